@@ -431,6 +431,10 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     e->message[0] = 0;
     e->git_wish = ED_GIT_NOTHING;
     if (e->recording && !e->playing && key.code < WHIT_KEY_PASTE) record(e, key);
+    if (key.code == WHIT_KEY_PASTE && !paste) {
+        ed_complain(e, "a paste of more than %u MiB is not taken", WHIT_PASTE_LIMIT_BYTES >> 20);
+        return;
+    }
     if (key.code == WHIT_KEY_TAB && !key.mods && ed_suggest_accept(e)) return;
     const struct ed_doc *doc = e->window->doc;
     uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
@@ -501,15 +505,13 @@ void whit_editor_flush(whit_editor *e)
         if (whit_buffer_flush(doc->buffer, &error) != WHIT_OK) ed_complain_error(e, &error);
 }
 
-void whit_editor_check_files(whit_editor *e)
+static void check_file(ed *e, struct ed_doc *doc)
 {
-    if (!e->root || e->prompt.kind || e->done) return;
-    struct ed_doc *doc = e->window->doc;
-    ed_git_forget(doc);
     if (!whit_buffer_is_conflicting(doc->buffer)) {
         doc->conflict_shown = false;
         return;
     }
+    ed_git_forget(doc);
     if (doc->conflict_shown) return;
     doc->conflict_shown = true;
     whit_error error;
@@ -530,6 +532,14 @@ void whit_editor_check_files(whit_editor *e)
                 lost                                  ? "cut short"
                     : access(doc->buffer->path, F_OK) ? "removed"
                                                       : "changed");
+}
+
+bool whit_editor_check_files(whit_editor *e)
+{
+    if (!e->root || e->done) return true;
+    if (e->prompt.kind) return false;
+    check_file(e, e->window->doc);
+    return true;
 }
 
 bool whit_editor_idle(whit_editor *e, bool *redraw)

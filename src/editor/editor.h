@@ -34,7 +34,7 @@ whit_status whit_editor_add_file(whit_editor *editor, const char *name, whit_err
 /* Text that has no file, such as what came through a pipe. */
 whit_status whit_editor_add_text(whit_editor *editor, const char *name, const void *data, size_t n, whit_error *error);
 
-/* `paste` is the text of a WHIT_KEY_PASTE, else NULL. */
+/* `paste` is the text of a WHIT_KEY_PASTE, NULL where that was too long; else NULL. */
 void whit_editor_key(whit_editor *editor, whit_key key, const char *paste, size_t n_paste);
 void whit_editor_draw(whit_editor *editor, whit_screen *screen);
 bool whit_editor_is_done(const whit_editor *editor);
@@ -48,8 +48,8 @@ int whit_editor_wait_ms(const whit_editor *editor);
 #define WHIT_EDITOR_FDS 36
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);
-/* Looks whether others have changed the files. */
-void whit_editor_check_files(whit_editor *editor);
+/* Looks whether others have changed the current file; false where a question is open: to be called again behind it. */
+bool whit_editor_check_files(whit_editor *editor);
 /* Writes what was typed to the journals. */
 void whit_editor_flush(whit_editor *editor);
 bool whit_editor_wants_mouse(const whit_editor *editor);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define SEQUENCE_BYTES 64 /* a longer one is no sequence */
+#define MOVED_BYTES    (64u << 10)
 
 void whit_keys_free(whit_keys *keys)
 {
@@ -17,7 +18,12 @@ void whit_keys_free(whit_keys *keys)
 
 bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes)
 {
-    if (keys->begin == keys->bytes.size_bytes) keys->begin = keys->bytes.size_bytes = 0;
+    if (keys->begin == keys->bytes.size_bytes || keys->begin >= MOVED_BYTES) { /* a paste leaves some bytes each time */
+        size_t n = keys->bytes.size_bytes - keys->begin;
+        if (n) memmove(keys->bytes.data, keys->bytes.data + keys->begin, n);
+        keys->bytes.size_bytes = n;
+        keys->begin = 0;
+    }
     return whit_buf_append(&keys->bytes, data, size_bytes);
 }
 

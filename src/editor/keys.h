@@ -45,7 +45,7 @@ typedef struct whit_key {
 typedef struct whit_keys {
     whit_buf bytes; /* not yet understood */
     size_t begin;
-    whit_buf paste;
+    whit_buf paste; /* failed: it was too long, and is not to be taken in part */
     bool pasting;
 } whit_keys;
 

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TYPED_BYTES (128u << 10) /* larger texts are sent when a server is asked, and when they are saved */
-#define TEXT_BYTES  (16u << 20)
+#define TYPED_BYTES  (128u << 10) /* larger texts are sent when a server is asked, and when they are saved */
+#define TEXT_BYTES   (16u << 20)
+#define UNSENT_BYTES (64u << 10)
 
 bool ed_language_add(ed *e, const char *language, const char *command)
 {
@@ -114,6 +115,8 @@ bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
     if (!server->tried) start(e, server);
     if (!server->lsp || !server->ready) return false;
     bool wanted = asked || size <= TYPED_BYTES || !whit_buffer_is_modified(doc->buffer) || !doc->language.is_open;
+    /* To one that does not read, newer texts are not sent behind older ones. */
+    if (!asked && whit_lsp_unsent(server->lsp) > UNSENT_BYTES) wanted = false;
     if (wanted && (!doc->language.is_open || doc->language.sent != doc->buffer->version)) {
         send_text(server, doc);
         whit_lsp_pump(server->lsp);

@@ -266,6 +266,11 @@ void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_c
                     "not supported"));
 }
 
+size_t whit_lsp_unsent(const whit_lsp *lsp)
+{
+    return lsp->queued.size_bytes - lsp->sent;
+}
+
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2])
 {
     fds[0] = lsp->in;

@@ -43,6 +43,8 @@ uint64_t whit_lsp_request(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_notify(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_code);
 
+/* What it has not read yet. */
+size_t whit_lsp_unsent(const whit_lsp *lsp);
 /* What to poll for: POLLIN of the first, and POLLOUT of the second where it is not -1. */
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2]);
 /* Reads and writes what goes without waiting. False once the server is gone or has sent nonsense. */

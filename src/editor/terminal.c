@@ -313,15 +313,18 @@ static void take_keys(struct terminal *terminal, bool final)
 {
     whit_key key;
     while (!whit_editor_is_done(terminal->editor) && whit_keys_next(&terminal->keys, final, &key)) {
-        bool paste = key.code == WHIT_KEY_PASTE;
-        whit_editor_key(terminal->editor, key, paste ? (const char *)terminal->keys.paste.data : NULL,
-                        paste ? terminal->keys.paste.size_bytes : 0);
+        const whit_buf *paste = &terminal->keys.paste;
+        if (key.code != WHIT_KEY_PASTE || paste->failed)
+            whit_editor_key(terminal->editor, key, NULL, 0);
+        else
+            whit_editor_key(terminal->editor, key, paste->size_bytes ? (const char *)paste->data : "",
+                            paste->size_bytes);
     }
 }
 
 static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
 {
-    bool idle_work = true, redraw = true;
+    bool idle_work = true, redraw = true, check = false; /* check: the current file may be another */
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGWINCH);
@@ -361,8 +364,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         if (n > 0 && !fds[0].revents && !fds[1].revents) continue;
         if (n > 0 && fds[1].revents) {
             watch_file(terminal);
-            whit_editor_check_files(terminal->editor);
-            redraw = true;
+            check = redraw = true;
         }
         if (n > 0 && fds[0].revents) {
             char bytes[65536];
@@ -372,9 +374,13 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
                 return whit_fail_memory(error, "keys", (size_t)got);
             const char *path = whit_editor_path(terminal->editor);
             take_keys(terminal, false);
-            if (path != whit_editor_path(terminal->editor)) watch_file(terminal);
+            if (path != whit_editor_path(terminal->editor)) {
+                watch_file(terminal);
+                check = true;
+            }
             redraw = true;
         }
+        if (check) check = !whit_editor_check_files(terminal->editor);
         whit_editor_flush(terminal->editor);
         idle_work = true;
     }

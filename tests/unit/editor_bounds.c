@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * What the editor keeps in memory while others are too slow, or too fast. */
+#include "test.h"
+
+#include "editor/state.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of a long paste, what has gone on its way is not kept a second time. */
+static void test_paste(void **state)
+{
+    (void)state;
+    static char text[64 << 10];
+    whit_keys keys = {0};
+    whit_key key;
+    memset(text, 'a', sizeof text);
+    assert_true(whit_keys_feed(&keys, "\033[200~", 6));
+    assert_false(whit_keys_next(&keys, false, &key));
+    for (int i = 0; i < 256; i++) {
+        assert_true(whit_keys_feed(&keys, text, sizeof text));
+        assert_false(whit_keys_next(&keys, false, &key));
+    }
+    assert_true(whit_keys_feed(&keys, "end\033[201~x", 10));
+    assert_true(whit_keys_next(&keys, false, &key));
+    assert_int_equal(key.code, WHIT_KEY_PASTE);
+    assert_int_equal(keys.paste.size_bytes, 256 * sizeof text + 3);
+    assert_memory_equal(keys.paste.data + 256 * sizeof text, "end", 3);
+    assert_true(keys.bytes.capacity_bytes <= 4 * sizeof text);
+    assert_true(whit_keys_next(&keys, false, &key));
+    assert_int_equal(key.code, 'x');
+    whit_keys_free(&keys);
+}
+
+/* A server that greets and reads nothing: texts do not pile up for it. */
+static void test_deaf_server(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/whit-bounds-XXXXXX", script[64], path[64], config[128];
+    assert_non_null(mkdtemp(folder));
+    snprintf(script, sizeof script, "%s/server", folder);
+    snprintf(path, sizeof path, "%s/a.c", folder);
+    snprintf(config, sizeof config, "server c %s\n", script);
+    FILE *file = fopen(script, "w");
+    assert_non_null(file);
+    fputs("#!/bin/sh\nprintf 'Content-Length: "
+          "53\\r\\n\\r\\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"capabilities\":{}}}'\n"
+          "exec sleep 60\n",
+          file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(script, 0700), 0);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 10000; i++) fputs("int a;\n", file);
+    assert_int_equal(fclose(file), 0);
+    whit_editor_options options = {.config = config, .project = folder};
+    whit_editor *editor;
+    whit_error error;
+    assert_int_equal(whit_editor_open(&options, &editor, &error), WHIT_OK);
+    assert_int_equal(whit_editor_add_file(editor, path, &error), WHIT_OK);
+    bool redraw;
+    for (int i = 0; i < 10000 && !editor->docs->language.is_open; i++) {
+        whit_editor_idle(editor, &redraw);
+        whit_editor_ready(editor);
+        usleep(1000);
+    }
+    assert_true(editor->docs->language.is_open);
+    for (int i = 0; i < 100; i++) {
+        whit_editor_key(editor, (whit_key){.code = 'x'}, NULL, 0);
+        whit_editor_ready(editor);
+        whit_editor_idle(editor, &redraw);
+    }
+    assert_non_null(editor->servers[0].lsp);
+    assert_true(whit_lsp_unsent(editor->servers[0].lsp) < 300000);
+    whit_editor_close(editor);
+    unlink(script);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_paste), cmocka_unit_test(test_deaf_server)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
