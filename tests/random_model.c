@@ -358,6 +358,9 @@ static struct shape draw_shape(uint64_t seed)
     }
     s.embed = below(&rng, 2) ? draw_kind(&rng) : draw_float_or_i8(&rng, c->tied_head);
     s.head = below(&rng, 2) ? draw_kind(&rng) : draw_float_or_i8(&rng, true);
+    bool is_plain = below(&rng, 3) == 0; /* a source for conversions, as none with corrections is */
+    for (uint32_t i = 0; is_plain && i < N_MATRICES_MAX; i++) s.matrices[i].corrections = 0;
+    if (is_plain) s.embed.corrections = s.head.corrections = 0;
     return s;
 }
 
@@ -551,6 +554,7 @@ static whit_status matrix(struct maker *m, int layer, const char *name, kind k, 
                              .n_cols = n_cols};
     if (k.scale_kind == WHIT_SCALE_TENSOR) type.scale = 1.2f / sqrtf((float)n_cols);
     if (k.scale_kind == WHIT_SCALE_TENSOR && k.codec == WHIT_CODEC_Q2) type.scale_b = 0.5f * type.scale;
+    if (k.scale_kind == WHIT_SCALE_TENSOR && k.has_offset) type.offset = 0.1f * type.scale;
     return tensor(m, layer, name, type, k.corrections);
 }
 

@@ -100,6 +100,8 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
  * n_rows. The values are: code * a rounded once; with an offset fma(code, a, offset); q2: a s' plus
  * b e', then plus the offset; then what the tensor's corrections add (kernels/corrections.h). */
 void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride);
+/* The same of one row of content, of codes, without corrections. */
+void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *row, float *out);
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */
 

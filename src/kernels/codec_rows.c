@@ -447,6 +447,25 @@ static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_
     }
 }
 
+void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *row, float *out)
+{
+    const int8_t *codes = row->elems;
+    whit_geometry g = whit_codec_geometry(type);
+    for (uint32_t group = 0, begin = 0; begin < type->n_cols; group++, begin += g.group_cols) {
+        uint32_t rest = type->n_cols - begin;
+        size_t at = (size_t)group * g.n_fields;
+        float fields[WHIT_MAX_FIELDS];
+        for (uint32_t f = 0; f < g.n_fields; f++)
+            if (type->scale_kind == WHIT_SCALE_TENSOR)
+                fields[f] = tensor_field(type, f);
+            else if (type->scale_type == WHIT_SCALE_U8)
+                fields[f] = (float)row->fields_u8[at + f] * row->fields[f];
+            else
+                fields[f] = row->fields[at + f];
+        values_of(type, codes + begin, rest < g.group_cols ? rest : g.group_cols, fields, out + begin);
+    }
+}
+
 /* Eight codes of i8s, four low nibbles first: 16 high + low - 128. */
 static void join_nibbles(uint32_t high, uint32_t low, int8_t codes[8])
 {

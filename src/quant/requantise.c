@@ -35,13 +35,7 @@ void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, 
             values[k] = type->codec == WHIT_CODEC_F16 ? whit_f32_from_f16(halves[k]) : whit_f32_from_bf16(halves[k]);
         return;
     }
-    const int8_t *codes = row->elems;
-    whit_geometry g = whit_codec_geometry(type);
-    for (uint32_t k = 0; k < n; k++) {
-        const float *field = row->fields + (size_t)(k / g.group_cols) * g.n_fields;
-        float scale = type->scale_kind == WHIT_SCALE_TENSOR ? type->scale : *field;
-        values[k] = type->has_offset ? fmaf((float)codes[k], scale, field[1]) : (float)codes[k] * scale;
-    }
+    whit_codec_content_values(type, row, values);
 }
 
 /* Levels that are fitted to each group by least squares. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * All bits in a model: ternary matrices as two planes hold the same weights, and --act q2 gives the
- * same logits on every level, whatever the threads and the batches. */
+ * same logits on every level, whatever the threads and the batches. Conversions to another codec begin with the weights
+ * that the file says, whatever holds them. */
 #include "model/convert.h"
 #include "random_model.h"
 #include "runtime/model.h"
@@ -149,9 +150,63 @@ static void ternary_planes_hold_the_same_weights(void **state)
     assert_int_equal(n_corrected, 3);
 }
 
+/* A tensor that b has as f32 is what a says, to the bit. */
+static void compare_floats(const whit_model *a, const whit_model *b, const char *name)
+{
+    int64_t i = whit_ndf_find(a->file, name), j = whit_ndf_find(b->file, name);
+    if (i < 0) return; /* no head of its own */
+    const whit_tensor *x = &a->weights.tensors[i], *y = &b->weights.tensors[j];
+    uint32_t n = x->type.n_cols;
+    float *p = malloc(2 * n * sizeof *p), *q = p + n;
+    assert_non_null(p);
+    assert_int_equal(y->type.codec, WHIT_CODEC_F32);
+    for (int32_t row = 0; row < (int32_t)x->type.n_rows; row++) {
+        whit_codec_get_rows(x, &row, 1, p, n);
+        whit_codec_get_rows(y, &row, 1, q, n);
+        if (memcmp(p, q, n * sizeof *p) != 0)
+            fail_msg("%s of %s with scales %u: row %d differs as f32", name, whit_codec_find(x->type.codec)->name,
+                     x->type.scale_type, row);
+    }
+    free(p);
+}
+
+static void floats_of_any_codec_are_its_values(void **state)
+{
+    enum { N_DRAWN = 40 };
+    uint32_t n_converted = 0;
+    (void)state;
+    for (uint32_t i = 0; i < random_model_count() + N_DRAWN; i++) {
+        whit_ndf_writer *writer, *converted;
+        whit_config config;
+        whit_error error;
+        whit_source source;
+        char path[64];
+        assert_ok(random_model_make(i, &writer, &config, &error), error);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+        if (whit_source_open(path, NULL, &source, &error) != WHIT_OK) { /* with corrections: no source */
+            whit_ndf_writer_close(writer);
+            continue;
+        }
+        assert_ok(whit_ndf_writer_open(NULL, NULL, NULL, &converted, &error), error);
+        const whit_convert_options options = {.embd = "f32", .head = "f32", .n_threads = 1};
+        assert_ok(whit_convert(&source, &options, converted, &error), error);
+        whit_source_close(&source);
+        whit_model *a = open_fd(whit_ndf_writer_fd(writer)), *b = open_fd(whit_ndf_writer_fd(converted));
+        compare_floats(a, b, "embed");
+        compare_floats(a, b, "head");
+        n_converted++;
+        whit_model_close(a);
+        whit_model_close(b);
+        whit_ndf_writer_close(converted);
+        whit_ndf_writer_close(writer);
+    }
+    assert_true(n_converted >= 20);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_are_the_same_on_every_level),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(floats_of_any_codec_are_its_values),
+                                       cmocka_unit_test(bits_are_the_same_on_every_level),
                                        cmocka_unit_test(ternary_planes_hold_the_same_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
