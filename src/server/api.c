@@ -398,8 +398,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     bool refused = request->headers_only && reply->status;
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)
         whit_request_log_write(&site->log,
-                               json_pack("{s:s, s:s, s:i, s:I}", "method", request->method, "path", request->path,
-                                         "status", reply->status, "total_us",
+                               json_pack("{s:o, s:o, s:i, s:I}", "method", whit_api_any_text(request->method), "path",
+                                         whit_api_any_text(request->path), "status", reply->status, "total_us",
                                          (json_int_t)((whit_now_ns() - begun_ns) / 1000)));
 }
 

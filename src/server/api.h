@@ -70,6 +70,8 @@ void whit_api_set_code(whit_web_reply *reply, const char *code);
 /* One of the replies above in the form that the path's vendor gives errors. */
 void whit_api_translate_error(const char *path, whit_web_reply *reply);
 void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
+/* Bytes that need not be UTF-8, or are cut within a character: what is none is replaced. */
+json_t *whit_api_any_text(const char *text);
 /* What a token adds to a text; *whole: all of its bytes are characters. Behind another token, since tokenizers
  * drop a space at a text's beginning. */
 json_t *whit_api_token_text(const whit_api *api, int32_t id, bool *whole);

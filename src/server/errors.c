@@ -5,7 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "server/api.h"
+
+json_t *whit_api_any_text(const char *text)
+{
+    const uint8_t *bytes = (const uint8_t *)text;
+    whit_buf plain = {0};
+    for (size_t at = 0, n = strlen(text), length; at < n; at += length)
+        if (whit_utf8_decode(bytes + at, n - at, &length) == WHIT_UTF8_INVALID)
+            whit_buf_append_str(&plain, WHIT_UTF8_REPLACEMENT);
+        else
+            whit_buf_append(&plain, bytes + at, length);
+    json_t *own = json_stringn(plain.data ? (const char *)plain.data : "", plain.size_bytes);
+    whit_buf_free(&plain);
+    return own;
+}
 
 void whit_api_reply(whit_web_reply *reply, json_t *body)
 {
@@ -27,11 +42,9 @@ void whit_api_fail(whit_web_reply *reply, int status, const char *type, const ch
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     reply->status = status;
-    json_t *text = json_string(message);
     whit_api_reply(reply,
-                   json_pack("{s:{s:o, s:s, s:o, s:n}}", "error", "message",
-                             text ? text : json_string("the request could not be understood"), "type", type, "param",
-                             param ? json_string(param) : json_null(), "code"));
+                   json_pack("{s:{s:o, s:s, s:o, s:n}}", "error", "message", whit_api_any_text(message), "type", type,
+                             "param", param ? json_string(param) : json_null(), "code"));
 }
 
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)

@@ -115,6 +115,21 @@ def test_zero_bytes(server):
     check("line 1 of the request: a key with a zero byte" in message, message)
 
 
+def test_bytes():
+    """Paths of any bytes: the error says what it is about, and the log has the request."""
+    if os.path.exists("habits.log"):
+        os.remove("habits.log")
+    server = Server("-c", "512", "--log", "habits.log")
+    for path in ("/v1/models/x" + "%C3%A9" * 80, "/v1/models/%FF%FEname", "/%FF%80"):
+        status, text = server.ask("GET", path)
+        check(status == 404 and "there is no " in json.loads(text)["error"]["message"], path, status, text)
+    server.end()
+    with open("habits.log", encoding="utf-8") as log:
+        lines = [json.loads(line) for line in log]
+    check([line.get("path") for line in lines] == ["/v1/models/x" + "é" * 80, "/v1/models/\ufffd\ufffdname", "/\ufffd\ufffd"]
+          and all(line["method"] == "GET" and line["status"] == 404 for line in lines), lines)
+
+
 def test_ids(server):
     ids = set()
     for path in (CHAT, "/v1/messages", "/v1/responses"):
@@ -258,4 +273,5 @@ for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_ids, t
     test(both)
 both.end()
 test_origins()
+test_bytes()
 sys.exit(1 if client.failures else 0)
