@@ -65,6 +65,7 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     if (status == WHIT_OK && there) {
         size_t most = limit_bytes / 8 < RULES_BYTES ? limit_bytes / 8 : RULES_BYTES;
         bool whole = rules.size_bytes <= most;
+        while (!whole && most && (rules.data[most] & 0xc0) == 0x80) most--; /* not inside a character */
         whit_buf_append_str(&text, "\n\nThe project's AGENTS.md:\n");
         whit_buf_append(&text, rules.data, whole ? rules.size_bytes : most);
         if (!whole) whit_buf_append_str(&text, "\n[cut]");

@@ -20,13 +20,13 @@ def complain(text):
     print("FAILED:", text)
 
 
-def run(answers, *more, allow="yellow", status=0, key="sk-test"):
+def run(answers, *more, allow="yellow", status=0, key="sk-test", rules="Indent by four.\n"):
     shutil.rmtree("p", ignore_errors=True)
     shutil.rmtree("state", ignore_errors=True)
     os.makedirs("p/src")
     os.makedirs("p/.git")
     open("p/src/a.c", "w").write(SOURCE)
-    open("p/AGENTS.md", "w").write("Indent by four.\n")
+    open("p/AGENTS.md", "w").write(rules)
     open("p/.env", "w").write("SECRET=hidden-words\n")
     open("outside", "w").write("outside-words\n")
     os.makedirs("beside/a", exist_ok=True)
@@ -115,6 +115,11 @@ for answers, status, words in [
 
 done, e = run([message("x" * (1 << 20))])
 wanted(len(done.stdout) >= 1 << 20, "an answer of 1 MB")
+
+# Long rules are cut between characters.
+done, e = run([message("done")], rules="x" + "é" * 20000)
+got = e.requests[0]["messages"][0]["content"]
+wanted("xéé" in got and got.endswith("é\n[cut]"), f"cut rules: {got[-20:]}")
 
 # Reading stays inside, and away from secrets; what is red stays unwritten however it is asked for.
 done, e = run([message(None, [("read", {"path": p}) for p in ("../outside", "src/link", ".env", "/etc/passwd", "src/g/config")]
