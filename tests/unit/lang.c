@@ -392,6 +392,39 @@ static void test_interrupted_assignment(void **state)
     }
 }
 
+/* Variables whose definition was not reached hold nothing: every tier says so at the same place. */
+static void test_nothing_yet(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } uses[] = {
+        {"q = q + quat(range(-2))", "t:1:5: this variable holds nothing yet"},
+        {"q += quat(range(-2))", "t:1:1: this variable holds nothing yet"},
+        {"for i in 0..20 { q = q + r }", "t:1:22: this variable holds nothing yet"},
+        {"print v[1 / n]", "t:1:7: this variable holds nothing yet"},
+        {"print v[0..1 / n]", "t:1:7: this variable holds nothing yet"},
+        {"print sum(v * range(-2))", "t:1:11: this variable holds nothing yet"},
+        {"v = v + range(-2)", "t:1:5: this variable holds nothing yet"},
+        {"v[1 / n] = 1", "t:1:5: division of 1 by zero"},
+        {"v[0] = 1", "t:1:2: this variable holds nothing yet"},
+    };
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = options_of(tier);
+        whit_lang *lang;
+        whit_error error;
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(LOAD("let n = 0\nlet r = quat([1])\nlet m = 1 / n\nlet q = quat([1])\nlet v = [1]"), error);
+        assert_int_equal(whit_lang_run(lang, &error), WHIT_ERROR_ARGUMENT);
+        for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+            assert_ok(whit_lang_load(lang, "t", uses[i].text, strlen(uses[i].text), &error), error);
+            assert_int_equal(whit_lang_run(lang, &error), WHIT_ERROR_ARGUMENT);
+            assert_string_equal(error.message, uses[i].says);
+        }
+        whit_lang_close(lang);
+    }
+}
+
 /* Random loops over affine statements, in closed form and round by round. */
 static void test_closed_forms(void **state)
 {
@@ -456,6 +489,7 @@ int main(void)
                                        cmocka_unit_test(test_limits),
                                        cmocka_unit_test(test_session),
                                        cmocka_unit_test(test_interrupted_assignment),
+                                       cmocka_unit_test(test_nothing_yet),
                                        cmocka_unit_test(test_depth),
                                        cmocka_unit_test(test_too_large),
                                        cmocka_unit_test(test_long_operations),

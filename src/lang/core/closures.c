@@ -143,7 +143,7 @@ FLOAT(float_index)
 }
 FLOAT(float_index_slot)
 {
-    lang_array *a = lang_array_of(c->vm, c->node, frame[c->slot].a);
+    lang_array *a = lang_array_of(c->vm, c->node->a, frame[c->slot].a);
     return lang_element(c->vm, c->node, a, c->y->i(c->y, frame));
 }
 
@@ -298,7 +298,7 @@ static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
 /* q = q + e of quaternary vectors, where it lies if it can be. */
 RUN(assign_quat_sum)
 {
-    lang_array *b = c->x->y->a(c->x->y, frame), *a = lang_array_of(c->vm, c->node, frame[c->slot].a);
+    lang_array *a = lang_array_of(c->vm, c->x->node->a, frame[c->slot].a), *b = c->x->y->a(c->x->y, frame);
     if (!add_in_place(c, a, b)) {
         frame[c->slot].a = lang_quat_binary(c->vm, c->x->node, OP_ADD, a, b);
         lang_release(c->vm, a);
