@@ -91,10 +91,36 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
         a->modified_ns == b->modified_ns;
 }
 
+/* What says that it is empty and is not, as files of /proc do. */
+static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_error *error)
+{
+    whit_buf text = {.limit_bytes = WHIT_FILE_COPIED_BYTES};
+    for (;;) {
+        if (!whit_buf_reserve(&text, 4096)) {
+            whit_buf_free(&text);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has no end within 1 MiB", path);
+        }
+        ssize_t n = read(fd, text.data + text.size_bytes, 4096);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno != EAGAIN) {
+            whit_buf_free(&text);
+            return whit_fail_errno(error, path, "read");
+        }
+        if (n <= 0) break;
+        text.size_bytes += (size_t)n;
+    }
+    file->data = malloc(text.size_bytes + 1);
+    if (file->data && text.size_bytes) memcpy(file->data, text.data, text.size_bytes);
+    file->size_bytes = file->data ? text.size_bytes : 0;
+    whit_buf_free(&text);
+    return file->data ? WHIT_OK : whit_fail_memory(error, path, WHIT_FILE_COPIED_BYTES);
+}
+
 static whit_status read_copy(int fd, const char *path, whit_file *file, whit_error *error)
 {
     uint64_t room = file->identity.size_bytes;
-    file->data = malloc(room ? room : 1);
+    if (!room) return read_unsized(fd, path, file, error);
+    file->data = malloc(room);
     if (!file->data) return whit_fail_memory(error, path, room);
     while (file->size_bytes < room) {
         ssize_t n = read(fd, file->data + file->size_bytes, room - file->size_bytes);

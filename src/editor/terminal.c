@@ -67,12 +67,19 @@ struct terminal {
     int watch, watched; /* inotify */
 };
 
-static volatile sig_atomic_t resized;
+static volatile sig_atomic_t resized, hung_up;
 
 static void on_resize(int number)
 {
     (void)number;
     resized = 1;
+}
+
+/* The terminal may be there still, and is given back as it was. */
+static void on_hangup(int number)
+{
+    (void)number;
+    hung_up = 1;
 }
 
 static bool load(struct curses *curses)
@@ -268,6 +275,9 @@ static whit_status begin(struct terminal *terminal, whit_error *error)
     begin_colors(terminal);
     struct sigaction action = {.sa_handler = on_resize};
     sigaction(SIGWINCH, &action, NULL);
+    struct sigaction hangup = {.sa_handler = on_hangup};
+    sigaction(SIGHUP, &hangup, NULL);
+    sigaction(SIGQUIT, &hangup, NULL);
     take_size(terminal, false);
     if (terminal->direct) curses->wrefresh(*curses->screen); /* goes to the other screen */
     send(terminal, "\033[?2004h");
@@ -330,8 +340,9 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
     sigaddset(&blocked, SIGWINCH);
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGHUP);
+    sigaddset(&blocked, SIGQUIT);
     sigprocmask(SIG_BLOCK, &blocked, &before);
-    while (!whit_editor_is_done(terminal->editor) && !(stop && *stop)) {
+    while (!whit_editor_is_done(terminal->editor) && !(stop && *stop) && !hung_up) {
         if (resized) {
             resized = 0;
             take_size(terminal, true);
@@ -452,7 +463,7 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
         terminal.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         watch_file(&terminal);
         status = loop(&terminal, options->stop, error);
-        *stopped = options->stop && *options->stop;
+        *stopped = hung_up || (options->stop && *options->stop);
     }
     end(&terminal);
     whit_editor_close(terminal.editor);

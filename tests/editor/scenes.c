@@ -14,6 +14,7 @@
  *     resize COLUMNS ROWS
  *     shell COMMAND          in the scene's folder, while the editor runs; $SCENES is the script's folder
  *     kill                   with SIGKILL
+ *     signal NUMBER          another signal
  *     pause MILLISECONDS     nothing is typed for so long
  *     screen                 the lines behind it are what must be seen, blanks at their ends left out
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
@@ -624,6 +625,8 @@ int main(int argc, char **argv)
         } else if (begins(line, "kill", &rest)) {
             kill(scene.child, SIGKILL);
             end_scene();
+        } else if (begins(line, "signal", &rest)) {
+            kill(scene.child, (int)strtol(rest, NULL, 10));
         } else if (begins(line, "screen", &rest)) {
             i = expect(i - 1, NULL, writing);
         } else if (begins(line, "saved", &rest)) {

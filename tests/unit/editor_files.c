@@ -207,6 +207,15 @@ static void test_conflicts(void **state)
     whit_buffer_close(buffer);
 }
 
+/* A file of /proc has a size of 0 and a content. */
+static void test_unsized(void **state)
+{
+    (void)state;
+    whit_buffer *buffer = open_buffer("/proc/sys/kernel/ostype");
+    assert_text(buffer, "Linux\n");
+    whit_buffer_close(buffer);
+}
+
 /* Killed behind the rename and before the journal says so, a save is still known as this editor's; what stands in the
  * journal nowhere is somebody else's. Until a person has chosen, nothing is written over what the journal holds. */
 static void test_killed_save(void **state)
@@ -435,9 +444,9 @@ static int make_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery),  cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_killed_save), cmocka_unit_test(test_cut_short), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery), cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_killed_save), cmocka_unit_test(test_unsized),  cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_kills),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folder);
 }
