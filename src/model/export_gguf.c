@@ -99,15 +99,15 @@ static whit_status holds(struct export *e, struct target *target, whit_ggml_kind
     return WHIT_OK;
 }
 
-/* The first of the kinds that holds the tensor; in BitNet architectures with its scale apart too. */
+/* The first of the kinds that holds the tensor; of layers in BitNet architectures with its scale apart too. */
 static whit_status choose_kind(struct export *e, struct target *target, const whit_ggml_kind *kinds, size_t n)
 {
     const whit_tensor_type *type = &target->from->type;
-    bool fits = false, bitnet = strncmp(e->architecture, "bitnet", 6) == 0;
+    bool fits = false, splits = strncmp(e->architecture, "bitnet", 6) == 0 && strncmp(target->name, "blk.", 4) == 0;
     for (size_t i = 0; i < n && !fits; i++) {
         target->split_scale = false;
         WHIT_TRY(holds(e, target, kinds[i], &fits));
-        if (fits || !bitnet || type->scale_kind != WHIT_SCALE_TENSOR || is_float_kind(kinds[i])) continue;
+        if (fits || !splits || type->scale_kind != WHIT_SCALE_TENSOR || is_float_kind(kinds[i])) continue;
         target->split_scale = true;
         WHIT_TRY(holds(e, target, kinds[i], &fits));
     }
@@ -305,6 +305,10 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
     if (source->config.program)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: GGUF has no place for the program that states what this model computes", source->path);
+    if (strcmp(source->config.family, "bitnet") != 0 && source->config.gate != WHIT_GATE_SILU)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: its gates are not SiLU, which is what a GGUF file of architecture %s means", source->path,
+                         source->config.family);
     const whit_allocator *a = source->allocator;
     struct export e = {
         .source = source, .options = options, .architecture = architecture_of(&source->config), .error = error};
