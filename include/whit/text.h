@@ -24,6 +24,12 @@ WHIT_API whit_status whit_tokenize_infill(const whit_model *model, const char *p
 WHIT_API int32_t whit_model_bos(const whit_model *model);             /* -1 where there is none */
 WHIT_API bool whit_model_is_end(const whit_model *model, int32_t id); /* end of text or turn */
 
+/* What a token adds to a text behind others, as bytes, which may be a part of a character; special tokens as they are
+ * written. *n_bytes is their number, also where it exceeds `capacity` (then WHIT_ERROR_LIMIT and nothing useful is in
+ * `bytes`); 0 for ids without text. */
+WHIT_API whit_status whit_token_bytes(const whit_model *model, int32_t id, uint8_t *bytes, size_t capacity,
+                                      size_t *n_bytes, whit_error *error);
+
 /* Ids to text, as a stream: a piece is printed only once it can no longer change and never ends
  * inside a UTF-8 character. */
 typedef struct whit_detokenizer whit_detokenizer;

@@ -111,6 +111,32 @@ bool whit_model_is_end(const whit_model *model, int32_t id)
     return model->has_tokenizer && whit_tokenizer_is_end(&model->tokenizer, id);
 }
 
+whit_status whit_token_bytes(const whit_model *model, int32_t id, uint8_t *bytes, size_t capacity, size_t *n_bytes,
+                             whit_error *error)
+{
+    WHIT_NEED(n_bytes);
+    WHIT_NEED(model);
+    WHIT_NEED_ARRAY(bytes, capacity);
+    *n_bytes = 0;
+    whit_token_decoder *decoder;
+    whit_token_decoder_options options = {.is_inner = true};
+    WHIT_TRY(need_tokenizer(model, error));
+    WHIT_TRY(whit_token_decoder_open(&model->tokenizer, options, model->allocator, &decoder, error));
+    whit_status status = WHIT_OK;
+    for (int flush = 0; flush < 2 && status == WHIT_OK; flush++) {
+        const char *text;
+        size_t n = 0;
+        status = flush ? whit_token_decoder_flush(decoder, &text, &n, error)
+                       : whit_token_decoder_push(decoder, id, &text, &n, error);
+        if (status == WHIT_OK && n && *n_bytes <= capacity && n <= capacity - *n_bytes)
+            memcpy(bytes + *n_bytes, text, n);
+        *n_bytes += n;
+    }
+    whit_token_decoder_close(decoder);
+    if (status != WHIT_OK || *n_bytes <= capacity) return status;
+    return whit_fail(error, WHIT_ERROR_LIMIT, "the token has %zu bytes, there is room for %zu", *n_bytes, capacity);
+}
+
 /* ---- ids to text ---------------------------------------------------------------------------- */
 
 struct whit_detokenizer {

@@ -168,6 +168,16 @@ static void get_props(whit_api *api, whit_web_reply *reply)
                              api->chat && whit_chat_template_takes_tools(api->chat)));
 }
 
+/* As llama.cpp has it: of a part of a character its bytes. */
+static json_t *piece_json(const whit_api *api, int32_t id)
+{
+    whit_buf bytes = whit_api_token_bytes(api, id);
+    json_t *piece =
+        whit_api_is_text(&bytes) ? whit_dialect_text(bytes.data, bytes.size_bytes) : whit_api_byte_list(&bytes);
+    whit_buf_free(&bytes);
+    return json_pack("{s:i, s:o}", "id", (int)id, "piece", piece);
+}
+
 static void tokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
 {
     const json_t *content = json_object_get(body, "content");
@@ -183,12 +193,9 @@ static void tokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
         whit_api_fail_error(reply, &error);
     } else {
         json_t *tokens = json_array();
-        bool pieces = json_is_true(json_object_get(body, "with_pieces")), whole;
+        bool pieces = json_is_true(json_object_get(body, "with_pieces"));
         for (size_t i = 0; i < n; i++)
-            json_array_append_new(
-                tokens,
-                pieces ? json_pack("{s:i, s:o}", "id", (int)ids[i], "piece", whit_api_token_text(api, ids[i], &whole))
-                       : json_integer(ids[i]));
+            json_array_append_new(tokens, pieces ? piece_json(api, ids[i]) : json_integer(ids[i]));
         whit_api_reply(reply, json_pack("{s:o}", "tokens", tokens));
     }
     free(ids);
@@ -426,10 +433,6 @@ void whit_site_close(whit_site *site)
 whit_status whit_api_open(whit_api *api, whit_error *error)
 {
     whit_error why;
-    int32_t ids[8];
-    size_t n_ids = 0;
-    bool found = whit_tokenize(api->model, "a", 1, false, false, ids, 8, &n_ids, &why) == WHIT_OK && n_ids > 0;
-    api->a_token = found ? ids[n_ids - 1] : -1;
     if (whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
     if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
     for (size_t k = 0; k < api->options->n_adapters; k++)

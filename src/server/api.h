@@ -35,7 +35,6 @@ typedef struct whit_api {
     whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
     const atomic_int *stop;
     whit_request_log log;
-    int32_t a_token;                                   /* of plain text; -1: there is none */
     whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* of the options, those that are for this model; else NULL */
     /* Under the lock of the site's models: */
     uint32_t n_users;
@@ -72,9 +71,11 @@ void whit_api_translate_error(const char *path, whit_web_reply *reply);
 void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
 /* Bytes that need not be UTF-8, or are cut within a character: what is none is replaced. */
 json_t *whit_api_any_text(const char *text);
-/* What a token adds to a text; *whole: all of its bytes are characters. Behind another token, since tokenizers
- * drop a space at a text's beginning. */
-json_t *whit_api_token_text(const whit_api *api, int32_t id, bool *whole);
+/* The bytes that a token adds to a text, to be freed. */
+whit_buf whit_api_token_bytes(const whit_api *api, int32_t id);
+/* Whether they are characters, without a zero byte. */
+bool whit_api_is_text(const whit_buf *bytes);
+json_t *whit_api_byte_list(const whit_buf *bytes);
 
 /* Vectors of `input` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values, the caller's.
  * False: the reply says why. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "server/api.h"
 
 enum { LOOK_MS = 20, PING_MS = 10000 };
@@ -25,34 +26,62 @@ static json_t *text_or_null(const char *text, size_t n)
     return own ? own : json_null();
 }
 
-json_t *whit_api_token_text(const whit_api *api, int32_t id, bool *whole)
+whit_buf whit_api_token_bytes(const whit_api *api, int32_t id)
 {
-    static const char unknown[] = "\xEF\xBF\xBD";
-    whit_detokenizer *d;
-    const char *text;
+    uint8_t few[64];
     size_t n = 0;
-    json_t *own = NULL;
-    *whole = true;
-    if (whit_detokenizer_open(api->model, false, &d, NULL) != WHIT_OK) return json_string("");
-    if (api->a_token >= 0) (void)whit_detokenizer_push(d, api->a_token, &text, &n, NULL);
-    if (whit_detokenizer_push(d, id, &text, &n, NULL) == WHIT_OK &&
-        (n || whit_detokenizer_flush(d, &text, &n, NULL) == WHIT_OK)) {
-        own = json_stringn(text, n);
-        *whole = !memmem(text, n, unknown, sizeof unknown - 1);
-    }
-    whit_detokenizer_close(d);
-    return own ? own : json_string("");
+    whit_buf own = {0};
+    if (whit_token_bytes(api->model, id, few, sizeof few, &n, NULL) == WHIT_OK)
+        whit_buf_append(&own, few, n);
+    else if (n > sizeof few && whit_buf_reserve(&own, n) &&
+             whit_token_bytes(api->model, id, own.data, n, &n, NULL) == WHIT_OK)
+        own.size_bytes = n;
+    return own;
 }
 
-static json_t *logprob_entry(const whit_api *api, whit_logprob entry)
+bool whit_api_is_text(const whit_buf *bytes)
 {
-    bool whole;
-    json_t *text = whit_api_token_text(api, entry.id, &whole), *bytes = whole ? json_array() : json_null();
-    const char *data = json_string_value(text);
-    for (size_t i = 0; whole && i < json_string_length(text); i++)
-        json_array_append_new(bytes, json_integer((uint8_t)data[i]));
+    size_t n = bytes->size_bytes;
+    return !n || (whit_utf8_valid_bytes(bytes->data, n) == n && !memchr(bytes->data, 0, n));
+}
+
+json_t *whit_api_byte_list(const whit_buf *bytes)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < bytes->size_bytes; i++) json_array_append_new(list, json_integer(bytes->data[i]));
+    return list;
+}
+
+/* Parts of characters as OpenAI writes them, bytes:\xe2\x80: a replacement would be the same for all. */
+static json_t *token_json(const whit_buf *bytes)
+{
+    whit_buf text = {0};
+    if (whit_api_is_text(bytes)) return text_or_null((const char *)bytes->data, bytes->size_bytes);
+    whit_buf_append_str(&text, "bytes:");
+    for (size_t i = 0; i < bytes->size_bytes; i++) whit_buf_printf(&text, "\\x%02x", bytes->data[i]);
+    json_t *own = text_or_null((const char *)text.data, text.size_bytes);
+    whit_buf_free(&text);
+    return own;
+}
+
+/* Counts characters as clients do: code points, by their first bytes. */
+static json_int_t count_chars(const whit_buf *text)
+{
+    json_int_t n_chars = 0;
+    for (size_t i = 0; i < text->size_bytes; i++) n_chars += (text->data[i] & 0xC0) != 0x80;
+    return n_chars;
+}
+
+/* Adds its characters to *n_chars. */
+static json_t *logprob_entry(const whit_api *api, whit_logprob entry, json_int_t *n_chars)
+{
+    whit_buf bytes = whit_api_token_bytes(api, entry.id);
     double value = entry.logprob < -9999 ? -9999 : (double)entry.logprob;
-    return json_pack("{s:o, s:f, s:o, s:i}", "token", text, "logprob", value, "bytes", bytes, "id", (int)entry.id);
+    *n_chars += count_chars(&bytes);
+    json_t *own = json_pack("{s:o, s:f, s:o, s:i}", "token", token_json(&bytes), "logprob", value, "bytes",
+                            whit_api_byte_list(&bytes), "id", (int)entry.id);
+    whit_buf_free(&bytes);
+    return own;
 }
 
 /* Lists of tokens and their log-probabilities, as they grow. */
@@ -67,28 +96,19 @@ static struct logged logged_open(json_int_t n_chars)
     return (struct logged){json_array(), json_array(), json_array(), json_array(), json_array(), n_chars};
 }
 
-/* Counts characters as clients do: code points. */
-static json_int_t count_chars(const char *text, size_t n)
-{
-    json_int_t n_chars = 0;
-    for (size_t i = 0; i < n; i++) n_chars += ((uint8_t)text[i] & 0xC0) != 0x80;
-    return n_chars;
-}
-
 static void log_token(struct logged *to, const whit_ask *ask, const whit_logprob *entries, uint32_t n_top)
 {
-    json_t *own = logprob_entry(ask->api, entries[0]), *list = json_array(), *map = json_object();
+    json_int_t n_chars = to->n_chars, ignored = 0;
+    json_t *own = logprob_entry(ask->api, entries[0], &to->n_chars), *list = json_array(), *map = json_object();
     for (uint32_t k = 1; k <= n_top; k++) {
-        json_t *other = logprob_entry(ask->api, entries[k]);
+        json_t *other = logprob_entry(ask->api, entries[k], &ignored);
         json_object_set(map, json_string_value(json_object_get(other, "token")), json_object_get(other, "logprob"));
         json_array_append_new(list, other);
     }
-    json_t *text = json_object_get(own, "token");
-    json_array_append(to->tokens, text);
+    json_array_append(to->tokens, json_object_get(own, "token"));
     json_array_append(to->values, json_object_get(own, "logprob"));
     json_array_append_new(to->tops, map);
-    json_array_append_new(to->begin, json_integer(to->n_chars));
-    to->n_chars += count_chars(json_string_value(text), json_string_length(text));
+    json_array_append_new(to->begin, json_integer(n_chars));
     json_object_set_new(own, "top_logprobs", list);
     json_array_append_new(to->content, own);
 }
@@ -102,16 +122,16 @@ static const whit_buf *prompt_text(const whit_ask *ask, uint32_t i)
  * takes no place in it. */
 static void log_first(struct logged *to, const whit_ask *ask, uint32_t i)
 {
-    bool whole;
-    json_t *text = whit_api_token_text(ask->api, ask->jobs[i]->ids[0], &whole);
+    whit_buf bytes = whit_api_token_bytes(ask->api, ask->jobs[i]->ids[0]);
     const whit_buf *prompt = prompt_text(ask, i);
-    size_t n = json_string_length(text);
-    bool in_text = n <= prompt->size_bytes && n && !memcmp(prompt->data, json_string_value(text), n);
-    json_array_append_new(to->tokens, text);
+    size_t n = bytes.size_bytes;
+    bool in_text = n <= prompt->size_bytes && n && !memcmp(prompt->data, bytes.data, n);
+    json_array_append_new(to->tokens, token_json(&bytes));
     json_array_append_new(to->values, json_null());
     json_array_append_new(to->tops, json_null());
     json_array_append_new(to->begin, json_integer(to->n_chars));
-    if (in_text) to->n_chars += count_chars(json_string_value(text), n);
+    if (in_text) to->n_chars += count_chars(&bytes);
+    whit_buf_free(&bytes);
 }
 
 static json_t *logged_close(struct logged *to, bool is_chat)
@@ -127,16 +147,16 @@ static json_t *logged_close(struct logged *to, bool is_chat)
 
 static json_int_t chars_before(const whit_ask *ask, uint32_t i)
 {
-    const whit_buf *prompt = prompt_text(ask, i);
-    return count_chars((const char *)prompt->data, prompt->size_bytes);
+    return count_chars(prompt_text(ask, i));
 }
 
-/* Of n tokens of an answer, or of the whole prompt before them where that was wanted. */
+/* Of n tokens of an answer, in front of which are *n_chars characters: from then on, behind them. */
 static json_t *logprobs_json(const whit_ask *ask, const whit_logprob *entries, uint32_t n_top, uint32_t n,
-                             json_int_t n_chars)
+                             json_int_t *n_chars)
 {
-    struct logged logged = logged_open(n_chars);
+    struct logged logged = logged_open(*n_chars);
     for (uint32_t i = 0; i < n; i++, entries += 1 + n_top) log_token(&logged, ask, entries, n_top);
+    *n_chars = logged.n_chars;
     return logged_close(&logged, ask->is_chat);
 }
 
@@ -308,7 +328,7 @@ struct stream {
         whit_chat_parser *parser;
         size_t n_taken;     /* bytes of its text */
         uint32_t n_logged;  /* tokens whose log-probabilities are out */
-        json_int_t n_chars; /* of those tokens */
+        json_int_t n_chars; /* to their end */
         uint32_t n_calls;
         bool begun, over;
     } parts[WHIT_API_MOST_ANSWERS];
@@ -482,11 +502,8 @@ static void look(struct stream *s)
             of_prompt = logged_close(&logged, false);
         }
         if (entries) {
-            logprobs = logprobs_json(s->ask, entries, job->n_top, n_log, chars_before(s->ask, i) + s->parts[i].n_chars);
-            for (uint32_t k = 0; k < n_log && !s->ask->is_chat; k++) {
-                const json_t *one = json_array_get(json_object_get(logprobs, "tokens"), k);
-                s->parts[i].n_chars += count_chars(json_string_value(one), json_string_length(one));
-            }
+            if (!n_logged) s->parts[i].n_chars = chars_before(s->ask, i);
+            logprobs = logprobs_json(s->ask, entries, job->n_top, n_log, &s->parts[i].n_chars);
         }
         if (text) s->parts[i].n_taken += n;
         if (entries) s->parts[i].n_logged += n_log;

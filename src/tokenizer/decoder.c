@@ -222,7 +222,7 @@ static whit_status end_byte_run(whit_token_decoder *decoder, size_t i, whit_erro
     stage *s = &decoder->stages[i];
     size_t n = s->held.size_bytes;
     whit_status status = WHIT_OK;
-    if (n && whit_utf8_valid_bytes(s->held.data, n) == n)
+    if (n && (decoder->options.is_inner || whit_utf8_valid_bytes(s->held.data, n) == n))
         status = feed_whole(decoder, i + 1, s->held.data, n, error);
     else
         for (size_t k = 0; k < n && status == WHIT_OK; k++)
@@ -270,7 +270,7 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
     }
     uint8_t one = (uint8_t)byte;
     WHIT_TRY(hold(s, &one, 1, error));
-    return decoder->options.hold_bytes ? WHIT_OK : advance_byte_run(decoder, i, error);
+    return decoder->options.hold_bytes || decoder->options.is_inner ? WHIT_OK : advance_byte_run(decoder, i, error);
 }
 
 /* Byte-level symbols back to bytes. A token with any other character stands for itself. */
@@ -297,7 +297,8 @@ static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool e
     stage *s = &decoder->stages[i];
     size_t n = s->held.size_bytes, at = 0;
     while (at < n) {
-        size_t valid = whit_utf8_valid_bytes(s->held.data + at, n - at), length;
+        size_t length, left = n - at;
+        size_t valid = decoder->options.is_inner ? left : whit_utf8_valid_bytes(s->held.data + at, left);
         if (valid) {
             WHIT_TRY(feed(decoder, i + 1, (fragment){s->held.data + at, valid, !s->started, false}, error));
             s->started = true;
@@ -416,7 +417,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
     const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);
     for (size_t i = 0; i < made->n_stages; i++) {
         stage *s = &made->stages[i];
-        *s = (stage){.step = &steps[i], .held = {.allocator = allocator}};
+        *s = (stage){.step = &steps[i], .held = {.allocator = allocator}, .started = options.is_inner};
         bool room = whit_buf_reserve(&s->held, first_bytes);
         s->text = whit_tokenizer_string(view, steps[i].text_offset, steps[i].text_bytes);
         s->content = whit_tokenizer_string(view, steps[i].content_offset, steps[i].content_bytes);

@@ -13,6 +13,9 @@ typedef struct whit_token_decoder_options {
      * characters are not final before its end. True holds runs back, which gives exactly the text
      * of the whole sequence; false shows a character once it is complete (chat, streams). */
     bool hold_bytes;
+    /* Of a token that stands behind others, alone: nothing is dropped as at the beginning of a text, and bytes
+     * that are no character are passed as they are. */
+    bool is_inner;
 } whit_token_decoder_options;
 
 /* The image must outlive the decoder. One thread at a time. */

@@ -130,6 +130,39 @@ def test_bytes():
           and all(line["method"] == "GET" and line["status"] == 404 for line in lines), lines)
 
 
+def token_bytes(entry):
+    """Of a token and of its text, which are the same."""
+    escaped = re.fullmatch(r"bytes:((\\x[0-9a-f]{2})+)", entry["token"])
+    own = bytes.fromhex(escaped[1].replace("\\x", "")) if escaped else entry["token"].encode()
+    check(own == bytes(entry["bytes"]), entry)
+    return own
+
+
+def test_token_bytes(server):
+    """Of a model that writes bytes at random: parts of characters have their bytes, with which the text is whole."""
+    body = {"model": "tools", "max_tokens": 120, "temperature": 3, "seed": 3, "ignore_eos": True}
+    chat = server.post(CHAT, {**body, "messages": HI, "logprobs": True, "top_logprobs": 3})["choices"][0]
+    entries = chat["logprobs"]["content"]
+    whole = b"".join(token_bytes(entry) for entry in entries)
+    check(chat["message"]["content"].startswith(whole.decode(errors="replace")[:40]), chat["message"], whole)
+    parts = [entry for entry in entries if entry["token"].startswith("bytes:")]
+    check(len(parts) > 4 and all(token_bytes(top) is not None for entry in entries for top in entry["top_logprobs"]), parts)
+    # The older form has no bytes, but texts that can be told apart, and places in the text.
+    done = server.post("/v1/completions", {**body, "prompt": "a€", "logprobs": 20, "echo": True, "max_tokens": 2})["choices"][0]
+    logs = done["logprobs"]
+    check(logs["tokens"][:4] == ["a", "bytes:\\xe2", "bytes:\\x82", "bytes:\\xac"], logs["tokens"])
+    check(logs["text_offset"][:5] == [0, 1, 2, 2, 2], logs["text_offset"])
+    check(all(len(tops) == 20 for tops in logs["top_logprobs"][1:]), "texts of different tokens that are the same")
+    events = server.ask("POST", "/v1/completions", {**body, "prompt": "a€", "logprobs": 1, "stream": True})[1].decode()
+    streamed = [json.loads(line[6:])["choices"][0]["logprobs"] for line in events.split("\n\n") if line.startswith("data: {")]
+    got = server.post("/v1/completions", {**body, "prompt": "a€", "logprobs": 1})["choices"][0]["logprobs"]
+    for key in ("tokens", "text_offset"):
+        check([x for one in streamed if one for x in one[key]] == got[key], key, got[key])
+    check(got["text_offset"][0] == 0, got["text_offset"])
+    pieces = server.post("/tokenize", {"model": "tools", "content": "a€", "with_pieces": True})["tokens"]
+    check([one["piece"] for one in pieces] == ["a", [0xE2], [0x82], [0xAC]], pieces)
+
+
 def test_ids(server):
     ids = set()
     for path in (CHAT, "/v1/messages", "/v1/responses"):
@@ -269,7 +302,8 @@ subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "
                 "habits_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", "habits.jinja"],
                check=True, stdout=subprocess.DEVNULL)
 both = Server("-m", "tales", "-m", "tools=habits_model", "-c", "512")
-for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_ids, test_answers, test_template, test_http):
+for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_token_bytes,
+             test_ids, test_answers, test_template, test_http):
     test(both)
 both.end()
 test_origins()

@@ -173,6 +173,47 @@ static void streams_hold_back_parts_of_characters(void **state)
     close_tokenizer(&it);
 }
 
+static void expect_inner(const opened *it, int32_t id, const char *bytes, size_t n)
+{
+    whit_token_decoder *decoder;
+    whit_buf found = {0};
+    whit_error error;
+    const char *text;
+    size_t n_text;
+    assert_ok(
+        whit_token_decoder_open(&it->view, (whit_token_decoder_options){.is_inner = true}, NULL, &decoder, &error),
+        error);
+    assert_ok(whit_token_decoder_push(decoder, id, &text, &n_text, &error), error);
+    whit_buf_append(&found, text, n_text);
+    assert_ok(whit_token_decoder_flush(decoder, &text, &n_text, &error), error);
+    whit_buf_append(&found, text, n_text);
+    assert_int_equal(found.size_bytes, n);
+    if (n) assert_memory_equal(found.data, bytes, n);
+    whit_buf_free(&found);
+    whit_token_decoder_close(decoder);
+}
+
+static void inner_tokens_are_their_bytes(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    for (int32_t id = 0; id < 256; id++) {
+        char byte = (char)id;
+        expect_inner(&it, id, &byte, 1);
+    }
+    expect_inner(&it, 9999, NULL, 0);
+    expect_inner(&it, -1, NULL, 0);
+    close_tokenizer(&it);
+    it = open_sentencepiece(2);
+    for (int32_t id = 0; id < 256; id++) {
+        char byte = (char)id;
+        expect_inner(&it, 3 + id, &byte, 1);
+    }
+    expect_inner(&it, 3 + 256 + 9, " hello", 6); /* its space stays */
+    expect_inner(&it, 3 + 256 + 8, "hello", 5);
+    close_tokenizer(&it);
+}
+
 static void byte_runs_are_replaced_as_a_whole(void **state)
 {
     (void)state;
@@ -430,6 +471,7 @@ int main(void)
         cmocka_unit_test(user_text_gets_no_special_pieces),
         cmocka_unit_test(sentencepiece_encodes),
         cmocka_unit_test(streams_hold_back_parts_of_characters),
+        cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
         cmocka_unit_test(wordpiece_works),
         cmocka_unit_test(neighbours_of_dropped_characters_merge),
