@@ -268,6 +268,7 @@ void ed_save_under(ed *e, const char *path, bool force)
             doc->syntax = whit_syntax_for(doc->buffer->path, NULL);
             whit_syntax_states_cut(&doc->states, 0);
             doc->states.n_marks = 0;
+            ed_tree_close(doc); /* the language may be another */
             if (e->editorconfig) ed_project_settings(doc);
             tidy(doc);
             if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, true, &error);

@@ -165,27 +165,47 @@ void ed_language_forget(ed *e, struct ed_doc *doc)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
+#define CHUNK_BYTES 8192
+
+/* The next bytes of a line, whole characters of UTF-8. */
+static size_t read_chunk(const whit_text *text, uint64_t at, uint64_t end, char *bytes)
+{
+    size_t n = whit_text_read(text, at, bytes, end - at < CHUNK_BYTES ? end - at : CHUNK_BYTES), whole = n;
+    if (at + n >= end) return n;
+    while (whole > n - 3 && ((uint8_t)bytes[whole - 1] & 0xC0) == 0x80) whole--;
+    return (uint8_t)bytes[whole - 1] >= 0xC0 ? whole - 1 : n;
+}
+
 uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position)
 {
     json_int_t line = json_integer_value(json_object_get(position, "line"));
     json_int_t character = json_integer_value(json_object_get(position, "character"));
     if (line < 0 || character < 0) return 0;
-    uint64_t begin = whit_text_line_start(text, (uint64_t)line);
-    if (begin == UINT64_MAX) return whit_text_size(text);
-    char bytes[8192];
-    uint64_t end = whit_text_line_end(text, begin);
-    size_t n = whit_text_read(text, begin, bytes, end - begin < sizeof bytes ? end - begin : sizeof bytes);
-    if (n && bytes[n - 1] == '\r') n--;
-    return begin + whit_lsp_to_byte(bytes, n, (uint64_t)character, server->utf8);
+    uint64_t at = whit_text_line_start(text, (uint64_t)line), left = (uint64_t)character;
+    if (at == UINT64_MAX) return whit_text_size(text);
+    char bytes[CHUNK_BYTES];
+    uint64_t end = whit_text_line_end(text, at);
+    if (end > at && whit_text_byte(text, end - 1) == '\r') end--;
+    for (size_t n, here; left && at < end; at += here) {
+        n = read_chunk(text, at, end, bytes);
+        here = whit_lsp_to_byte(bytes, n, left, server->utf8);
+        uint64_t passed = whit_lsp_from_byte(bytes, n, here, server->utf8);
+        left -= passed < left ? passed : left;
+        if (!here) break;
+    }
+    return at;
 }
 
 json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset)
 {
-    char bytes[8192];
-    uint64_t begin = whit_text_line_begin(text, offset), line = whit_text_line_at(text, offset);
-    size_t n = whit_text_read(text, begin, bytes, offset - begin < sizeof bytes ? offset - begin : sizeof bytes);
-    return json_pack("{s:I, s:I}", "line", (json_int_t)line, "character",
-                     (json_int_t)whit_lsp_from_byte(bytes, n, n, server->utf8));
+    char bytes[CHUNK_BYTES];
+    uint64_t line = whit_text_line_at(text, offset), units = 0;
+    for (uint64_t at = whit_text_line_begin(text, offset); at < offset;) {
+        size_t n = read_chunk(text, at, offset, bytes);
+        units += whit_lsp_from_byte(bytes, n, n, server->utf8);
+        at += n;
+    }
+    return json_pack("{s:I, s:I}", "line", (json_int_t)line, "character", (json_int_t)units);
 }
 
 /* ---- diagnostics --------------------------------------------------------------------------- */

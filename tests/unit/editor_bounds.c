@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the editor keeps in memory while others are too slow, or too fast. */
+ * What the editor keeps in memory while others are too slow, or too fast; lines that are longer than its rooms. */
 #include "test.h"
 
 #include "editor/state.h"
@@ -80,8 +80,51 @@ static void test_deaf_server(void **state)
     rmdir(folder);
 }
 
+/* Places in a long line, as servers count them, there and back. */
+static void test_places(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"a", "\303\244", "\346\274\242", "\360\237\220\261", "\377"};
+    static const uint64_t units[] = {1, 1, 1, 2, 1};
+    static char line[100000];
+    static uint64_t offsets[sizeof line], counts[sizeof line];
+    size_t n = 0, n_places = 0;
+    uint64_t count = 0;
+    for (size_t i = 0; n + 8 < sizeof line; i++) {
+        size_t which = i * i % 7 % 5;
+        offsets[n_places] = n;
+        counts[n_places++] = count;
+        n = (size_t)(stpcpy(line + n, pieces[which]) - line);
+        count += units[which];
+    }
+    memcpy(line + n, "\r\nx", 3);
+    whit_editor *editor;
+    whit_error error;
+    whit_editor_options options = {.config = ""};
+    assert_int_equal(whit_editor_open(&options, &editor, &error), WHIT_OK);
+    assert_int_equal(whit_editor_add_text(editor, "long", line, n + 3, &error), WHIT_OK);
+    whit_text *text = editor->docs->buffer->text;
+    while (whit_text_count(text, UINT64_MAX, NULL, NULL)) {
+    }
+    for (int utf8 = 0; utf8 < 2; utf8++) {
+        const struct ed_server server = {.utf8 = utf8};
+        for (size_t i = 0; i < n_places; i += 7) {
+            json_t *place = ed_server_position(&server, text, offsets[i]);
+            json_int_t character = json_integer_value(json_object_get(place, "character"));
+            assert_int_equal(character, utf8 ? offsets[i] : counts[i]);
+            assert_int_equal(ed_server_offset(&server, text, place), offsets[i]);
+            json_decref(place);
+        }
+        json_t *behind = json_pack("{s:i, s:i}", "line", 0, "character", 1000000);
+        assert_int_equal(ed_server_offset(&server, text, behind), n);
+        json_decref(behind);
+    }
+    whit_editor_close(editor);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_paste), cmocka_unit_test(test_deaf_server)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_paste), cmocka_unit_test(test_deaf_server),
+                                       cmocka_unit_test(test_places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
