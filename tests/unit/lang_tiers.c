@@ -3,8 +3,10 @@
  * where that is a mistake the same words and place.
  *
  *     lang_tiers [FIRST COUNT]     seeds; the suite has parts of them */
+#include <limits.h>
 #include <malloc.h>
 
+#include "failing_memory.h"
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
 #include "lang/jit/jit.h"
@@ -93,6 +95,56 @@ static void test_tiers(void **state)
     assert_true(n_failed < n / 2);
 }
 
+/* Memory that ends at any place, in every tier: the run says so, or goes on without machine code to the same bits,
+ * and everything is given back. What was not written yet holds NaN and -1. */
+static void test_memory_that_ends(void **state)
+{
+    (void)state;
+    static lang_writer writer;
+    enum { SHARE = 25, TRIES = 4 };
+    whit_cpu cpu;
+    whit_error error;
+    whit_quat_kernels kernels;
+    uint64_t n = (tests_are_brief() ? n_seeds / 20 : n_seeds) / SHARE;
+    whit_rng rng = {first_seed + 7};
+    whit_cpu_detect(&cpu);
+    assert_ok(whit_quat_select(&cpu, NULL, &kernels, &error), error);
+    for (uint64_t seed = first_seed; seed < first_seed + n; seed++) {
+        lang_random(&writer, seed);
+        for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+            uint64_t wanted = 0;
+            long n_allocations = -1;
+            whit_status without = WHIT_OK;
+            for (int k = 0; k < TRIES; k++) {
+                struct failing failing = {.n_left = k ? (long)whit_rng_below(&rng, (uint64_t)n_allocations) : LONG_MAX};
+                whit_allocator allocator = {failing_alloc, failing_free, &failing};
+                whit_lang_options options = {.quat = &kernels,
+                                             .jit = whit_lang_jit_native(),
+                                             .tier = tier,
+                                             .max_steps = MAX_STEPS,
+                                             .allocator = &allocator};
+                whit_lang *lang;
+                uint64_t digest = 0;
+                whit_status status = whit_lang_open(&options, &lang, &error);
+                if (status == WHIT_OK) status = whit_lang_load(lang, "random", writer.text, writer.n, &error);
+                if (status == WHIT_OK) status = whit_lang_run(lang, &error);
+                if (lang) digest = whit_lang_digest(lang);
+                whit_lang_close(lang);
+                if (failing.n_live || failing.live_bytes)
+                    fail_msg("seed %llu, tier %d, try %d: %ld pieces of memory are left", (unsigned long long)seed,
+                             tier, k, failing.n_live);
+                if (!k) {
+                    wanted = digest;
+                    without = status;
+                    n_allocations = LONG_MAX - failing.n_left;
+                } else if (status != WHIT_ERROR_MEMORY && (status != without || digest != wanted))
+                    fail_msg("seed %llu, tier %d, try %d: status %d (%s)", (unsigned long long)seed, tier, k, status,
+                             status ? error.message : "");
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     /* Sessions are opened by the million: their memory stays with the process. */
@@ -102,6 +154,6 @@ int main(int argc, char **argv)
         first_seed = strtoull(argv[1], NULL, 10);
         n_seeds = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiers), cmocka_unit_test(test_memory_that_ends)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
