@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/clock.h"
 #include "cli/compress_page.h"
@@ -319,6 +322,15 @@ static int report(cli_call *call, const struct compress_values *v, const struct 
     return CLI_OK;
 }
 
+/* Arrays of a matrix are mapped by themselves and go back to the system when they are freed. Else glibc raises its
+ * bound with each one that is freed, and the heap between them grows by about a finished layer with each layer. */
+static void keep_memory_flat(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 static int run(cli_call *call)
 {
     const struct compress_values *v = call->values;
@@ -332,6 +344,7 @@ static int run(cli_call *call)
     whit_buf rows = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
+    keep_memory_flat();
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
