@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "base/clock.h"
+#include "base/malloc.h"
 #include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -322,15 +320,6 @@ static int report(cli_call *call, const struct compress_values *v, const struct 
     return CLI_OK;
 }
 
-/* Arrays of a matrix are mapped by themselves and go back to the system when they are freed. Else glibc raises its
- * bound with each one that is freed, and the heap between them grows by about a finished layer with each layer. */
-static void keep_memory_flat(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
-}
-
 static int run(cli_call *call)
 {
     const struct compress_values *v = call->values;
@@ -344,7 +333,7 @@ static int run(cli_call *call)
     whit_buf rows = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
-    keep_memory_flat();
+    whit_malloc_map_from(1 << 20); /* arrays of a matrix, else memory grows by about a finished layer with each layer */
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
@@ -400,7 +389,12 @@ static int run(cli_call *call)
         whit_source_open(found, NULL, &source, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     int status = CLI_OK;
-    if (v->imatrix) {
+    if (tuned && source.config.n_ctx < 2) {
+        status = cli_fail(call, CLI_USAGE,
+                          "%s: a model with a context of one token has nothing to predict in it, "
+                          "so it cannot be tuned",
+                          call->operands[0]);
+    } else if (v->imatrix) {
         if (whit_imatrix_open(&imatrix, v->imatrix, NULL, &error) == WHIT_OK)
             o.imatrix = &imatrix;
         else

@@ -82,8 +82,8 @@ const cli_verb cli_edit_verb = {
     "Opens every FILE in a buffer of its own, at LINE where one is given; - is what comes through a pipe. F1 shows "
     "all commands and keys, Ctrl-S saves, Ctrl-Q quits and asks for everything that is not saved.\n"
     "What is typed into a file is kept in a journal under $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit from "
-    "the moment "
-    "it is typed, and offered at the next start if the editor did not end as it should. docs/editor.md says more.\n"
+    "the moment it is typed, and offered at the next start if the editor did not end as it should. docs/editor.md says "
+    "more.\n"
     "  whit edit main.c:120 README.md\n"
     "  git diff | whit edit -\n"
     "  EDITOR='whit edit' git commit\n",

@@ -91,6 +91,14 @@ static whit_ref residual_of(const whit_graph *block, whit_ref output)
     return 0;
 }
 
+/* Has a node before node `at` the same matrix? A family's program may use one twice; the first use decides. */
+static bool is_used_before(const whit_graph *block, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (block->nodes[i].op == WHIT_OP_LINEAR && block->nodes[i].weight == block->nodes[at].weight) return true;
+    return false;
+}
+
 /* The next stage from node *at on; false behind the last. */
 static bool next_stage(const struct compression *c, uint32_t *at, struct stage *stage)
 {
@@ -98,7 +106,7 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
     *stage = (struct stage){0};
     for (; *at < block->n_nodes; ++*at) {
         const whit_node *node = &block->nodes[*at];
-        if (node->op != WHIT_OP_LINEAR) continue;
+        if (node->op != WHIT_OP_LINEAR || is_used_before(block, *at)) continue;
         const whit_source_tensor *tensor = whit_source_find(c->source, c->stream.params[0].items[node->weight].name);
         if (!whit_compress_is_layer_matrix(tensor)) continue;
         if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
@@ -407,15 +415,17 @@ static bool is_finished(const struct compression *c)
 
 static whit_status save_layer(struct compression *c)
 {
-    whit_finished *finished[64];
-    uint32_t n = 0, at = 0;
+    uint32_t n_params = c->stream.params[0].n, n = 0, at = 0;
+    whit_finished **finished = whit_zalloc_array(c->allocator, n_params, sizeof(whit_finished *));
     struct stage stage;
+    if (!finished) return whit_fail_memory(c->error, "a finished layer", n_params * sizeof(whit_finished *));
     while (next_stage(c, &at, &stage))
-        for (uint32_t i = 0; i < stage.n && n < 64; i++)
+        for (uint32_t i = 0; i < stage.n; i++)
             if (finished_of(c, stage.params[i])->name[0]) finished[n++] = finished_of(c, stage.params[i]);
-    WHIT_TRY(n ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK);
-    for (uint32_t i = 0; i < n; i++) whit_finished_spool(finished[i], c->folder, c->allocator);
-    return WHIT_OK;
+    whit_status status = n ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK;
+    for (uint32_t i = 0; status == WHIT_OK && i < n; i++) whit_finished_spool(finished[i], c->folder, c->allocator);
+    whit_free(c->allocator, finished, n_params * sizeof(whit_finished *));
+    return status;
 }
 
 static whit_status run_layers(struct compression *c)

@@ -214,6 +214,10 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
     const whit_allocator *a = s->allocator;
     size_t n_all = n_ids / s->n_tokens, n_windows = n_all;
     if (n_windows > max_tokens / s->n_tokens) n_windows = max_tokens / s->n_tokens;
+    if (n_all && !n_windows)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%zu tokens of calibration text are less than a window of %u; allow more, or a smaller window",
+                         max_tokens, s->n_tokens);
     if (!n_windows)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "the calibration text has %zu tokens, a window needs %u; give more text or a smaller window",

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/malloc.h"
 #include "sandbox/sandbox.h"
 #include "server/models.h"
 #include "server/notify.h"
@@ -129,8 +130,8 @@ static whit_status confine(const whit_site *site, whit_error *error)
  * connections have few heaps between them. */
 static void keep_memory_flat(void)
 {
+    whit_malloc_map_from(256 << 10);
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 256 << 10); /* else it grows with the largest piece that was freed */
     mallopt(M_ARENA_MAX, 2);
 #endif
 }

@@ -82,6 +82,17 @@ for scales in f16 u8; do
     [ ! -e huge.ndf ] || complain "a file with scales that are no numbers"
 done
 
+# ---- a context of one token has nothing to tune; a text of less than a window
+python3 -c 'b = bytearray(open("even.gguf", "rb").read())
+at = b.index(b"context_length") + len(b"context_length") + 4 # behind the type of the value
+b[at:at + 4] = bytes([1, 0, 0, 0])
+open("one.gguf", "wb").write(b)'
+expect 0 whit compress one.gguf --codec t --calib calibration --calib-tokens 500 -o one.ndf
+expect 2 whit compress one.gguf --codec t --calib calibration --tune-tokens 100 -o again.ndf
+one_line 'context of one token'
+expect 2 whit compress original.ndf --codec t --calib calibration -c 32 --calib-tokens 10 -o again.ndf
+one_line '10 tokens of calibration text are less than a window of 32'
+
 # ---- sign plane and low-rank pair: less error, read by the second reader, the same with other threads
 expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 --json -o plain.ndf
 cp out plain.json

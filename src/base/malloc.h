@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * The C library's malloc, for the whole process: what long runs and servers ask of it. */
+#ifndef WHIT_BASE_MALLOC_H
+#define WHIT_BASE_MALLOC_H
+
+#include <stddef.h>
+
+/* From now on malloc maps what has from_bytes or more by itself, so that it goes back to the system when it is freed.
+ * Without this glibc raises its bound with each such piece that is freed, and cuts later ones from a heap whose gaps
+ * stay. Other C libraries are left as they are. */
+void whit_malloc_map_from(size_t from_bytes);
+
+#endif
