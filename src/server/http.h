@@ -44,7 +44,8 @@ const char *whit_web_query(const whit_web_request *request, const char *name);
 bool whit_web_client_left(int fd);
 
 typedef struct whit_web_server whit_web_server;
-/* Serves on a listening socket, which it takes over. */
+/* Serves on a listening socket, which it takes over. A connection on which nothing is read or written for timeout_s is
+ * closed; the time that the handler or a stream takes for its answer does not count. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
                            void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* accepts nothing more */

@@ -31,6 +31,7 @@ struct api {
     const char *(*lookup)(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *key);
     int (*each_value)(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIterator see, void *user);
     const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
+    enum MHD_Result (*set_option)(struct MHD_Connection *connection, enum MHD_CONNECTION_OPTION option, ...);
 };
 
 struct whit_web_server {
@@ -38,6 +39,7 @@ struct whit_web_server {
     struct MHD_Daemon *daemon;
     whit_web_handler *handler;
     void *user;
+    uint32_t timeout_s;
     atomic_uint n_in_flight;
 };
 
@@ -50,6 +52,8 @@ struct exchange {
 };
 
 struct stream {
+    const whit_web_server *server;
+    struct MHD_Connection *connection;
     whit_web_stream_fn *read;
     void (*end)(void *user);
     void *user;
@@ -71,9 +75,10 @@ static bool open_library(struct api *api)
     *(void **)&api->lookup = dlsym(library, "MHD_lookup_connection_value");
     *(void **)&api->each_value = dlsym(library, "MHD_get_connection_values");
     *(void **)&api->info = dlsym(library, "MHD_get_connection_info");
+    *(void **)&api->set_option = dlsym(library, "MHD_set_connection_option");
     dlclose(library);
     return api->version && api->start && api->stop && api->quiesce && api->from_buffer && api->from_callback &&
-        api->add_header && api->queue && api->destroy && api->lookup && api->each_value && api->info;
+        api->add_header && api->queue && api->destroy && api->lookup && api->each_value && api->info && api->set_option;
 }
 
 const char *whit_server_library(void)
@@ -105,11 +110,21 @@ const char *whit_web_query(const whit_web_request *request, const char *name)
     return c->api->lookup(c->of, MHD_GET_ARGUMENT_KIND, name);
 }
 
+/* The library counts the time in which nothing was read or written, and looks at it behind a handler and before the
+ * reply goes out: an answer that took longer than the timeout would be thrown away. A timeout that was 0 begins anew
+ * where it is set. */
+static void restart_timeout(const whit_web_server *server, struct MHD_Connection *connection)
+{
+    server->api.set_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+    server->api.set_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)server->timeout_s);
+}
+
 static ssize_t read_stream(void *user, uint64_t at, char *data, size_t room)
 {
     struct stream *s = user;
     (void)at;
     long n = s->read(s->user, data, room);
+    restart_timeout(s->server, s->connection);
     return n > 0 ? n : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -120,13 +135,15 @@ static void end_stream(void *user)
     free(s);
 }
 
-static enum MHD_Result send_reply(const struct api *api, struct MHD_Connection *connection, whit_web_reply *reply)
+static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Connection *connection,
+                                  whit_web_reply *reply)
 {
+    const struct api *api = &server->api;
     struct MHD_Response *response = NULL;
     if (reply->stream) {
         struct stream *s = malloc(sizeof *s);
         if (s) {
-            *s = (struct stream){reply->stream, reply->end_stream, reply->stream_user};
+            *s = (struct stream){server, connection, reply->stream, reply->end_stream, reply->stream_user};
             response = api->from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream, s, end_stream);
         }
         if (!response) {
@@ -175,7 +192,7 @@ static bool is_plainly_framed(const whit_web_server *server, struct MHD_Connecti
     if (!f.odd && f.n_lengths + f.n_codings <= 1) return true;
     whit_web_reply reply = {.status = 400, .type = "text/plain"};
     whit_buf_append_str(&reply.body, "The length of the request's body is not said in one plain way.\n");
-    *result = send_reply(&server->api, connection, &reply);
+    *result = send_reply(server, connection, &reply);
     return false;
 }
 
@@ -205,7 +222,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *data_bytes = 0;
         return MHD_YES;
     }
-    if (x->refusal.status) return send_reply(&server->api, connection, &x->refusal);
+    if (x->refusal.status) return send_reply(server, connection, &x->refusal);
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     whit_web_request request = {.method = method,
                                 .path = path,
@@ -216,7 +233,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     whit_web_reply reply = {.status = 500};
     if (x->too_large) request.body = NULL, request.body_bytes = SIZE_MAX;
     server->handler(server->user, &request, &reply);
-    return send_reply(&server->api, connection, &reply);
+    restart_timeout(server, connection);
+    return send_reply(server, connection, &reply);
 }
 
 static void on_completed(void *user, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode why)
@@ -238,6 +256,7 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
     if (!s) return whit_fail_memory(error, "the server", sizeof *s);
     s->handler = handler;
     s->user = user;
+    s->timeout_s = timeout_s;
     if (!open_library(&s->api)) {
         free(s);
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,

@@ -3,6 +3,8 @@ whit_test(server_inside ${CMAKE_CURRENT_LIST_DIR}/inside.c)
 target_link_libraries(test_server_inside PRIVATE whit_server)
 whit_test(server_queue ${CMAKE_CURRENT_LIST_DIR}/queue.c)
 target_link_libraries(test_server_queue PRIVATE whit_server)
+whit_test(server_timeout ${CMAKE_CURRENT_LIST_DIR}/timeout.c)
+target_link_libraries(test_server_timeout PRIVATE whit_server)
 # The server, driven by a script as clients would.
 if(NOT CMAKE_CROSSCOMPILING)
   whit_script(server_serve ${CMAKE_CURRENT_LIST_DIR}/serve.sh)
