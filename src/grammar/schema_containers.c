@@ -298,7 +298,7 @@ static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, o
         n_required += o->list[i].required;
         n_all += !o->list[i].dropped;
     }
-    *possible &= n_required <= max;
+    *possible &= n_required <= max && min <= max;
     for (uint32_t i = 0; i < o->n && n_required < min; i++)
         if (!o->list[i].required && !o->list[i].dropped) o->list[i].required = true, n_required++;
     for (uint32_t i = o->n; i-- > 0 && n_all > max;)

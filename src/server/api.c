@@ -135,7 +135,8 @@ static void get_health(whit_site *site, const whit_web_request *request, whit_we
         whit_api_fail(reply, 503, "unavailable_error", NULL, "the server is ending");
         return;
     }
-    if (strict && c.n_busy + c.n_queued >= c.n_slots) {
+    /* No model may be open between two: one is opened for the next request. */
+    if (strict && c.n_slots && c.n_busy + c.n_queued >= c.n_slots) {
         whit_api_fail(reply, 503, "unavailable_error", NULL, "no slot is free");
         return;
     }
@@ -149,7 +150,7 @@ static void get_slots(whit_site *site, const whit_web_request *request, whit_web
     whit_engine_counts c;
     whit_models_count(site, NULL, &c);
     json_t *slots = json_array();
-    if (whit_web_query(request, "fail_on_no_slot") && c.n_busy >= c.n_slots) reply->status = 503;
+    if (whit_web_query(request, "fail_on_no_slot") && c.n_slots && c.n_busy >= c.n_slots) reply->status = 503;
     for (uint32_t i = 0; i < c.n_slots; i++)
         json_array_append_new(slots,
                               json_pack("{s:i, s:I, s:b}", "id", (int)i, "n_ctx", (json_int_t)c.n_ctx_tokens,
@@ -335,7 +336,10 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
                whit_completion_route(api, request, path, key, reply)) {
         return;
     } else if (!strcmp(path, "/embeddings")) {
-        whit_api_embeddings(api, request, reply);
+        if (*api->stop)
+            whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
+        else
+            whit_api_embeddings(api, request, reply);
     } else if (!strcmp(path, "/props")) {
         get_props(api, reply);
     } else {
@@ -377,8 +381,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
 {
     whit_site *site = user;
     uint64_t key = 0, begun_ns = whit_now_ns();
-    bool public = !strcmp(request->path, "/") || !strcmp(request->path, "/health") ||
-        !strcmp(request->path, "/models") || !strcmp(request->path, "/v1/models") ||
+    const char *path = plain_path(request->path);
+    bool public = !strcmp(path, "/") || !strcmp(path, "/health") || !strcmp(path, "/models") ||
         !strcmp(request->method, "OPTIONS");
     bool allowed = is_allowed(site, request, &key), foreign = is_foreign(site, request);
     reply->status = 0;

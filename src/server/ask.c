@@ -457,6 +457,13 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
         !ask->is_chat && (json_string_length(ask->suffix) > 0 || json_is_true(json_object_get(body, "infill")));
     ask->n_each = (uint32_t)n;
     ok = ok && (ask->is_chat ? render_chat : read_prompts)(ask, body, &prompts, reply);
+    uint64_t most = (uint64_t)ask->api->options->n_queue + ask->api->options->n_parallel;
+    if (ok && (uint64_t)prompts.n * ask->n_each > most) {
+        whit_api_fail(reply, 400, "invalid_request_error", ask->n_each > 1 ? "n" : "prompt",
+                      "%u answers in one request: this server has %u slots, and --queue lets %u wait",
+                      prompts.n * ask->n_each, ask->api->options->n_parallel, ask->api->options->n_queue);
+        ok = false;
+    }
     for (uint32_t i = 0; i < prompts.n && ok; i++) {
         if (prompts.n_ids[i] == 0) ok = fail(reply, "prompt", "the prompt has no tokens");
         if (ok && prompts.n_ids[i] >= n_ctx) {

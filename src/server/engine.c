@@ -590,7 +590,9 @@ uint32_t whit_engine_context_size(const whit_engine *e)
 whit_status whit_engine_submit(whit_engine *e, whit_job *job, whit_error *error)
 {
     pthread_mutex_lock(&e->lock);
-    bool full = e->counts.n_queued >= e->options.n_queue || e->stop;
+    /* What a free slot will take at once does not wait. */
+    uint32_t n_free = e->options.n_slots - e->counts.n_busy;
+    bool full = e->counts.n_queued >= e->options.n_queue + n_free || e->stop;
     if (!full) {
         atomic_fetch_add(&job->n_holders, 1);
         job->queued_ns = whit_now_ns();

@@ -36,6 +36,10 @@ static json_t *content_text(const json_t *content, whit_web_reply *reply)
 {
     whit_buf text = {0};
     if (json_is_string(content)) return json_incref((json_t *)content);
+    if (!json_is_array(content)) {
+        refuse(reply, "content: expected a text or a list of blocks");
+        return NULL;
+    }
     for (size_t i = 0; i < json_array_size(content); i++) {
         const json_t *block = json_array_get(content, i), *own = json_object_get(block, "text");
         if (!json_is_string(own)) {
@@ -143,6 +147,7 @@ static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
 {
     const json_t *tools = json_object_get(body, "tools"), *choice = json_object_get(body, "tool_choice");
     const char *type = json_string_value(json_object_get(choice, "type"));
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse(reply, "tools: expected a list");
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i), *name = json_object_get(tool, "name");

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/dialect.h"
 #include "server/models.h"
 
 /* ---- replies ----------------------------------------------------------------------------------- */
@@ -20,12 +21,6 @@ static json_t *now_text(void)
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(text, sizeof text, "%s.%09ldZ", date, now.tv_nsec);
     return json_string(text);
-}
-
-static json_t *string_of(const char *text, size_t n)
-{
-    json_t *own = json_stringn(text ? text : "", text ? n : 0);
-    return own ? own : json_string("");
 }
 
 /* Ollama has a call's arguments as an object where OpenAI has them as text. */
@@ -50,8 +45,8 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
     const whit_job *job = ask->jobs[0];
     json_t *line = json_pack("{s:s, s:o, s:b}", "model", ask->api->name, "created_at", now_text(), "done", (int)done);
     json_t *holder = ask->ollama_chat ? json_pack("{s:s}", "role", "assistant") : json_incref(line);
-    json_object_set_new(holder, ask->ollama_chat ? "content" : "response", string_of(text, n_text));
-    if (thinking) json_object_set_new(holder, "thinking", string_of(thinking, n_thinking));
+    json_object_set_new(holder, ask->ollama_chat ? "content" : "response", whit_dialect_text(text, n_text));
+    if (thinking) json_object_set_new(holder, "thinking", whit_dialect_text(thinking, n_thinking));
     if (json_array_size(calls)) json_object_set_new(holder, "tool_calls", calls_json(calls));
     if (ask->ollama_chat) json_object_set(line, "message", holder);
     json_decref(holder);
@@ -115,8 +110,9 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_t *value = json_object_get(options, same[i]);
         if (value) json_object_set(own, same[i], value);
     }
+    if (json_number_value(json_object_get(own, "seed")) < 0) json_object_del(own, "seed"); /* drawn */
     json_t *most = json_object_get(options, "num_predict");
-    if (most && !(json_is_integer(most) && json_integer_value(most) < 0))
+    if (most && !json_is_null(most) && !(json_is_integer(most) && json_integer_value(most) < 0))
         json_object_set(own, "max_tokens", most);
     else
         json_object_set_new(own, "max_tokens", json_integer(1 << 30));

@@ -483,8 +483,9 @@ static void look(struct stream *s)
         if (text) memcpy(text, job->text.data + s->parts[i].n_taken, n);
         bool finished = job->finished;
         size_t entry_bytes = (1 + job->n_top) * sizeof(whit_logprob);
-        /* The prompt goes out with its log-probabilities, all of which come at once. */
-        bool waits = job->prompt_logprobs && !job->prompt_logprobs_of.size_bytes && !finished && !s->parts[i].begun;
+        /* The prompt goes out with its log-probabilities, all of which come at once; that of one token has none. */
+        bool waits = job->prompt_logprobs && job->n_ids > 1 && !job->prompt_logprobs_of.size_bytes && !finished &&
+            !s->parts[i].begun;
         bool prompt_now = job->prompt_logprobs && !waits && !s->parts[i].begun;
         uint32_t n_logged = s->parts[i].n_logged,
                  n_log = (uint32_t)(job->logprobs_of.size_bytes / entry_bytes) - n_logged;

@@ -21,6 +21,10 @@ static json_t *content_text(const json_t *content, whit_web_reply *reply)
 {
     whit_buf text = {0};
     if (json_is_string(content)) return json_incref((json_t *)content);
+    if (content && !json_is_null(content) && !json_is_array(content)) {
+        refuse(reply, "input", "a content is a text or a list of parts");
+        return NULL;
+    }
     for (size_t i = 0; i < json_array_size(content); i++) {
         const json_t *part = json_array_get(content, i), *own = json_object_get(part, "text");
         if (!own) own = json_object_get(part, "refusal");
@@ -106,6 +110,7 @@ static bool read_input(const json_t *body, json_t *messages, whit_web_reply *rep
 static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
 {
     const json_t *tools = json_object_get(body, "tools"), *choice = json_object_get(body, "tool_choice");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse(reply, "tools", "expected a list");
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i), *name = json_object_get(tool, "name");
@@ -165,9 +170,11 @@ static json_t *translate(const json_t *body, whit_web_reply *reply)
     }
     json_object_set_new(own, "messages", messages);
     if (most && !json_is_null(most)) json_object_set(own, "max_tokens", (json_t *)most);
-    if (effort)
+    if (effort) {
+        json_object_set_new(own, "reasoning_effort", json_string(effort));
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", strcmp(effort, "none") != 0));
+    }
     if (ok) return own;
     json_decref(own);
     return NULL;
@@ -192,11 +199,16 @@ static json_t *field(const whit_ask *ask, const char *name, json_t *otherwise)
     return json_incref(own);
 }
 
+/* Did a limit end the answer? Then its last item lacks its end. */
+static bool is_cut(const whit_ask *ask)
+{
+    return ask->jobs[0]->finish != WHIT_FINISH_END && ask->jobs[0]->finish != WHIT_FINISH_STOP;
+}
+
 /* `output` is not taken; NULL: the response is still in progress. */
 static json_t *response(const whit_ask *ask, json_t *output)
 {
-    const whit_job *job = ask->jobs[0];
-    bool cut = output && job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP;
+    bool cut = output && is_cut(ask);
     json_t *own =
         json_pack("{s:s, s:s, s:I, s:s, s:o, s:n, s:s, s:o, s:b}", "id", ask->id, "object", "response", "created_at",
                   (json_int_t)ask->created, "status",
@@ -237,10 +249,10 @@ static json_t *text_part(json_t *text)
     return json_pack("{s:s, s:o, s:[]}", "type", "output_text", "text", text, "annotations");
 }
 
-static json_t *thinking_item(const whit_ask *ask, int i, json_t *text)
+static json_t *thinking_item(const whit_ask *ask, int i, json_t *text, const char *status)
 {
     json_t *item = json_pack("{s:s, s:o, s:[], s:[{s:s, s:o}], s:s}", "type", "reasoning", "id", item_id(ask, "rs", i),
-                             "summary", "content", "type", "reasoning_text", "text", text, "status", "completed");
+                             "summary", "content", "type", "reasoning_text", "text", text, "status", status);
     return item;
 }
 
@@ -261,16 +273,24 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
     const json_t *message = json_object_get(choice, "message");
     json_t *text = json_object_get(message, "content"), *thinking = json_object_get(message, "reasoning_content");
     json_t *calls = json_object_get(message, "tool_calls"), *output = json_array();
-    int i = 0;
-    if (json_string_length(thinking)) json_array_append_new(output, thinking_item(ask, i++, json_incref(thinking)));
-    if (json_string_length(text))
-        json_array_append_new(output,
-                              message_item(ask, i++, json_pack("[o]", text_part(json_incref(text))), "completed"));
+    int i = 0, n = !!json_string_length(thinking) + !!json_string_length(text) + (int)json_array_size(calls);
+    const char *last = is_cut(ask) ? "incomplete" : "completed";
+    if (json_string_length(thinking)) {
+        json_array_append_new(output, thinking_item(ask, i, json_incref(thinking), i == n - 1 ? last : "completed"));
+        i++;
+    }
+    if (json_string_length(text)) {
+        json_array_append_new(
+            output,
+            message_item(ask, i, json_pack("[o]", text_part(json_incref(text))), i == n - 1 ? last : "completed"));
+        i++;
+    }
     for (size_t k = 0; k < json_array_size(calls); k++, i++) {
         const json_t *function = json_object_get(json_array_get(calls, k), "function");
         json_array_append_new(output,
                               call_item(ask, i, json_incref(json_object_get(function, "name")),
-                                        json_incref(json_object_get(function, "arguments")), "completed"));
+                                        json_incref(json_object_get(function, "arguments")),
+                                        i == n - 1 ? last : "completed"));
     }
     json_t *own = response(ask, output);
     json_decref(output);
@@ -315,7 +335,7 @@ static json_t *with(json_t *object, const char *key, json_t *value)
     return object;
 }
 
-static void close_item(whit_ask *ask, whit_buf *out)
+static void close_item(whit_ask *ask, const char *status, whit_buf *out)
 {
     whit_dialect_state *state = &ask->state;
     if (!state->open) return;
@@ -324,17 +344,17 @@ static void close_item(whit_ask *ask, whit_buf *out)
         send(ask, "response.output_text.done",
              with(with(place(ask), "text", json_incref(text)), "logprobs", json_array()), out);
         send(ask, "response.content_part.done", with(place(ask), "part", text_part(json_incref(text))), out);
-        item = message_item(ask, state->index, json_pack("[o]", text_part(json_incref(text))), "completed");
+        item = message_item(ask, state->index, json_pack("[o]", text_part(json_incref(text))), status);
     } else if (state->kind == WHIT_CHAT_THINKING) {
         send(ask, "response.reasoning_text.done", with(place(ask), "text", json_incref(text)), out);
-        item = thinking_item(ask, state->index, json_incref(text));
+        item = thinking_item(ask, state->index, json_incref(text), status);
     } else {
         send(ask, "response.function_call_arguments.done",
              with(with(place(ask), "arguments", json_incref(text)), "name",
                   whit_dialect_text(state->name, strlen(state->name))),
              out);
         item = call_item(ask, state->index, whit_dialect_text(state->name, strlen(state->name)), json_incref(text),
-                         "completed");
+                         status);
     }
     json_decref(text);
     json_array_append(state->output, item);
@@ -347,7 +367,7 @@ static void close_item(whit_ask *ask, whit_buf *out)
 static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
 {
     whit_dialect_state *state = &ask->state;
-    close_item(ask, out);
+    close_item(ask, "completed", out);
     state->open = true;
     state->kind = kind;
     json_t *item = kind == WHIT_CHAT_TEXT ? message_item(ask, state->index, json_array(), "in_progress")
@@ -384,14 +404,14 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
         whit_buf_append(&state->text, event->text, event->text_bytes);
         send(ask, "response.function_call_arguments.delta", with(place(ask), "delta", json_incref(delta)), out);
         break;
-    case WHIT_CHAT_CALL_END: close_item(ask, out); break;
+    case WHIT_CHAT_CALL_END: close_item(ask, "completed", out); break;
     }
     json_decref(delta);
 }
 
 static void end(whit_ask *ask, whit_buf *out)
 {
-    close_item(ask, out);
+    close_item(ask, is_cut(ask) ? "incomplete" : "completed", out);
     json_t *own = response(ask, ask->state.output);
     bool cut = !strcmp(json_string_value(json_object_get(own, "status")), "incomplete");
     send(ask, cut ? "response.incomplete" : "response.completed", json_pack("{s:o}", "response", own), out);

@@ -184,6 +184,9 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         nanosleep(&moment, NULL);
     }
     whit_notify(notify, "STOPPING=1");
+    /* Before the socket closes: from then on another server may take its name. In the sandbox it stays, and the next
+     * server takes its place. */
+    if (options->socket_path) unlink(options->socket_path);
     whit_web_quiesce(server);
     /* The last replies go out; a client that reads or sends too slowly is not waited for. */
     for (uint64_t idle_ns = 0; *stop == 1; nanosleep(&moment, NULL)) {
@@ -195,8 +198,6 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     whit_web_close(server);
     whit_models_close(&site);
     whit_site_close(&site);
-    /* In the sandbox it stays; the next server takes its place. */
-    if (options->socket_path) unlink(options->socket_path);
     if (notify >= 0) close(notify);
     return WHIT_OK;
 }

@@ -233,6 +233,126 @@ def test_template(server):
         messages=begun, continue_final_message=True)})["tokens"]), "count_tokens of an answer that was begun", counted)
 
 
+def test_shapes(server):
+    """A field of another shape than the API has is refused, not left out."""
+    tool = {"name": "f", "input_schema": {"type": "object"}}
+    for path, body in (
+            ("/v1/responses", {"input": [{"role": "user", "content": {"type": "input_text", "text": "hi"}}]}),
+            ("/v1/responses", {"input": "hi", "tools": {"type": "function", "name": "f"}}),
+            ("/v1/responses", {"input": [{"type": "function_call_output", "call_id": "a", "output": 5}]}),
+            ("/v1/messages", {"max_tokens": 4, "messages": HI, "system": {"type": "text", "text": "hi"}}),
+            ("/v1/messages", {"max_tokens": 4, "messages": HI, "tools": tool}),
+            ("/v1/messages", {"max_tokens": 4, "messages": [{"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": {"type": "text", "text": "hi"}}]}]})):
+        server.post(path, body, 400)
+    bounds = {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "minProperties": 3, "maxProperties": 1}
+    server.post("/v1/completions", {"prompt": "a", "max_tokens": 4, "json_schema": bounds}, 400)
+
+
+def test_responses(server):
+    """What a limit cut says so; the effort reaches the template."""
+    body = {"model": "tales", "input": "hi", "max_output_tokens": 3, "temperature": 0}
+    got = server.post("/v1/responses", body)
+    check((got["status"], got["output"][-1]["status"]) == ("incomplete", "incomplete"), got)
+    events = server.ask("POST", "/v1/responses", {**body, "stream": True})[1].decode()
+    item = json.loads(re.search(r"data: (.*\"response.output_item.done\".*)", events).group(1))["item"]
+    check(item["status"] == "incomplete", item)
+    got = server.post("/v1/responses", {**body, "max_output_tokens": 400})
+    check((got["status"], got["output"][-1]["status"]) == ("completed", "completed"), got)
+
+    def n_read(effort):
+        return server.post("/v1/responses", {"model": "tools", "input": "hi", "max_output_tokens": 2, "reasoning": {
+            "effort": effort}})["usage"]["input_tokens"]
+    check(n_read("an-effort-of-many-letters") > n_read("low"), "reasoning.effort in the template")
+
+
+def test_seeds(server):
+    """Ollama's seed of -1 is drawn, its null is none given; a prompt of one token has its entry in a stream."""
+    body = {"model": "tales", "prompt": "Once", "raw": True, "stream": False}
+    texts = {server.post("/api/generate", {**body, "options": {"seed": -1, "temperature": 2, "num_predict": 24}})["response"]
+             for _ in range(4)}
+    check(len(texts) > 1, "a seed of -1 is not drawn", texts)
+    got = server.post("/api/generate", {**body, "options": {"num_predict": None, "temperature": 0}})
+    check(got["response"] == server.post("/api/generate", {**body, "options": {"temperature": 0}})["response"], got)
+    one = {"model": "tales", "prompt": server.post("/tokenize", {"model": "tales", "content": " a"})["tokens"][-1:],
+           "echo": True, "logprobs": 1, "max_tokens": 2, "temperature": 0}
+    whole, parts = server.post("/v1/completions", one)["choices"][0]["logprobs"], []
+    for line in server.ask("POST", "/v1/completions", {**one, "stream": True})[1].decode().split("\n\n"):
+        for choice in json.loads(line[6:])["choices"] if line.startswith("data: {") else []:
+            parts += (choice["logprobs"] or {"tokens": []})["tokens"]
+    check(parts == whole["tokens"] and len(parts) == 3, parts, whole)
+
+
+def test_many_answers():
+    """More than there are slots and places in the queue: never possible, so no 503."""
+    server = Server("-c", "512", "-np", "1", "--queue", "2")
+    body = {"prompt": "Once", "max_tokens": 2}
+    message = server.post("/v1/completions", {**body, "n": 4}, 400)["error"]["message"]
+    check("1 slots" in message and "2 wait" in message, message)
+    check(len(server.post("/v1/completions", {**body, "n": 3})["choices"]) == 3, "as many as fit")
+    server.end()
+
+
+def test_end():
+    """Embeddings, asked for without a pause, end with the server."""
+    server = Server("-c", "512")
+    connection = client.http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+    statuses = []
+    try:
+        for i in range(100000):
+            if i == 3:
+                server.process.send_signal(client.signal.SIGTERM)
+            connection.request("POST", "/v1/embeddings", json.dumps({"input": "once upon a time"}))
+            reply = connection.getresponse()
+            reply.read()
+            statuses.append(reply.status)
+            if reply.status != 200:
+                break
+    except OSError:
+        statuses.append(503)  # closed: the same
+    check(statuses[-1] == 503, statuses[-3:])
+    check(server.process.wait(60) == 0, "the server did not end")
+
+
+def test_successor():
+    """A server that ends leaves the name of its Unix socket to the next one."""
+    path, processes = "habits.socket", []
+    for name in (path, path + ".out"):
+        if os.path.exists(name):
+            os.unlink(name)
+
+    def start():
+        command = os.environ["WHIT"].split() + ["serve", "--socket", path, "-c", "512", "-t", "1", "--no-sandbox"]
+        processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        for line in processes[-1].stderr:
+            if path in line:
+                return
+        check(False, "no server on", path)
+
+    def request(text):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(120)
+        s.connect(path)
+        s.sendall(text)
+        return s
+    start()
+    body = json.dumps({"prompt": "Once", "max_tokens": 400, "stream": True, "ignore_eos": True}).encode()
+    long = request(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    check(b"200 OK" in long.recv(4096), "a long answer")
+    processes[0].send_signal(client.signal.SIGTERM)
+    for _ in range(500):  # until it listens no more
+        if not os.path.exists(path):
+            break
+        client.time.sleep(0.01)
+    start()
+    while long.recv(65536):
+        pass
+    check(processes[0].wait(60) == 0, "the first server did not end")
+    check(b"200 OK" in request(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").recv(4096), "its successor")
+    processes[1].send_signal(client.signal.SIGTERM)
+    check(processes[1].wait(60) == 0 and not os.path.exists(path), "the second server did not end well")
+
+
 def test_origins():
     """A browser's own question (preflight), and pages that may not ask."""
     server = Server("-c", "512", "--cors", ALLOWED)
@@ -256,6 +376,9 @@ def test_origins():
         error = json.loads(text)["error"]
         check(status == 401 and headers["WWW-Authenticate"] == "Bearer", path, status, headers)
         check(isinstance(error, str) if form is None else error[form] in ("invalid_api_key", "authentication_error"), error)
+    for path in ("/health", "/v1/health", "/models", "/v1/models", "/"):
+        check(ask(server, "GET", path)[0] == 200, path, "asks for a key")
+    check(ask(server, "GET", "/v1/props")[0] == 401, "/v1/props without a key")
     # With a key, who asks is known, from wherever the page came.
     check(ask(server, "POST", CHAT, body, {"Origin": "https://own.example", "X-Api-Key": "secret"})[0] == 200, "a proxy's page")
     server.end()
@@ -303,9 +426,12 @@ subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "
                check=True, stdout=subprocess.DEVNULL)
 both = Server("-m", "tales", "-m", "tools=habits_model", "-c", "512")
 for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_token_bytes,
-             test_ids, test_answers, test_template, test_http):
+             test_ids, test_answers, test_template, test_http, test_shapes, test_responses, test_seeds):
     test(both)
 both.end()
+test_many_answers()
+test_end()
+test_successor()
 test_origins()
 test_bytes()
 sys.exit(1 if client.failures else 0)
