@@ -17,7 +17,9 @@ typedef struct tiny_model {
     uint64_t seed;
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_ctx;
     bool tied_head, no_tokenizer;
-    const char *chat_template; /* NULL: none */
+    const char *chat_template;                                    /* NULL: none */
+    void (*put_keys)(whit_gguf_writer *writer, const void *user); /* further keys; NULL: none */
+    const void *user;
 } tiny_model;
 
 /* A template of the project's own, with an end-of-turn token. */
@@ -140,6 +142,7 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     if (!model->no_tokenizer) tiny_put_tokenizer(&writer);
     if (model->chat_template)
         whit_gguf_put_string(&writer, "tokenizer.chat_template", model->chat_template, strlen(model->chat_template));
+    if (model->put_keys) model->put_keys(&writer, model->user);
     for (uint32_t i = 0; tiny_tensor_at(model, i, &tensor); i++) {
         uint64_t dims[2] = {tensor.n_cols, tensor.n_rows};
         uint64_t n_elems = (uint64_t)tensor.n_cols * (tensor.n_rows ? tensor.n_rows : 1);

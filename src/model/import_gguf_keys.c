@@ -91,17 +91,32 @@ static bool is_neutral(const whit_gguf_key *key, const char *name, size_t n)
     return false;
 }
 
+/* What follows "ARCHITECTURE."; NULL in another namespace. */
+static const char *own_name(const whit_gguf_key *key, const char *architecture, size_t *n)
+{
+    size_t n_own = strlen(architecture);
+    if (key->name_bytes <= n_own || memcmp(key->name, architecture, n_own) != 0 || key->name[n_own] != '.') return NULL;
+    *n = key->name_bytes - n_own - 1;
+    return key->name + n_own + 1;
+}
+
+/* The one key whose "false" does say something. */
+static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
+{
+    size_t n = 0;
+    const char *name = own_name(key, architecture, &n);
+    return name && is(name, n, "attention.causal");
+}
+
 /* Outside the architecture's namespace a text only describes. */
 static bool is_understood(const whit_gguf_key *key, const char *architecture)
 {
-    size_t n_own = strlen(architecture);
-    if (says_nothing(key)) return true;
-    if (key->name_bytes > n_own && memcmp(key->name, architecture, n_own) == 0 && key->name[n_own] == '.') {
-        const char *name = key->name + n_own + 1;
-        size_t n = key->name_bytes - n_own - 1;
+    size_t n = 0;
+    const char *name = own_name(key, architecture, &n);
+    if (says_nothing(key) && !is_causal_key(key, architecture)) return true;
+    if (name)
         return in_list(used, COUNT(used), name, n) || in_list(harmless, COUNT(harmless), name, n) ||
             is_neutral(key, name, n);
-    }
     const char *dot = memchr(key->name, '.', key->name_bytes);
     size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;
     return key->type == WHIT_GGUF_STRING || in_list(describing, COUNT(describing), key->name, n_space);
@@ -112,10 +127,11 @@ whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const
     for (size_t i = 0; i < gguf->n_keys; i++) {
         const whit_gguf_key *key = &gguf->keys[i];
         if (is_understood(key, architecture)) continue;
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: key '%.*s' is not known, and it may change the result: this file wants a program that "
-                         "knows it",
-                         path, (int)(key->name_bytes < 80 ? key->name_bytes : 80), key->name);
+        const char *reason = is_causal_key(key, architecture)
+            ? "says that tokens attend to both sides, which is not supported"
+            : "is not known, and it may change the result: this file wants a program that knows it";
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: key '%.*s' %s", path,
+                         (int)(key->name_bytes < 80 ? key->name_bytes : 80), key->name, reason);
     }
     return WHIT_OK;
 }

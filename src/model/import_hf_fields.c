@@ -123,9 +123,11 @@ static const struct reason {
     {"attention_chunk_size", "attention in chunks is not supported"},
     {"attention_multiplier", "another scale of attention scores is not supported"},
     {"attn_logit_softcapping", "capped attention scores are not supported"},
+    {"causal", "attention to both sides is not supported"},
     {"clip_qkv", "clipped queries, keys and values are not supported"},
     {"embedding_multiplier", "scaled embeddings are not supported"},
     {"final_logit_softcapping", "capped logits are not supported"},
+    {"is_causal", "attention to both sides is not supported"},
     {"logit_scale", "scaled logits are not supported"},
     {"logits_scaling", "scaled logits are not supported"},
     {"no_rope_layers", "layers without RoPE are not supported"},
@@ -183,6 +185,20 @@ bool whit_hf_is_void(const whit_json *json, uint32_t key)
     return is_private(name, n) || whit_hf_says_nothing(json, key + 1);
 }
 
+/* The fields whose "false" does say something. */
+static bool is_causal_field(const whit_json *json, uint32_t key)
+{
+    return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");
+}
+
+static bool is_understood(const whit_json *json, uint32_t key)
+{
+    if (is_causal_field(json, key))
+        return whit_json_type_of(json, key + 1) == WHIT_JSON_NULL || whit_json_bool(json, key + 1, false);
+    return whit_hf_is_void(json, key) || is_neutral(json, key) || in_list(used, COUNT(used), json, key) ||
+        in_list(harmless, COUNT(harmless), json, key);
+}
+
 whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error)
 {
     const whit_json *json = &config->json;
@@ -190,9 +206,7 @@ whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *er
          key = whit_json_next(json, WHIT_JSON_ROOT, key)) {
         size_t n;
         const char *name = whit_json_string(json, key, &n);
-        if (whit_hf_is_void(json, key) || is_neutral(json, key) || in_list(used, COUNT(used), json, key) ||
-            in_list(harmless, COUNT(harmless), json, key))
-            continue;
+        if (is_understood(json, key)) continue;
         const char *reason = "is not known, and it may change the result";
         for (size_t i = 0; i < COUNT(reasons); i++)
             if (whit_json_is(json, key, reasons[i].name)) reason = reasons[i].text;

@@ -264,6 +264,9 @@ static void fields_decide(void **state)
         {"\"use_cache\": true", "\"use_cache\": true, \"_anything\": 3", NULL, NULL},
         {"\"use_cache\": true", "\"use_cache\": true, \"num_experts\": 0", NULL, NULL},
         {"\"use_cache\": true", "\"use_cache\": true, \"partial_rotary_factor\": 1.0", NULL, NULL},
+        {"\"use_cache\": true", "\"use_cache\": true, \"is_causal\": true, \"causal\": null", NULL, NULL},
+        {"\"use_cache\": true", "\"use_cache\": true, \"is_causal\": false", "is_causal", "both sides"},
+        {"\"use_cache\": true", "\"use_cache\": true, \"causal\": false", "causal", "both sides"},
         {"\"use_cache\": true",
          "\"use_cache\": true, \"rope_parameters\": {\"rope_type\": \"default\", \"factor\": 1.0, \"_made_by\": 3, "
          "\"attention_factor\": 1.0, \"original_max_position_embeddings\": 2048, \"beta_fast\": null}",

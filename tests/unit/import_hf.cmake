@@ -1,1 +1,2 @@
+whit_test(import_gguf ${CMAKE_CURRENT_LIST_DIR}/import_gguf.c)
 whit_test(import_hf ${CMAKE_CURRENT_LIST_DIR}/import_hf.c ${CMAKE_CURRENT_LIST_DIR}/../model_folder.c)

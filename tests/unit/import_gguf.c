@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * GGUF files as sources: keys that change what is computed are obeyed, or refused by name. */
+#include "test_folder.h"
+
+#include "model/source.h"
+#include "tiny_model.h"
+
+/* One key of the namespace "llama". */
+struct key {
+    const char *name; /* NULL: none */
+    enum { IS_BOOL, IS_NUMBER, IS_TEXT } kind;
+    double number;
+    const char *text;
+};
+
+enum { N_KEYS = 2 };
+
+static void put_keys(whit_gguf_writer *writer, const void *user)
+{
+    const struct key *keys = user;
+    for (int i = 0; i < N_KEYS && keys[i].name; i++) {
+        if (keys[i].kind == IS_BOOL)
+            whit_gguf_put_bool(writer, keys[i].name, keys[i].number != 0);
+        else if (keys[i].kind == IS_NUMBER)
+            whit_gguf_put_f32(writer, keys[i].name, (float)keys[i].number);
+        else
+            whit_gguf_put_string(writer, keys[i].name, keys[i].text, strlen(keys[i].text));
+    }
+}
+
+/* The small model with these keys. */
+static whit_status open_with(const struct key keys[N_KEYS], whit_source *source, whit_error *error)
+{
+    tiny_model tiny = tiny_model_default();
+    tiny.n_layers = 1;
+    tiny.no_tokenizer = true;
+    tiny.put_keys = put_keys;
+    tiny.user = keys;
+    assert_true(tiny_model_write(&tiny, in_folder("model.gguf")));
+    return whit_source_open(in_folder("model.gguf"), NULL, source, error);
+}
+
+static void attention_to_both_sides_is_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_source source;
+    struct key keys[N_KEYS] = {{"llama.attention.causal", IS_BOOL, .number = 1}};
+    assert_ok(open_with(keys, &source, &error), error);
+    whit_source_close(&source);
+    keys[0].number = 0;
+    assert_int_equal(open_with(keys, &source, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "'llama.attention.causal'"));
+    assert_non_null(strstr(error.message, "both sides"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_to_both_sides_is_refused),
+    };
+    return cmocka_run_group_tests_name("GGUF files as sources", tests, make_folder, remove_folder);
+}
