@@ -79,23 +79,24 @@ static whit_status get_f64(const struct keys *k, const char *suffix, double *val
     return whit_gguf_f64(k->gguf, name, value, k->error);
 }
 
-/* Frequency scaling given by keys: linear becomes factors; others are refused, never guessed. */
+/* Frequency scaling given by keys: linear, which is also what a factor without a type means, becomes factors; others
+ * are refused, never guessed. Of two factors the newer key's counts, and 0 says that there is none. */
 static whit_status get_rope_scaling(const struct keys *k, double *linear)
 {
     char name[128];
     const char *kind = NULL;
     size_t n = 0;
     *linear = 1;
-    WHIT_TRY(get_f64(k, "rope.scale_linear", linear));
     key_name(k, "rope.scaling.type", name);
     WHIT_TRY(whit_gguf_string(k->gguf, name, &kind, &n, k->error));
-    if (!kind || (n == 4 && memcmp(kind, "none", 4) == 0)) return WHIT_OK;
-    if (n == 6 && memcmp(kind, "linear", 6) == 0) {
-        WHIT_TRY(get_f64(k, "rope.scaling.factor", linear));
-        return WHIT_OK;
-    }
-    return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: RoPE scaling '%.*s' is not supported", k->path,
-                     (int)(n < 40 ? n : 40), kind);
+    if (kind && n == 4 && memcmp(kind, "none", 4) == 0) return WHIT_OK;
+    if (kind && !(n == 6 && memcmp(kind, "linear", 6) == 0))
+        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: RoPE scaling '%.*s' is not supported", k->path,
+                         (int)(n < 40 ? n : 40), kind);
+    WHIT_TRY(get_f64(k, "rope.scale_linear", linear));
+    WHIT_TRY(get_f64(k, "rope.scaling.factor", linear));
+    if (*linear == 0) *linear = 1;
+    return WHIT_OK;
 }
 
 static whit_status read_config(const struct keys *k, const whit_gguf_architecture *a, whit_config *c,

@@ -54,10 +54,52 @@ static void attention_to_both_sides_is_refused(void **state)
     assert_non_null(strstr(error.message, "both sides"));
 }
 
+/* As llama.cpp reads these keys. */
+static void positions_are_scaled_as_the_keys_say(void **state)
+{
+    static const struct {
+        struct key keys[N_KEYS];
+        float factor; /* 1: nothing is scaled; 0: refused */
+    } cases[] = {
+        {{{0}}, 1},
+        {{{"llama.rope.scaling.type", IS_TEXT, .text = "linear"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 4},
+        {{{"llama.rope.scaling.factor", IS_NUMBER, 4}}, 4},
+        {{{"llama.rope.scale_linear", IS_NUMBER, 4}}, 4},
+        {{{"llama.rope.scale_linear", IS_NUMBER, 2}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 4},
+        {{{"llama.rope.scaling.factor", IS_NUMBER, 0}}, 1},
+        {{{"llama.rope.scaling.type", IS_TEXT, .text = "none"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 1},
+        {{{"llama.rope.scaling.type", IS_TEXT, .text = "none"}, {"llama.rope.scale_linear", IS_NUMBER, 4}}, 1},
+        {{{"llama.rope.scaling.type", IS_TEXT, .text = "yarn"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_source source;
+        whit_status status = open_with(cases[i].keys, &source, &error);
+        if (cases[i].factor == 0) {
+            assert_int_equal(status, WHIT_ERROR_UNSUPPORTED);
+            assert_non_null(strstr(error.message, "'yarn'"));
+            continue;
+        }
+        assert_ok(status, error);
+        const whit_source_tensor *factors = whit_source_find(&source, "rope_factors");
+        if (source.config.rope_factors != (cases[i].factor != 1) || (factors != NULL) != (cases[i].factor != 1))
+            fail_msg("case %zu", i);
+        if (factors) {
+            float values[32];
+            assert_in_range(factors->type.n_cols, 1, 32);
+            assert_ok(factors->read_row(factors, 0, &(whit_rows){.elems = values}, &error), error);
+            for (uint32_t k = 0; k < factors->type.n_cols; k++) assert_true(values[k] == cases[i].factor);
+        }
+        whit_source_close(&source);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_to_both_sides_is_refused),
+        cmocka_unit_test(positions_are_scaled_as_the_keys_say),
     };
     return cmocka_run_group_tests_name("GGUF files as sources", tests, make_folder, remove_folder);
 }
