@@ -22,6 +22,8 @@ typedef struct whit_hf_class {
     const char *act;
     double norm_eps, rope_theta;
     uint32_t n_ctx, n_kv_heads, head_dim, window; /* 0: computed from other fields; none */
+    bool window_switch;                           /* the window is there only where use_sliding_window says so, */
+    uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
 } whit_hf_class;
 
 /* What quantization_config and its relatives say about the projections. */

@@ -34,7 +34,10 @@ static const whit_hf_class classes[] = {
      .norm_eps = 1e-6,
      .rope_theta = 10000,
      .n_ctx = 32768,
-     .n_kv_heads = 32},
+     .n_kv_heads = 32,
+     .window = 4096,
+     .window_switch = true,
+     .window_layers = 28},
     {.name = "Qwen3",
      .type = "qwen3",
      .family = "qwen3",
@@ -44,7 +47,10 @@ static const whit_hf_class classes[] = {
      .rope_theta = 10000,
      .n_ctx = 32768,
      .n_kv_heads = 32,
-     .head_dim = 128},
+     .head_dim = 128,
+     .window = 4096,
+     .window_switch = true,
+     .window_layers = 28},
     {.name = "BitNet",
      .type = "bitnet",
      .family = "bitnet",
@@ -161,13 +167,14 @@ static whit_status read_window(const whit_hf_document *config, const whit_hf_cla
                                whit_error *error)
 {
     const whit_json *json = &config->json;
-    bool used = class->window != 0; /* Qwen's classes have a switch; Mistral has none */
-    uint32_t from_layer = c->n_layers, window = 0, types = whit_hf_node(config, "layer_types");
+    bool always = class->window && !class->window_switch, used = always; /* Mistral; Qwen's classes have a switch */
+    uint32_t from_layer = class->window_switch ? class->window_layers : c->n_layers, window = 0,
+             types = whit_hf_node(config, "layer_types");
     if (whit_hf_node(config, "sliding_window") == WHIT_JSON_NONE) window = class->window;
     WHIT_TRY(get_u32(config, "sliding_window", false, &window, error));
     WHIT_TRY(whit_hf_bool(config, "use_sliding_window", &used, error));
     WHIT_TRY(get_u32(config, "max_window_layers", false, &from_layer, error));
-    if (class->window) from_layer = 0;
+    if (always) from_layer = 0;
     if (!used) window = 0;
     if (whit_json_type_of(json, types) == WHIT_JSON_ARRAY) {
         uint32_t n = 0, n_sliding = 0;

@@ -390,6 +390,34 @@ static void windows(void **state)
     assert_refused("mixed", "sliding window", "some layers");
 }
 
+/* Qwen's classes have a window of 4,096 from layer 28 on, once it is switched on. */
+static void windows_by_default(void **state)
+{
+    static const struct {
+        const char *name, *window, *layers; /* fields of its config.json */
+    } cases[] = {{"qwen2.5-0.5b", "\"sliding_window\": 32768, ", "\"max_window_layers\": 21"},
+                 {"qwen3-0.6b", "\"sliding_window\": null, ", "\"max_window_layers\": 28"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_source source;
+        folder_model model = reduced(cases[i].name);
+        write_folder(&model, "default");
+        edit("default/config.json", "\"use_sliding_window\": false", "\"use_sliding_window\": true");
+        edit("default/config.json", cases[i].window, "");
+        edit("default/config.json", cases[i].layers, "\"max_window_layers\": 0");
+        assert_ok(whit_source_open(in_root("default"), NULL, &source, &error), error);
+        assert_int_equal(source.config.window, 4096);
+        whit_source_close(&source);
+        edit("default/config.json", "\"max_window_layers\": 0, ", ""); /* both layers are below 28 */
+        assert_ok(whit_source_open(in_root("default"), NULL, &source, &error), error);
+        assert_int_equal(source.config.window, 0);
+        whit_source_close(&source);
+        edit("default/config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 32");
+        assert_refused("default", "sliding window", "some layers");
+    }
+}
+
 static void biases_everywhere(void **state)
 {
     (void)state;
@@ -610,6 +638,7 @@ int main(void)
         cmocka_unit_test(fields_decide),
         cmocka_unit_test(unused_tensors),
         cmocka_unit_test(windows),
+        cmocka_unit_test(windows_by_default),
         cmocka_unit_test(biases_everywhere),
         cmocka_unit_test(damaged_folders),
         cmocka_unit_test(damaged_codes),
