@@ -69,7 +69,11 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
         m->kept[row] += exact[k] * exact[k];
     }
     whit_free(m->allocator, exact, bytes);
-    return WHIT_OK;
+    if (isfinite(m->lost[row])) return WHIT_OK;
+    /* The sum is no number, or what it became is not: f16, of weights or of scales, ends at 65,504. */
+    return whit_fail(error, WHIT_ERROR_NUMERIC,
+                     "tensor '%s': row %u: the sum is too large for %s; choose another codec, or less strength",
+                     source->name, row, whit_codec_find(m->type.codec)->name);
 }
 
 /* ---- which matrices, and how ---------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * Merging adapters: a merged model computes what mounting them computes. */
 #include "adapter_run.h"
 #include "adapter_sample.h"
+#include "base/file.h"
 #include "format/ndf_append.h"
 #include "model/merge.h"
 
@@ -105,6 +106,32 @@ static void low_bits_are_refused(void **state)
     whit_model_close(model);
 }
 
+/* f16, of weights or of scales, ends at 65,504. */
+static void too_large_sums_are_refused(void **state)
+{
+    static const char *const codecs[] = {"f16", "i4"};
+    (void)state;
+    whit_error error;
+    struct heard heard;
+    whit_model *model = open_model("a.ndf");
+    whit_adapter *first = open_adapter(model, "first.ndf");
+    const whit_merge_adapter strong = {&first->weights, 1e7f};
+    for (size_t i = 0; i < 2; i++) {
+        whit_buf kept = {0};
+        assert_ok(whit_write_file(in_folder("kept.ndf"), "before", 6, &error), error);
+        assert_int_equal(merge(model, &strong, 1, codecs[i], "kept.ndf", &heard, &error), WHIT_ERROR_NUMERIC);
+        assert_non_null(strstr(error.message, "too large for "));
+        assert_non_null(strstr(error.message, codecs[i]));
+        assert_ok(whit_read_file(in_folder("kept.ndf"), 100, &kept, &error), error);
+        assert_int_equal(kept.size_bytes, 6);
+        assert_memory_equal(kept.data, "before", 6);
+        whit_buf_free(&kept);
+    }
+    assert_ok(merge(model, &strong, 1, NULL, "strong.ndf", &heard, &error), error);
+    whit_adapter_close(first);
+    whit_model_close(model);
+}
+
 static int make_files(void **state)
 {
     whit_error error;
@@ -131,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_mounting),
         cmocka_unit_test(low_bits_are_refused),
+        cmocka_unit_test(too_large_sums_are_refused),
     };
     return cmocka_run_group_tests_name("merge", tests, make_files, remove_folder);
 }
