@@ -255,13 +255,13 @@ static void look_at_replaced(whit_ndf_writer *writer)
     whit_ndf_close(old);
 }
 
-static void remove_replaced(const whit_ndf_writer *writer)
+/* Files [first, n_files) of a set of part files. */
+static void remove_parts(const whit_ndf_writer *writer, bool second, uint32_t first, uint32_t n_files)
 {
-    for (uint32_t f = 1; f < writer->n_replaced; f++) {
+    for (uint32_t f = first; f < n_files; f++) {
         whit_buf path = {.allocator = writer->allocator};
         size_t from;
-        if (part_path(writer, !writer->second_names, f, writer->n_replaced, &path, &from))
-            (void)unlink((const char *)path.data);
+        if (part_path(writer, second, f, n_files, &path, &from)) (void)unlink((const char *)path.data);
         whit_buf_free(&path);
     }
 }
@@ -501,9 +501,14 @@ whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHI
     WHIT_TRY(end_file(writer, error));
     WHIT_TRY(write_seal(writer, identity, error));
     WHIT_TRY(whit_ndf_stream_commit(&writer->outputs[0].stream, error));
-    for (uint32_t f = writer->n_outputs; f-- > 0;) WHIT_TRY(whit_writer_commit(&writer->outputs[f].file, error));
+    for (uint32_t f = writer->n_outputs; f-- > 0;) {
+        whit_status status = whit_writer_commit(&writer->outputs[f].file, error);
+        if (status == WHIT_OK) continue;
+        remove_parts(writer, writer->second_names, f + 1, writer->n_outputs); /* no main file will ever name them */
+        return status;
+    }
     writer->stage = STAGE_COMMITTED;
-    remove_replaced(writer);
+    remove_parts(writer, !writer->second_names, 1, writer->n_replaced);
     return WHIT_OK;
 }
 

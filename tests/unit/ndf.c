@@ -2,6 +2,8 @@
  * The container: what is written is read again; identity; tables. */
 #include "test.h"
 
+#include <sys/stat.h>
+
 #include "format/ndf_layout.h"
 #include "ndf_sample.h"
 
@@ -251,6 +253,35 @@ static void replaces_a_split_model(void **state)
     unlink(path);
 }
 
+static void failed_commits_leave_no_parts(void **state)
+{
+    enum { N = 3 };
+    (void)state;
+    whit_error error;
+    whit_ndf_writer *writer;
+    whit_ndf_write_options options = {.max_data_bytes = 64};
+    whit_tensor_type type = {.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = 16};
+    uint64_t bytes[WHIT_PART_COUNT] = {64};
+    uint8_t data[64] = {0}, digest[WHIT_HASH_BYTES] = {1};
+    uint32_t tensors[N];
+    const char *path = ndf_sample_path("held.ndf");
+    assert_ok(whit_ndf_writer_open(path, &options, NULL, &writer, &error), error);
+    for (uint32_t i = 0; i < N; i++)
+        assert_ok(whit_ndf_writer_declare(writer, ndf_sample_name(i), &type, bytes, &tensors[i], &error), error);
+    assert_ok(whit_ndf_writer_begin(writer, &error), error);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_ok(whit_ndf_writer_add(writer, tensors[i], WHIT_PART_CODES, data, 64, &error), error);
+        whit_ndf_writer_set_digest(writer, tensors[i], digest);
+    }
+    assert_int_equal(mkdir(path, 0700), 0); /* a folder takes the name of the main file, which comes last */
+    assert_int_equal(whit_ndf_writer_commit(writer, NULL, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "held.ndf"));
+    assert_int_equal(access(ndf_sample_path("held-00002-of-00003.ndf"), F_OK), -1);
+    assert_int_equal(access(ndf_sample_path("held-00003-of-00003.ndf"), F_OK), -1);
+    whit_ndf_writer_close(writer);
+    assert_int_equal(rmdir(path), 0); /* the folder of the test is empty at its end, or that fails */
+}
+
 static void refuses_misuse(void **state)
 {
     (void)state;
@@ -464,12 +495,19 @@ static void hostile_tables_are_refused_or_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_was_written), cmocka_unit_test(crosses_chunks),
-        cmocka_unit_test(opens_in_memory),        cmocka_unit_test(identity_is_of_the_model),
-        cmocka_unit_test(splits_into_files),      cmocka_unit_test(replaces_a_split_model),
-        cmocka_unit_test(refuses_misuse),         cmocka_unit_test(empty_model_is_sound),
-        cmocka_unit_test(tables_are_canonical),   cmocka_unit_test(similar_names_are_spread),
-        cmocka_unit_test(overlaps_are_refused),   cmocka_unit_test(hostile_tables_are_refused_or_safe),
+        cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(crosses_chunks),
+        cmocka_unit_test(opens_in_memory),
+        cmocka_unit_test(identity_is_of_the_model),
+        cmocka_unit_test(splits_into_files),
+        cmocka_unit_test(replaces_a_split_model),
+        cmocka_unit_test(failed_commits_leave_no_parts),
+        cmocka_unit_test(refuses_misuse),
+        cmocka_unit_test(empty_model_is_sound),
+        cmocka_unit_test(tables_are_canonical),
+        cmocka_unit_test(similar_names_are_spread),
+        cmocka_unit_test(overlaps_are_refused),
+        cmocka_unit_test(hostile_tables_are_refused_or_safe),
     };
     return cmocka_run_group_tests_name("ndf", tests, NULL, remove_folder);
 }
