@@ -617,3 +617,16 @@ whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config 
     *writer = NULL;
     return status;
 }
+
+whit_status random_model_open_source(uint32_t i, whit_ndf_writer **writer, char path[64], whit_source *source,
+                                     whit_error *error)
+{
+    whit_config config;
+    WHIT_TRY(random_model_make(i, writer, &config, error));
+    snprintf(path, 64, "/proc/self/fd/%d", whit_ndf_writer_fd(*writer));
+    whit_status status = whit_source_open(path, NULL, source, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    whit_ndf_writer_close(*writer);
+    *writer = NULL;
+    return status;
+}

@@ -6,6 +6,7 @@
 
 #include "format/ndf_write.h"
 #include "model/config.h"
+#include "model/source.h"
 
 /* How many there are of chosen shapes; those of further numbers are drawn, all of them another. */
 uint32_t random_model_count(void);
@@ -13,5 +14,10 @@ uint32_t random_model_count(void);
 /* Builds model `i`, for whit_model_open of "/proc/self/fd/N" with N = whit_ndf_writer_fd. The caller closes
  * the writer after the model. */
 whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error);
+
+/* The same as a source, at `path`; the caller closes it and then the writer. WHIT_ERROR_UNSUPPORTED, with nothing left
+ * open, where matrices have corrections beside their codes: those are no source. */
+whit_status random_model_open_source(uint32_t i, whit_ndf_writer **writer, char path[64], whit_source *source,
+                                     whit_error *error);
 
 #endif

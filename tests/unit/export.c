@@ -45,13 +45,10 @@ static void compare_weights(const whit_model *a, const whit_model *b, uint32_t i
 static bool comes_back(uint32_t i, const char *coded)
 {
     whit_ndf_writer *writer;
-    whit_config config;
     whit_error error;
     whit_source source;
     char path[64];
-    assert_ok(random_model_make(i, &writer, &config, &error), error);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
-    whit_status status = whit_source_open(path, NULL, &source, &error);
+    whit_status status = random_model_open_source(i, &writer, path, &source, &error);
     if (status == WHIT_OK) {
         const whit_export_options options = {.coded = coded, .floats = "f32", .no_tokenizer = true};
         status = whit_export_gguf(&source, &options, in_folder("out.gguf"), &error);

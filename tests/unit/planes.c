@@ -119,16 +119,12 @@ static void ternary_planes_hold_the_same_weights(void **state)
     (void)state;
     for (uint32_t i = 0; i < random_model_count(); i++) {
         whit_ndf_writer *writer, *converted;
-        whit_config config;
         whit_error error;
         whit_source source;
         char path[64];
-        assert_ok(random_model_make(i, &writer, &config, &error), error);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
-        whit_status status = whit_source_open(path, NULL, &source, &error);
-        if (status == WHIT_ERROR_UNSUPPORTED) { /* matrices with corrections beside their codes are no source */
+        whit_status status = random_model_open_source(i, &writer, path, &source, &error);
+        if (status == WHIT_ERROR_UNSUPPORTED) {
             assert_non_null(strstr(error.message, "has corrections"));
-            whit_ndf_writer_close(writer);
             n_corrected++;
             continue;
         }
@@ -177,16 +173,12 @@ static void floats_of_any_codec_are_its_values(void **state)
     (void)state;
     for (uint32_t i = 0; i < random_model_count() + N_DRAWN; i++) {
         whit_ndf_writer *writer, *converted;
-        whit_config config;
         whit_error error;
         whit_source source;
         char path[64];
-        assert_ok(random_model_make(i, &writer, &config, &error), error);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
-        if (whit_source_open(path, NULL, &source, &error) != WHIT_OK) { /* with corrections: no source */
-            whit_ndf_writer_close(writer);
-            continue;
-        }
+        whit_status status = random_model_open_source(i, &writer, path, &source, &error);
+        if (status == WHIT_ERROR_UNSUPPORTED) continue;
+        assert_ok(status, error);
         assert_ok(whit_ndf_writer_open(NULL, NULL, NULL, &converted, &error), error);
         const whit_convert_options options = {.embd = "f32", .head = "f32", .n_threads = 1};
         assert_ok(whit_convert(&source, &options, converted, &error), error);
