@@ -196,7 +196,8 @@ static int run(cli_call *call)
     struct comparison c = {.call = call, .values = values, .bos = -1};
     c.n_ctx = values->session.n_ctx ? values->session.n_ctx : CTX_DEFAULT;
     if (!values->texts.n) return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT");
-    if (c.n_ctx < 2) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
+    const uint32_t least = 2u + !values->all; /* in a shorter window nothing would be scored */
+    if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
     json_t *texts = json_array();
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < call->n_operands; i++)

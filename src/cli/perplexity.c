@@ -182,6 +182,13 @@ static int open_session(cli_call *call, const struct perplexity_values *values, 
         : cli_fail_error(call, &error);
 }
 
+/* In a shorter window nothing would be scored. */
+static int check_window(cli_call *call, const struct perplexity_values *values, uint32_t n_ctx)
+{
+    const uint32_t least = 2u + values->second_half;
+    return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
+}
+
 static int run(cli_call *call)
 {
     const struct perplexity_values *values = call->values;
@@ -200,8 +207,8 @@ static int run(cli_call *call)
         return cli_fail(call, CLI_USAGE,
                         "--endless reads without windows, --second-half scores halves of them: one of them");
     int checked = cli_check_endless(call, &values->session, NULL);
+    if (checked == CLI_OK && plan.n_ctx) checked = check_window(call, values, plan.n_ctx);
     if (checked != CLI_OK) return checked;
-    if (plan.n_ctx == 1) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
     int status = cli_open_flagged_model(call, &values->model, &subject.model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
     if (status == CLI_OK && values->base)
@@ -222,6 +229,7 @@ static int run(cli_call *call)
 
     plan.bos = adds_bos(subject.model);
     if (!plan.n_ctx) plan.n_ctx = cli_usual_context(subject.model);
+    if ((status = check_window(call, values, plan.n_ctx)) != CLI_OK) goto cleanup;
     plan.n_windows = n_ids / plan.n_ctx + (!values->second_half && n_ids % plan.n_ctx > 1);
     if (values->n_chunks && plan.n_windows > values->n_chunks) plan.n_windows = values->n_chunks;
     if (!plan.n_windows) {

@@ -188,6 +188,17 @@ expect 3 whit perplexity -m model.ndf -f prompt -c 512 --second-half
 one_line "too few"
 expect 2 whit perplexity -m model.ndf
 one_line "-f TEXT"
+# Windows in which nothing is scored are refused; in the smallest others one token is.
+expect 2 whit perplexity -m model.ndf -f text -c 1
+one_line "at least 2 tokens"
+expect 2 whit perplexity -m model.ndf -f text -c 2 --second-half --kv-base f32
+one_line "at least 3 tokens"
+expect 0 whit perplexity -m model.ndf -f text -c 3 --chunks 1 --second-half --kv-base f32 --json
+grep -q '"tokens": 1,' out || complain "a window of three: $(cat out)"
+expect 2 whit compare model.gguf model.ndf -f text -c 2
+one_line "at least 3 tokens"
+expect 0 whit compare model.gguf model.ndf -f text -c 2 --chunks 1 --all --json
+grep -q '"tokens": 1,' out || complain "a window of two: $(cat out)"
 
 # ---- contracts: a key that may change the result and is not known
 python3 "$SOURCE/tests/cli/contracts.py" model.gguf ${EMULATOR:-} "$WHIT" || complain "see above"
