@@ -215,6 +215,9 @@ static int run(cli_call *call)
     char project[PATH_MAX];
     if (!realpath(values->project ? values->project : ".", project))
         return cli_fail(call, CLI_IO, "%s: %s", values->project ? values->project : ".", strerror(errno));
+    if (values->acp && (values->prompt || call->n_operands))
+        return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it goes with neither -p nor '%s'",
+                        call->n_operands ? call->operands[0] : "apply");
     if (values->prompt || (!call->n_operands && (values->url || values->local))) return cli_agent_task(call, project);
     if (!call->n_operands)
         return cli_fail(call, CLI_USAGE,

@@ -279,11 +279,11 @@ int cli_agent_task(cli_call *call, const char *project)
 {
     const struct agent_values *values = call->values;
     struct cli_tasks t = {.call = call, .cancel = cli_cancelled(), .user = &t, .project = project};
-    if (values->acp) return cli_agent_acp(call, project);
     if (!values->json && isatty(STDOUT_FILENO)) t.on_text = task_text;
     if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
+    if (values->acp) return cli_agent_acp(call, project);
     int status = cli_tasks_open(&t);
     if (status == CLI_OK) status = values->prompt ? one_task(&t, values->prompt) : typed_tasks(&t);
     cli_tasks_close(&t);

@@ -36,6 +36,17 @@ expect 2 whit agent undo 99 --project project
 expect 2 whit agent undo x --project project
 expect 2 whit agent dance --project project
 
+# An editor gives the tasks, of one model.
+expect 2 whit agent --acp -p x --project project
+one_line "neither -p"
+expect 2 whit agent --acp -p x --url http://127.0.0.1:1/v1 --project project
+one_line "neither -p"
+expect 2 whit agent log --acp --project project
+one_line "'log'"
+expect 2 whit agent --acp --project project
+expect 2 whit agent --acp -m a.gguf --url http://127.0.0.1:1/v1 --project project
+one_line "which model"
+
 # What always needs a person, whatever is allowed: deletion, configuration, fewer checks in a test.
 cat >red1.patch <<'END'
 *** Begin Patch
