@@ -132,7 +132,8 @@ bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(pr
 bool cli_flush(cli_call *call);
 /* A control sequence of our own, such as "\x1b[2m"; nothing where stdout is no terminal. */
 bool cli_control(cli_call *call, const char *sequence);
-bool cli_print_json(cli_call *call, json_t *value); /* takes the reference; NULL is out of memory */
+/* Takes the reference. NULL, for want of memory or of what JSON can hold, is a failure of the output. */
+bool cli_print_json(cli_call *call, json_t *value);
 /* Flushes and closes stdout; `status`, or CLI_IO where something was lost. */
 int cli_finish(cli_call *call, int status);
 

@@ -151,13 +151,15 @@ static int dump_to_stdout(const char *text, size_t text_bytes, void *call)
 
 bool cli_print_json(cli_call *call, json_t *value)
 {
-    if (!value) {
-        cli_fail(call, CLI_LIMIT, "out of memory for the JSON output");
-        return false;
-    }
-    bool ok = json_dump_callback(value, dump_to_stdout, call,
-                                 JSON_INDENT(2) | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY) == 0 &&
+    bool ok = value &&
+        json_dump_callback(value, dump_to_stdout, call, JSON_INDENT(2) | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY) ==
+            0 &&
         cli_write(call, "\n", 1);
+    if (!ok && !call->output_failed) {
+        call->output_failed = true; /* few callers look: cli_finish makes it the exit status */
+        cli_fail(call, CLI_IO,
+                 "the JSON cannot be written: a text is not UTF-8, a number is not finite, or memory ran out");
+    }
     json_decref(value);
     return ok;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # whit graph as a user asks it.
 . "$SOURCE/tests/cli/lib.sh"
-rm -rf project cache
+rm -rf project cache latin
 mkdir -p project/inc
 printf '#include "inc/a.h"\nint main(void) { return helper(1); }\n' >project/main.c
 printf 'int helper(int n);\n#define LIMIT 3\n' >project/inc/a.h
@@ -30,6 +30,13 @@ expect 0 graph def helper --json
 python3 -c 'import json; r = json.load(open("out")); assert r[0]["line"] == 2 and r[0]["end_line"] == 5, r' || complain "json"
 expect 0 graph map --tokens 100
 grep -q 'int helper(int n)' out || complain "map: $(cat out)"
+# What JSON cannot hold is a failure, not an empty success.
+mkdir -p latin
+printf 'int lone(int n) /* \350 */\n{\n    return n;\n}\n' >latin/lone.c
+expect 0 whit graph latin map --cache cache
+expect 5 whit graph latin map --cache cache --json
+one_line "not UTF-8"
+[ ! -s out ] || complain "half an object: $(cat out)"
 printf 'int other(void) { return helper(2); }\n' >>project/main.c
 expect 0 graph callers helper
 grep -q 'main.c:3: in other' out || complain "an edit is not followed: $(cat out)"
