@@ -134,6 +134,8 @@ bool cli_flush(cli_call *call);
 bool cli_control(cli_call *call, const char *sequence);
 /* Takes the reference. NULL, for want of memory or of what JSON can hold, is a failure of the output. */
 bool cli_print_json(cli_call *call, json_t *value);
+/* A path for JSON, where bytes that are not UTF-8 become U+FFFD. NULL without memory. */
+json_t *cli_json_path(const char *path);
 /* Flushes and closes stdout; `status`, or CLI_IO where something was lost. */
 int cli_finish(cli_call *call, int status);
 

@@ -154,9 +154,9 @@ static json_t *row_of(struct subject *s)
     double n = (double)score->n, sum = 0;
     for (size_t i = 0; i < score->n; i++) sum += score->divergences[i];
     qsort(score->divergences, score->n, sizeof *score->divergences, by_size);
-    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "file", s->path, "tokens",
-                     (json_int_t)score->n, "ppl_ratio", exp((score->sum - score->base_sum) / n), "kld_mean", sum / n,
-                     "kld_median", cli_quantile(score->divergences, score->n, 0.5), "kld_p99",
+    return json_pack("{s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "file", cli_json_path(s->path),
+                     "tokens", (json_int_t)score->n, "ppl_ratio", exp((score->sum - score->base_sum) / n), "kld_mean",
+                     sum / n, "kld_median", cli_quantile(score->divergences, score->n, 0.5), "kld_p99",
                      cli_quantile(score->divergences, score->n, 0.99), "kld_max", score->divergences[score->n - 1],
                      "top1", 100.0 * (double)score->n_same_top / n, "rms_change", 100 * sqrt(score->squared_change / n),
                      "body_bits_per_weight", whit_weights_layer_bits(&s->model->weights), "file_bytes",
@@ -186,7 +186,7 @@ static int report(struct comparison *c, const char *text, json_t *texts)
         json_array_append_new(rows, row);
         cli_score_free(&c->subjects[i].score);
     }
-    json_array_append_new(texts, json_pack("{s:s, s:o}", "text", text, "files", rows));
+    json_array_append_new(texts, json_pack("{s:o, s:o}", "text", cli_json_path(text), "files", rows));
     return CLI_OK;
 }
 
@@ -213,7 +213,7 @@ static int run(cli_call *call)
         if (status == CLI_OK) status = report(&c, values->texts.items[i], texts);
     }
     if (status == CLI_OK && values->json)
-        cli_print_json(call, json_pack("{s:s, s:O}", "original", c.subjects[0].path, "texts", texts));
+        cli_print_json(call, json_pack("{s:o, s:O}", "original", cli_json_path(c.subjects[0].path), "texts", texts));
     json_decref(texts);
     for (size_t i = 0; i < c.n; i++) {
         cli_score_free(&c.subjects[i].score);

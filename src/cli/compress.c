@@ -312,9 +312,9 @@ static int report(cli_call *call, const struct compress_values *v, const struct 
     whit_model_close(model);
     if (v->json)
         cli_print_json(call,
-                       json_pack("{s:s, s:s, s:f, s:f, s:I, s:O}", "output", v->output, "codec", codecs[v->codec],
-                                 "body_bits_per_weight", bits, "seconds", listener->seconds, "multiply_adds",
-                                 (json_int_t)listener->multiply_adds, "matrices", listener->matrices));
+                       json_pack("{s:o, s:s, s:f, s:f, s:I, s:O}", "output", cli_json_path(v->output), "codec",
+                                 codecs[v->codec], "body_bits_per_weight", bits, "seconds", listener->seconds,
+                                 "multiply_adds", (json_int_t)listener->multiply_adds, "matrices", listener->matrices));
     else
         cli_note("%s: %.3f bits per weight of the layers", v->output, bits);
     return CLI_OK;

@@ -162,8 +162,9 @@ static int run(cli_call *call)
                      ternary_names[values->ternary]);
         if (values->json)
             cli_print_json(call,
-                           json_pack("{s:s, s:s, s:I, s:O}", "source", path, "output", values->output, "tensor_bytes",
-                                     (json_int_t)listener.total_bytes, "tensors", listener.tensors));
+                           json_pack("{s:o, s:o, s:I, s:O}", "source", cli_json_path(path), "output",
+                                     cli_json_path(values->output), "tensor_bytes", (json_int_t)listener.total_bytes,
+                                     "tensors", listener.tensors));
         else
             cli_note("%s: %u tensors, %.1f MB", values->output, source.n_tensors, (double)listener.total_bytes / 1e6);
     }

@@ -100,9 +100,9 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
         const char *output = wanted->append ? wanted->model : wanted->output;
         if (wanted->json)
             cli_print_json(call,
-                           json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "source", wanted->path, "output", output, "name",
-                                     name, "rank", (json_int_t)view.max_rank, "matrices", (json_int_t)view.n_pairs,
-                                     "adapter_bytes", (json_int_t)image.size_bytes));
+                           json_pack("{s:o, s:o, s:s, s:I, s:I, s:I}", "source", cli_json_path(wanted->path), "output",
+                                     cli_json_path(output), "name", name, "rank", (json_int_t)view.max_rank, "matrices",
+                                     (json_int_t)view.n_pairs, "adapter_bytes", (json_int_t)image.size_bytes));
         else
             cli_note("%s: adapter '%s', rank %u, %u matrices, %.1f MB", output, name, view.max_rank, view.n_pairs,
                      (double)image.size_bytes / 1e6);

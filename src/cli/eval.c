@@ -161,8 +161,8 @@ static int report(cli_call *call, const struct eval_values *v, const struct tall
     double n = (double)t->n, plain = (double)t->right / n, per_character = (double)t->right_per_character / n;
     if (v->json)
         cli_print_json(call,
-                       json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f}", "task", v->task, "questions", (json_int_t)t->n,
-                                 "accuracy", plain, "accuracy_error", deviation(t->right, t->n),
+                       json_pack("{s:o, s:I, s:f, s:f, s:f, s:f, s:f}", "task", cli_json_path(v->task), "questions",
+                                 (json_int_t)t->n, "accuracy", plain, "accuracy_error", deviation(t->right, t->n),
                                  "accuracy_per_character", per_character, "accuracy_per_character_error",
                                  deviation(t->right_per_character, t->n), "chance", t->chance / n));
     else

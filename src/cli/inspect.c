@@ -110,7 +110,7 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
     for (uint32_t i = 0; i < whit_ndf_n_files(file); i++) {
         uint64_t bytes;
         const char *name = whit_ndf_file(file, i, &bytes);
-        json_array_append_new(files, json_pack("{s:s, s:I}", "path", name, "bytes", (json_int_t)bytes));
+        json_array_append_new(files, json_pack("{s:o, s:I}", "path", cli_json_path(name), "bytes", (json_int_t)bytes));
     }
     for (uint32_t i = 0; i < whit_table_count(whit_ndf_templates(file)); i++) {
         whit_value value;
@@ -129,9 +129,9 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
     size_t session_bytes = 0, tokenizer_bytes = 0;
     whit_session_predict_bytes(model, session, adapters->mounts, adapters->n, &session_bytes, NULL);
     whit_ndf_tokenizer(file, &tokenizer_bytes);
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path", path,
-                     "identity", identity, "family", model->config.family, "parameters", (json_int_t)n_weights,
-                     "tensor_bytes", (json_int_t)tensor_bytes, "body_bits_per_weight",
+    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
+                     cli_json_path(path), "identity", identity, "family", model->config.family, "parameters",
+                     (json_int_t)n_weights, "tensor_bytes", (json_int_t)tensor_bytes, "body_bits_per_weight",
                      whit_weights_layer_bits(&model->weights), "tokenizer_bytes", (json_int_t)tokenizer_bytes,
                      "context", (json_int_t)whit_model_context_size(model), "session_bytes", (json_int_t)session_bytes,
                      "config", cli_table_to_json(whit_ndf_config(file)), "metadata",

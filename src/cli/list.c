@@ -37,9 +37,10 @@ static json_t *add_row(json_t *rows, const struct row *row)
     time_t modified = (time_t)row->modified_s;
     if (gmtime_r(&modified, &when)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &when);
     json_array_append_new(rows,
-                          json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "name", row->name, "path", row->path, "bytes",
-                                    (json_int_t)row->size_bytes, "format", row->format, "date",
-                                    row->modified_s ? date : "", "finished", row->modified_s != 0));
+                          json_pack("{s:o, s:o, s:I, s:s, s:s, s:b}", "name", cli_json_path(row->name), "path",
+                                    cli_json_path(row->path), "bytes", (json_int_t)row->size_bytes, "format",
+                                    row->format, "date", row->modified_s ? date : "", "finished",
+                                    row->modified_s != 0));
     return rows;
 }
 

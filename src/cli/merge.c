@@ -105,8 +105,8 @@ static int run(cli_call *call)
     cli_progress_end();
     if (status == CLI_OK && v->json)
         cli_print_json(call,
-                       json_pack("{s:s, s:f, s:O}", "output", v->output, "largest_error", listener.largest, "matrices",
-                                 listener.matrices));
+                       json_pack("{s:o, s:f, s:O}", "output", cli_json_path(v->output), "largest_error",
+                                 listener.largest, "matrices", listener.matrices));
     else if (status == CLI_OK)
         cli_note("%s: %u matrices changed; stored within %.4f %% of the sum (root mean square) or better", v->output,
                  listener.n, 100 * listener.largest);

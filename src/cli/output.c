@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/plain.h"
 #include "cli/cli.h"
 
@@ -162,6 +163,16 @@ bool cli_print_json(cli_call *call, json_t *value)
     }
     json_decref(value);
     return ok;
+}
+
+json_t *cli_json_path(const char *path)
+{
+    whit_buf quoted = {0};
+    json_t *value = NULL;
+    if (whit_json_write_string(&quoted, path, strlen(path)))
+        value = json_loadb((const char *)quoted.data, quoted.size_bytes, JSON_DECODE_ANY, NULL);
+    whit_buf_free(&quoted);
+    return value;
 }
 
 int cli_finish(cli_call *call, int status)

@@ -73,8 +73,8 @@ static void report(cli_call *call, const whit_hub_name *name, const whit_hub_pul
     whit_hub_name_print(name, text);
     if (json) {
         cli_print_json(call,
-                       json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", text, "path", pulled->path, "commit",
-                                 pulled->commit, "files", (json_int_t)pulled->n_files, "bytes",
+                       json_pack("{s:s, s:o, s:s, s:I, s:I, s:I}", "name", text, "path", cli_json_path(pulled->path),
+                                 "commit", pulled->commit, "files", (json_int_t)pulled->n_files, "bytes",
                                  (json_int_t)pulled->size_bytes, "fetched_bytes", (json_int_t)pulled->fetched_bytes));
         return;
     }

@@ -38,9 +38,9 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
     const char *frame = damage->type ? whit_ndf_frame_type_name(damage->type) : "after the last commit";
     if (listener->list)
         json_array_append_new(listener->list,
-                              json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "file", damage->path, "frame", frame, "index",
-                                        (int)damage->frame, "offset", (json_int_t)damage->offset, "bytes",
-                                        (json_int_t)damage->size_bytes, "what", damage->what));
+                              json_pack("{s:o, s:s, s:i, s:I, s:I, s:s}", "file", cli_json_path(damage->path), "frame",
+                                        frame, "index", (int)damage->frame, "offset", (json_int_t)damage->offset,
+                                        "bytes", (json_int_t)damage->size_bytes, "what", damage->what));
     else
         cli_print(listener->call, "%s: bytes %llu to %llu (%s): %s\n", damage->path, (unsigned long long)damage->offset,
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);

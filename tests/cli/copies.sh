@@ -62,6 +62,19 @@ assert row["bytes"] == sum(map(os.path.getsize, copies)) and os.path.relpath(row
 expect 0 whit rm model.gguf
 [ "$(find cache -name '*.ndf' | wc -l)" = 0 ] || complain "rm of two copies"
 
+# ---- a name that is not UTF-8: listed like others, and in JSON with U+FFFD
+odd=$(printf 'm\350.gguf')
+cp model.gguf "$odd"
+expect 0 whit convert "$odd" -o odd.ndf --json
+python3 -c 'import json; r = json.load(open("out", encoding="utf-8")); assert r["source"] == "m\ufffd.gguf", r' ||
+    complain "convert --json: $(cat out)"
+expect 0 whit inspect "$odd"
+expect 0 whit list
+[ "$(grep -c ' kB  converted' out)" = 1 ] || complain "list of a name that is not UTF-8: $(cat out)"
+expect 0 whit rm "$odd"
+[ "$(find cache -name '*.ndf' | wc -l)" = 0 ] || complain "rm of a name that is not UTF-8"
+rm "$odd" odd.ndf
+
 # ---- a cache that cannot be used is said by the run and by doctor
 place=/dev/null
 expect 0 env XDG_CACHE_HOME=$place $EMULATOR "$WHIT" run model.gguf the -n 2 --no-stats
