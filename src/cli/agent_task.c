@@ -257,7 +257,7 @@ static int typed_tasks(struct cli_tasks *t)
             over = true;
         else if (strcmp(word, "/cost") == 0)
             print_cost(t);
-        else if (strncmp(word, "/undo", 5) == 0 || strncmp(word, "/redo", 5) == 0)
+        else if ((strncmp(word, "/undo", 5) == 0 || strncmp(word, "/redo", 5) == 0) && (!word[5] || word[5] == ' '))
             (void)cli_agent_turns(t->call, t->project, word[1] == 'u' ? "undo" : "redo", which ? which + 1 : NULL);
         else if (strcmp(word, "/log") == 0)
             (void)cli_agent_turns(t->call, t->project, "log", NULL);

@@ -36,6 +36,18 @@ expect 2 whit agent undo 99 --project project
 expect 2 whit agent undo x --project project
 expect 2 whit agent dance --project project
 
+# Typed tasks: a slip of a command is none, and changes nothing.
+if grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h"; then
+    expect 0 whit agent redo --project project
+    printf '/undo1\n/undone\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
+        complain "slips: $(cat err)"
+    [ "$(grep -c 'is no command' err)" = 2 ] || complain "slips: $(cat err)"
+    grep -q 'return 1;' project/src/main.c || complain "/undo1 undoes"
+    printf '/undo\n/redoing\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
+        complain "/undo: $(cat err)"
+    cmp -s project/src/main.c before/src/main.c || complain "/undo does not undo, or /redoing does"
+fi
+
 # An editor gives the tasks, of one model.
 expect 2 whit agent --acp -p x --project project
 one_line "neither -p"
