@@ -293,6 +293,7 @@ int cli_agent_acp(cli_call *call, const char *project)
     a->project = project;
     a->rpc.in = STDIN_FILENO;
     a->rpc.out = STDOUT_FILENO;
+    a->rpc.cancel = cli_cancelled(); /* ends the reader, and with it what runs */
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->more, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -303,6 +304,7 @@ int cli_agent_acp(cli_call *call, const char *project)
         json_decref(message);
     }
     if (status == CLI_OK) pthread_join(reader, NULL);
+    if (status == CLI_OK && *cli_cancelled()) status = CLI_INTERRUPTED;
     while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_MAX]);
     close_session(a);
     whit_rpc_free(&a->rpc);

@@ -244,12 +244,19 @@ static int typed_tasks(struct cli_tasks *t)
     int status = CLI_OK;
     bool over = false;
     if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
-    if (cli_input_is_terminal(input)) cli_note("a task a line; /undo, /redo, /log, /cost, /bye");
+    const bool is_person = cli_input_is_terminal(input);
+    if (is_person) cli_note("a task a line; /undo, /redo, /log, /cost, /bye");
     while (!over) {
         const char *line;
         size_t n;
         cli_line got = cli_input_next(input, "agent> ", &line, &n);
-        if (got == CLI_LINE_INTERRUPTED && cli_take_interrupt()) continue;
+        if (got == CLI_LINE_INTERRUPTED && is_person && cli_take_interrupt()) continue;
+        if (got == CLI_LINE_INTERRUPTED || got == CLI_LINE_FAILED) {
+            status = got == CLI_LINE_INTERRUPTED ? CLI_INTERRUPTED
+                                                 : cli_fail(t->call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
+            cli_input_close(input);
+            return status;
+        }
         if (got != CLI_LINE_READ) break;
         char *text = strndup(line, n);
         const char *word = text ? text : "", *which = strchr(word, ' ');
@@ -268,11 +275,10 @@ static int typed_tasks(struct cli_tasks *t)
         free(text);
         cli_flush(t->call);
         if (status == CLI_INTERRUPTED && !cli_take_interrupt()) break;
-        if (status != CLI_OK && !cli_input_is_terminal(input)) break;
+        if (status != CLI_OK && !is_person) break;
     }
-    bool is_person = cli_input_is_terminal(input);
     cli_input_close(input);
-    return is_person ? CLI_OK : status;
+    return is_person && !*cli_cancelled() ? CLI_OK : status;
 }
 
 int cli_agent_task(cli_call *call, const char *project)

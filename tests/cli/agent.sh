@@ -46,6 +46,9 @@ if grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h"; then
     printf '/undo\n/redoing\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
         complain "/undo: $(cat err)"
     cmp -s project/src/main.c before/src/main.c || complain "/undo does not undo, or /redoing does"
+    whit agent --url http://127.0.0.1:1/v1 --project project <project >out 2>err
+    [ $? = 5 ] || complain "an input that cannot be read: $(cat err)"
+    grep -q "stdin: cannot read" err || complain "an input that cannot be read: $(cat err)"
 fi
 
 # An editor gives the tasks, of one model.

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Starts verbs, sends signals, looks at how they end (see signals.sh). The program is in argv.
+import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -61,6 +64,34 @@ def interrupted(name, signals, *arguments, stdin=subprocess.DEVNULL):
     return out, err, time.time() - began
 
 
+def told_of_the_end():
+    """A task that an editor gave, and whose model does not answer, hears of SIGTERM."""
+    endpoint = socket.create_server(("127.0.0.1", 0))
+    endpoint.settimeout(60)
+    process = start("agent", "--acp", "--project", "project", "--url",
+                    "http://127.0.0.1:%d/v1" % endpoint.getsockname()[1], stdin=subprocess.PIPE)
+
+    def ask(number, method, **params):
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+
+    ask(1, "session/new", cwd=os.path.abspath("project"), mcpServers=[])
+    session = json.loads(process.stdout.readline())["result"]["sessionId"]
+    ask(2, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Wait."}])
+    connection, _ = endpoint.accept()
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    out, err = process.communicate()
+    check("SIGTERM in a task", process.returncode == 6, process.returncode, err)
+    check("SIGTERM in a task", b'"cancelled"' in out, out, err)
+    connection.close()
+    endpoint.close()
+
+
 run = ["run", "-m", "model.ndf", "-p", "the land", "-n", "-1", "--ignore-eos", "--temp", "0"] + SESSION
 out, err, _ = interrupted("Ctrl-C in run", [signal.SIGINT], *run)
 check("Ctrl-C in run", out.endswith(b"\n") and b"generated" in err, out[-20:], err)
@@ -72,6 +103,22 @@ interrupted("Ctrl-C in logits", [signal.SIGINT], "logits", "-m", "model.ndf", "-
 check("Ctrl-C in logits", not any(name.startswith("lost.f32") for name in os.listdir(".")), "left its output")
 interrupted("Ctrl-C while reading stdin", [signal.SIGINT], "tokenize", "-m", "model.ndf", stdin=subprocess.PIPE)
 interrupted("Ctrl-C between lines", [signal.SIGINT], "template", "--jsonl", stdin=subprocess.PIPE)
+
+# Tasks from an editor, or line by line: a signal ends the wait for them, though the input stays open.
+still, held = os.pipe()
+agent = ["agent", "--project", "project", "--url"]
+_, err, seconds = interrupted("SIGTERM in agent --acp", [signal.SIGTERM], *agent, "http://127.0.0.1:1/v1", "--acp",
+                              stdin=still)
+check("SIGTERM in agent --acp", seconds < 10 and not err, seconds, err)
+with open(os.environ["BUILD"] + "/generated/whit_config.h", encoding="ascii") as config:
+    has_curl = re.search("WHIT_HAVE_CURL *1", config.read())
+if has_curl:
+    for number in signal.SIGTERM, signal.SIGINT:
+        _, err, seconds = interrupted("a signal in typed tasks", [number], *agent, "http://127.0.0.1:1/v1", stdin=still)
+        check("a signal in typed tasks", seconds < 10, number, seconds, err)
+    told_of_the_end()
+os.close(still)
+os.close(held)
 
 # A file that shrinks: the pages behind its end are gone for every thread that touches them.
 for threads in "1", "3":

@@ -2,7 +2,10 @@
 # Ctrl-C ends every long verb cleanly; a mapped file that is cut short ends in a line that names it.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache
+export XDG_STATE_HOME=$PWD/state XDG_CONFIG_HOME=$PWD/config
+export no_proxy='*'
+rm -rf cache state config project
+mkdir project
 tiny model.gguf
 expect 0 whit convert model.gguf -o model.ndf
 for _ in $(seq 400); do printf 'the land and the ocean and then an inn on the land. '; done >some
