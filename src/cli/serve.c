@@ -183,6 +183,9 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         if (status != CLI_OK) return status;
     }
     if (values->alias) {
+        for (size_t i = 1; i < n; i++)
+            if (!strcmp(served->models[i].name, values->alias))
+                return cli_fail(call, CLI_USAGE, "--alias: another model is called %s already", values->alias);
         free((char *)served->models[0].name);
         served->models[0].name = strdup(values->alias);
         if (!served->models[0].name) return cli_fail(call, CLI_LIMIT, "out of memory");

@@ -96,4 +96,10 @@ expect 2 whit verify tales
 one_line "built into the program"
 expect 5 whit verify ./absent.ndf
 one_line "No such file or directory"
+
+# ---- serve: every model has a name of its own
+if grep -q 'WHIT_HAVE_MICROHTTPD *1' "$BUILD/generated/whit_config.h"; then
+    expect 2 timeout 60 $EMULATOR "$WHIT" serve --port 0 -m model.gguf -m big=model.gguf --alias big
+    grep -q "another model is called big" err || complain "serve --alias: $(cat err)"
+fi
 finish
