@@ -14,7 +14,8 @@
 static const cli_option options[] = {{0}};
 static const int defaults;
 
-/* The copies that were converted from this source, or that lie at this path; their bytes. */
+/* The copies that were converted from this source, or that lie at this path; their bytes. Where one cannot be removed
+ * the others are, and the status says why. */
 static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_t *n_removed, whit_error *error)
 {
     whit_cached *entries;
@@ -22,16 +23,23 @@ static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_
     *freed_bytes = *n_removed = 0;
     WHIT_TRY(whit_cache_list(NULL, &entries, &n, error));
     char *real = realpath(words, NULL);
+    whit_status status = WHIT_OK;
     for (size_t i = 0; i < n; i++) {
         bool same = strcmp(entries[i].source, words) == 0 || (real && strcmp(entries[i].source, real) == 0) ||
             (real && strcmp(entries[i].path, real) == 0);
-        if (!same || !whit_cache_remove(&entries[i])) continue;
-        *freed_bytes += entries[i].size_bytes;
-        ++*n_removed;
+        if (!same) continue;
+        if (whit_cache_remove(&entries[i])) {
+            *freed_bytes += entries[i].size_bytes;
+            ++*n_removed;
+        } else if (errno == EWOULDBLOCK) { /* its lock is held */
+            status = whit_fail(error, WHIT_ERROR_IO, "%s: a process is about to use it; try again", entries[i].path);
+        } else if (errno != ENOENT) { /* else another process has removed it */
+            status = whit_fail_errno(error, entries[i].path, "remove");
+        }
     }
     free(real);
     free(entries);
-    return WHIT_OK;
+    return status;
 }
 
 static int run(cli_call *call)
@@ -39,16 +47,17 @@ static int run(cli_call *call)
     uint64_t freed_bytes;
     size_t n_removed;
     const char *words = call->operands[0];
-    char pulled[32], converted[32];
+    char pulled[32], converted[32], copies[64] = "a copy that was";
     whit_hub_removed removed;
     whit_hub_name name;
     whit_error error;
-    if (remove_copies(words, &freed_bytes, &n_removed, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    if (n_removed) {
-        cli_print(call, "%s: freed %s, a copy that was converted from it%s\n", words, cli_bytes(freed_bytes, converted),
+    whit_status status = remove_copies(words, &freed_bytes, &n_removed, &error);
+    if (n_removed > 1) snprintf(copies, sizeof copies, "%zu copies that were", n_removed);
+    if (n_removed)
+        cli_print(call, "%s: freed %s, %s converted from it%s\n", words, cli_bytes(freed_bytes, converted), copies,
                   access(words, F_OK) == 0 ? "; the model itself stays" : "");
-        return CLI_OK;
-    }
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    if (n_removed) return CLI_OK;
     if (cli_looks_like_path(words) || whit_hub_name_parse(words, &name, &error) != WHIT_OK)
         return cli_fail(
             call, CLI_USAGE,

@@ -61,6 +61,19 @@ assert row["bytes"] == sum(map(os.path.getsize, copies)) and os.path.relpath(row
     complain "list of two copies: $(cat out)"
 expect 0 whit rm model.gguf
 [ "$(find cache -name '*.ndf' | wc -l)" = 0 ] || complain "rm of two copies"
+grep -q ", 2 copies that were converted from it; the model itself stays" out || complain "rm of two copies: $(cat out)"
+# One that a process is about to use stays, and rm says so.
+expect 0 whit inspect model.gguf
+lock=$(find cache -name '*.ndf' | sed 's/ndf$/lock/')
+python3 - "$lock" $EMULATOR "$WHIT" rm model.gguf 2>err <<'END' || complain "rm of a copy that is locked: $(cat err)"
+import fcntl, subprocess, sys
+with open(sys.argv[1], "r+") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    sys.exit(subprocess.run(sys.argv[2:]).returncode != 5)
+END
+one_line "about to use it"
+[ "$(find cache -name '*.ndf' | wc -l)" = 1 ] || complain "rm of a copy that is locked removed it"
+expect 0 whit rm model.gguf
 
 # ---- a name that is not UTF-8: listed like others, and in JSON with U+FFFD
 odd=$(printf 'm\350.gguf')
