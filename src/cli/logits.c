@@ -39,9 +39,11 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text, whi
         char *end;
         errno = 0;
         long id = strtol(at, &end, 10);
-        if (end == at || errno || id < 0 || id > INT32_MAX || !strchr(" \t\r\n\v\f", *end))
+        if (end == at || errno || id < 0 || id > INT32_MAX || !strchr(" \t\r\n\v\f", *end)) {
+            size_t n_shown = strcspn(at, " \t\r\n\v\f");
             return cli_fail(call, CLI_REFUSED, "%s: at byte %td: '%.*s' is no token id", path, at - text->data,
-                            (int)strcspn(at, " \t\r\n\v\f") % 40, at);
+                            (int)(n_shown < 40 ? n_shown : 40), at);
+        }
         (*tokens)[n++] = (whit_step_token){.id = (int32_t)id, .want_logits = true};
         at = end;
     }

@@ -126,6 +126,12 @@ cmp -s a.f32 b.f32 || complain "logits need no tokenizer"
 printf '1 3x' >bad
 expect 3 whit logits -m model.ndf --tokens bad -o b.f32
 one_line "3x"
+long=x234567890123456789012345678901234567890 # 40 bytes; of more no more are shown
+for more in '' abc; do
+    printf '1 %s 2' $long$more >bad
+    expect 3 whit logits -m model.ndf --tokens bad -o b.f32
+    one_line "'$long' is no token id"
+done
 printf '1 310' >bad
 whit logits -m model.ndf --tokens bad -o c.f32 2>err && complain "an id beyond the vocabulary"
 [ ! -e c.f32 ] || complain "a failed run left its output behind"
