@@ -111,12 +111,6 @@ struct listener {
     _Atomic uint64_t multiply_adds;
 };
 
-static bool on_progress(void *user, const char *what, double share)
-{
-    (void)user;
-    return cli_progress(NULL, what, share);
-}
-
 static void on_matrix(void *user, const whit_compress_report *r)
 {
     struct listener *listener = user;
@@ -365,7 +359,7 @@ static int run(cli_call *call)
                                .resume = v->resume,
                                .command = command,
                                .multiply_adds = &listener.multiply_adds,
-                               .progress = on_progress,
+                               .progress = cli_progress,
                                .report = on_matrix,
                                .user = &listener};
     if (v->method == WHIT_COMPRESS_FULL && !v->pure && !v->mixed.n && !strcmp(o.codec, "b1")) {

@@ -76,12 +76,6 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
-static bool on_progress(void *user, const char *what, double share)
-{
-    (void)user;
-    return cli_progress(NULL, what, share);
-}
-
 static void print_notes(const whit_buf *notes)
 {
     for (size_t i = 0; i < notes->size_bytes;) {
@@ -121,7 +115,7 @@ static int run(cli_call *call)
                                     .embd = values->embd,
                                     .head = values->head,
                                     .command = command,
-                                    .progress = on_progress,
+                                    .progress = cli_progress,
                                     .report = on_tensor,
                                     .user = &listener};
     whit_ndf_write_options write = {.max_data_bytes = (uint64_t)values->split_mb * 1000000};

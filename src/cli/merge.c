@@ -38,12 +38,6 @@ struct listener {
     double largest; /* of the errors */
 };
 
-static bool on_progress(void *user, const char *what, double share)
-{
-    (void)user;
-    return cli_progress(NULL, what, share);
-}
-
 static void on_matrix(void *user, const whit_merge_report *r)
 {
     struct listener *listener = user;
@@ -74,7 +68,7 @@ static whit_status merge(const struct merge_values *v, const whit_model *model, 
     whit_merge_options o = {.codec = codec_names[v->codec],
                             .command = "whit merge",
                             .n_threads = v->n_threads,
-                            .progress = on_progress,
+                            .progress = cli_progress,
                             .report = on_matrix,
                             .user = listener};
     for (size_t i = 0; i < adapters->n; i++)
