@@ -5,7 +5,9 @@
 
 #include "server/api.h"
 
-enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40 };
+/* A value takes about 40 bytes of memory and two of text, a list or an object 250 and three: so many of both, counted by
+ * what they take, are 40 MB. A prompt of as many ids as any context holds is an eighth of that. */
+enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8 };
 
 /* The way to a value, from its end; steps beyond the last ones are counted alone. */
 struct place {
@@ -53,11 +55,34 @@ static void write_place(const struct place *place, char *text, size_t room)
     }
 }
 
+/* Seen before it is parsed, which is when the memory would go. */
+static bool has_too_many_values(const char *body, size_t n)
+{
+    size_t n_values = 0;
+    bool in_text = false;
+    for (size_t i = 0; i < n && n_values <= MOST_VALUES; i++) {
+        if (in_text && body[i] == '\\')
+            i++;
+        else if (body[i] == '"')
+            in_text = !in_text;
+        else if (!in_text && (body[i] == '{' || body[i] == '['))
+            n_values += HOLDER_VALUES;
+        else if (!in_text && body[i] == ',')
+            n_values++;
+    }
+    return n_values > MOST_VALUES;
+}
+
 bool whit_api_parse(whit_web_request *request, json_error_t *reason, whit_web_reply *reply)
 {
     struct place place = {.n = 0};
     char text[MOST_STEPS * (MOST_KEY_BYTES + 1) + 4];
     *reason = (json_error_t){.text = "there is none"};
+    if (request->body && has_too_many_values(request->body, request->body_bytes)) {
+        whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body has over %d values, or %d lists and objects",
+                      MOST_VALUES, MOST_VALUES / HOLDER_VALUES);
+        return false;
+    }
     /* Zero bytes are let through here so that the place can be named. */
     request->json = request->body ? json_loadb(request->body, request->body_bytes, JSON_ALLOW_NUL, reason) : NULL;
     request->json_reason = reason->text;

@@ -112,6 +112,8 @@ hostile = [{"grammar": g} for g in GRAMMARS] + [{"json_schema": s} for s in SCHE
 check(len(hostile) >= 100, "fewer than a hundred:", len(hostile))
 costs = [send(server, body, 400) for body in hostile]
 followed = [send(server, body, 200) for body in FOLLOWED]
+costs += [send(server, body, 413) for body in ({"x": [1] * 5000000}, {"x": [{}] * 4000000}, {"x": [[]] * 4000000})]
+send(server, {"x": ['[,{\\"' * 100] * 10000}, 200)  # within texts
 print("%d refused, at most %.2f s of processor time and %d MB; %d followed, at most %.2f s and %d MB" %
       (len(costs), max(s for s, _ in costs), max(mb for _, mb in costs), len(followed), max(s for s, _ in followed),
        max(mb for _, mb in followed)))
