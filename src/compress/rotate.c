@@ -18,6 +18,14 @@ static uint32_t count_readers(const whit_graph *block, whit_ref value)
     return n;
 }
 
+/* Does node `at` of the block read its matrix alone? Where another one does, it would be turned there too. */
+static bool is_own(const whit_stream *s, const whit_node *at)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->graph.n_nodes; i++) n += s->graph.nodes[i].weight == at->weight;
+    return n == 1;
+}
+
 bool whit_rotation_find(whit_stream *s, whit_rotation *r)
 {
     const whit_graph *block = &s->block;
@@ -27,6 +35,7 @@ bool whit_rotation_find(whit_stream *s, whit_rotation *r)
         if (!attention || attention->op != WHIT_OP_ATTENTION || count_readers(block, o->input[0]) != 1) continue;
         const whit_node *v = node_that_gives(block, attention->input[2]);
         if (!v || v->op != WHIT_OP_LINEAR || v->bias >= 0 || count_readers(block, v->output) != 1) return false;
+        if (!is_own(s, v) || !is_own(s, o)) return false;
         for (uint32_t k = i + 1; k < block->n_nodes; k++) {
             const whit_node *sum = &block->nodes[k];
             if (sum->op != WHIT_OP_ADD || (sum->input[0] != o->output && sum->input[1] != o->output)) continue;

@@ -24,7 +24,7 @@ typedef struct whit_rotation {
 } whit_rotation;
 
 /* v and o of the stream's layer where a rotation can be folded into them exactly: nothing but attention lies between
- * them, and values have no bias. False: there is none. */
+ * them, values have no bias, and nothing else reads the two matrices. False: there is none. */
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
 /* Makes the turned weights of what was found. */
 whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);

@@ -1,2 +1,4 @@
 whit_test(compress_memory ${CMAKE_CURRENT_LIST_DIR}/compress_memory.c)
 target_link_libraries(test_compress_memory PRIVATE whit_compress_room)
+whit_test(compress_stream ${CMAKE_CURRENT_LIST_DIR}/compress_stream.c)
+target_link_libraries(test_compress_stream PRIVATE whit_compress_room)
