@@ -76,20 +76,9 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
 struct stage {
     whit_ref input;
     int32_t params[8];
-    whit_ref residuals[8]; /* what each output is added to; 0: nothing */
+    whit_ref outputs[8];
     uint32_t n;
 };
-
-static whit_ref residual_of(const whit_graph *block, whit_ref output)
-{
-    for (uint32_t i = 0; i < block->n_nodes; i++) {
-        const whit_node *node = &block->nodes[i];
-        if (node->op != WHIT_OP_ADD) continue;
-        if (node->input[0] == output) return node->input[1];
-        if (node->input[1] == output) return node->input[0];
-    }
-    return 0;
-}
 
 /* Has a node before node `at` the same matrix? A family's program may use one twice; the first use decides. */
 static bool is_used_before(const whit_graph *block, uint32_t at)
@@ -112,9 +101,34 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
         if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
         stage->input = node->input[0];
         stage->params[stage->n] = node->weight;
-        stage->residuals[stage->n++] = residual_of(block, node->output);
+        stage->outputs[stage->n++] = node->output;
     }
     return stage->n > 0;
+}
+
+/* What an output is added to; 0: nothing, or a value that is made of the output itself, which cannot make up for what
+ * that value has lost. */
+static whit_status find_residual(const struct compression *c, whit_ref output, whit_ref *residual)
+{
+    const whit_graph *block = &c->stream.block;
+    size_t n_values = (size_t)block->n_values + 1;
+    bool *behind = whit_zalloc_array(c->allocator, n_values, sizeof *behind);
+    if (!behind) return whit_fail_memory(c->error, "the values of a layer", n_values * sizeof *behind);
+    whit_ref found = 0;
+    behind[output] = true;
+    for (uint32_t i = 0; i < block->n_nodes; i++) {
+        const whit_node *node = &block->nodes[i];
+        for (int j = 0; j < 3; j++)
+            if (behind[node->input[j]]) behind[node->output] = true;
+        if (node->op != WHIT_OP_ADD || found) continue;
+        if (node->input[0] == output)
+            found = node->input[1];
+        else if (node->input[1] == output)
+            found = node->input[0];
+    }
+    *residual = behind[found] ? 0 : found;
+    whit_free(c->allocator, behind, n_values * sizeof *behind);
+    return WHIT_OK;
 }
 
 /* ---- a matrix ------------------------------------------------------------------------------------- */
@@ -163,7 +177,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_geometry g = whit_codec_geometry(type);
     size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.n_groups * g.n_fields;
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
-    bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
+    bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out > 0,
          held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT),
          only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* of its Hessians: they have no other use */
     float *target = whit_zalloc_array(a, elems, sizeof(float)),
@@ -319,10 +333,12 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
     whit_hessian_pair hessians = {0};
     whit_factor factor = {0};
     const whit_params *params = &c->stream.params[0];
-    bool residual = (c->types.stages & WHIT_STAGE_RESIDUAL) && (c->types.stages & WHIT_STAGE_QEP) && stage->n == 1;
-    whit_status status = whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input,
-                                             c->types.stages & WHIT_STAGE_QEP, residual ? stage->residuals[0] : 0,
-                                             params->items[stage->params[0]].type.n_rows, NULL, c->error);
+    whit_ref residual = 0;
+    if ((c->types.stages & WHIT_STAGE_RESIDUAL) && (c->types.stages & WHIT_STAGE_QEP) && stage->n == 1)
+        WHIT_TRY(find_residual(c, stage->outputs[0], &residual));
+    whit_status status =
+        whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input, c->types.stages & WHIT_STAGE_QEP, residual,
+                            params->items[stage->params[0]].type.n_rows, NULL, c->error);
     whit_stream_rest(&c->stream);
     if (status == WHIT_OK) status = spend(c, cost_of_text(c, stage));
     for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++) {

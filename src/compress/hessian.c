@@ -75,12 +75,40 @@ static void add_product(const whit_blas *blas, whit_pool *pool, const float *a, 
                                     .ldc = n_b});
 }
 
+/* The one of two values that is made last; the block's input is there before all others. */
+static whit_ref later(const whit_graph *block, whit_ref a, whit_ref b)
+{
+    for (uint32_t i = block->n_nodes; i-- > 0;)
+        if (block->nodes[i].output == a || block->nodes[i].output == b) return block->nodes[i].output;
+    return a;
+}
+
+static bool are_finite(const float *values, size_t n)
+{
+    for (size_t i = 0; values && i < n; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
+static whit_status check_finite(const whit_stream *s, const whit_hessian *hessian, whit_ref value, whit_ref residual,
+                                whit_error *error)
+{
+    size_t n = hessian->n;
+    whit_ref bad = 0;
+    if (!are_finite(hessian->lost, hessian->n_out * n)) bad = residual;
+    if (!are_finite(hessian->h, n * n) || !are_finite(hessian->shift, n * n)) bad = value;
+    if (!bad) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_NUMERIC, "value '%s' is no number any more on the calibration text",
+                     s->graph.values[bad - 1].name);
+}
+
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error)
 {
     uint32_t n = s->graph.values[value - 1].width;
     bool held = whit_stream_is_held(s, 7);
+    whit_ref until = later(&s->block, value, residual); /* layers may make the residual behind the matrix */
     *pair = (whit_hessian_pair){.allocator = s->allocator};
     WHIT_TRY(whit_stream_wake(s, error));
     if (!residual) n_out = 0;
@@ -90,7 +118,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
     for (uint32_t batch = 0; batch < s->n_batches; batch++) {
         whit_hessian *to = held && whit_stream_is_held(s, batch) ? &pair->held : &pair->text;
         const float *weights = row_weights ? row_weights + (size_t)batch * s->n_rows : NULL;
-        whit_stream_run(s, batch, value);
+        whit_stream_run(s, batch, until);
         float *x = whit_tape_value(&s->tape[1], value), *original = whit_tape_value(&s->tape[0], value);
         struct weigh_job job = {
             .loops = blas->loops, .x = x, .other = moved ? original : NULL, .weights = weights, .width = n};
@@ -107,9 +135,6 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
         whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
         add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
     }
-    for (size_t i = 0; i < (size_t)n * n; i++)
-        if (!isfinite(pair->text.h[i]))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "value '%s' is no number any more on the calibration text",
-                             s->graph.values[value - 1].name);
-    return WHIT_OK;
+    WHIT_TRY(check_finite(s, &pair->text, value, residual, error));
+    return check_finite(s, &pair->held, value, residual, error);
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * The calibration text on its way through a model: the programs of families that are not Llama's, and what a stage of
  * compression is told about the matrices in them. */
+#include "compress/compress.h"
+#include "compress/hessian.h"
 #include "compress/rotate.h"
+#include "failing_memory.h"
 #include "test.h"
 #include "tiny_model.h"
+
+#include <math.h>
 
 #define N_TOKENS 16
 #define N_IDS    64
 
-static char model_path[] = "compress_stream.XXXXXX";
+static char model_path[] = "compress_stream.XXXXXX", out_path[64];
 static int32_t ids[N_IDS];
 static whit_pool *pool;
 
@@ -37,6 +42,8 @@ static whit_pool *pool;
     "for l in 0..n_layers { x = layer(l, x) }\n"                                                                       \
     "x = rms_norm(-1, \"final\", selected(\"last\", x), \"final_norm\", norm_eps)\n"                                   \
     "output(x, linear(-1, \"logits\", x, \"" head "\", \"\", n_vocab))\n"
+#define PARALLEL   FEED("x") "return add(l, \"ffn_residual\", add(l, \"attn_residual\", x, a), f)\n"
+#define DOUBLED    RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, add(l, \"doubled\", f, f))\n"
 #define SEQUENTIAL RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, f)\n"
 
 /* The small model under a program, NULL: its family's own. */
@@ -97,12 +104,117 @@ static void test_rotation_of_shared_matrices(void **state)
     assert_false(finds_rotation(ATTENTION("k", "kv", "q") SEQUENTIAL MODEL("embed", "head")));
 }
 
+/* Products of a value's differences between the two sides and of an input behind the compressed blocks, (n_out, n). */
+static void expected_products(whit_stream *s, whit_ref value, whit_ref input, uint32_t n_out, uint32_t n, float *to)
+{
+    memset(to, 0, (size_t)n_out * n * sizeof *to);
+    for (uint32_t batch = 0; batch < s->n_batches; batch++) {
+        whit_stream_run(s, batch, s->output);
+        const float *original = whit_tape_value(&s->tape[WHIT_STREAM_ORIGINAL], value),
+                    *compressed = whit_tape_value(&s->tape[WHIT_STREAM_COMPRESSED], value),
+                    *x = whit_tape_value(&s->tape[WHIT_STREAM_COMPRESSED], input);
+        for (uint32_t r = 0; r < s->n_rows; r++)
+            for (uint32_t i = 0; i < n_out; i++)
+                for (uint32_t k = 0; k < n; k++)
+                    to[i * n + k] += (original[r * n_out + i] - compressed[r * n_out + i]) * x[r * n + k];
+    }
+}
+
+static void assert_near(const float *found, const float *expected, size_t n)
+{
+    float largest = 0;
+    for (size_t i = 0; i < n; i++) largest = fmaxf(largest, fabsf(expected[i]));
+    assert_true(largest > 0);
+    for (size_t i = 0; i < n; i++) assert_true(fabsf(found[i] - expected[i]) < 1e-4f * largest);
+}
+
+/* The residual of `down` is made behind it; memory is filled with what is no number, so none is read too early. */
+static void test_residual_of_a_parallel_layer(void **state)
+{
+    (void)state;
+    struct failing failing = {.n_left = -1};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_error error = {0};
+    whit_source source;
+    whit_stream stream;
+    whit_blas blas;
+    whit_hessian_pair pair;
+    open_source(&source, ATTENTION("k", "v", "o") PARALLEL MODEL("embed", "head"));
+    assert_ok(open_stream(&stream, &source, &allocator, &error), error);
+    assert_ok(whit_stream_load(&stream, 0, &error), error);
+    assert_ok(whit_blas_open(&blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, 1, NULL, &error), error);
+    whit_ref value = whit_graph_find(&stream.graph, "layers.0.gated"),
+             residual = whit_graph_find(&stream.graph, "layers.0.attn_residual");
+    int32_t o = whit_params_find(&stream.params[0], "layers.0.o");
+    assert_true(value && residual && o >= 0);
+    uint32_t n = source.config.n_ff, n_out = source.config.n_embd;
+    float *weights = whit_stream_values(&stream, WHIT_STREAM_COMPRESSED, o),
+          *expected = calloc(n_out, n * sizeof(float));
+    assert_non_null(expected);
+    for (size_t i = 0; i < stream.params[0].items[o].n; i++) weights[i] *= 1.5f;
+    assert_ok(whit_hessian_gather(&pair, &stream, &blas, value, true, residual, n_out, NULL, &error), error);
+    expected_products(&stream, residual, value, n_out, n, expected);
+    assert_near(pair.text.lost, expected, (size_t)n_out * n);
+    whit_hessian_free(&pair);
+    weights[0] = NAN; /* what the residual has lost is no number then, and the input still is one */
+    assert_int_equal(whit_hessian_gather(&pair, &stream, &blas, value, true, residual, n_out, NULL, &error),
+                     WHIT_ERROR_NUMERIC);
+    assert_non_null(strstr(error.message, "'layers.0.attn_residual'"));
+    whit_hessian_free(&pair);
+    free(expected);
+    whit_blas_close(&blas);
+    whit_stream_close(&stream);
+    whit_source_close(&source);
+    assert_int_equal(failing.n_live, 0);
+}
+
+/* The identity of the compressed file. */
+static void compress(const whit_source *source, whit_compress_options options, uint8_t identity[WHIT_HASH_BYTES])
+{
+    whit_error error = {0};
+    whit_ndf *file = NULL;
+    options.method = WHIT_COMPRESS_FULL;
+    options.ids = ids;
+    options.n_ids = options.max_tokens = N_IDS;
+    options.n_tokens = N_TOKENS;
+    options.bos = -1;
+    options.embedding = "f32"; /* as the source has it */
+    options.n_threads = 1;
+    assert_ok(whit_compress(source, &options, out_path, NULL, &error), error);
+    assert_ok(whit_ndf_open(out_path, NULL, &file, &error), error);
+    memcpy(identity, whit_ndf_identity(file), WHIT_HASH_BYTES);
+    whit_ndf_close(file);
+    unlink(out_path);
+}
+
+/* Does the first layer come out the same without the residual stream's errors? Of those `down` alone has some. */
+static bool is_without_residual(const char *program)
+{
+    uint8_t with[WHIT_HASH_BYTES], without[WHIT_HASH_BYTES];
+    whit_source source;
+    open_source(&source, program);
+    source.config.n_layers = 1;
+    compress(&source, (whit_compress_options){.codec = "q2"}, with);
+    compress(&source, (whit_compress_options){.codec = "q2", .without = WHIT_STAGE_RESIDUAL}, without);
+    whit_source_close(&source);
+    return memcmp(with, without, sizeof with) == 0;
+}
+
+static void test_residual_of_the_output_itself(void **state)
+{
+    (void)state;
+    assert_false(is_without_residual(ATTENTION("k", "v", "o") SEQUENTIAL MODEL("embed", "head")));
+    assert_true(is_without_residual(ATTENTION("k", "v", "o") DOUBLED MODEL("embed", "head")));
+}
+
 static int set_up(void **state)
 {
     (void)state;
     tiny_model model = tiny_model_default();
     for (int i = 0; i < N_IDS; i++) ids[i] = (i * 37 + 5) % TINY_N_VOCAB;
-    return tiny_model_make(&model, model_path) != 0 || whit_pool_open(1, NULL, &pool, NULL) != WHIT_OK;
+    if (tiny_model_make(&model, model_path) != 0) return -1;
+    snprintf(out_path, sizeof out_path, "%s.ndf", model_path);
+    return whit_pool_open(1, NULL, &pool, NULL) != WHIT_OK;
 }
 
 static int tear_down(void **state)
@@ -115,6 +227,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rotation_of_shared_matrices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rotation_of_shared_matrices),
+                                       cmocka_unit_test(test_residual_of_a_parallel_layer),
+                                       cmocka_unit_test(test_residual_of_the_output_itself)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
