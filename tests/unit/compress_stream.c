@@ -168,6 +168,32 @@ static void test_residual_of_a_parallel_layer(void **state)
     assert_int_equal(failing.n_live, 0);
 }
 
+/* Without a norm in between, an output is added to the input of its matrix: what both have lost is the same. */
+static void test_residual_that_is_the_input(void **state)
+{
+    (void)state;
+    whit_error error = {0};
+    whit_source source;
+    whit_stream stream;
+    whit_blas blas;
+    whit_hessian_pair pair;
+    open_source(&source, NULL);
+    assert_ok(open_stream(&stream, &source, NULL, &error), error);
+    assert_ok(whit_stream_load(&stream, 0, &error), error);
+    assert_ok(whit_blas_open(&blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, 1, NULL, &error), error);
+    whit_ref value = whit_graph_find(&stream.graph, "layers.0.attn_in");
+    int32_t norm = whit_params_find(&stream.params[0], "layers.0.attn_norm");
+    assert_true(value && norm >= 0);
+    uint32_t n = source.config.n_embd;
+    for (uint32_t i = 0; i < n; i++) whit_stream_values(&stream, WHIT_STREAM_COMPRESSED, norm)[i] *= 1.25f;
+    assert_ok(whit_hessian_gather(&pair, &stream, &blas, value, true, value, n, NULL, &error), error);
+    assert_near(pair.text.lost, pair.text.shift, (size_t)n * n);
+    whit_hessian_free(&pair);
+    whit_blas_close(&blas);
+    whit_stream_close(&stream);
+    whit_source_close(&source);
+}
+
 /* The identity of the compressed file. */
 static void compress(const whit_source *source, whit_compress_options options, uint8_t identity[WHIT_HASH_BYTES])
 {
@@ -227,8 +253,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rotation_of_shared_matrices),
-                                       cmocka_unit_test(test_residual_of_a_parallel_layer),
-                                       cmocka_unit_test(test_residual_of_the_output_itself)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rotation_of_shared_matrices), cmocka_unit_test(test_residual_of_a_parallel_layer),
+        cmocka_unit_test(test_residual_that_is_the_input), cmocka_unit_test(test_residual_of_the_output_itself)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
