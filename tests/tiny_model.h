@@ -16,6 +16,7 @@
 typedef struct tiny_model {
     uint64_t seed;
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_ctx;
+    uint32_t n_rope_factors; /* 0: there are none */
     bool tied_head, no_tokenizer;
     const char *chat_template;                                    /* NULL: none */
     void (*put_keys)(whit_gguf_writer *writer, const void *user); /* further keys; NULL: none */
@@ -106,12 +107,13 @@ static inline bool tiny_tensor_at(const tiny_model *model, uint32_t i, tiny_tens
         tensor->n_cols = layer[k].n_cols;
         return true;
     }
-    const char *names[] = {"token_embd.weight", "output_norm.weight", "output.weight"};
+    const char *names[] = {"token_embd.weight", "output_norm.weight", "output.weight", "rope_freqs.weight"};
     uint32_t k = i - n_layers * PER_LAYER;
-    if (k > 2 || (k == 2 && model->tied_head)) return false;
+    k += k >= 2 && model->tied_head;
+    if (k > 3 || (k == 3 && !model->n_rope_factors)) return false;
     snprintf(tensor->name, sizeof tensor->name, "%s", names[k]);
-    tensor->n_rows = k == 1 ? 0 : TINY_N_VOCAB;
-    tensor->n_cols = d;
+    tensor->n_rows = k % 2 ? 0 : TINY_N_VOCAB;
+    tensor->n_cols = k == 3 ? model->n_rope_factors : d;
     return true;
 }
 

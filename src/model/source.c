@@ -88,6 +88,19 @@ static void mark_used(whit_source *source, int32_t tensor)
     if (tensor >= 0) source->tensors[tensor].used = true;
 }
 
+/* Rotary embedding reads one factor for each pair of dimensions that it turns. */
+static whit_status check_rope_factors(whit_source *source, whit_error *error)
+{
+    int32_t i = find_tensor(source, "rope_factors");
+    const whit_tensor_type *type = i >= 0 ? &source->tensors[i].type : NULL;
+    if (!type || type->codec != WHIT_CODEC_F32 || type->layout != WHIT_LAYOUT_PLAIN || type->n_rows != 1 ||
+        type->n_cols != source->config.rope_dim / 2)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor 'rope_factors' is missing or no vector of %u",
+                         source->path, source->config.rope_dim / 2);
+    mark_used(source, i);
+    return WHIT_OK;
+}
+
 static whit_status check_runs(whit_source *source, whit_error *error)
 {
     WHIT_TRY(whit_config_check(&source->config, source->path, error));
@@ -108,7 +121,7 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     whit_graph_free(&graph);
     if (status != WHIT_OK && source->config.program_name) return whit_fail(error, status, "%s", inner.message);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
-    if (source->config.rope_factors) mark_used(source, find_tensor(source, "rope_factors"));
+    if (source->config.rope_factors) WHIT_TRY(check_rope_factors(source, error));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (!source->tensors[i].used)
             return whit_fail(

@@ -233,6 +233,30 @@ static void test_residual_of_the_output_itself(void **state)
     assert_true(is_without_residual(ATTENTION("k", "v", "o") DOUBLED MODEL("embed", "head")));
 }
 
+/* Factors of RoPE for another head than the model's: a tape would read behind them. */
+static void test_rope_factors(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {8, 1, 7, 9};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        char path[] = "compress_stream.XXXXXX";
+        tiny_model model = tiny_model_default();
+        whit_error error = {0};
+        whit_source source;
+        model.n_rope_factors = counts[i];
+        assert_int_equal(tiny_model_make(&model, path), 0);
+        whit_status status = whit_source_open(path, NULL, &source, &error);
+        if (counts[i] == model.n_embd / model.n_heads / 2) {
+            assert_ok(status, error);
+            whit_source_close(&source);
+        } else {
+            assert_int_equal(status, WHIT_ERROR_FORMAT);
+            assert_non_null(strstr(error.message, "'rope_factors' is missing or no vector of 8"));
+        }
+        unlink(path);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -255,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rotation_of_shared_matrices), cmocka_unit_test(test_residual_of_a_parallel_layer),
-        cmocka_unit_test(test_residual_that_is_the_input), cmocka_unit_test(test_residual_of_the_output_itself)};
+        cmocka_unit_test(test_residual_that_is_the_input), cmocka_unit_test(test_residual_of_the_output_itself),
+        cmocka_unit_test(test_rope_factors)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
