@@ -186,6 +186,20 @@ static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
     return WHIT_OK;
 }
 
+/* The text is embedded by rows of the tensor "embed" (embed_batch): that has to be what layer 0, the block at hand,
+ * begins with, and to have a row for every id. */
+static whit_status check_embedding(const whit_stream *s, whit_error *error)
+{
+    for (uint32_t i = 0; i < s->graph.n_nodes; i++) {
+        const whit_node *node = &s->graph.nodes[i];
+        if (node->op != WHIT_OP_EMBED || node->output != s->input) continue;
+        const whit_param *table = &s->params[0].items[node->weight];
+        if (strcmp(table->name, "embed") == 0 && table->type.n_rows == s->source->config.n_vocab) return WHIT_OK;
+    }
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the layers do not begin with a table 'embed' of %u rows",
+                     s->source->path, s->source->config.n_vocab);
+}
+
 static size_t block_elems(const whit_stream *s)
 {
     size_t n = 0;
@@ -238,6 +252,7 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
     WHIT_TRY(whit_family_build(&s->source->config, &s->graph));
     for (uint32_t layer = 0; layer < s->source->config.n_layers; layer++) {
         WHIT_TRY(cut_block(s, layer, error));
+        if (layer == 0) WHIT_TRY(check_embedding(s, error));
         size_t elems = block_elems(s);
         if (elems > s->weight_elems) s->weight_elems = elems;
     }

@@ -36,15 +36,16 @@ static whit_pool *pool;
     "let g = linear(l, \"gate_proj\", h, \"gate\", \"\", n_ff)\n"                                                      \
     "let u = linear(l, \"up_proj\", h, \"up\", \"\", n_ff)\n"                                                          \
     "let f = linear(l, \"ffn_out\", gated(l, \"gated\", gate, g, u), \"down\", \"\", n_embd)\n"
-#define MODEL(table, head)                                                                                             \
+#define MODEL_OF(table, head, rows)                                                                                    \
     "}\n"                                                                                                              \
-    "let x = embed(\"embedded\", \"" table "\", n_vocab)\n"                                                            \
+    "let x = embed(\"embedded\", \"" table "\", " rows ")\n"                                                           \
     "for l in 0..n_layers { x = layer(l, x) }\n"                                                                       \
     "x = rms_norm(-1, \"final\", selected(\"last\", x), \"final_norm\", norm_eps)\n"                                   \
-    "output(x, linear(-1, \"logits\", x, \"" head "\", \"\", n_vocab))\n"
-#define PARALLEL   FEED("x") "return add(l, \"ffn_residual\", add(l, \"attn_residual\", x, a), f)\n"
-#define DOUBLED    RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, add(l, \"doubled\", f, f))\n"
-#define SEQUENTIAL RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, f)\n"
+    "output(x, linear(-1, \"logits\", x, \"" head "\", \"\", " rows "))\n"
+#define MODEL(table, head) MODEL_OF(table, head, "n_vocab")
+#define PARALLEL           FEED("x") "return add(l, \"ffn_residual\", add(l, \"attn_residual\", x, a), f)\n"
+#define DOUBLED            RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, add(l, \"doubled\", f, f))\n"
+#define SEQUENTIAL         RESIDUAL FEED("y") "return add(l, \"ffn_residual\", y, f)\n"
 
 /* The small model under a program, NULL: its family's own. */
 static void open_source(whit_source *source, const char *program)
@@ -77,6 +78,27 @@ static whit_status open_stream(whit_stream *stream, const whit_source *source, c
 }
 
 /* ---- tests ----------------------------------------------------------------------------------------- */
+
+/* The text is embedded by rows of "embed", so nothing else may stand in front of the layers. */
+static void test_another_table(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {
+        ATTENTION("k", "v", "o") SEQUENTIAL MODEL("table", "embed"),
+        ATTENTION("k", "v", "o") SEQUENTIAL MODEL_OF("embed", "table", "n_vocab + 1"),
+    };
+    for (uint32_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        whit_error error = {0};
+        whit_source source;
+        whit_stream stream;
+        open_source(&source, programs[i]);
+        rename_tensor(&source, "head", "table");
+        source.config.n_vocab -= i; /* 1: the table has another number of rows than the model has ids */
+        assert_int_equal(open_stream(&stream, &source, NULL, &error), WHIT_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "do not begin with a table 'embed'"));
+        whit_source_close(&source);
+    }
+}
 
 /* Is there a rotation in layer 0 under a program whose matrix of values is `kv`? */
 static bool finds_rotation(const char *program)
