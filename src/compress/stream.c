@@ -117,6 +117,7 @@ struct embed_job {
     const whit_stream *s;
     const whit_source_tensor *table;
     const whit_tensor_type *stored;
+    bool rounds; /* to another type, as the conversion sees it: scales of groups are another one */
 };
 
 static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, whit_error *error)
@@ -139,7 +140,7 @@ static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, w
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
                                    "%s: tensor '%s': row %d, column %u is no number; the source is damaged",
                                    s->source->path, job->table->name, s->ids[r], k);
-        if (job->stored->codec == job->table->type.codec) continue;
+        if (!job->rounds) continue;
         whit_requantise_row(job->stored, x, &stored.rows);
         whit_requantise_values(job->stored, &stored.rows, rounded);
     }
@@ -151,6 +152,8 @@ static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, w
 static whit_status embed(whit_stream *s, const whit_tensor_type *stored, whit_error *error)
 {
     struct embed_job job = {.s = s, .table = whit_source_find(s->source, "embed"), .stored = stored};
+    whit_tensor_type from = whit_codec_canonical_type(&job.table->type), to = whit_codec_canonical_type(stored);
+    job.rounds = memcmp(&from, &to, sizeof from) != 0;
     whit_status status = whit_pool_try(s->pool, embed_batch, &job, s->n_batches, 1, error);
     if (job.table->drop) job.table->drop(job.table);
     return status;

@@ -5,6 +5,9 @@
 #include "compress/hessian.h"
 #include "compress/rotate.h"
 #include "failing_memory.h"
+#include "model/convert.h"
+#include "model/weights.h"
+#include "quant/requantise.h"
 #include "test.h"
 #include "tiny_model.h"
 
@@ -98,6 +101,64 @@ static void test_another_table(void **state)
         assert_non_null(strstr(error.message, "do not begin with a table 'embed'"));
         whit_source_close(&source);
     }
+}
+
+/* Codes up to 127 with a scale for 32 columns, as Q8_0 has them. */
+static whit_status read_groups(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
+{
+    (void)error;
+    int8_t *codes = rows->elems;
+    for (uint32_t k = 0; k < tensor->type.n_cols; k++) codes[k] = (int8_t)((int)((row * 31 + k * 17) % 255) - 127);
+    for (uint32_t g = 0; g < tensor->type.n_cols / 32; g++) rows->fields[g] = 0.0078125f * (float)(g + 1);
+    return WHIT_OK;
+}
+
+/* The compressed side begins with what the finished file gives for the ids, the other with what the source does. */
+static void test_embedding_in_groups(void **state)
+{
+    (void)state;
+    whit_error error = {0};
+    whit_source source;
+    whit_stream stream;
+    whit_ndf_writer *writer;
+    whit_ndf *file;
+    whit_weights weights;
+    open_source(&source, NULL);
+    whit_source_tensor *embed = tensor_named(&source, "embed");
+    whit_tensor_type stored = whit_requantise_type(WHIT_CODEC_I8, embed->type.n_rows, embed->type.n_cols);
+    embed->type = stored;
+    embed->type.scale_kind = WHIT_SCALE_GROUP;
+    embed->type.scale_type = WHIT_SCALE_F16;
+    embed->type.group = 32;
+    embed->read_row = read_groups;
+    embed->drop = NULL;
+    assert_ok(whit_ndf_writer_open(out_path, NULL, NULL, &writer, &error), error);
+    whit_convert_options options = {.embd = "i8", .head = "i8", .n_threads = 1};
+    assert_ok(whit_convert(&source, &options, writer, &error), error);
+    whit_ndf_writer_close(writer);
+    assert_ok(whit_ndf_open(out_path, NULL, &file, &error), error);
+    assert_ok(whit_weights_open(file, NULL, &weights, &error), error);
+    const whit_tensor *finished = &weights.tensors[whit_ndf_find(file, "embed")];
+    assert_ok(whit_stream_open(&stream, &source, ids, N_IDS, N_TOKENS, N_IDS, -1, &stored, NULL, pool, NULL, &error),
+              error);
+    uint32_t n = source.config.n_embd, n_others = 0;
+    float *row = calloc(n, sizeof *row);
+    assert_non_null(row);
+    for (size_t i = 0; i < N_IDS; i++) {
+        const float *original = stream.x[WHIT_STREAM_ORIGINAL] + i * n;
+        whit_codec_get_rows(finished, &stream.ids[i], 1, row, n);
+        assert_memory_equal(stream.x[WHIT_STREAM_COMPRESSED] + i * n, row, n * sizeof *row);
+        assert_ok(whit_stream_read_row(embed, (uint32_t)stream.ids[i], row, NULL, &error), error);
+        assert_memory_equal(original, row, n * sizeof *row);
+        n_others += memcmp(original, stream.x[WHIT_STREAM_COMPRESSED] + i * n, n * sizeof *row) != 0;
+    }
+    assert_int_equal(n_others, N_IDS);
+    free(row);
+    whit_stream_close(&stream);
+    whit_weights_close(&weights);
+    whit_ndf_close(file);
+    whit_source_close(&source);
+    unlink(out_path);
 }
 
 /* Is there a rotation in layer 0 under a program whose matrix of values is `kv`? */
