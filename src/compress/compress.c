@@ -153,7 +153,8 @@ static void read_values(const whit_tensor *tensor, float *values)
         whit_codec_get_rows(tensor, &row, 1, values + (size_t)row * tensor->type.n_cols, tensor->type.n_cols);
 }
 
-/* Matrices of i8 and floats: rounded as the file will have them; the conversion does it again. */
+/* Matrices of i8 and floats: rounded as the file will have them; the conversion does it again. Floats take their inputs
+ * as they are, W1.58A8 or not. */
 static whit_status round_plainly(struct compression *c, int32_t param, const whit_tensor_type *type)
 {
     float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param), fields[1];
@@ -161,6 +162,7 @@ static whit_status round_plainly(struct compression *c, int32_t param, const whi
     void *elems = whit_zalloc_array(c->allocator, n, sizeof(float));
     if (!elems) return whit_fail_memory(c->error, "a row", n * sizeof(float));
     whit_rows row = {.elems = elems, .fields = fields};
+    c->stream.params[WHIT_STREAM_COMPRESSED].items[param].rounds_input = type->act == WHIT_TENSOR_ACT_TOKEN;
     for (size_t r = 0; r < type->n_rows; r++) {
         whit_requantise_row(type, values + r * n, &row);
         whit_requantise_values(type, &row, values + r * n);

@@ -316,6 +316,47 @@ static void test_residual_of_the_output_itself(void **state)
     assert_true(is_without_residual(ATTENTION("k", "v", "o") DOUBLED MODEL("embed", "head")));
 }
 
+static whit_status (*read_source_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
+                                      whit_error *error);
+
+/* Weights that f16 holds exactly. */
+static whit_status read_coarse(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
+{
+    float *values = rows->elems;
+    WHIT_TRY(read_source_row(tensor, row, rows, error));
+    for (uint32_t k = 0; k < tensor->type.n_cols; k++) values[k] = rintf(values[k] * 64) / 64 + 0.0f; /* no -0 */
+    return WHIT_OK;
+}
+
+/* In front of `down` all matrices become f16, exactly, and take their inputs as they are; those of the source round
+ * them to int8. That is all that `down` has to make up for. */
+static void test_floats_in_place_of_rounded_inputs(void **state)
+{
+    (void)state;
+    static const char *const mixed[] = {"q=f16", "k=f16", "v=f16", "o=f16", "gate=f16", "up=f16"};
+    whit_compress_options options = {.codec = "b1", .mixed = mixed, .n_mixed = sizeof mixed / sizeof *mixed};
+    uint8_t with[WHIT_HASH_BYTES], without[WHIT_HASH_BYTES];
+    for (int token = 0; token < 2; token++) {
+        whit_source source;
+        open_source(&source, NULL);
+        source.config.n_layers = 1;
+        read_source_row = tensor_named(&source, "embed")->read_row;
+        for (uint32_t i = 0; i < source.n_tensors; i++) {
+            whit_source_tensor *tensor = &source.tensors[i];
+            if (tensor->type.layout != WHIT_LAYOUT_TILE16) continue;
+            assert_ptr_equal(tensor->read_row, read_source_row);
+            tensor->read_row = read_coarse;
+            if (token && strncmp(tensor->name, "layers.", 7) == 0) tensor->type.act = WHIT_TENSOR_ACT_TOKEN;
+        }
+        options.without = 0;
+        compress(&source, options, with);
+        options.without = WHIT_STAGE_QEP;
+        compress(&source, options, without);
+        whit_source_close(&source);
+        assert_int_equal(memcmp(with, without, sizeof with) != 0, token);
+    }
+}
+
 /* Factors of RoPE for another head than the model's: a tape would read behind them. */
 static void test_rope_factors(void **state)
 {
@@ -361,8 +402,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rotation_of_shared_matrices), cmocka_unit_test(test_residual_of_a_parallel_layer),
-        cmocka_unit_test(test_residual_that_is_the_input), cmocka_unit_test(test_residual_of_the_output_itself),
-        cmocka_unit_test(test_rope_factors)};
+        cmocka_unit_test(test_rotation_of_shared_matrices),       cmocka_unit_test(test_residual_of_a_parallel_layer),
+        cmocka_unit_test(test_residual_that_is_the_input),        cmocka_unit_test(test_residual_of_the_output_itself),
+        cmocka_unit_test(test_floats_in_place_of_rounded_inputs), cmocka_unit_test(test_rope_factors)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
