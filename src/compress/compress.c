@@ -20,6 +20,9 @@
 #define LONGEST 512 /* tokens of a window */
 #define SWEEPS  6
 #define REPORTS 16 /* of a stage, both variants of v and o among them */
+/* Raised with every change of results: no run goes on from matrices that another solver made. */
+#define SOLVER_VERSION 1
+
 /* Of the error, for a rotation to be kept: less is chance, 0.4 % either way on most layers of prose-6M. */
 #define LEAST_GAIN 0.02
 
@@ -511,11 +514,12 @@ static void add_config(whit_hash *hash, const whit_config *config)
     }
 }
 
-/* Everything that the finished matrices depend on: options, text, configuration and every weight. */
+/* Everything that the finished matrices depend on: this program, options, text, configuration and every weight. */
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;
-    const uint64_t counts[] = {o->method,
+    const uint64_t counts[] = {SOLVER_VERSION,
+                               o->method,
                                c->types.stages,
                                o->group,
                                o->n_ids,
@@ -536,6 +540,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
     whit_hash hash;
     whit_hash_begin(&hash, "whit.compress");
     whit_hash_add(&hash, counts, sizeof counts);
+    whit_hash_add(&hash, whit_version(), strlen(whit_version()) + 1);
     whit_hash_add(&hash, loops, strlen(loops));
     whit_hash_add(&hash, o->codec, strlen(o->codec) + 1);
     whit_hash_add(&hash, o->embedding ? o->embedding : "", o->embedding ? strlen(o->embedding) + 1 : 1);

@@ -125,7 +125,8 @@ static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void 
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no work file of this program; move it away", work->path);
     else if (memcmp(map.data + sizeof magic, work->settings, WHIT_HASH_BYTES) != 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
-                           "%s: belongs to another model, text or settings; give the same ones, or leave out --resume",
+                           "%s: belongs to another model, text or settings, or to another version of whit; give the "
+                           "same ones, or leave out --resume",
                            work->path);
     else
         status = read_records(work, &map, end, take, user, error);

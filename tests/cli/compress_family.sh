@@ -49,6 +49,20 @@ mkdir out.ndf
 expect 5 whit $run -o out.ndf
 [ -s out.ndf.work ] || complain "no work file behind a run whose output could not be written"
 rmdir out.ndf
+# Another version of the program may solve otherwise: it does not go on from these matrices.
+python3 - "$WHIT" "$SOURCE/include/whit/base.h" <<'END_OF_PYTHON' || complain "no program of another version"
+import os, re, sys
+
+program, header = open(sys.argv[1], "rb").read(), open(sys.argv[2]).read()
+numbers = [re.search(rf"WHIT_VERSION_{part}\s+(\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+version = ".".join(numbers).encode()
+other = version[:-1] + (b"1" if version[-1:] != b"1" else b"2")
+assert version + b"\0" in program
+open("other", "wb").write(program.replace(version + b"\0", other + b"\0"))
+os.chmod("other", 0o755)
+END_OF_PYTHON
+WHIT=$PWD/other expect 2 whit $run --resume -o out.ndf
+one_line 'another version of whit'
 expect 0 whit $run --resume -o out.ndf
 cmp -s whole.ndf out.ndf || complain "another file after --resume"
 finish
