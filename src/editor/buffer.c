@@ -602,7 +602,7 @@ whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_b
     while (same < least && now[same] == data[same]) same++;
     while (same && now[same - 1] != '\n') same--;
     while (behind < least - same && now[size - behind - 1] == data[n_bytes - behind - 1]) behind++;
-    while (behind && now[size - behind - 1] != '\n' && size - behind > same) behind--;
+    while (behind && size - behind > same && now[size - behind - 1] != '\n') behind--;
     free(now);
     whit_undo_seal(buffer->history);
     whit_status status =

@@ -337,6 +337,20 @@ static void test_full_disk(void **state)
     whit_buffer_close(buffer);
 }
 
+/* What stays may be all of the old text: no byte before it is looked at. */
+static void test_become(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a\n", "b\na\n", "b\nc\na\n", "a\n", "", "a\n", "xa\n"};
+    whit_error error;
+    whit_buffer *buffer = open_buffer(in_folder("become.txt"));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_ok(whit_buffer_become(buffer, texts[i], strlen(texts[i]), &error), error);
+        assert_text(buffer, texts[i]);
+    }
+    whit_buffer_close(buffer);
+}
+
 /* Types numbered words and saves now and then, and says after every step how far it came. */
 static void typist(const char *path, int fd, uint64_t seed)
 {
@@ -446,7 +460,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery), cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_killed_save), cmocka_unit_test(test_unsized),  cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_become),   cmocka_unit_test(test_kills),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folder);
 }
