@@ -470,7 +470,8 @@ void whit_buffer_close(whit_buffer *buffer)
     if (decided) {
         whit_journal_flush(&buffer->journal, NULL);
         /* Only undo that reaches the text on disk is worth keeping. */
-        bool keep = buffer->journal.has_base && !buffer->plain && !whit_buffer_is_modified(buffer);
+        bool keep =
+            buffer->journal.has_base && !buffer->journal.failed && !buffer->plain && !whit_buffer_is_modified(buffer);
         whit_journal_close(&buffer->journal, !keep && !buffer->keep_journal);
     }
     free_buffer(buffer);
@@ -511,7 +512,7 @@ static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
     buffer->saved_state = whit_undo_state(buffer->history);
     buffer->never_saved = false;
     whit_undo_seal(buffer->history);
-    if (buffer->plain || buffer->journal.size_bytes > WHIT_JOURNAL_LIMIT_BYTES) {
+    if (buffer->plain || buffer->journal.failed || buffer->journal.size_bytes > WHIT_JOURNAL_LIMIT_BYTES) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = whit_undo_state(buffer->history) != 0;
     } else if (buffer->journal.has_base) {

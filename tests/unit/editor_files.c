@@ -308,6 +308,18 @@ static void test_cut_short(void **state)
     free(data);
 }
 
+/* No file grows beyond so many bytes; returns how many it were before. */
+static rlim_t limit_files(rlim_t n_bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = n_bytes;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    return before;
+}
+
 /* A disk that is full (here: a limit on the size of files) keeps the old file and the text. */
 static void test_full_disk(void **state)
 {
@@ -319,21 +331,42 @@ static void test_full_disk(void **state)
     memset(text, 'x', 2000);
     text[2000] = 0;
     insert(buffer, 0, text);
-    struct rlimit before, small = {1000, RLIM_INFINITY};
-    getrlimit(RLIMIT_FSIZE, &before);
-    small.rlim_max = before.rlim_max;
-    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &small);
     whit_error error;
+    rlim_t before = limit_files(1000);
     whit_status status = whit_buffer_save(buffer, false, &error);
     whit_status flushed = whit_buffer_flush(buffer, NULL);
-    setrlimit(RLIMIT_FSIZE, &before);
-    signal(SIGXFSZ, handler);
+    limit_files(before);
     assert_int_equal(status, WHIT_ERROR_IO);
     assert_int_equal(flushed, WHIT_OK); /* said once, by the save's own flush */
     assert_file(path, "old\n");
     assert_int_equal(whit_text_size(buffer->text), 2004);
     save(buffer);
+    whit_buffer_close(buffer);
+
+    /* A journal that ends too early is not taken for unsaved text once all is saved, and goes on from there. */
+    buffer = open_buffer(path);
+    insert(buffer, 0, "kept ");
+    assert_ok(whit_buffer_flush(buffer, &error), error);
+    insert(buffer, 0, text);
+    before = limit_files(1000);
+    flushed = whit_buffer_flush(buffer, &error);
+    limit_files(before);
+    assert_int_equal(flushed, WHIT_ERROR_IO);
+    save(buffer);
+    whit_buffer_close(buffer);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
+    insert(buffer, 0, text);
+    before = limit_files(1000);
+    flushed = whit_buffer_flush(buffer, &error);
+    limit_files(before);
+    assert_int_equal(flushed, WHIT_ERROR_IO);
+    save(buffer);
+    insert(buffer, 0, "unsaved ");
+    crash(buffer);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_forget(buffer);
     whit_buffer_close(buffer);
 }
 
