@@ -313,6 +313,12 @@ void whit_buffer_forget(whit_buffer *buffer)
     whit_journal_restart(&buffer->journal);
 }
 
+/* Steps that a journal which begins with the text as it is now would not know, behind it or ahead of it. */
+static bool has_steps(const whit_buffer *buffer)
+{
+    return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;
+}
+
 /* What the records of this run apply to, before the first of them. */
 static void journal_base(whit_buffer *buffer)
 {
@@ -324,7 +330,7 @@ static void journal_base(whit_buffer *buffer)
         base.size_bytes = whit_text_read(buffer->text, 0, bytes, size_bytes);
         base.data = bytes;
     }
-    if (!bytes || whit_undo_state(buffer->history)) buffer->plain = true;
+    if (!bytes || has_steps(buffer)) buffer->plain = true;
     whit_journal_add(&buffer->journal, &base);
     free(bytes);
 }
@@ -514,7 +520,7 @@ static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
     whit_undo_seal(buffer->history);
     if (buffer->plain || buffer->journal.failed || buffer->journal.size_bytes > WHIT_JOURNAL_LIMIT_BYTES) {
         whit_journal_restart(&buffer->journal);
-        buffer->plain = whit_undo_state(buffer->history) != 0;
+        buffer->plain = has_steps(buffer);
     } else if (buffer->journal.has_base) {
         whit_journal_add(&buffer->journal, &(whit_record){.kind = WHIT_RECORD_SAVED, .identity = *now});
         whit_journal_flush(&buffer->journal, NULL);

@@ -183,6 +183,37 @@ static void test_recovery(void **state)
     whit_buffer_close(buffer);
 }
 
+/* Saved as it was opened, with steps that undo took back: what is redone is in the journal of the new name, too. */
+static void test_redo_behind_save(void **state)
+{
+    (void)state;
+    const char *path = in_folder("undone.txt"), *other = in_folder("undone-too.txt");
+    for (int n_branches = 1; n_branches < 3; n_branches++) {
+        whit_error error;
+        whit_range changed;
+        write_file(path, "\n");
+        whit_buffer *buffer = open_buffer(path);
+        insert(buffer, 0, "one");
+        assert_true(whit_buffer_undo(buffer, &changed, &error));
+        if (n_branches == 2) {
+            insert(buffer, 0, "two");
+            assert_true(whit_buffer_undo(buffer, &changed, &error));
+        }
+        assert_ok(whit_buffer_save_as(buffer, other, journals, &error), error);
+        assert_file(other, "\n");
+        assert_int_equal(whit_buffer_next_branch(buffer), n_branches == 2);
+        assert_true(whit_buffer_redo(buffer, &changed, &error));
+        insert(buffer, 3, " more");
+        crash(buffer);
+        buffer = open_buffer(other);
+        assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+        whit_buffer_recover(buffer);
+        assert_text(buffer, "one more\n");
+        save(buffer);
+        whit_buffer_close(buffer);
+    }
+}
+
 static void test_conflicts(void **state)
 {
     (void)state;
@@ -491,9 +522,11 @@ static int make_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery), cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_killed_save), cmocka_unit_test(test_unsized),  cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_become),   cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_conflicts),   cmocka_unit_test(test_redo_behind_save),
+        cmocka_unit_test(test_killed_save), cmocka_unit_test(test_unsized),
+        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_become),      cmocka_unit_test(test_kills),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folder);
 }
