@@ -429,7 +429,7 @@ bool whit_buffer_is_modified(const whit_buffer *buffer)
 
 /* ---- opening and saving -------------------------------------------------------------------- */
 
-static char *absolute(const char *path)
+char *whit_buffer_full_path(const char *path)
 {
     char real[PATH_MAX], *slash;
     if (realpath(path, real)) return strdup(real);
@@ -453,7 +453,7 @@ whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer *
     if (!made) return whit_fail_memory(error, "a buffer", sizeof *made);
     whit_status status = WHIT_OK;
     made->name = strdup(path ? path : "unnamed");
-    made->path = path ? absolute(path) : NULL;
+    made->path = path ? whit_buffer_full_path(path) : NULL;
     if (!made->name || (path && !made->path)) status = whit_fail_memory(error, "a buffer", PATH_MAX);
     if (status == WHIT_OK && path) status = whit_file_open(made->path, &made->file, error);
     if (status == WHIT_OK) status = begin_text(made, made->file.data, made->file.size_bytes, error);
@@ -552,12 +552,17 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
 {
     WHIT_TRY(must_be_decided(buffer, error));
-    char *full = absolute(path), *name = strdup(path), *spare = NULL;
+    char *full = whit_buffer_full_path(path), *name = strdup(path), *spare = NULL;
     whit_journal journal = {.fd = -1};
     whit_buf contents = {0};
     bool busy = false;
     whit_file_identity now, before = buffer->file.identity;
     whit_status status = full && name ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
+    if (status == WHIT_OK && buffer->path && !strcmp(full, buffer->path)) { /* its journal is open, and goes on */
+        free(full);
+        free(name);
+        return whit_buffer_save(buffer, true, error);
+    }
     if (status == WHIT_OK && folder) (void)whit_journal_open(folder, full, &journal, &contents, &busy, NULL);
     whit_buf_free(&contents);
     if (status == WHIT_OK && asprintf(&spare, "%s.save", journal.path ? journal.path : full) < 0) {

@@ -42,11 +42,13 @@ typedef struct whit_buffer {
     } watchers[WHIT_BUFFER_WATCHERS];
 } whit_buffer;
 
+/* What a buffer has as its path for a name, whether there is such a file or not; the caller's, NULL without memory. */
+char *whit_buffer_full_path(const char *path);
 /* Opens a file, or an empty text for one that does not exist yet; path NULL: without a file.
  * `folder` is the journals' (NULL: none is kept). *buffer is the caller's. */
 whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error);
 void whit_buffer_close(whit_buffer *buffer);
-/* Saves under another name, over what is there; from then on the text belongs to `path`. Where that fails, nothing
+/* Saves under a name, over what is there; from then on the text belongs to `path`. Where that fails, nothing
  * has changed. */
 whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 

@@ -92,11 +92,12 @@ struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer)
 
 struct ed_doc *ed_doc_find(const ed *e, const char *path)
 {
-    char real[PATH_MAX];
-    const char *wanted = realpath(path, real) ? real : path;
-    for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
-        if (doc->buffer->path && !strcmp(doc->buffer->path, wanted)) return doc;
-    return NULL;
+    char *full = whit_buffer_full_path(path);
+    const char *wanted = full ? full : path;
+    struct ed_doc *doc = e->docs;
+    while (doc && (!doc->buffer->path || strcmp(doc->buffer->path, wanted))) doc = doc->next;
+    free(full);
+    return doc;
 }
 
 struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error)

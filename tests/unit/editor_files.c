@@ -3,9 +3,10 @@
 #include "test_folder.h"
 
 #include "base/rng.h"
-#include "editor/buffer.h"
+#include "editor/state.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -181,6 +182,46 @@ static void test_recovery(void **state)
     assert_int_equal(second->found, WHIT_FOUND_BUSY);
     whit_buffer_close(second);
     whit_buffer_close(buffer);
+}
+
+/* A new file that is saved under its own name keeps its journal, and is one text, however it is called. */
+static void test_own_name(void **state)
+{
+    (void)state;
+    const char *path = in_folder("own.txt");
+    whit_error error;
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 0, "one ");
+    assert_ok(whit_buffer_save_as(buffer, path, journals, &error), error);
+    assert_file(path, "one ");
+    assert_false(whit_buffer_is_modified(buffer));
+    assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
+    assert_true(buffer->journal.fd >= 0);
+    insert(buffer, 4, "two ");
+    crash(buffer);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_recover(buffer);
+    assert_text(buffer, "one two ");
+    whit_buffer_close(buffer);
+
+    char before[PATH_MAX];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(test_folder), 0);
+    whit_editor_options options = {.config = "", .journal_folder = journals};
+    whit_editor *editor;
+    assert_int_equal(whit_editor_open(&options, &editor, &error), WHIT_OK);
+    assert_int_equal(whit_editor_add_file(editor, "own-too.txt", &error), WHIT_OK);
+    assert_ptr_equal(ed_open_file(editor, "own-too.txt", &error), editor->docs);
+    assert_ptr_equal(ed_open_file(editor, "./own-too.txt", &error), editor->docs);
+    ed_type(editor, "one", 3);
+    ed_save_under(editor, "own-too.txt", false);
+    assert_file("own-too.txt", "one");
+    assert_int_equal(editor->docs->buffer->found, WHIT_FOUND_NOTHING);
+    assert_true(editor->docs->buffer->journal.fd >= 0);
+    assert_null(editor->docs->next);
+    whit_editor_close(editor);
+    assert_int_equal(chdir(before), 0);
 }
 
 /* Saved as it was opened, with steps that undo took back: what is redone is in the journal of the new name, too. */
@@ -522,11 +563,17 @@ static int make_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery),
-        cmocka_unit_test(test_conflicts),   cmocka_unit_test(test_redo_behind_save),
-        cmocka_unit_test(test_killed_save), cmocka_unit_test(test_unsized),
-        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_become),      cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_save_keeps),
+        cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_own_name),
+        cmocka_unit_test(test_redo_behind_save),
+        cmocka_unit_test(test_killed_save),
+        cmocka_unit_test(test_unsized),
+        cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_become),
+        cmocka_unit_test(test_kills),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folder);
 }
