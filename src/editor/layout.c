@@ -123,7 +123,7 @@ uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset)
     if (line != UINT64_MAX) end = whit_text_line_start(layout->text, line + 1);
     if (end == UINT64_MAX || end < offset)
         end = whit_text_line_end(layout->text, offset);
-    else if (end && whit_layout_byte(layout, end - 1) == '\n')
+    else if (end > offset && whit_layout_byte(layout, end - 1) == '\n') /* not so in the empty last row */
         end--;
     if (end > offset && whit_layout_byte(layout, end) == '\n' && whit_layout_byte(layout, end - 1) == '\r') end--;
     return end;
