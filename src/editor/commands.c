@@ -312,7 +312,7 @@ static void fold(ed *e)
 {
     whit_layout *layout = ed_layout(e);
     uint64_t begin = whit_layout_line_begin(layout, ed_cursor(e)->offset), at = begin, last = 0;
-    uint64_t line_end = whit_text_line_end(ed_text(e), begin);
+    uint64_t line_end = whit_layout_line_end(layout, begin);
     if (whit_layout_unfold(layout, line_end)) return;
     int own_column = whit_layout_column(layout, begin, ed_skip_blanks(e, begin));
     for (int n = 0; n < 100000; n++) {
@@ -322,7 +322,7 @@ static void fold(ed *e)
         int byte = whit_layout_byte(layout, first);
         if (byte == '\n' || byte == '\r') continue;
         if (byte < 0 || whit_layout_column(layout, at, first) <= own_column) break;
-        last = whit_text_line_end(ed_text(e), at);
+        last = whit_layout_line_end(layout, at);
     }
     if (!last) {
         ed_complain(e, "no deeper lines below this one");
