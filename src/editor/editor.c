@@ -221,6 +221,30 @@ void ed_place(ed *e, uint64_t line, uint64_t column)
     e->window->moved_away = false;
 }
 
+bool ed_read_again(ed *e, whit_status (*take)(whit_buffer *buffer, whit_error *error))
+{
+    whit_error error;
+    whit_layout *layout = ed_layout(e);
+    uint64_t offset = ed_cursor(e)->offset, begin = whit_layout_line_begin(layout, offset), column = 1;
+    /* In a line that is too long to be walked, and where lines are not counted yet, the offset stays. */
+    uint64_t line = offset - begin > WHIT_SEGMENT_BYTES ? UINT64_MAX : whit_text_line_at(ed_text(e), offset);
+    for (uint64_t at = begin; line != UINT64_MAX && at < offset; column++) at = whit_layout_behind(layout, at);
+    if (take(e->window->doc->buffer, &error) != WHIT_OK) {
+        ed_complain_error(e, &error);
+        return false;
+    }
+    if (line != UINT64_MAX) {
+        ed_place(e, line + 1, column);
+        return true;
+    }
+    ed_only_main(e);
+    e->shift = false;
+    ed_move_to(e, ed_cursor(e), offset);
+    if (offset < whit_text_size(ed_text(e))) /* not inside of a character */
+        ed_cursor(e)->offset = whit_layout_before(layout, whit_layout_behind(layout, offset));
+    return true;
+}
+
 void ed_jump_push(ed *e)
 {
     if (e->n_jumps == ED_JUMPS_MAX) memmove(e->jumps, e->jumps + 1, --e->n_jumps * sizeof *e->jumps);
@@ -515,16 +539,9 @@ static void check_file(ed *e, struct ed_doc *doc)
     ed_git_forget(doc);
     if (doc->conflict_shown) return;
     doc->conflict_shown = true;
-    whit_error error;
     bool lost = whit_file_is_lost(&doc->buffer->file);
     if (!whit_buffer_is_modified(doc->buffer) && access(doc->buffer->path, R_OK) == 0) {
-        uint64_t offset = ed_cursor(e)->offset;
-        if (whit_buffer_take(doc->buffer, &error) != WHIT_OK) {
-            ed_complain_error(e, &error);
-            return;
-        }
-        ed_only_main(e);
-        ed_move_to(e, ed_cursor(e), offset);
+        if (!ed_read_again(e, whit_buffer_take)) return;
         ed_say(e, "%s was changed by another program and read again", doc->buffer->name);
         doc->conflict_shown = false;
         return;

@@ -323,7 +323,6 @@ static void answer(ed *e, uint32_t letter)
     ed_prompt_kind kind = e->prompt.kind;
     struct ed_doc *doc = e->window->doc;
     char path[sizeof e->prompt.text];
-    whit_error error;
     switch (kind) {
     case ED_PROMPT_REPLACING:
         if (letter == 'y') ed_replace_here(e);
@@ -358,12 +357,7 @@ static void answer(ed *e, uint32_t letter)
             if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
         } else if (letter == 'r') {
             ed_prompt_close(e);
-            if (whit_buffer_reload(doc->buffer, &error) != WHIT_OK)
-                ed_complain_error(e, &error);
-            else
-                ed_say(e, "read again");
-            ed_only_main(e);
-            ed_move_to(e, ed_cursor(e), ed_cursor(e)->offset);
+            if (ed_read_again(e, whit_buffer_reload)) ed_say(e, "read again");
         }
         break;
     case ED_PROMPT_OVERWRITE:

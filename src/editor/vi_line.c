@@ -450,13 +450,8 @@ static void open_file(ed *e, const char *name)
 
 static void read_again(ed *e)
 {
-    whit_error error;
-    struct ed_doc *doc = e->window->doc;
-    if (!doc->buffer->path) return;
-    if (whit_buffer_reload(doc->buffer, &error) != WHIT_OK)
-        ed_complain_error(e, &error);
-    else
-        ed_say(e, "read again");
+    if (!e->window->doc->buffer->path) return;
+    if (ed_read_again(e, whit_buffer_reload)) ed_say(e, "read again");
 }
 
 /* A window goes, and with the last one of a text the text, which asks where it is not saved. */

@@ -279,6 +279,48 @@ static void test_conflicts(void **state)
     whit_buffer_close(buffer);
 }
 
+/* The cursor of a text that another program changed keeps its line and column, in characters. */
+static void test_cursor_of_changed(void **state)
+{
+    (void)state;
+    const char *path = in_folder("cursor.txt");
+    whit_error error;
+    whit_editor_options options = {.config = ""};
+    whit_editor *editor;
+    assert_int_equal(whit_editor_open(&options, &editor, &error), WHIT_OK);
+    write_file(path, "a\303\251\n");
+    assert_int_equal(whit_editor_add_file(editor, path, &error), WHIT_OK);
+    const whit_buffer *buffer = editor->docs->buffer;
+    ed_place(editor, 1, 2);
+    write_file(path, "\303\251ab\n");
+    assert_true(whit_editor_check_files(editor));
+    assert_text(buffer, "\303\251ab\n");
+    whit_editor_key(editor, (whit_key){.code = 'x'}, NULL, 0);
+    assert_text(buffer, "\303\251xab\n");
+
+    ed_save(editor, editor->docs, false);
+    whit_editor_key(editor, (whit_key){.code = 'y'}, NULL, 0);
+    write_file(path, "one \303\251\303\251\ntwo\n");
+    ed_save(editor, editor->docs, false);
+    assert_int_equal(editor->prompt.kind, ED_PROMPT_CONFLICT);
+    whit_editor_key(editor, (whit_key){.code = 'r'}, NULL, 0);
+    assert_text(buffer, "one \303\251\303\251\ntwo\n");
+    assert_int_equal(ed_cursor(editor)->offset, 3);
+
+    /* Far into a line it is the offset that stays, but for the character that it would divide. */
+    static char line[9001];
+    memset(line, 'a', sizeof line - 1);
+    write_file(path, line);
+    assert_true(whit_editor_check_files(editor));
+    ed_cursor(editor)->offset = 8000;
+    memcpy(line + 7999, "\303\251", 2);
+    line[8500] = 0;
+    write_file(path, line);
+    assert_true(whit_editor_check_files(editor));
+    assert_int_equal(ed_cursor(editor)->offset, 7999);
+    whit_editor_close(editor);
+}
+
 /* A file of /proc has a size of 0 and a content. */
 static void test_unsized(void **state)
 {
@@ -569,6 +611,7 @@ int main(void)
         cmocka_unit_test(test_own_name),
         cmocka_unit_test(test_redo_behind_save),
         cmocka_unit_test(test_killed_save),
+        cmocka_unit_test(test_cursor_of_changed),
         cmocka_unit_test(test_unsized),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_full_disk),
