@@ -86,21 +86,31 @@ void ed_do_new_line(ed *e)
     }
 }
 
-/* Calls `change` for the beginning of every line that a cursor or selection touches, once each. */
+/* By their last line, from the end of the text to its beginning. */
+static int compare_ranges(const void *a, const void *b)
+{
+    uint64_t x = ((const whit_range *)a)->end, y = ((const whit_range *)b)->end;
+    return x > y ? -1 : x < y;
+}
+
+/* Calls `change` for the beginning of every line that a cursor or selection touches, once each: from the last to the
+ * first, so that what is yet to come stays where it is. */
 static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
 {
-    uint64_t done = ED_NONE;
-    for (size_t i = 0; i < e->window->n_cursors; i++) {
+    whit_range lines[ED_CURSORS_MAX]; /* where the first and the last begin */
+    size_t n = e->window->n_cursors;
+    for (size_t i = 0; i < n; i++) {
         whit_range range = ed_selection(&e->window->cursors[i]);
-        uint64_t first = whit_layout_line_begin(ed_layout(e), range.begin);
-        uint64_t last = whit_layout_line_begin(ed_layout(e), range.end > range.begin ? range.end - 1 : range.end);
-        if (last == done && first == done) continue;
-        for (uint64_t at = last;; at = whit_layout_line_begin(ed_layout(e), at - 1)) {
-            change(e, at, user);
-            if (at <= first) break;
-        }
-        done = first;
+        lines[i].begin = whit_layout_line_begin(ed_layout(e), range.begin);
+        lines[i].end = whit_layout_line_begin(ed_layout(e), range.end > range.begin ? range.end - 1 : range.end);
     }
+    qsort(lines, n, sizeof *lines, compare_ranges);
+    uint64_t done = ED_NONE; /* from here on */
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t at = lines[i].end;; at = whit_layout_line_begin(ed_layout(e), at - 1)) {
+            if (at < done) change(e, done = at, user);
+            if (at <= lines[i].begin) break;
+        }
 }
 
 static void indent_line(ed *e, uint64_t begin, void *user)
