@@ -2,7 +2,6 @@
  * Typing, deleting, indentation, the clipboard, saving. */
 #include "editor/state.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
  * The commands that change the text, for all cursors. */
 #include "editor/state.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
