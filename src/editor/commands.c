@@ -2,7 +2,6 @@
  * What keys can do: one table of names, usual keys and help. */
 #include "editor/state.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -422,7 +421,7 @@ const struct ed_command ed_commands[] = {
     {"complete", "C-Space", "Complete the word, as the language server says.", ed_complete, ED_ONE},
     {"hover", "M-h", "What the language server knows of the word.", ed_hover, ED_ONE},
     {"rename", "S-F2", "Rename the word everywhere, by the language server.", ed_rename, ED_ONE},
-    {"next-diagnostic", "F8", "To the next complaint of the language server.", ed_diagnostic_next, ED_JUMPS | ED_ONE},
+    {"next-diagnostic", "F8", "Go to the language server's next complaint.", ed_diagnostic_next, ED_JUMPS | ED_ONE},
     {"previous-diagnostic", "S-F8", "Go to the one before.", ed_diagnostic_previous, ED_JUMPS | ED_ONE},
     {"next-change", "F7", "Go to the next change since the last commit.", ed_git_next, ED_JUMPS | ED_ONE},
     {"previous-change", "S-F7", "Go to the change before.", ed_git_previous, ED_JUMPS | ED_ONE},

@@ -14,7 +14,7 @@
 #define FRAME_BYTES    8 /* kind, size */
 #define CHECK_BYTES    crypto_shorthash_BYTES
 #define IDENTITY_BYTES 40
-#define CONTENTS_BYTES (1u << 30) /* a journal that is longer is not ours: 64 MiB were less than one large paste */
+#define CONTENTS_BYTES (1u << 30) /* what is longer is no journal of ours and not read; one paste may take 256 MiB */
 
 static const uint8_t check_key[crypto_shorthash_KEYBYTES] = "whit journal 1";
 
