@@ -329,23 +329,31 @@ void ed_do_paste(ed *e)
     }
 }
 
-static void step(ed *e, bool back)
+bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed)
 {
-    whit_error error = {0};
-    whit_range changed;
     whit_buffer *buffer = e->window->doc->buffer;
-    bool done = back ? whit_buffer_undo(buffer, &changed, &error) : whit_buffer_redo(buffer, &changed, &error);
-    if (!done) {
+    whit_error error = {0};
+    whit_range now;
+    *changed = (whit_range){ED_NONE, ED_NONE};
+    for (; n; n--, *changed = now) {
+        if (back ? whit_buffer_undo(buffer, &now, &error) : whit_buffer_redo(buffer, &now, &error)) continue;
         if (error.status != WHIT_OK)
             ed_complain_error(e, &error);
         else
             ed_say(e, back ? "nothing to undo" : "nothing to redo");
-        return;
+        return false;
     }
+    size_t n_branches = whit_undo_n_branches(buffer->history);
+    if (back && n_branches > 1) ed_say(e, "%zu branches go on from here; undo-branch takes another", n_branches);
+    return true;
+}
+
+static void step(ed *e, bool back)
+{
+    whit_range changed;
+    if (!ed_steps(e, back, 1, &changed)) return;
     ed_only_main(e);
     *ed_cursor(e) = (struct ed_cursor){changed.end, ED_NONE, -1};
-    size_t n = whit_undo_n_branches(buffer->history);
-    if (back && n > 1) ed_say(e, "%zu branches go on from here; undo-branch takes another", n);
 }
 void ed_do_undo(ed *e)
 {

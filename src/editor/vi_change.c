@@ -637,23 +637,10 @@ static void whole_lines(ed *e, uint32_t operator)
 
 static void step(ed *e, bool back)
 {
-    whit_error error = {0};
-    whit_range changed = {0, 0};
-    whit_buffer *buffer = e->window->doc->buffer;
+    whit_range changed;
     ed_vi_hold(e, false);
-    for (uint32_t n = ed_vi_count(e); n--;) {
-        bool done = back ? whit_buffer_undo(buffer, &changed, &error) : whit_buffer_redo(buffer, &changed, &error);
-        if (!done) {
-            if (error.status != WHIT_OK)
-                ed_complain_error(e, &error);
-            else
-                ed_vi_fail(e, back ? "nothing to undo" : "nothing to redo");
-            return;
-        }
-        place(e, changed.begin);
-    }
-    size_t n = whit_undo_n_branches(buffer->history);
-    if (back && n > 1) ed_say(e, "%zu branches go on from here; undo-branch takes another", n);
+    if (!ed_steps(e, back, ed_vi_count(e), &changed)) e->vi.failed = e->message_is_error = true;
+    if (changed.begin != ED_NONE) place(e, changed.begin);
 }
 
 void ed_vi_undo(ed *e, bool back)
