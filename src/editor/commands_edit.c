@@ -112,19 +112,18 @@ static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), 
         }
 }
 
-static void indent_line(ed *e, uint64_t begin, void *user)
+void ed_indent_line(ed *e, uint64_t begin, bool even_empty)
 {
     static const char spaces[] = "                ";
     const struct ed_doc *doc = e->window->doc;
     int byte = whit_layout_byte(ed_layout(e), begin);
-    if (user && (byte == '\n' || byte == '\r' || byte < 0)) return; /* of several lines, the empty ones stay so */
+    if (!even_empty && (byte == '\n' || byte == '\r' || byte < 0)) return;
     size_t n = doc->indent_tabs ? 1 : (size_t)doc->indent_columns;
     ed_edit(e, begin, 0, doc->indent_tabs ? "\t" : spaces, n < 16 ? n : 16);
 }
 
-static void outdent_line(ed *e, uint64_t begin, void *user)
+void ed_outdent_line(ed *e, uint64_t begin)
 {
-    (void)user;
     const struct ed_doc *doc = e->window->doc;
     uint64_t n = 0;
     if (whit_layout_byte(ed_layout(e), begin) == '\t')
@@ -132,6 +131,17 @@ static void outdent_line(ed *e, uint64_t begin, void *user)
     else
         while (n < (uint64_t)doc->indent_columns && whit_layout_byte(ed_layout(e), begin + n) == ' ') n++;
     if (n) ed_edit(e, begin, n, NULL, 0);
+}
+
+/* user: of several lines, the empty ones stay so. */
+static void indent_line(ed *e, uint64_t begin, void *user)
+{
+    ed_indent_line(e, begin, !user);
+}
+static void outdent_line(ed *e, uint64_t begin, void *user)
+{
+    (void)user;
+    ed_outdent_line(e, begin);
 }
 
 void ed_do_tab(ed *e)

@@ -273,6 +273,9 @@ uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor);
 /* commands_edit.c */
 /* What the line that begins at an offset ends with, or would: files with CR LF keep it. */
 const char *ed_line_ending(ed *e, uint64_t begin);
+/* By one level, the line that begins there. */
+void ed_indent_line(ed *e, uint64_t begin, bool even_empty);
+void ed_outdent_line(ed *e, uint64_t begin);
 /* So many steps of undo or redo. False, with a line, where less are made; `changed` is of the last one, or ED_NONE. */
 bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed);
 extern ed_command_fn ed_do_delete, ed_do_backspace, ed_do_delete_word_left, ed_do_delete_word_right, ed_do_new_line,

@@ -79,19 +79,7 @@ static void each_line(ed *e, uint64_t begin, uint64_t last, void (*change)(ed *e
 
 static void indent(ed *e, uint64_t line)
 {
-    static const char spaces[] = "                ";
-    const struct ed_doc *doc = e->window->doc;
-    if (ed_vi_is_empty_line(e, line)) return;
-    size_t n = doc->indent_tabs ? 1 : doc->indent_columns < 16 ? (size_t)doc->indent_columns : 16;
-    ed_edit(e, line, 0, doc->indent_tabs ? "\t" : spaces, n);
-}
-
-static void outdent(ed *e, uint64_t line)
-{
-    uint64_t n = 0, columns = (uint64_t)e->window->doc->indent_columns;
-    while (n < columns && whit_layout_byte(ed_layout(e), line + n) == ' ') n++;
-    if (!n && whit_layout_byte(ed_layout(e), line) == '\t') n = 1;
-    if (n) ed_edit(e, line, n, NULL, 0);
+    ed_indent_line(e, line, false);
 }
 
 static utf8proc_int32_t turned(utf8proc_int32_t code, uint32_t how)
@@ -147,7 +135,7 @@ void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
     case '>':
         for (uint32_t n = e->vi.from_visual ? ed_vi_count(e) : 1; n-- && n < 64;) {
             uint64_t size = whit_text_size(ed_text(e));
-            each_line(e, begin, last, code == '>' ? indent : outdent);
+            each_line(e, begin, last, code == '>' ? indent : ed_outdent_line);
             last += whit_text_size(ed_text(e)) - size;
             if (last < begin) last = begin;
         }
