@@ -2,9 +2,6 @@
  * What keys can do: one table of names, usual keys and help. */
 #include "editor/state.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ---- moving -------------------------------------------------------------------------------- */
 
 /* For every cursor: the offset that `to` gives. Without Shift a selection ends at its edge. */
@@ -252,14 +249,7 @@ static void quit(ed *e)
 static void close_buffer(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
-    bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
-    if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) {
-        ed_close_doc(e, doc);
-        return;
-    }
-    char label[200];
-    snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
-    ed_prompt_open(e, ED_PROMPT_CLOSE, label, "");
+    if (!ed_ask_to_save(e, doc, ED_PROMPT_CLOSE)) ed_close_doc(e, doc);
 }
 static void next_buffer(ed *e)
 {

@@ -158,19 +158,23 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
     ed_check_journal(e);
 }
 
+bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind)
+{
+    bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
+    if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) return false;
+    ed_show(e, doc);
+    if (e->prompt.kind) return true; /* what the journal holds comes first */
+    char label[200];
+    snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
+    ed_prompt_open(e, kind, label, "");
+    return true;
+}
+
 void ed_quit_next(ed *e)
 {
     e->quitting = true;
-    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
-        bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
-        if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) continue;
-        ed_show(e, doc);
-        if (e->prompt.kind) return; /* what the journal holds comes first */
-        char label[200];
-        snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
-        ed_prompt_open(e, ED_PROMPT_QUIT, label, "");
-        return;
-    }
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
+        if (ed_ask_to_save(e, doc, ED_PROMPT_QUIT)) return;
     e->done = true;
 }
 

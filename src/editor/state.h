@@ -221,6 +221,8 @@ void ed_run(ed *e, int command);
 int ed_command_find(const char *name);
 void ed_check_journal(ed *e);
 void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* as if it had been typed */
+/* Shows a text that is not saved and asks what becomes of it; false where nothing would be lost. */
+bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
 void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
 
 /* window.c */
