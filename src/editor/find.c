@@ -28,7 +28,9 @@ struct ed_search {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
-    uint8_t *line; /* LINE_BYTES, where one was needed */
+    uint8_t *line;          /* LINE_BYTES, where one was needed */
+    bool by_line;           /* a match has reached over the end of a line: lines are taken one by one */
+    const uint8_t *subject; /* of the last match; its groups are offsets in it */
 };
 
 void ed_search_free(struct ed_search *search)
@@ -103,13 +105,41 @@ static whit_span lines_at(struct ed_search *search, const whit_text *text, uint6
     return (whit_span){search->line, whit_text_read(text, offset, search->line, n < LINE_BYTES ? n : LINE_BYTES)};
 }
 
+static bool takes_line_end(whit_span lines, uint64_t from, uint64_t to)
+{
+    if (to > from && memchr(lines.data + from, '\n', to - from)) return true;
+    return to && to < lines.size_bytes && lines.data[to] == '\n' && lines.data[to - 1] == '\r';
+}
+
+/* The first match in whole lines, from an offset on. All lines at once take less time than one by one, but
+ * [^x] and \s take line feeds: a pattern whose match did is given each line alone from then on, without its end. */
 static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, whit_range *match)
 {
-    int n = pcre2_match(search->code, lines.data, lines.size_bytes, from, 0, search->data, search->context);
-    if (n < 0) return false;
-    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(search->data);
-    *match = (whit_range){at[0], at[1] > at[0] ? at[1] : at[0]};
-    return true;
+    const uint8_t *data = lines.data;
+    for (;;) {
+        uint64_t begin = 0, end = lines.size_bytes;
+        const uint8_t *feed = NULL;
+        if (search->by_line) {
+            const uint8_t *before = from ? memrchr(data, '\n', from) : NULL;
+            if (before) begin = (uint64_t)(before + 1 - data);
+            if (from < end) feed = memchr(data + from, '\n', end - from);
+            if (feed) end = (uint64_t)(feed - data);
+            if (feed && end > begin && feed[-1] == '\r') end--;
+        }
+        if (from <= end &&
+            pcre2_match(search->code, data + begin, end - begin, from - begin, 0, search->data, search->context) >= 0) {
+            const PCRE2_SIZE *at = pcre2_get_ovector_pointer(search->data);
+            PCRE2_SIZE first = pcre2_get_startchar(search->data); /* \K moves the beginning that is reported */
+            if (!search->by_line && takes_line_end(lines, first < at[0] ? first : at[0], at[1])) {
+                search->by_line = true;
+                continue;
+            }
+            search->subject = data + begin;
+            *match = (whit_range){begin + at[0], begin + (at[1] > at[0] ? at[1] : at[0])};
+            return true;
+        }
+        if (!feed || (from = (uint64_t)(feed + 1 - data)) == lines.size_bytes) return false;
+    }
 }
 
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match)
@@ -209,7 +239,7 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
         if (*at == '$' && isdigit((uint8_t)at[1])) {
             uint32_t group = (uint32_t)(*++at - '0');
             if (group < n_groups && groups[2 * group] != PCRE2_UNSET && groups[2 * group + 1] >= groups[2 * group])
-                whit_buf_append(out, lines.data + groups[2 * group], groups[2 * group + 1] - groups[2 * group]);
+                whit_buf_append(out, search->subject + groups[2 * group], groups[2 * group + 1] - groups[2 * group]);
         } else if (*at == '\\' && at[1]) {
             at++;
             whit_buf_append(out, *at == 'n' ? "\n" : *at == 't' ? "\t" : at, 1);
