@@ -72,7 +72,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
         return false;
     }
     pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* without it the interpreter runs */
-    search->data = pcre2_match_data_create(16, NULL);
+    search->data = pcre2_match_data_create_from_pattern(search->code, NULL);
     search->context = pcre2_match_context_create(NULL);
     if (!search->data || !search->context) {
         ed_search_free(search);

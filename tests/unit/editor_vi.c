@@ -849,6 +849,7 @@ static const struct row own[] = {
     {"x\n", ":set number wrap et ts=4\r:w\r\033x", "|\n"},
     {"abc\n", "vly:s/\\(/x/\r", "|abc\n"},           /* a pattern that is none */
     {"abc\n", ":s/b/a&b\\&\\\\$1/\r", "|aabb&\\$1c\n"},
+    {"abc\n", ":s/b/[\\5]/\r", "|a[]c\n"}, /* a group that the pattern has not */
     {"a.b\n", ":s#\\.#/#\r", "|a/b\n"},
     {"foo food\n", ":s/\\<foo\\>/x/g\r", "|x food\n"},
     /* a match does not reach over the end of a line */
