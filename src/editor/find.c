@@ -31,6 +31,7 @@ struct ed_search {
     uint8_t *line;          /* LINE_BYTES, where one was needed */
     bool by_line;           /* a match has reached over the end of a line: lines are taken one by one */
     const uint8_t *subject; /* of the last match; its groups are offsets in it */
+    uint64_t replaced_to;   /* here a line begins that ^ has matched already; ED_NONE: there is none */
 };
 
 void ed_search_free(struct ed_search *search)
@@ -78,6 +79,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
         ed_search_free(search);
         return false;
     }
+    search->replaced_to = ED_NONE;
     pcre2_set_match_limit(search->context, MATCH_LIMIT);
     ed_search_free(e->search);
     e->search = search;
@@ -111,9 +113,10 @@ static bool takes_line_end(whit_span lines, uint64_t from, uint64_t to)
     return to && to < lines.size_bytes && lines.data[to] == '\n' && lines.data[to - 1] == '\r';
 }
 
-/* The first match in whole lines, from an offset on. All lines at once take less time than one by one, but
- * [^x] and \s take line feeds: a pattern whose match did is given each line alone from then on, without its end. */
-static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, whit_range *match)
+/* The first match in whole lines, from an offset on; `options` are for their beginning. All lines at once take less
+ * time than one by one, but [^x] and \s take line feeds: a pattern whose match did is given each line alone from then
+ * on, without its end. */
+static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, uint32_t options, whit_range *match)
 {
     const uint8_t *data = lines.data;
     for (;;) {
@@ -127,7 +130,8 @@ static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, w
             if (feed && end > begin && feed[-1] == '\r') end--;
         }
         if (from <= end &&
-            pcre2_match(search->code, data + begin, end - begin, from - begin, 0, search->data, search->context) >= 0) {
+            pcre2_match(search->code, data + begin, end - begin, from - begin, begin ? 0 : options, search->data,
+                        search->context) >= 0) {
             const PCRE2_SIZE *at = pcre2_get_ovector_pointer(search->data);
             PCRE2_SIZE first = pcre2_get_startchar(search->data); /* \K moves the beginning that is reported */
             if (!search->by_line && takes_line_end(lines, first < at[0] ? first : at[0], at[1])) {
@@ -140,6 +144,11 @@ static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, w
         }
         if (!feed || (from = (uint64_t)(feed + 1 - data)) == lines.size_bytes) return false;
     }
+}
+
+static uint32_t options_at(const struct ed_search *search, uint64_t line)
+{
+    return line == search->replaced_to ? PCRE2_NOTBOL : 0;
 }
 
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match)
@@ -156,7 +165,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
             const uint8_t *feed = memchr(lines.data + (to - at), '\n', lines.size_bytes - (to - at));
             if (feed) lines.size_bytes = (uint64_t)(feed + 1 - lines.data);
         }
-        if (begin <= lines.size_bytes && match_in(search, lines, begin, match)) {
+        if (begin <= lines.size_bytes && match_in(search, lines, begin, options_at(search, at), match)) {
             match->begin += at;
             match->end += at;
             return match->begin < to;
@@ -228,7 +237,8 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
     uint64_t line = whit_text_line_begin(text, begin);
     if (begin - line > LINE_BYTES) line = begin;
     whit_span lines = lines_at(search, text, line);
-    if (!match_in(search, lines, begin - line, match) || match->begin + line != begin) return false;
+    if (!match_in(search, lines, begin - line, options_at(search, line), match) || match->begin + line != begin)
+        return false;
     match->begin += line;
     match->end += line;
     out->size_bytes = 0;
@@ -254,6 +264,7 @@ void ed_replace_forget(ed *e)
 {
     e->replace_to = e->replace_line = ED_NONE;
     e->replace_once_line = e->replace_ended = false;
+    if (e->search) e->search->replaced_to = ED_NONE;
     for (size_t i = 0; i < e->n_replace_files; i++) free(e->replace_files[i]);
     free(e->replace_files);
     e->replace_files = NULL;
@@ -272,6 +283,7 @@ static bool next_file(ed *e)
         ed_only_main(e);
         *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
         e->replace_ended = false;
+        e->search->replaced_to = ED_NONE;
         return e->prompt.kind != ED_PROMPT_RECOVER;
     }
     return false;
@@ -300,9 +312,12 @@ bool ed_replace_step(ed *e)
     }
 }
 
-/* An empty match would be found again: behind it, the search goes on with the next character. */
+/* An empty match would be found again: behind it, the search goes on with the next character. So would ^ where what
+ * it began with is gone. */
 static void go_behind(ed *e, uint64_t at, bool is_empty)
 {
+    bool begins = !is_empty && at == whit_layout_line_begin(ed_layout(e), at);
+    e->search->replaced_to = begins ? at : ED_NONE;
     e->replace_behind = at;
     e->replace_ended = is_empty && at >= whit_text_size(ed_text(e));
     *ed_cursor(e) = (struct ed_cursor){is_empty ? whit_layout_behind(ed_layout(e), at) : at, ED_NONE, -1};
@@ -387,7 +402,7 @@ static bool add_replace_file(void *user, const char *path)
     bool has = doc && ed_search_forward(e, doc->buffer->text, 0, ED_NONE, &match);
     if (!doc && whit_file_open(full, &file, &error) == WHIT_OK) {
         has = !memchr(file.data, 0, file.size_bytes < 4096 ? file.size_bytes : 4096) &&
-            match_in(e->search, (whit_span){file.data, file.size_bytes}, 0, &match);
+            match_in(e->search, (whit_span){file.data, file.size_bytes}, 0, 0, &match);
         whit_file_close(&file);
     }
     if (has && !(e->replace_files[e->n_replace_files] = strdup(full))) return false;
@@ -437,7 +452,7 @@ static bool search_file(void *user, const char *path)
         uint64_t at = 0, counted = 0, line = 1;
         whit_range match;
         while (at < lines.size_bytes && project->n_results < N_RESULTS &&
-               match_in(project->e->search, lines, at, &match)) {
+               match_in(project->e->search, lines, at, 0, &match)) {
             for (const uint8_t *feed; counted < match.begin; line++) {
                 feed = memchr(file.data + counted, '\n', match.begin - counted);
                 if (!feed) break;

@@ -245,6 +245,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         if (!all) at = whit_text_line_end(ed_text(e), e->replace_behind) + 1;
         if (e->replace_ended || at > end || at > whit_text_size(ed_text(e))) break;
     }
+    ed_replace_forget(e);
     if (counts) {
         ed_say(e, "%zu match%s in %zu line%s", n_found, n_found == 1 ? "" : "es", n_lines, n_lines == 1 ? "" : "s");
     } else if (last_change == ED_NONE) {

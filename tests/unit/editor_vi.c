@@ -861,6 +861,11 @@ static const struct row own[] = {
     {"a\nb c\nd", ":%s/([^x]+)/<\\1>/g\r", "<a>\n<b c>\n|<d>"},
     {"a\n\nb\n", ":g/^\\s*$/d\r", "a\n|b\n"},
     {"a\n\n\nb\n", ":g/^\\s*$/d\r", "a\n|b\n"},
+    /* ^ matches once in a line */
+    {"aaa\n", ":s/^a//g\r", "|aa\n"},
+    {"aa\nab\n", ":%s/^a//g\r", "a\n|b\n"},
+    {"aa\nab\n", ":%s/^a//\r", "a\n|b\n"},
+    {"aaa\naab\n", ":%s/^a//gc\ryn/a\rx", "aa\na|b\n"},
     {"a b c\n", ":s/ /,/gc\ryn", "a,b| c\n"},
     {"ab\nab\nab\n", ":1,2s/a/x/gc\ra", "xb\nx|b\nab\n"},
     {"a a\na a\n", ":%s/a/x/c\rya", "x a\nx| a\n"},
