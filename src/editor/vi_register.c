@@ -162,8 +162,9 @@ static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint
         uint64_t next = ed_vi_next_line(e, row);
         if (next == ED_NONE) {
             uint64_t last = ed_vi_end(e);
-            if (!ed_edit(e, last, 0, "\n", 1)) break;
-            next = last + 1;
+            const char *ending = ed_line_ending(e, row);
+            if (!ed_edit(e, last, 0, ending, strlen(ending))) break;
+            next = last + strlen(ending);
         }
         row = next;
     }

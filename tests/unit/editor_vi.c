@@ -823,6 +823,8 @@ static const struct row own[] = {
     {"a\r\nb\r\n", "$x", "|\r\nb\r\n"},
     {"a\r\nb\r\n", "jdd", "|a\r\n"},
     {"a\r\nb\r\n", "$ax\033", "a|x\r\nb\r\n"},
+    {"ab cd\r\n", "ww", "ab c|d\r\n"},
+    {"ab\r\ncd\r\n", "\026jyjp", "ab\r\nc|ad\r\n c\r\n"},
     {"a\nb", "jyyp", "a\nb\n|b"},
     {"a\nb", "yyjp", "a\nb\n|a"},
     {"a\nb", "jdd", "|a"},
