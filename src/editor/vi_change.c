@@ -359,15 +359,19 @@ static void put_over(ed *e, bool keeps)
         ed_vi_fail(e, "nothing is in that register");
         return;
     }
-    char *text = malloc(reg.n_bytes + 3);
-    if (!text) return;
-    size_t n = 0;
-    bool by_lines = vi->mode == ED_VI_VISUAL_LINES, block = vi->mode == ED_VI_VISUAL_BLOCK;
-    if (reg.lines && !by_lines) text[n++] = '\n';
-    memcpy(text + n, reg.text, reg.n_bytes);
-    n += reg.n_bytes;
-    if (by_lines && !reg.lines) text[n++] = '\n';
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b;
+    const char *ending = ed_line_ending(e, ed_vi_line_begin(e, first));
+    size_t n_ending = strlen(ending);
+    char *text = malloc(reg.n_bytes + n_ending + 1);
+    if (!text) return;
+    bool by_lines = vi->mode == ED_VI_VISUAL_LINES, block = vi->mode == ED_VI_VISUAL_BLOCK;
+    size_t n_front = reg.lines && !by_lines ? n_ending : 0, n = n_front + reg.n_bytes;
+    memcpy(text, ending, n_front);
+    memcpy(text + n_front, reg.text, reg.n_bytes);
+    if (by_lines && !reg.lines) {
+        memcpy(text + n, ending, n_ending);
+        n += n_ending;
+    }
     uint64_t size = whit_text_size(ed_text(e)), last = a < b ? b : a;
     bool at_end = by_lines && whit_text_line_end(ed_text(e), last) >= size; /* a last line without a line feed */
     if (by_lines) first = ed_vi_line_begin(e, first);
@@ -377,12 +381,12 @@ static void put_over(ed *e, bool keeps)
         ed_vi_register_keep(e, (whit_range){first, size}, true, false, true);
         ed_edit(e, first, size - first, NULL, 0);
         ed_vi_leave_visual(e);
-        if (n && text[n - 1] == '\n') n--;
+        if (n && text[n - 1] == '\n') n -= n > 1 && text[n - 2] == '\r' ? 2 : 1;
     } else {
         ed_vi_operate_visual(e, 'd');
     }
     ed_edit(e, first, 0, text, n);
-    place(e, reg.lines || by_lines ? ed_vi_first(e, first + (reg.lines && !by_lines)) : ed_vi_before(e, first + n));
+    place(e, reg.lines || by_lines ? ed_vi_first(e, first + n_front) : ed_vi_before(e, first + n));
     free(text);
     vi->wanted_register = name;
 }

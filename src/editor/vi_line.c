@@ -350,32 +350,40 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         ed_vi_fail(e, "lines cannot be moved into themselves");
         return;
     }
+    bool behind = to > size; /* a last line without a line feed: it goes in front of what comes */
+    if (!copies && behind && end == size) return;
     size_t n = (size_t)(end - range.first);
     if (n > ED_VI_BYTES_MAX || !ed_vi_may_change(e)) return;
-    char *text = malloc(n + 2);
+    const char *ending = ed_line_ending(e, ed_vi_line_begin(e, size));
+    size_t n_ending = strlen(ending);
+    char *text = malloc(n + 3);
     if (!text) return;
     n = whit_text_read(ed_text(e), range.first, text, n);
     bool fed = n && text[n - 1] == '\n';
-    if (!fed) text[n++] = '\n';
-    if (to > size) { /* behind a last line without a line feed */
-        memmove(text + 1, text, n - 1);
-        text[0] = '\n';
+    if (behind) {
+        if (fed) n -= n > 1 && text[n - 2] == '\r' ? 2 : 1;
+        memmove(text + n_ending, text, n);
+        memcpy(text, ending, n_ending);
+        n += n_ending;
         to = size;
+    } else if (!fed) {
+        memcpy(text + n, ending, n_ending);
+        n += n_ending;
     }
-    bool turned = text[0] == '\n' && to == size;
     if (ed_edit(e, to, 0, text, n)) {
-        uint64_t at = to + turned;
+        uint64_t at = to + n - (behind ? 0 : 1); /* in the last of the lines */
         if (!copies) {
             uint64_t first = range.first, length = end - range.first;
             if (to <= first) first += n;
-            if (!fed && first) { /* the line feed before it instead of the one it had not */
-                first--;
-                length++;
+            if (!fed && first) { /* the end of the line before it instead of the one it had not */
+                unsigned n_before = first > 1 && whit_layout_byte(ed_layout(e), first - 2) == '\r' ? 2 : 1;
+                first -= n_before;
+                length += n_before;
             }
             ed_edit(e, first, length, NULL, 0);
             if (to > first) at -= length;
         }
-        *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, at + n - 1), ED_NONE, -1};
+        *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, at), ED_NONE, -1};
     }
     free(text);
 }

@@ -71,10 +71,11 @@ void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool d
     const char *text = e->clipboard;
     size_t n = e->clipboard_bytes;
     if (lines && n && text[n - 1] != '\n') { /* of a last line without its own */
-        char *grown = realloc(e->clipboard, n + 2);
+        const char *ending = ed_line_ending(e, ed_vi_line_begin(e, range.begin));
+        char *grown = realloc(e->clipboard, n + 3);
         if (!grown) return;
-        grown[n++] = '\n';
-        grown[n] = 0;
+        strcpy(grown + n, ending);
+        n += strlen(ending);
         text = e->clipboard = grown;
         e->clipboard_bytes = n;
     }
@@ -202,15 +203,24 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
     uint64_t cursor;
     bool lines = reg.lines || of_line;
     if (lines) {
-        if (text[total - 1] != '\n') text[total++] = '\n';
+        const char *ending = ed_line_ending(e, ed_vi_line_begin(e, at));
+        size_t n_ending = strlen(ending);
+        if (text[total - 1] != '\n') {
+            memcpy(text + total, ending, n_ending);
+            total += n_ending;
+        }
         if (before) {
             at = ed_vi_line_begin(e, at);
             ed_edit(e, at, 0, text, total);
         } else { /* behind the line: its own line feed comes to stand behind what is put */
             at = whit_text_line_end(ed_text(e), at);
-            memmove(text + 1, text, total - 1);
-            text[0] = '\n';
-            if (ed_edit(e, at, 0, text, total)) at++;
+            if (at < whit_text_size(ed_text(e)))
+                n_ending = 1;
+            else if (total > 1 && text[total - 2] == '\r') /* it has none: the one that is put in front has both */
+                total--;
+            memmove(text + n_ending, text, total - 1);
+            memcpy(text, n_ending == 1 ? "\n" : ending, n_ending);
+            if (ed_edit(e, at, 0, text, total - 1 + n_ending)) at += n_ending;
         }
         cursor = cursor_behind ? at + total : ed_vi_first(e, at);
     } else {
