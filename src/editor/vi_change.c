@@ -585,19 +585,27 @@ void ed_vi_add_number(ed *e, int64_t delta)
     uint64_t to = begin;
     while (to < end && (hex ? isxdigit(whit_layout_byte(layout, to)) : isdigit(whit_layout_byte(layout, to)))) to++;
     int width = (int)(to - begin);
-    if (to - begin > 18) {
+    if (to - begin > (hex ? 16 : 18)) {
         ed_vi_fail(e, "the number is too large");
         return;
     }
     text[whit_text_read(ed_text(e), begin, text, to - begin)] = 0;
     bool padded = text[0] == '0' && width > 1;
     minus = !hex && begin > line && whit_layout_byte(layout, begin - 1) == '-';
-    int64_t value = strtoll(text, NULL, hex ? 16 : 10);
-    value = (minus ? -value : value) + delta;
-    begin -= minus;
-    int n = hex ? snprintf(text, sizeof text, "%0*llx", width, (unsigned long long)value)
-                : snprintf(text, sizeof text, "%s%0*lld", value < 0 ? "-" : "", padded ? width : 1,
-                           (long long)(value < 0 ? -value : value));
+    int n;
+    if (hex) { /* letters are as large as the last one is */
+        bool upper = false;
+        for (const char *digit = text; *digit; digit++)
+            if (isalpha((uint8_t)*digit)) upper = isupper((uint8_t)*digit);
+        n = snprintf(text, sizeof text, upper ? "%0*llX" : "%0*llx", width,
+                     strtoull(text, NULL, 16) + (unsigned long long)delta);
+    } else {
+        int64_t value = strtoll(text, NULL, 10);
+        value = (minus ? -value : value) + delta;
+        begin -= minus;
+        n = snprintf(text, sizeof text, "%s%0*lld", value < 0 ? "-" : "", padded ? width : 1,
+                     (long long)(value < 0 ? -value : value));
+    }
     if (!ed_vi_may_change(e)) return;
     ed_edit(e, begin, to - begin, text, (size_t)n);
     place(e, begin + (uint64_t)n - 1);

@@ -891,6 +891,10 @@ static const struct row own[] = {
     {"ab", ":s/x*/-/gc\ryny", "-ab|-"},
     {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
     {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
+    {"0xffffffffffffffff\n", "\001", "0x000000000000000|0\n"},
+    {"0x8000000000000000\n", "\030", "0x7ffffffffffffff|f\n"},
+    {"0x12345678123456789\n", "\001", "|0x12345678123456789\n"}, /* does not fit 64 bits */
+    {"0xAB\n", "\001", "0xA|C\n"},
     {"one two\n", "wdiw\"-P", "onetw|o \n"},
     {"a\nb\n", "ayank\033yyjp:1d\ru", "|ayank\nb\nayank\n"},
 };
