@@ -611,12 +611,12 @@ static bool normal_key(ed *e, whit_key key)
         }
         return true;
     }
-    if (!key.mods && is_operator(code)) {
-        take_operator(e, code);
+    if (!key.mods && (vi->operator& ED_VI_G) && code == (vi->operator& 127)) { /* g~~; before c, for gcc */
+        take_operator(e, vi->operator);
         return true;
     }
-    if (!key.mods && (vi->operator& ED_VI_G) && code == (vi->operator& 127)) { /* g~~ */
-        take_operator(e, vi->operator);
+    if (!key.mods && is_operator(code)) {
+        take_operator(e, code);
         return true;
     }
     if (!key.mods && (code == '/' || code == '?')) {

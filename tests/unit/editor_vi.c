@@ -891,6 +891,8 @@ static const struct row own[] = {
     {"ab", ":s/x*/-/gc\ryny", "-ab|-"},
     {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
     {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
+    {"a\n", "gcc", "|# a\n"},
+    {"a\nb\nc\n", "2gcc", "|# a\n# b\nc\n"},
     {"0xffffffffffffffff\n", "\001", "0x000000000000000|0\n"},
     {"0x8000000000000000\n", "\030", "0x7ffffffffffffff|f\n"},
     {"0x12345678123456789\n", "\001", "|0x12345678123456789\n"}, /* does not fit 64 bits */
