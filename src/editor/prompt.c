@@ -172,8 +172,9 @@ void ed_prompt_close(ed *e)
 /* Finds while the word is typed; from where the search began. */
 static void find_now(ed *e)
 {
-    char why[200];
+    char why[200], converted[sizeof e->pattern];
     struct ed_prompt *prompt = &e->prompt;
+    const char *pattern = prompt->text;
     if (!prompt->n) {
         ed_only_main(e);
         *ed_cursor(e) = (struct ed_cursor){prompt->origin, ED_NONE, -1};
@@ -181,7 +182,14 @@ static void find_now(ed *e)
         return;
     }
     prompt->found = false;
-    if (!ed_search_set(e, prompt->text, e->regex, why, sizeof why))
+    if (e->vi.on && e->vi.search_pending && e->regex) {
+        if (!ed_vi_pattern(pattern, converted, sizeof converted)) {
+            ed_complain(e, "the pattern is too long");
+            return;
+        }
+        pattern = converted;
+    }
+    if (!ed_search_set(e, pattern, e->regex, why, sizeof why))
         ed_complain(e, "%s", why);
     else if (e->vi.on && e->vi.search_pending) /* vi looks behind the cursor, or before it */
         prompt->found =

@@ -175,5 +175,6 @@ bool ed_vi_help(size_t i, const char **keys, const char **what); /* false behind
 
 /* vi_line.c */
 void ed_vi_line(ed *e, const char *line);
+bool ed_vi_pattern(const char *pattern, char *text, size_t room); /* \< and \> as PCRE2's; false: no room */
 
 #endif

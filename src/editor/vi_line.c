@@ -38,6 +38,20 @@ static void take_part(const char **at, char delimiter, char *part, size_t room)
     if (**at) ++*at;
 }
 
+bool ed_vi_pattern(const char *pattern, char *text, size_t room)
+{
+    size_t n = 0;
+    for (; *pattern && n + 16 < room; pattern++) {
+        bool word = pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
+        if (word) n += (size_t)snprintf(text + n, room - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
+        if (word) continue;
+        text[n++] = *pattern;
+        if (*pattern == '\\' && pattern[1]) text[n++] = *++pattern;
+    }
+    text[n] = 0;
+    return !*pattern;
+}
+
 static bool set_pattern(ed *e, const char *pattern, const char *flags)
 {
     char text[2 * PATTERN_BYTES], why[200];
@@ -49,16 +63,9 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
     }
     if (strchr(flags, 'i')) n = (size_t)snprintf(text, sizeof text, "(?i)");
     if (strchr(flags, 'I')) n = (size_t)snprintf(text, sizeof text, "(?-i)");
-    for (; *pattern && n + 16 < sizeof text; pattern++) {
-        bool word = pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
-        if (word) n += (size_t)snprintf(text + n, sizeof text - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
-        if (word) continue;
-        text[n++] = *pattern;
-        if (*pattern == '\\' && pattern[1]) text[n++] = *++pattern;
-    }
-    text[n] = 0;
-    if (n >= sizeof e->pattern || !ed_search_set(e, text, true, why, sizeof why)) {
-        ed_vi_fail(e, "%s", n >= sizeof e->pattern ? "the pattern is too long" : why);
+    bool fits = ed_vi_pattern(pattern, text + n, sizeof text - n) && strlen(text) < sizeof e->pattern;
+    if (!fits || !ed_search_set(e, text, true, why, sizeof why)) {
+        ed_vi_fail(e, "%s", fits ? why : "the pattern is too long");
         return false;
     }
     return true;

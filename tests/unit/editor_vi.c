@@ -864,6 +864,7 @@ static const struct row own[] = {
     {"abc\n", ":s/b/a&b\\&\\\\$1/\r", "|aabb&\\$1c\n"},
     {"abc\n", ":s/b/[\\5]/\r", "|a[]c\n"}, /* a group that the pattern has not */
     {"a.b\n", ":s#\\.#/#\r", "|a/b\n"},
+    {"food foo\n", "/\\<foo\\>\rx", "food |oo\n"},
     {"foo food\n", ":s/\\<foo\\>/x/g\r", "|x food\n"},
     /* a match does not reach over the end of a line */
     {"a  \n\nb\n", ":%s/\\s+$//\r", "|a\n\nb\n"},
