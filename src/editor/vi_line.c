@@ -653,10 +653,6 @@ static void run_line(ed *e, const char *line)
     struct range range;
     const char *at = line;
     skip_blanks(&at);
-    if (ed_command_find(at) >= 0 && strlen(at) > 4) { /* the editor's own names; vi's are shorter, or the same */
-        ed_vi_run(e, at);
-        return;
-    }
     if (!take_range(e, &at, &range)) return;
     skip_blanks(&at);
     if (!*at) {

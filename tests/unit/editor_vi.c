@@ -892,6 +892,8 @@ static const struct row own[] = {
     {"ab", ":s/x*/-/gc\ryny", "-ab|-"},
     {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
     {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
+    {"ab\nc\n", ":delete\r", "|c\n"}, /* vi's commands come before the editor's */
+    {"ab\nc\n", ":delete-line\r", "|c\n"},
     {"a\n", "gcc", "|# a\n"},
     {"a\nb\nc\n", "2gcc", "|# a\n# b\nc\n"},
     {"0xffffffffffffffff\n", "\001", "0x000000000000000|0\n"},
