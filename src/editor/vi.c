@@ -590,7 +590,7 @@ static bool normal_key(ed *e, whit_key key)
         return true;
     }
     if (!key.mods && ((code >= '1' && code <= '9') || (code == '0' && vi->count))) {
-        if (vi->count <= ED_VI_COUNT_MAX / 10) vi->count = vi->count * 10 + code - '0';
+        if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + code - '0'; /* a line's number, too */
         if (!vi->repeating && vi->typed.n) vi->typed.n--;
         vi->typed_count = ed_vi_count(e);
         return true;

@@ -127,6 +127,7 @@ uint64_t ed_vi_end(ed *e); /* of the last line, before its line feed */
 uint64_t ed_vi_line_begin(ed *e, uint64_t at);
 uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
 uint64_t ed_vi_next_line(ed *e, uint64_t at); /* its beginning; ED_NONE behind the last */
+uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* from 1; the last one where there are fewer */
 uint64_t ed_vi_first(ed *e, uint64_t at);     /* what is not blank of a line, or its last character */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
 int ed_vi_column(ed *e, uint64_t at);

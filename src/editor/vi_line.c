@@ -73,17 +73,6 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-static uint64_t line_of(ed *e, uint64_t number)
-{
-    struct ed_vi_span span;
-    uint32_t count = e->vi.count;
-    if (!number) return 0;
-    e->vi.count = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-    ed_vi_motion(e, 0, (whit_key){.code = 'G'}, ed_cursor(e)->offset, &span);
-    e->vi.count = count;
-    return ed_vi_line_begin(e, span.end);
-}
-
 /* One address; false where there is none, or a wrong one (then *wrong). */
 static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bool *beyond)
 {
@@ -95,7 +84,7 @@ static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bo
     skip_blanks(at);
     if (isdigit((uint8_t) * *at)) {
         unsigned long long number = strtoull(*at, &behind, 10);
-        *line = line_of(e, number);
+        *line = ed_vi_nth_line(e, number);
         *beyond |= number > 1 && whit_text_line_at(ed_text(e), *line) < number - 1;
         *at = behind;
     } else if (**at == '.') {

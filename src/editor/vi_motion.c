@@ -233,7 +233,7 @@ static bool by_lines(ed *e, uint64_t *line, uint32_t n, bool upward)
     return at != from;
 }
 
-static uint64_t line_number(ed *e, uint64_t number)
+uint64_t ed_vi_nth_line(ed *e, uint64_t number)
 {
     whit_text *text = ed_text(e);
     whit_buffer *buffer = e->window->doc->buffer;
@@ -408,10 +408,12 @@ static ed_vi_found said(bool ok)
     return ok ? ED_VI_FOUND : ED_VI_FAILED;
 }
 
-/* A number before the key or before the operator; 0 where there is none. */
-static uint32_t given_count(const ed *e)
+/* A number before the key or before the operator; 0 where there is none. It may be a line's, so that it is not cut
+ * as the others are. */
+static uint64_t given_count(const ed *e)
 {
-    return e->vi.count || e->vi.operator_count ? ed_vi_count(e) : 0;
+    uint64_t n = e->vi.count, before = e->vi.operator_count;
+    return n && before ? n * before : n + before;
 }
 
 static ed_vi_found behind_g(ed *e, uint32_t code, uint64_t at, struct ed_vi_span *span)
@@ -419,7 +421,7 @@ static ed_vi_found behind_g(ed *e, uint32_t code, uint64_t at, struct ed_vi_span
     uint32_t n = ed_vi_count(e);
     switch (code) {
     case 'g':
-        span->end = ed_vi_first(e, line_number(e, given_count(e)));
+        span->end = ed_vi_first(e, ed_vi_nth_line(e, given_count(e)));
         span->lines = span->jumps = true;
         return ED_VI_FOUND;
     case 'e':
@@ -505,7 +507,8 @@ static ed_vi_found of_lines(ed *e, uint32_t code, uint64_t at, struct ed_vi_span
         span->end = ed_vi_first(e, span->end);
         return ED_VI_FOUND;
     case 'G':
-        span->end = ed_vi_first(e, given_count(e) ? line_number(e, given_count(e)) : ed_vi_line_begin(e, ed_vi_end(e)));
+        span->end =
+            ed_vi_first(e, given_count(e) ? ed_vi_nth_line(e, given_count(e)) : ed_vi_line_begin(e, ed_vi_end(e)));
         span->lines = span->jumps = true;
         return ED_VI_FOUND;
     case 'H':
@@ -590,11 +593,11 @@ static ed_vi_found of_chars(ed *e, uint32_t code, uint64_t at, struct ed_vi_span
         return said(span->end != at);
     case '%':
         span->jumps = true;
-        if (n = given_count(e), n) {
+        if (given_count(e)) {
             uint64_t lines = whit_text_n_lines(ed_text(e));
-            if (n > 100 || lines == UINT64_MAX) return ED_VI_FAILED;
+            if (given_count(e) > 100 || lines == UINT64_MAX) return ED_VI_FAILED;
             span->lines = true;
-            span->end = ed_vi_first(e, line_number(e, ((uint64_t)n * lines + 99) / 100));
+            span->end = ed_vi_first(e, ed_vi_nth_line(e, (given_count(e) * lines + 99) / 100));
             return ED_VI_FOUND;
         }
         span->inclusive = true;

@@ -905,29 +905,42 @@ static const struct row own[] = {
 };
 /* clang-format on */
 
-static void play(const struct row *row, size_t number, const char *table)
+/* `path` is made from a template for mkstemp. */
+static whit_editor *open_text(const char *text, size_t n, char *path, whit_screen *screen)
 {
-    char path[] = "/tmp/whit-vi-XXXXXX";
     whit_editor_options options = {.config = "keys = vi\nindent = 4\n", .project = "/proc/self/attr/none"};
     whit_editor *editor;
     whit_error error;
-    whit_screen screen = {0};
-    whit_keys keys = {0};
-    whit_key key;
-    size_t n = strlen(row->text);
     int fd = mkstemp(path);
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, row->text, n), n);
+    assert_int_equal(write(fd, text, n), n);
     close(fd);
     assert_int_equal(whit_editor_open(&options, &editor, &error), WHIT_OK);
-    assert_true(whit_screen_resize(&screen, 60, 24));
+    assert_true(whit_screen_resize(screen, 60, 24));
     assert_int_equal(whit_editor_add_file(editor, path, &error), WHIT_OK);
-    whit_editor_draw(editor, &screen);
-    for (const char *at = row->keys; *at && !whit_editor_is_done(editor); at++) {
+    whit_editor_draw(editor, screen);
+    return editor;
+}
+
+static void type_keys(whit_editor *editor, const char *at)
+{
+    whit_keys keys = {0};
+    whit_key key;
+    for (; *at && !whit_editor_is_done(editor); at++) {
         assert_true(whit_keys_feed(&keys, at, 1));
         bool lone = *at == 27; /* the key, not the beginning of a sequence */
         while (whit_keys_next(&keys, lone, &key)) whit_editor_key(editor, key, NULL, 0);
     }
+    whit_keys_free(&keys);
+}
+
+static void play(const struct row *row, size_t number, const char *table)
+{
+    char path[] = "/tmp/whit-vi-XXXXXX";
+    whit_screen screen = {0};
+    size_t n = strlen(row->text);
+    whit_editor *editor = open_text(row->text, n, path, &screen);
+    type_keys(editor, row->keys);
     whit_editor_draw(editor, &screen);
     char got[8192] = "";
     if (!whit_editor_is_done(editor)) {
@@ -945,7 +958,6 @@ static void play(const struct row *row, size_t number, const char *table)
     }
     whit_editor_close(editor);
     whit_screen_free(&screen);
-    whit_keys_free(&keys);
     unlink(path);
 }
 
@@ -961,11 +973,37 @@ static void own_rows(void **state)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) play(&own[i], i, "own");
 }
 
+/* Beyond what a count may repeat. */
+static void lines_beyond_a_million(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/whit-vi-XXXXXX";
+    whit_screen screen = {0};
+    size_t n = 1000010;
+    char *text = malloc(n);
+    assert_non_null(text);
+    memset(text, '\n', n);
+    whit_editor *editor = open_text(text, n, path, &screen);
+    type_keys(editor, ":1000005\r");
+    assert_int_equal(ed_cursor(editor)->offset, 1000004);
+    type_keys(editor, "gg1000006G");
+    assert_int_equal(ed_cursor(editor)->offset, 1000005);
+    type_keys(editor, "1000003gg");
+    assert_int_equal(ed_cursor(editor)->offset, 1000002);
+    type_keys(editor, "2000000G");
+    assert_int_equal(ed_cursor(editor)->offset, 1000009);
+    whit_editor_close(editor);
+    whit_screen_free(&screen);
+    unlink(path);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_vim),
         cmocka_unit_test(own_rows),
+        cmocka_unit_test(lines_beyond_a_million),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
