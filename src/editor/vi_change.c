@@ -133,6 +133,7 @@ void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
     case 'c': empty_lines(e, begin, last); break;
     case '<':
     case '>':
+        last = ed_vi_line_end(e, last); /* it stays in its line when that one gets shorter */
         for (uint32_t n = e->vi.from_visual ? ed_vi_count(e) : 1; n-- && n < 64;) {
             uint64_t size = whit_text_size(ed_text(e));
             each_line(e, begin, last, code == '>' ? indent : ed_outdent_line);

@@ -892,6 +892,7 @@ static const struct row own[] = {
     {"ab", ":s/x*/-/gc\ryny", "-ab|-"},
     {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
     {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
+    {"        a\n        b\n", "Vj2<", "|a\nb\n"},
     {"ab\nc\n", ":delete\r", "|c\n"}, /* vi's commands come before the editor's */
     {"ab\nc\n", ":delete-line\r", "|c\n"},
     {"a\n", "gcc", "|# a\n"},
