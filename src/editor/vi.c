@@ -327,6 +327,9 @@ static void play_macro(ed *e, uint32_t letter)
     if (letter == ':' && *vi->line) {
         reset(e);
         ed_vi_line(e, vi->line);
+        if (e->done) return;
+        vi->changed = false; /* '.' does not repeat it */
+        finish(e);
         return;
     }
     struct ed_vi_keys *macro = letter < 128 && isalpha((int)letter) ? &vi->macros[tolower((int)letter) - 'a'] : NULL;
@@ -731,7 +734,16 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
 void ed_vi_settle(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
-    if (!e->root || e->done || e->prompt.kind) return;
+    if (!e->root || e->done) return;
+    if (e->prompt.kind) {
+        vi->asked = true;
+        return;
+    }
+    if (vi->asked && !ed_vi_is_inserting(e)) { /* what asked is over, also where Esc was the answer */
+        vi->changed = false;                   /* '.' does not repeat it */
+        finish(e);
+    }
+    vi->asked = false;
     if (vi->held && vi->held != e->window->doc->buffer) ed_vi_hold(e, false);
     if (ed_vi_is_inserting(e)) {
         ed_vi_hold(e, true);

@@ -81,6 +81,7 @@ struct ed_vi {
     bool block_appends;
     bool auto_indent;  /* nothing stands in the line but the indentation that came by itself */
     bool once;         /* Ctrl-O: one command of normal mode */
+    bool asked;        /* the key before this one ended in a prompt */
     whit_buffer *held; /* whose steps of undo are kept together */
     whit_buf replaced; /* R: what backspace brings back; a length behind each character's bytes */
 

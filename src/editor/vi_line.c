@@ -669,9 +669,12 @@ static void run_line(ed *e, const char *line)
 void ed_vi_line(ed *e, const char *line)
 {
     struct ed_vi *vi = &e->vi;
+    bool once = vi->once, asked = vi->asked;
     if (line != vi->line) snprintf(vi->line, sizeof vi->line, "%s", line);
-    vi->failed = false;
+    vi->failed = vi->once = vi->asked = false; /* the keys of a ':normal' end neither Ctrl-O nor the prompt */
     run_line(e, line);
     if (e->done) return;
+    vi->once = once;
+    vi->asked |= asked;
     e->window->moved_away = false;
 }

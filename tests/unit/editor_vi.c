@@ -893,6 +893,15 @@ static const struct row own[] = {
     {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
     {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
     {"        a\n        b\n", "Vj2<", "|a\nb\n"},
+    /* C-o takes one command of ':', also one that is given up; then typing goes on */
+    {"ab\n", "i\017:s/b/c/\rdd\033", "d|dac\n"},
+    {"ab\n", "i\017:\033x\033", "|xab\n"},
+    {"ab\n", "i\017/b\rx\033", "a|xb\n"},
+    {"ab\n", "i\017/c\033x\033", "|xab\n"},
+    {"ab\n", "i\017:s/b/c/c\ryx\033", "ac|x\n"},
+    {"ab\n", "i\017:norm x\ry\033", "|yb\n"},
+    {"abcb\n", "x:s/c/d/\rl.", "b|b\n"}, /* '.' does not repeat it */
+    {"aacc\n", "x:s/c/d/\r@:l.", "a|d\n"},
     {"ab\nc\n", ":delete\r", "|c\n"}, /* vi's commands come before the editor's */
     {"ab\nc\n", ":delete-line\r", "|c\n"},
     {"a\n", "gcc", "|# a\n"},
