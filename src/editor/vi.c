@@ -368,7 +368,10 @@ static bool control_key(ed *e, uint32_t code)
     case 'o': ed_vi_run(e, "jump-back"); break;
     case ']': ed_vi_run(e, "definition"); break;
     case '^':
-    case '6': ed_vi_run(e, "previous-buffer"); break;
+    case '6':
+        ed_vi_leave_visual(e);
+        ed_vi_run(e, "previous-buffer");
+        break;
     case 'l': break;
     case 'w': vi->pending[0] = WHIT_MOD_CTRL << 8 | 'w'; return true;
     default: return false;
@@ -462,8 +465,11 @@ static void behind_g(ed *e, whit_key key)
     case 'v': visual_again(e); return;
     case 'd': ed_vi_run(e, "definition"); return;
     case 'r': ed_vi_run(e, "references"); return;
-    case 't': ed_vi_run(e, "next-buffer"); return;
-    case 'T': ed_vi_run(e, "previous-buffer"); return;
+    case 't':
+    case 'T':
+        ed_vi_leave_visual(e);
+        ed_vi_run(e, key.code == 't' ? "next-buffer" : "previous-buffer");
+        return;
     case '&': ed_vi_line(e, "%s"); return;
     default: break;
     }
@@ -744,6 +750,8 @@ void ed_vi_settle(ed *e, whit_key key)
         finish(e);
     }
     vi->asked = false;
+    if (ed_vi_is_visual(e) && vi->shown && vi->shown != e->window->doc) vi->mode = ED_VI_NORMAL; /* another text */
+    vi->shown = e->window->doc;
     if (vi->held && vi->held != e->window->doc->buffer) ed_vi_hold(e, false);
     if (ed_vi_is_inserting(e)) {
         ed_vi_hold(e, true);

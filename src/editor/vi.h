@@ -82,6 +82,7 @@ struct ed_vi {
     bool auto_indent;  /* nothing stands in the line but the indentation that came by itself */
     bool once;         /* Ctrl-O: one command of normal mode */
     bool asked;        /* the key before this one ended in a prompt */
+    const void *shown; /* the text behind the key before this one; a visual mode ends with it */
     whit_buffer *held; /* whose steps of undo are kept together */
     whit_buf replaced; /* R: what backspace brings back; a length behind each character's bytes */
 

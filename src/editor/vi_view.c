@@ -70,6 +70,7 @@ void ed_vi_behind_z(ed *e, uint32_t code)
 
 void ed_vi_behind_window_key(ed *e, uint32_t code)
 {
+    ed_vi_leave_visual(e); /* the other window has a cursor of its own */
     switch (code) {
     case 's': ed_vi_run(e, "split-below"); break;
     case 'v': ed_vi_run(e, "split-beside"); break;

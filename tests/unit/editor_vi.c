@@ -902,6 +902,10 @@ static const struct row own[] = {
     {"ab\n", "i\017:norm x\ry\033", "|yb\n"},
     {"abcb\n", "x:s/c/d/\rl.", "b|b\n"}, /* '.' does not repeat it */
     {"aacc\n", "x:s/c/d/\r@:l.", "a|d\n"},
+    /* a visual mode ends with its text and its window */
+    {"abc\ndef\n", ":e /tmp/whit-vi-none\rione two\033vgtx", "|bc\ndef\n"},
+    {"abc\ndef\n", ":e /tmp/whit-vi-none\rione two\033v\036x", "|bc\ndef\n"},
+    {"abc def\n", "wv\027s0x", "|bc def\n"},
     {"ab\nc\n", ":delete\r", "|c\n"}, /* vi's commands come before the editor's */
     {"ab\nc\n", ":delete-line\r", "|c\n"},
     {"a\n", "gcc", "|# a\n"},
