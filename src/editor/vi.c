@@ -456,7 +456,6 @@ static void take_object(ed *e, bool inner, uint32_t code)
 
 static void behind_g(ed *e, whit_key key)
 {
-    struct ed_vi *vi = &e->vi;
     if (ed_vi_is_visual(e) && key.code == 'J') {
         ed_vi_visual_command(e, ED_VI_G | 'J');
         return;
@@ -474,7 +473,6 @@ static void behind_g(ed *e, whit_key key)
     default: break;
     }
     if (!ed_vi_command(e, ED_VI_G | key.code)) ed_vi_fail(e, "g has no such key in vi's normal mode");
-    (void)vi;
 }
 
 /* g~, gu, gU, gc: also behind another of them, as in gUU. */

@@ -182,7 +182,7 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
         return;
     }
     if (reg.n_bytes > ED_VI_BYTES_MAX / n) {
-        ed_vi_fail(e, "that would be more than 256 MiB");
+        ed_vi_fail(e, "that would be more than %u MiB", ED_VI_BYTES_MAX >> 20);
         return;
     }
     bool of_line = line != ED_NONE;
