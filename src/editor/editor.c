@@ -83,7 +83,7 @@ struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer)
     ed_indent_detect(doc, e->tab_columns, e->indent);
     if (e->editorconfig) ed_project_settings(doc);
     for (size_t i = 0; i < ED_VI_MARKS; i++) doc->marks[i] = ED_NONE;
-    doc->mark_jump = doc->mark_change = doc->mark_begin = doc->mark_end = doc->mark_line = ED_NONE;
+    doc->mark_jump = doc->mark_change = doc->mark_begin = doc->mark_end = ED_NONE;
     while (*end) end = &(*end)->next;
     *end = doc;
     if (e->options.read_only) buffer->read_only = true;

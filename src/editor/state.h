@@ -44,7 +44,7 @@ struct ed_doc {
     ed_tree *tree; /* NULL: not looked for yet */
     bool conflict_shown;
     uint64_t last_offset; /* the cursor of a view that was closed */
-    uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end, mark_line; /* vi's; ED_NONE: not set */
+    uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end; /* vi's; ED_NONE: not set */
     uint64_t conflict_version;
 };
 

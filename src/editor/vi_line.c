@@ -384,7 +384,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* :normal KEYS, at the cursor or in each line of a range. */
+/* :normal KEYS, at the cursor or in each line of a range. The lines are counted: what the keys do above does not make
+ * one come twice. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;
@@ -394,23 +395,23 @@ static void normal(ed *e, struct range range, const char *arguments)
         uint32_t code = whit_utf8_decode((const uint8_t *)arguments + i, n - i, &length);
         if (code != WHIT_UTF8_INVALID) ed_vi_keys_add(&keys, (whit_key){.code = code});
     }
-    uint64_t line = range.first, n_lines = 1;
+    struct ed_doc *doc = e->window->doc;
+    uint64_t first = 0, n_lines = 1;
+    while (range.n_given && (first = whit_text_line_at(ed_text(e), range.first)) == UINT64_MAX &&
+           whit_text_count(ed_text(e), 16u << 20, whit_file_drop, &doc->buffer->file)) {
+    }
     if (range.n_given)
-        for (uint64_t at = line; (at = ed_vi_next_line(e, at)) != ED_NONE && at <= range.last;) n_lines++;
-    for (uint64_t i = 0; i < n_lines && !e->done && !e->prompt.kind; i++) {
-        if (range.n_given) *ed_cursor(e) = (struct ed_cursor){line, ED_NONE, -1};
-        struct ed_doc *doc = e->window->doc;
-        uint64_t mark = doc->mark_line;
-        doc->mark_line = ed_vi_line_begin(e, ed_cursor(e)->offset);
+        for (uint64_t at = range.first; (at = ed_vi_next_line(e, at)) != ED_NONE && at <= range.last;) n_lines++;
+    for (uint64_t i = 0; i < n_lines && !e->done && !e->prompt.kind && e->window->doc == doc; i++) {
+        if (range.n_given) {
+            uint64_t line = ed_vi_nth_line(e, first + i + 1);
+            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* there are not so many any more */
+            *ed_cursor(e) = (struct ed_cursor){line, ED_NONE, -1};
+        }
         vi->failed = false;
         ed_vi_play(e, keys.keys, keys.n);
         if (!e->done && e->prompt.kind) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0);
         if (!e->done) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0); /* what was begun ends */
-        if (e->done || e->window->doc != doc) break;
-        uint64_t next = ed_vi_next_line(e, doc->mark_line);
-        doc->mark_line = mark;
-        if (next == ED_NONE) break;
-        line = next;
     }
     free(keys.keys);
 }

@@ -855,6 +855,9 @@ static const struct row own[] = {
     {"\303\244\303\266 \303\244\303\266", "*x", "\303\244\303\266 |\303\266"},
     {"\377b\376", "xx", "|\376"},
     {"\377b\376", "gUU", "|\377B\376"},
+    {"a\nb\nc\n", ":2,3norm kIx\r", "xa\n|xb\nc\n"},
+    {"a\nb\nc\n", ":2,3norm OX\r", "a\nX\n|X\nb\nc\n"},
+    {"a\nb\nc\n", ":%norm dd\r", "|b\n"},
     {"a b\n", "qqxq:%norm @q\r", "|b\n"},
     {"f(a)\n", "qqixq\033", "x|qf(a)\n"},          /* q ends no macro while typing */
     {"a\n", "qq@qxq@q", "|\n"},                       /* a macro in itself ends */
