@@ -66,7 +66,10 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     if (!regex) flags &= ~PCRE2_MULTILINE; /* not allowed beside a literal */
     *why = 0;
     if (!search) return false;
-    search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, NULL);
+    pcre2_compile_context *options = pcre2_compile_context_create(NULL);
+    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* $ is in front of CR LF, too */
+    search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, options);
+    pcre2_compile_context_free(options);
     if (!search->code) {
         pcre2_get_error_message(number, (PCRE2_UCHAR *)why, why_bytes);
         ed_search_free(search);
