@@ -597,6 +597,20 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     return over_map ? read_again(buffer, error) : WHIT_OK;
 }
 
+whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, whit_error *error)
+{
+    char spare[PATH_MAX];
+    whit_file_identity now;
+    WHIT_TRY(must_be_decided(buffer, error));
+    /* Under another name of the same file the text's pieces would be written over. */
+    whit_file_identify(path, &now);
+    if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);
+    if (snprintf(spare, sizeof spare, "%s.save", path) >= (int)sizeof spare)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
+    return whit_file_save(path, buffer->text, spare, &buffer->file, &now, error);
+}
+
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error)
 {
     WHIT_TRY(must_be_decided(buffer, error));

@@ -196,6 +196,16 @@ static void tidy(struct ed_doc *doc)
     whit_buffer_seal(buffer);
 }
 
+static void say_saved(ed *e, const whit_buffer *buffer, const char *name)
+{
+    uint64_t lines = whit_text_n_lines(buffer->text), size = whit_text_size(buffer->text);
+    if (size && whit_text_byte(buffer->text, size - 1) != '\n' && lines != UINT64_MAX) lines++;
+    if (lines == UINT64_MAX)
+        ed_say(e, "saved %s, %llu bytes", name, (unsigned long long)size);
+    else
+        ed_say(e, "saved %s, %llu line%s", name, (unsigned long long)lines, lines == 1 ? "" : "s");
+}
+
 static void tell_saved(ed *e, struct ed_doc *doc)
 {
     const whit_buffer *buffer = doc->buffer;
@@ -204,12 +214,7 @@ static void tell_saved(ed *e, struct ed_doc *doc)
     ed_graph_saved(e, doc);
     ed_language_saved(e, doc);
     if (!doc->syntax) doc->syntax = whit_syntax_for(buffer->path, NULL);
-    uint64_t lines = whit_text_n_lines(buffer->text), size = whit_text_size(buffer->text);
-    if (size && whit_text_byte(buffer->text, size - 1) != '\n' && lines != UINT64_MAX) lines++;
-    if (lines == UINT64_MAX)
-        ed_say(e, "saved %s, %llu bytes", buffer->name, (unsigned long long)size);
-    else
-        ed_say(e, "saved %s, %llu line%s", buffer->name, (unsigned long long)lines, lines == 1 ? "" : "s");
+    say_saved(e, buffer, buffer->name);
 }
 
 void ed_save(ed *e, struct ed_doc *doc, bool force)
@@ -280,4 +285,19 @@ void ed_save_under(ed *e, const char *path, bool force)
         tell_saved(e, doc);
     }
     if (e->quitting && !e->prompt.kind && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
+}
+
+void ed_save_copy(ed *e, const char *path, bool force)
+{
+    whit_error error;
+    whit_file_identity there;
+    whit_file_identify(path, &there);
+    if (ed_doc_find(e, path))
+        ed_complain(e, "%s is open in another buffer", path);
+    else if (there.exists && !force)
+        ed_complain(e, "%s exists; :w! writes over it", path);
+    else if (whit_buffer_save_copy(e->window->doc->buffer, path, &error) != WHIT_OK)
+        ed_complain_error(e, &error);
+    else
+        say_saved(e, e->window->doc->buffer, path);
 }

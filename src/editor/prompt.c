@@ -199,6 +199,14 @@ static void find_now(ed *e)
         prompt->found = ed_search_next(e, false, prompt->origin);
 }
 
+const char *ed_typed_path(const char *typed, char path[PATH_MAX])
+{
+    const char *home = getenv("HOME");
+    if (!home || typed[0] != '~' || typed[1] != '/' || snprintf(path, PATH_MAX, "%s%s", home, typed + 1) >= PATH_MAX)
+        snprintf(path, PATH_MAX, "%s", typed);
+    return path;
+}
+
 static void go_to_file(ed *e, const char *path, uint64_t line)
 {
     whit_error error;
@@ -252,7 +260,7 @@ static void choose(ed *e)
 static void accept(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
-    char text[sizeof prompt->text], why[200];
+    char text[sizeof prompt->text], path[PATH_MAX], why[200];
     memcpy(text, prompt->text, sizeof text);
     ed_prompt_kind kind = prompt->kind;
     if (ed_prompt_has_list(kind)) {
@@ -270,9 +278,9 @@ static void accept(ed *e)
             ed_place(e, line, column);
         break;
     }
-    case ED_PROMPT_SAVE_AS: ed_save_under(e, text, false); break;
+    case ED_PROMPT_SAVE_AS: ed_save_under(e, ed_typed_path(text, path), false); break;
     case ED_PROMPT_OPEN:
-        if (*text) go_to_file(e, text, 0);
+        if (*text) go_to_file(e, ed_typed_path(text, path), 0);
         break;
     case ED_PROMPT_REPLACE:
     case ED_PROMPT_REPLACE_PROJECT:
@@ -437,10 +445,11 @@ static size_t char_behind(const struct ed_prompt *prompt)
 static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
-    char folder[PATH_MAX], common[256] = "";
+    char typed[PATH_MAX], folder[PATH_MAX], common[256] = "";
     const char *slash = memrchr(prompt->text, '/', prompt->at);
     size_t n_folder = slash ? (size_t)(slash + 1 - prompt->text) : 0, n_common = 0, n_found = 0;
-    snprintf(folder, sizeof folder, "%.*s", n_folder ? (int)n_folder : 1, n_folder ? prompt->text : ".");
+    snprintf(typed, sizeof typed, "%.*s", n_folder ? (int)n_folder : 1, n_folder ? prompt->text : ".");
+    ed_typed_path(typed, folder);
     const char *begin = prompt->text + n_folder;
     size_t n_begin = prompt->at - n_folder;
     DIR *entries = opendir(folder);

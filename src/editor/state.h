@@ -15,6 +15,8 @@
 #include "editor/tree.h"
 #include "editor/vi.h"
 
+#include <limits.h>
+
 #define ED_CURSORS_MAX 1024
 #define ED_JUMPS_MAX   64
 #define ED_NONE        UINT64_MAX
@@ -266,6 +268,10 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
 void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
+/* Writes the text to another file; the buffer stays what it is. Without `force`, not over a file that is there. */
+void ed_save_copy(ed *e, const char *path, bool force);
+/* A path as people type it: ~/ is their own folder. What does not fit stays as it is. Gives `path`. */
+const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
 /* commands.c: where a movement of a cursor ends */
 uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);

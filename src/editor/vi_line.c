@@ -421,8 +421,13 @@ static void normal(ed *e, struct range range, const char *arguments)
 static bool write_doc(ed *e, const char *name, bool force)
 {
     struct ed_doc *doc = e->window->doc;
+    char path[PATH_MAX];
+    if (*name && doc->buffer->path && ed_doc_find(e, ed_typed_path(name, path)) != doc) {
+        ed_save_copy(e, path, force);
+        return false;
+    }
     if (*name) {
-        ed_save_under(e, name, force);
+        ed_save_under(e, ed_typed_path(name, path), force);
         return false;
     }
     ed_save(e, doc, force);
@@ -447,7 +452,8 @@ static void write_all(ed *e, bool quits)
 static void open_file(ed *e, const char *name)
 {
     whit_error error;
-    struct ed_doc *doc = ed_open_file(e, name, &error);
+    char path[PATH_MAX];
+    struct ed_doc *doc = ed_open_file(e, ed_typed_path(name, path), &error);
     if (doc)
         ed_show(e, doc);
     else
@@ -514,6 +520,12 @@ static bool of_files(ed *e, const char *at)
     (at = from, takes(&at, least, name) && (force = *at == '!', at += force, skip_blanks(&at), true))
     if (TAKES("w", "write")) {
         write_doc(e, at, force);
+    } else if (TAKES("sav", "saveas")) {
+        char path[PATH_MAX];
+        if (*at)
+            ed_save_under(e, ed_typed_path(at, path), force);
+        else
+            ed_vi_fail(e, "':saveas FILE' wants a name");
     } else if (TAKES("wq", "wq") || TAKES("x", "xit")) {
         struct ed_doc *doc = e->window->doc;
         bool saved = from[0] == 'x' && !*at && !whit_buffer_is_modified(doc->buffer);
