@@ -25,8 +25,8 @@ typedef struct whit_hessian_pair {
 } whit_hessian_pair;
 
 /* Runs the text up to `value`, and on to `residual` where a layer makes that behind it. `residual` (0: none) is the
- * value that the outputs, of n_out elements, are added to. row_weights (n_batches, n_rows) may be NULL: all tokens count
- * alike. `moved` asks for shift. WHIT_ERROR_NUMERIC names a value of which any sum is no number. */
+ * value that the outputs, of n_out elements, are added to. row_weights (n_batches, n_rows) may be NULL: all tokens
+ * count alike. `moved` asks for shift. WHIT_ERROR_NUMERIC names a value of which any sum is no number. */
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *stream, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error);

@@ -5,8 +5,8 @@
 
 #include "server/api.h"
 
-/* A value takes about 40 bytes of memory and two of text, a list or an object 250 and three: so many of both, counted by
- * what they take, are 40 MB. A prompt of as many ids as any context holds is an eighth of that. */
+/* A value takes about 40 bytes of memory and two of text, a list or an object 250 and three. So many of both, counted
+ * by what they take, are 40 MB; a prompt of as many ids as any context holds is an eighth of that. */
 enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8 };
 
 /* The way to a value, from its end; steps beyond the last ones are counted alone. */
