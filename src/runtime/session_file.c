@@ -16,7 +16,7 @@ struct whit_session_file {
     const whit_allocator *allocator;
     whit_ndf_log log;
     whit_session_record record;
-    bool is_lost;                   /* a flush failed: what the file holds is not known */
+    bool is_lost;                   /* what the file holds is not known, or is not what `record` says */
     whit_buf bias_ids, bias_values; /* of the options handed out last */
 };
 
@@ -237,7 +237,8 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
 {
     size_t n_present = whit_session_position(file->session, file->sequence);
     if (file->is_lost)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: an earlier turn may not be on disk: open it again", file->log.path);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: an earlier turn failed, and may be on disk or not: open it again",
+                         file->log.path);
     if (turn->n_given > turn->n_ids || (turn->n_given < turn->n_ids && !turn->sampler))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %zu were given, and nothing picked the others",
                          turn->n_ids, turn->n_given);
@@ -369,6 +370,7 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
     whit_status status = build_head(file, turn, &h, &head, &settings_at, error);
     if (status == WHIT_OK) memcpy(head.data, &h, sizeof h);
     if (status == WHIT_OK) status = write_turn(file, &h, &head, error);
+    const bool is_committed = status == WHIT_OK;
     if (status == WHIT_OK && h.settings_bytes) {
         record->settings.size_bytes = 0;
         if (!whit_buf_append(&record->settings, head.data + settings_at, h.settings_bytes))
@@ -383,6 +385,8 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
                            .blocks_offset = file->log.end_bytes, /* only their number matters from here on */
                            .tail_offset = file->log.end_bytes};
     if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
+    /* The turn stays in the file: a further one would be counted from a record that does not have it. */
+    if (is_committed && status != WHIT_OK) file->is_lost = true;
     whit_buf_free(&head);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "adapter_sample.h"
 #include "base/rng.h"
+#include "failing_memory.h"
 #include "format/ndf_append.h"
 #include "format/ndf_sign.h"
 #include "format/ndf_verify.h"
@@ -525,6 +526,76 @@ static void a_full_disk_keeps_what_was_there(void **state)
     unlink(path);
 }
 
+/* Memory that ends anywhere in a save, also behind the turn's last flush: the file then holds the turn, which the
+ * next must not be counted without. */
+static void no_memory_in_a_save_loses_no_turn(void **state)
+{
+    (void)state;
+    enum { N_FIRST = 10, N_SECOND = 90 };
+    whit_error error;
+    struct failing failing = {.n_left = 1L << 40};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_model_options model_options = {
+        .struct_bytes = sizeof model_options, .no_cache = true, .allocator = &allocator};
+    whit_model *own;
+    whit_sampler *sampler;
+    const char *path = in_folder("no_memory.ndf");
+    assert_ok(whit_model_open(in_folder("a.gguf"), &model_options, &own, &error), error);
+    assert_ok(whit_sampler_open(own, NULL, &sampler, &error), error);
+    whit_step_token tokens[N_SECOND];
+    int32_t ids[N_SECOND];
+    for (int i = 0; i < N_SECOND; i++) tokens[i] = (whit_step_token){.id = ids[i] = given[i % 10]};
+    whit_session_turn first = {.struct_bytes = sizeof first, .ids = ids, .n_ids = N_FIRST, .n_given = N_FIRST};
+    whit_session_turn second = first;
+    second.n_ids = N_SECOND;
+    second.sampler = sampler; /* its settings are the first of the file */
+    second.note = "abc";
+    second.note_bytes = 3;
+    whit_sampler_save(sampler, &second.before);
+    whit_session *session = open_session(own, WHIT_KV_F16), *reader = open_session(own, WHIT_KV_F16);
+    whit_status status = WHIT_ERROR_MEMORY;
+    size_t n_behind = 0;
+    for (long n = 0; status != WHIT_OK; n++) {
+        whit_session_file *file;
+        struct stat before, after;
+        assert_ok(whit_session_load(session, 0, path, "text", &file, &error), error);
+        assert_ok(whit_session_step(session, tokens, N_FIRST, &error), error);
+        assert_ok(whit_session_save(file, &first, &error), error);
+        assert_ok(whit_session_step(session, tokens + N_FIRST, N_SECOND - N_FIRST, &error), error);
+        assert_int_equal(stat(path, &before), 0);
+        failing.n_left = n;
+        status = whit_session_save(file, &second, &error);
+        failing.n_left = 1L << 40;
+        assert_int_equal(stat(path, &after), 0);
+        const bool has_grown = after.st_size > before.st_size;
+        if (status == WHIT_OK) {
+            assert_true(has_grown);
+        } else {
+            assert_int_equal(status, WHIT_ERROR_MEMORY);
+            if (has_grown) {
+                n_behind++;
+                assert_int_equal(whit_session_save(file, &second, &error), WHIT_ERROR_IO);
+                assert_non_null(strstr(error.message, "open it again"));
+            }
+        }
+        whit_session_file_close(file);
+        assert_ok(whit_session_load(reader, 0, path, "text", &file, &error), error);
+        size_t n_ids;
+        const int32_t *there = whit_session_file_ids(file, &n_ids);
+        assert_int_equal(n_ids, has_grown ? N_SECOND : N_FIRST);
+        assert_memory_equal(there, ids, n_ids * sizeof *ids);
+        whit_session_file_close(file);
+        unlink(path);
+        assert_true(n < 200);
+    }
+    assert_true(n_behind > 0);
+    whit_session_close(reader);
+    whit_session_close(session);
+    whit_sampler_close(sampler);
+    whit_model_close(own);
+    assert_int_equal(failing.n_live, 0);
+}
+
 /* A number of a block that a cache would not have made. */
 static void spoil(whit_session *session, whit_kv_type kv, bool in_tail)
 {
@@ -715,6 +786,7 @@ int main(void)
         cmocka_unit_test(replay_tells_a_forgery),
         cmocka_unit_test(replay_tells_another_tail),
         cmocka_unit_test(a_full_disk_keeps_what_was_there),
+        cmocka_unit_test(no_memory_in_a_save_loses_no_turn),
         cmocka_unit_test(refuses_blocks_that_no_cache_makes),
         cmocka_unit_test(is_read_by_several_threads),
         cmocka_unit_test(signs),
