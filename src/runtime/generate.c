@@ -61,26 +61,33 @@ static void gather(struct gathering *step, whit_generation *g, size_t spare)
     }
 }
 
-/* One step of the session, for those between begin and end that generate and then those in their
- * prompts; *n_waiting: of the first, those that did not fit. */
+/* Does the next token need logits? At the end of a prompt it does, as where all of a prompt's are wanted: such a
+ * prompt must not depend on what those that generate leave. */
+static bool needs_logits(const whit_generation *g)
+{
+    return !whit_generation_in_prompt(g) || g->options.prompt_logprobs || g->n_fed + 1 == g->n_prompt;
+}
+
+/* One step of the session, for those whose next token needs logits and then those in their prompts;
+ * *n_waiting: of the first, those that did not fit. */
 static whit_status step_many(whit_session *session, whit_generation *const *all, size_t n, size_t *n_waiting,
                              whit_error *error)
 {
     struct gathering step = {.capacity = session->options.n_batch_tokens, .n_logits = session->options.n_logits};
-    size_t n_decoding = 0;
+    size_t n_needing = 0;
     if (step.capacity > STEP_TOKENS) step.capacity = STEP_TOKENS;
     for (size_t i = 0; i < n; i++) {
         all[i]->n_offered = 0;
-        n_decoding += !all[i]->finished && !all[i]->served && !whit_generation_in_prompt(all[i]);
+        n_needing += !all[i]->finished && !all[i]->served && needs_logits(all[i]);
     }
     *n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        if (!all[i]->finished && !all[i]->served && !whit_generation_in_prompt(all[i])) {
-            gather(&step, all[i], --n_decoding);
+        if (!all[i]->finished && !all[i]->served && needs_logits(all[i])) {
+            gather(&step, all[i], --n_needing);
             *n_waiting += !all[i]->finished && !all[i]->served;
         }
     for (size_t i = 0; i < n && step.n < step.capacity; i++)
-        if (!all[i]->finished && !all[i]->served && whit_generation_in_prompt(all[i])) gather(&step, all[i], 0);
+        if (!all[i]->finished && !all[i]->served && !needs_logits(all[i])) gather(&step, all[i], 0);
     if (!step.n) return WHIT_OK;
     WHIT_TRY(whit_session_step(session, step.tokens, step.n, error));
     for (size_t i = 0; i < n; i++)

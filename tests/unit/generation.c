@@ -265,6 +265,41 @@ static void eight_together_say_what_each_says_alone(void **state)
     free(logs);
 }
 
+/* Of two logits' users with room for one in a step, each gets its own in every call. */
+static void prompts_are_not_starved_of_logits(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {TINY_BOS, 260, 270};
+    whit_error error;
+    for (int all_logits = 0; all_logits < 2; all_logits++) {
+        whit_session *session = open_session(2, 512, 1);
+        whit_sampler *samplers[2];
+        whit_generation *both[2];
+        size_t n_ids = all_logits ? 3 : 1, n;
+        for (uint32_t i = 0; i < 2; i++) {
+            whit_generate_options options = whit_generate_options_default();
+            options.sequence = i;
+            options.n_tokens = 50;
+            options.ignore_end = true;
+            options.logprobs = options.prompt_logprobs = i && all_logits;
+            assert_ok(whit_sampler_open(model, NULL, &samplers[i], &error), error);
+            assert_ok(whit_generation_open(session, samplers[i], ids, i ? n_ids : 1, &options, &both[i], &error),
+                      error);
+            if (i == 0) assert_ok(whit_generations_step(session, both, 1, NULL, &error), error);
+        }
+        for (size_t i = 0; i < n_ids; i++) assert_ok(whit_generations_step(session, both, 2, NULL, &error), error);
+        whit_generation_ids(both[0], &n);
+        assert_int_equal(n, 1 + 1 + n_ids);
+        whit_generation_ids(both[1], &n);
+        assert_int_equal(n, n_ids + 1);
+        for (int i = 0; i < 2; i++) {
+            whit_generation_close(both[i]);
+            whit_sampler_close(samplers[i]);
+        }
+        whit_session_close(session);
+    }
+}
+
 static void *run_thread(void *logs)
 {
     run_together(logs, 96, 16, true);
@@ -723,6 +758,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_together_say_what_each_says_alone),
         cmocka_unit_test(so_do_two_threads),
+        cmocka_unit_test(prompts_are_not_starved_of_logits),
         cmocka_unit_test(guesses_go_through_stages),
         cmocka_unit_test(what_fails_in_one_stays_there),
         cmocka_unit_test(a_full_context_and_a_moved_sequence_are_said),
