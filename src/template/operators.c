@@ -212,6 +212,13 @@ static bool is_dunder(const whit_text *name)
         memcmp(name->bytes + name->n_bytes - 2, "__", 2) == 0;
 }
 
+/* The methods that change a dict, which the sandbox forbids. */
+static bool is_mutating(const whit_text *name)
+{
+    return whit_text_is(name, "clear") || whit_text_is(name, "pop") || whit_text_is(name, "popitem") ||
+        whit_text_is(name, "setdefault") || whit_text_is(name, "update");
+}
+
 /* Is it one of the names with which Python's own machinery finds Jinja's Undefined? Those the sandbox
  * hides; any other attribute of an undefined value is an error. */
 static bool is_of_undefined(const whit_text *name)
@@ -307,7 +314,8 @@ whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whi
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
     const whit_datum *member = NULL; /* what the sandbox forbids hides a key of that name */
-    if (object.kind == WHIT_DATUM_DICT && !is_dunder(name)) member = whit_dict_get(object.dict, whit_datum_text(name));
+    if (object.kind == WHIT_DATUM_DICT && !is_dunder(name) && !is_mutating(name))
+        member = whit_dict_get(object.dict, whit_datum_text(name));
     if (!member) return undefined_member(m, object, whit_datum_text(name), result);
     *result = *member;
     return WHIT_OK;

@@ -44,6 +44,11 @@ static void hidden_attributes(void **state)
                    "{\"s\": \"x\"}", "False|||");
     assert_render_fails("{{ s.__class__.__mro__ }}", "{\"s\": \"x\"}", "__class__");
     assert_render_fails("{{ s.foo.__mro__ }}", "{\"s\": \"x\"}", "foo");
+    assert_renders(
+        "{{ x.update }}|{{ x.pop is defined }}|{{ x['update'] }}|{{ x.clear }}{{ x.popitem }}"
+        "{{ x.setdefault }}|{{ x.append }}",
+        "{\"x\": {\"update\": 1, \"pop\": 2, \"clear\": 3, \"popitem\": 4, \"setdefault\": 5, \"append\": 6}}",
+        "|False|1||6");
     assert_renders("{{ lipsum is defined }}{{ lipsum is callable }}", "{}", "TrueTrue");
     assert_render_fails("{{ lipsum() }}", "{}", "lipsum");
 }
