@@ -2,7 +2,8 @@
  * Statements, macros and loops.
  *
  * Scopes: `set` writes to the innermost one. Each pass of a loop, each macro call and each with,
- * filter, call and set block has its own; `if` has none. */
+ * filter, call, set and autoescape block has its own; `if` has none.
+ * Text that was rendered under autoescape is Markup: what had to be escaped in it is. */
 #include "template/builtin.h"
 
 static const whit_text loop_name = {.bytes = "loop", .n_bytes = 4, .n_points = 4};
@@ -53,6 +54,7 @@ whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, wh
     m->out = &b;
     whit_status status = in_new_scope(m, scope, body);
     m->out = outer;
+    b.markup = m->autoescape;
     return status == WHIT_OK ? whit_machine_build_end(m, &b, result) : status;
 }
 
@@ -199,6 +201,7 @@ whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop, const
     WHIT_TRY(run_loop(m, loop->node, loop->scope, arguments->positional[0], loop->depth + 1));
     m->depth--;
     m->out = outer;
+    b.markup = m->autoescape;
     return whit_machine_build_end(m, &b, result);
 }
 
@@ -305,6 +308,7 @@ whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro, co
     m->scope = outer_scope;
     m->out = outer;
     m->depth--;
+    b.markup = m->autoescape;
     return whit_machine_build_end(m, &b, result);
 }
 
@@ -382,7 +386,7 @@ static whit_status execute(whit_machine *m, const whit_node *node)
         bool outer = m->autoescape;
         WHIT_TRY(whit_machine_evaluate(m, node->a, &value));
         m->autoescape = whit_datum_is_true(value);
-        WHIT_TRY(whit_machine_execute(m, node->d));
+        WHIT_TRY(in_new_scope(m, m->scope, node->d));
         m->autoescape = outer;
         return WHIT_OK;
     }

@@ -64,6 +64,27 @@ static void last_places(void **state)
     assert_renders("{{ 'a.b.c'.rsplit('.', 1) }}|{{ 'a..b'.rpartition('..') }}", "{}", "['a.b', 'c']|('a', '..', 'b')");
 }
 
+/* The block is a scope, and what was escaped in it is not escaped again. */
+static void autoescape(void **state)
+{
+    (void)state;
+    assert_renders("{% autoescape false %}{% set x = 1 %}{% endautoescape %}[{{ x }}]", "{}", "[]");
+    assert_renders("{% autoescape true %}{% macro m() %}<b>{{ '<' }}{% endmacro %}{{ m() }}{% endautoescape %}", "{}",
+                   "<b>&lt;");
+    assert_renders("{% autoescape true %}{% set x %}<b>{{ '<' }}{% endset %}{{ x }}{% endautoescape %}", "{}",
+                   "<b>&lt;");
+    assert_renders("{% autoescape true %}{% macro m() %}<b>{{ caller() }}{{ '<' }}{% endmacro %}"
+                   "{% call m() %}<i>{% endcall %}{% filter upper %}<b>{% endfilter %}{% endautoescape %}",
+                   "{}", "<b><i>&lt;<B>");
+    assert_renders("{% autoescape true %}{% for x in t recursive %}<{{ x.n }}{{ loop(x.c) }}{% endfor %}"
+                   "{% endautoescape %}",
+                   "{\"t\": [{\"n\": \"<\", \"c\": [{\"n\": 2, \"c\": []}]}]}", "<&lt;<2");
+    assert_renders("{% for i in [1, 2, 3] %}{% autoescape true %}{% if i == 2 %}{% break %}{% endif %}{{ '<' }}"
+                   "{% endautoescape %}{{ '<' }}{% endfor %}",
+                   "{}", "&lt;<");
+    assert_renders("{% set x %}<{% endset %}{% autoescape true %}{{ x }}{% endautoescape %}", "{}", "&lt;");
+}
+
 static void white_space(void **state)
 {
     (void)state;
@@ -221,6 +242,7 @@ int main(void)
         cmocka_unit_test(language),    cmocka_unit_test(hidden_attributes), cmocka_unit_test(last_places),
         cmocka_unit_test(white_space), cmocka_unit_test(filters),           cmocka_unit_test(errors),
         cmocka_unit_test(marks),       cmocka_unit_test(conversations),     cmocka_unit_test(times),
+        cmocka_unit_test(autoescape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
