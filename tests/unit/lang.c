@@ -82,6 +82,9 @@ static const struct {
     {"print sort([0, -0.0, 2, 0.0 / 0.0, -1e30, 1e-40, -0.0, 0]), sort(-range(200))[197..200]",
      "[-1e+30, -0.0, -0.0, 0.0, 0.0, 1e-40, 2.0, nan] [-2.0, -1.0, -0.0]\n"},
     {"\xEF\xBB\xBFprint 1\r\n# nothing", "1\n"},
+    /* Functions see the outermost level, not the block that calls them. */
+    {"let i = 100\nfn f(x) { return x + i }\nfor i in 0..3 { print f(0) }\n{ let i = 7; print f(0), i }",
+     "100\n100\n100\n100 7\n"},
     {"# nothing\n\n;;print (1 +\n 2); print 0x10, 1e3, .5", "3\n16 1000.0 0.5\n"},
 };
 
@@ -360,6 +363,9 @@ static void test_session(void **state)
         assert_ok(LOAD("a + 1"), error);
         assert_ok(whit_lang_run(lang, &error), error);
         assert_string_equal(printed, "6\n");
+        assert_ok(LOAD("fn g(x) { return sum(w) }"), error);
+        assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* of the block alone */
+        assert_non_null(strstr(error.message, "'w' is not defined"));
         whit_lang_close(lang);
     }
 }

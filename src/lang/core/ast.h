@@ -205,6 +205,7 @@ whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body,
 typedef struct lang_global {
     char name[64];
     uint8_t type;
+    bool inner; /* of a block, which functions do not see */
 } lang_global;
 #define LANG_MAX_GLOBALS   1024
 #define LANG_MAX_NESTING   200

@@ -48,11 +48,14 @@ static bool find_local(const struct checker *c, const char *name, uint32_t *slot
 
 static bool find_global(const struct checker *c, const char *name, uint32_t *slot)
 {
-    for (uint32_t i = c->scope->n_globals; i-- > 0;)
-        if (*c->scope->globals[i].name == *name && strcmp(c->scope->globals[i].name, name) == 0) {
+    for (uint32_t i = c->scope->n_globals; i-- > 0;) {
+        const lang_global *global = &c->scope->globals[i];
+        if (c->function && global->inner) continue; /* a block's, which happens to be open */
+        if (*global->name == *name && strcmp(global->name, name) == 0) {
             *slot = i;
             return true;
         }
+    }
     return false;
 }
 
@@ -75,6 +78,7 @@ static whit_status declare(struct checker *c, const lang_node *at, const char *n
     lang_global *global = &c->scope->globals[*slot];
     snprintf(global->name, sizeof global->name, "%s", name);
     global->type = type;
+    global->inner = c->depth > 0;
     return WHIT_OK;
 }
 
@@ -377,9 +381,11 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         TRY(check_index(c, node->b, "a loop ends at an integer"));
         begin = scope_begin(c);
         node->global = !c->function;
-        TRY(declare(c, node, name, WHIT_LANG_INT, &node->slot));
         uint32_t limit;
+        c->depth++; /* the counter is the loop's */
+        TRY(declare(c, node, name, WHIT_LANG_INT, &node->slot));
         TRY(declare(c, node, "", WHIT_LANG_INT, &limit));
+        c->depth--;
         TRY(check(c, node->c));
         scope_end(c, begin);
         return WHIT_OK;

@@ -272,6 +272,7 @@ whit_status whit_lang_declare(whit_lang *vm, const char *name, whit_lang_type ty
     lang_global *global = &vm->scope.globals[vm->scope.n_globals++];
     snprintf(global->name, sizeof global->name, "%s", name);
     global->type = (uint8_t)type;
+    global->inner = false;
     return WHIT_OK;
 }
 
