@@ -82,6 +82,7 @@ static const struct {
     {"print sort([0, -0.0, 2, 0.0 / 0.0, -1e30, 1e-40, -0.0, 0]), sort(-range(200))[197..200]",
      "[-1e+30, -0.0, -0.0, 0.0, 0.0, 1e-40, 2.0, nan] [-2.0, -1.0, -0.0]\n"},
     {"\xEF\xBB\xBFprint 1\r\n# nothing", "1\n"},
+    {"let x = 1\nfor i in 0..4 { x = x * 257 }\nprint x", "4362470401\n"},
     /* Functions see the outermost level, not the block that calls them. */
     {"let i = 100\nfn f(x) { return x + i }\nfor i in 0..3 { print f(0) }\n{ let i = 7; print f(0), i }",
      "100\n100\n100\n100 7\n"},
@@ -444,13 +445,14 @@ static void test_closed_forms(void **state)
             snprintf(text, sizeof text, "let a = %d\nlet b = %d\nlet c = %d\nfor i in %d..%d {\n",
                      (int)whit_rng_below(&rng, 200) - 100, (int)whit_rng_below(&rng, 9), (int)whit_rng_below(&rng, 3),
                      (int)whit_rng_below(&rng, 20) - 10, (int)whit_rng_below(&rng, 200));
-        static const char *const names[] = {"a", "b", "c", "i", "7", "-3", "1"};
+        static const char *const names[] = {"a", "b", "c", "i", "7", "-3", "1", "257", "513", "4097"};
+        enum { CONSTANTS = 4, ALL = sizeof names / sizeof *names };
         for (unsigned s = 0; s <= whit_rng_below(&rng, 4); s++) {
             const char *to = names[whit_rng_below(&rng, 3)];
             n += snprintf(text + n, sizeof text - (size_t)n, "%s = %s%s * %s %c %s\n", to,
-                          whit_rng_below(&rng, 4) ? "" : "- ", names[whit_rng_below(&rng, 7)],
-                          names[4 + whit_rng_below(&rng, 3)], whit_rng_below(&rng, 2) ? '+' : '-',
-                          names[whit_rng_below(&rng, 7)]);
+                          whit_rng_below(&rng, 4) ? "" : "- ", names[whit_rng_below(&rng, ALL)],
+                          names[CONSTANTS + whit_rng_below(&rng, ALL - CONSTANTS)], whit_rng_below(&rng, 2) ? '+' : '-',
+                          names[whit_rng_below(&rng, ALL)]);
         }
         snprintf(text + n, sizeof text - (size_t)n, "}\nprint a, b, c");
         char first[sizeof printed];

@@ -3,7 +3,8 @@
  * whatever order they stand, is a matrix over the integers modulo 2^64; n rounds are its n-th power.
  *
  * Counting loops give M = 1 + N with N^d = 0, and then M^n v = sum of C(n, j) N^j v over j < d; else
- * the power is made by squaring. */
+ * the power is made by squaring. Modulo 2^64 d may exceed the number of rows: of x = x * 257, whose N is
+ * 256, it is 8. */
 #include "lang/core/ast.h"
 
 enum { MAX = LANG_AFFINE_MAX };
@@ -163,7 +164,7 @@ void lang_affine_run(const lang_affine *affine, uint64_t rounds, uint64_t state[
     uint64_t v[MAX] = {0}, next[MAX] = {0};
     memcpy(v, state, affine->n * sizeof *v);
     if (affine->unipotent) {
-        for (uint32_t j = 1; j <= affine->n && apply(affine, true, v, next); j++) {
+        for (uint32_t j = 1; j < MAX && apply(affine, true, v, next); j++) {
             uint64_t c = binomial(rounds, j);
             for (uint32_t i = 0; i < affine->n; i++) state[i] += c * next[i];
             memcpy(v, next, sizeof v);
