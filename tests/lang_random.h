@@ -199,7 +199,7 @@ static inline void lw_quat(lang_writer *w, int depth)
     static const char *const ops[N_OPS] = {" + ", " - ", " * ", " + ", " < ", " >= ", " == ", " != ", " > ", " <= "};
     static const char *const two[] = {"rmsnorm", "bundle", "min", "max", "swiglu"},
                              *const unary[] = {"silu", "abs", "-"};
-    switch (depth <= 0 ? 0 : lw_below(w, 10)) {
+    switch (depth <= 0 ? 0 : lw_below(w, 11)) {
     case 0:
     case 1: lw_name(w, 'q', 2); return;
     case 2:
@@ -215,6 +215,7 @@ static inline void lw_quat(lang_writer *w, int depth)
         lw_int(w, depth - 1);
         lw_put(w, ") & 3)");
         return;
+    case 9: lw_call(w, "raised", "qq", depth); return;
     default: lw_call(w, "permute", "qi", depth); return;
     }
 }
@@ -336,6 +337,9 @@ static inline void lw_statements(lang_writer *w, int n)
 static inline const char *lang_random(lang_writer *w, uint64_t seed)
 {
     *w = (lang_writer){.rng = {seed * 0x9E3779B97F4A7C15u + 1}, .statements_left = 12};
+    static const uint32_t short_ones[] = {0, 1, 15, 16, 17, 31, 33, 64};
+    uint32_t n = lw_below(w, 8) ? 32 + lw_below(w, 3) * 517 : short_ones[lw_below(w, 8)];
+    char text[200];
     lw_put(w,
            "fn fi(a, b) { if a < b { return a * 3 - b }\n let c = a ^ b\n return c * c + c }\n"
            "fn ff(x, y) { let t = sum(y) * x\n return t / (1.0 + t * t) }\n"
@@ -345,11 +349,13 @@ static inline const char *lang_random(lang_writer *w, uint64_t seed)
            "fn filled(y, x) { let z = y\n for k in 0..len(z) { if k % 3 == 0 { z[k] = x } }\n"
            " return z + gemv(concat(y, z), z)[0] }\n"
            "fn twice(y) { if len(y) > 3 { return y + y } return y / 3 }\n"
+           "fn raised(q, d) { q = level + d\n for k in 0..9 { q = level + d }\n return q }\n");
+    /* The first variable of the outermost level, as q is the first of the function. */
+    snprintf(text, sizeof text, "let level = quat(range(%u) - 9.5)\n", n);
+    lw_put(w, text);
+    lw_put(w,
            "let i0 = 5\nlet i1 = -3\nlet i2 = 1000000007\nlet i3 = 0\n"
            "let f0 = 0.5\nlet f1 = -3.25\nlet f2 = 100.0\n");
-    static const uint32_t short_ones[] = {0, 1, 15, 16, 17, 31, 33, 64};
-    uint32_t n = lw_below(w, 8) ? 32 + lw_below(w, 3) * 517 : short_ones[lw_below(w, 8)];
-    char text[200];
     snprintf(
         text, sizeof text,
         "let v0 = range(%u) - 7.5\nlet v1 = v0 * 0.25 + 1.0\nlet v2 = abs(v0)\nlet q0 = quat(v0)\nlet q1 = quat(v1)\n",

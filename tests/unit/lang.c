@@ -82,6 +82,14 @@ static const struct {
     {"print sort([0, -0.0, 2, 0.0 / 0.0, -1e30, 1e-40, -0.0, 0]), sort(-range(200))[197..200]",
      "[-1e+30, -0.0, -0.0, 0.0, 0.0, 1e-40, 2.0, nan] [-2.0, -1.0, -0.0]\n"},
     {"\xEF\xBB\xBFprint 1\r\n# nothing", "1\n"},
+    /* A variable of the outermost level and one of the function that have the same number. */
+    {"let one = 1\nlet base = quat([2, 2], 0)\nfn f(d) { let r = base + d; return r }\nprint f(quat([-1, -1], 0))",
+     "quat[1, 1]\n"},
+    {"let g = quat([2, 2], 0)\nfn f(q, d) { q = g + d; return q }\nprint f(quat([-2, -2], 0), quat([-1, -1], 0))",
+     "quat[1, 1]\n"},
+    {"let g = quat([2, 2], 0)\nfn f(q, d) { for i in 0..9 { q = g + d }\n return q }\n"
+     "print f(quat([-2, -2], 0), quat([-1, -1], 0))",
+     "quat[1, 1]\n"},
     {"let x = 1\nfor i in 0..4 { x = x * 257 }\nprint x", "4362470401\n"},
     /* Functions see the outermost level, not the block that calls them. */
     {"let i = 100\nfn f(x) { return x + i }\nfor i in 0..3 { print f(0) }\n{ let i = 7; print f(0), i }",

@@ -592,7 +592,8 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
     code->slot = s->slot;
     code->x = lang_compile_expression(c, e);
     code->s = s->type == WHIT_LANG_INT ? assign_int : s->type == WHIT_LANG_FLOAT ? assign_float : assign_array;
-    bool self = (e->kind == NODE_BINARY || e->kind == NODE_UNARY) && e->a->kind == NODE_SLOT && e->a->slot == s->slot;
+    bool self = (e->kind == NODE_BINARY || e->kind == NODE_UNARY) && e->a->kind == NODE_SLOT && e->a->slot == s->slot &&
+        e->a->global == s->global;
     if (s->type == WHIT_LANG_QUAT && self && e->kind == NODE_BINARY && e->op == OP_ADD) {
         code->s = assign_quat_sum;
         if (e->b->kind == NODE_SLOT && lang_in_frame(c, e->b)) {
