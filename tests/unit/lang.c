@@ -375,6 +375,17 @@ static void test_session(void **state)
         assert_ok(LOAD("fn g(x) { return sum(w) }"), error);
         assert_int_not_equal(LOAD("{ let w = [1, 2]; g(0) }"), WHIT_OK); /* of the block alone */
         assert_non_null(strstr(error.message, "'w' is not defined"));
+        assert_ok(LOAD("fn h(x) { if x > 5 { return x }\n let y = h(3); let z = ~x; return z + y }"), error);
+        for (int round = 0; round < 2; round++) { /* half checked the first time */
+            assert_int_not_equal(LOAD("h(1.5)"), WHIT_OK);
+            assert_string_equal(error.message, "t:2:25: '~' wants an integer, not a float");
+        }
+        assert_ok(LOAD("fn k(x) { return x + w }"), error);
+        assert_int_not_equal(LOAD("let w = [1, 2]; k([3]); nothing"), WHIT_OK); /* checked, with a 'w' that goes */
+        n_printed = 0;
+        assert_ok(LOAD("let w = 5; k([3])"), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_string_equal(printed, "[8.0]\n");
         whit_lang_close(lang);
     }
 }

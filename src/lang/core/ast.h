@@ -145,7 +145,8 @@ struct lang_function {
     lang_node *code;
     uint8_t types[8];
     uint8_t result;
-    bool checked, result_known;
+    bool result_known;
+    uint32_t text; /* that called it first: one that fails takes it along */
     uint32_t n_slots;
     uint8_t *slot_types;
     void *compiled; /* of a tier */
@@ -226,6 +227,7 @@ typedef struct lang_scope {
     lang_global *globals; /* LANG_MAX_GLOBALS; "" for one that lives in a block */
     uint32_t n_globals;
     lang_function *functions;
+    uint32_t text;              /* the number of the one that is loaded */
     const whit_lang_host *host; /* NULL: none */
 } lang_scope;
 

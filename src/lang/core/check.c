@@ -262,7 +262,6 @@ static whit_status check_instance(struct checker *c, const lang_node *call, lang
         instance->result = WHIT_LANG_NONE;
         instance->result_known = true;
     }
-    instance->checked = true;
     return WHIT_OK;
 }
 
@@ -295,7 +294,8 @@ static LANG_APART whit_status check_call(struct checker *c, lang_node *node)
         if (c->n_instances++ == LANG_MAX_INSTANCES) return no_memory(c, node);
         instance = lang_arena_take(c->arena, sizeof *instance);
         if (!instance) return no_memory(c, node);
-        *instance = (lang_function){.name = f->name, .n_parameters = n, .levels = f->levels, .next = f->instances};
+        *instance = (lang_function){
+            .name = f->name, .n_parameters = n, .levels = f->levels, .text = c->scope->text, .next = f->instances};
         memcpy(instance->types, types, sizeof types);
         f->instances = instance;
         TRY(check_instance(c, node, f, instance));

@@ -140,14 +140,19 @@ static void sweep(whit_lang *vm)
 
 /* ---- loading and running ---------------------------------------------------------------------- */
 
-/* Forgets what a text that failed had begun to define. */
+/* Forgets what a text that failed had begun to define. Functions that it was the first to call for some types are
+ * unchecked, or know variables that go. */
 static void undo(whit_lang *vm, const lang_scope *before)
 {
     for (uint32_t i = before->n_globals; i < vm->scope.n_globals; i++) vm->globals[i] = (lang_value){0};
     vm->scope.n_globals = before->n_globals;
     vm->scope.functions = before->functions;
     for (lang_function *f = vm->scope.functions; f; f = f->next)
-        while (f->instances && !f->instances->checked) f->instances = f->instances->next;
+        for (lang_function **instance = &f->instances; *instance;)
+            if ((*instance)->text == vm->scope.text)
+                *instance = (*instance)->next;
+            else
+                instance = &(*instance)->next;
     vm->program = NULL;
 }
 
@@ -168,6 +173,7 @@ static whit_status load(whit_lang *vm, const char *name, const char *text, size_
     if (vm->first_line) source.line = vm->first_line;
     vm->first_line = 0;
     forget_blocks(vm);
+    vm->scope.text++;
     lang_scope before = vm->scope;
     lang_node *program;
     lang_function *functions = NULL;
