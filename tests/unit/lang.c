@@ -82,6 +82,7 @@ static const struct {
     {"print sort([0, -0.0, 2, 0.0 / 0.0, -1e30, 1e-40, -0.0, 0]), sort(-range(200))[197..200]",
      "[-1e+30, -0.0, -0.0, 0.0, 0.0, 1e-40, 2.0, nan] [-2.0, -1.0, -0.0]\n"},
     {"\xEF\xBB\xBFprint 1\r\n# nothing", "1\n"},
+    {"print count(quat([1, 2, 2, -1])), count(quat(-range(70) - 1)), count(quat([]))", "1 70 0\n"},
     /* A variable of the outermost level and one of the function that have the same number. */
     {"let one = 1\nlet base = quat([2, 2], 0)\nfn f(d) { let r = base + d; return r }\nprint f(quat([-1, -1], 0))",
      "quat[1, 1]\n"},

@@ -157,14 +157,14 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
     return out;
 }
 
-static int64_t count_signs(whit_lang *vm, const lang_array *a, const lang_array *b)
+/* Elements whose signs differ; without b those that are negative, whose sign bit is 0. */
+static int64_t count_signs(const lang_array *a, const lang_array *b)
 {
-    (void)vm;
     uint32_t n_words = whit_quat_words(a->n);
     int64_t count = 0;
     for (uint32_t w = 0; w < n_words; w++) {
         uint64_t last = w + 1 == n_words && a->n % 64 ? ((uint64_t)1 << a->n % 64) - 1 : ~(uint64_t)0;
-        count += __builtin_popcountll((lang_view(a).sign[w] ^ (b ? lang_view(b).sign[w] : 0)) & last);
+        count += __builtin_popcountll((lang_view(a).sign[w] ^ (b ? lang_view(b).sign[w] : ~(uint64_t)0)) & last);
     }
     return count;
 }
@@ -299,7 +299,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
     case FN_SELECT: return (lang_value){.a = select_of(vm, at, a, b, v[2].a)};
     case FN_COUNT: {
         int64_t count = 0;
-        if (!vec) return (lang_value){.i = count_signs(vm, a, NULL)};
+        if (!vec) return (lang_value){.i = count_signs(a, NULL)};
         for (uint32_t i = 0; i < a->n; i++) count += a->x[i] != 0;
         return (lang_value){.i = count};
     }
@@ -312,7 +312,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
     case FN_SORT: return (lang_value){.a = sort(vm, at, a)};
     case FN_PERMUTE: return (lang_value){.a = permute(vm, at, a, v[1].i)};
     case FN_BUNDLE: return (lang_value){.a = bundle(vm, at, v, n)};
-    case FN_HAMMING: lang_same_length(vm, at, a, b); return (lang_value){.i = count_signs(vm, a, b)};
+    case FN_HAMMING: lang_same_length(vm, at, a, b); return (lang_value){.i = count_signs(a, b)};
     case FN_COSINE: {
         lang_same_length(vm, at, a, b);
         double ab = vec ? sum_of(vm, a, b->x) : quat_dot(vm, a, b), aa = vec ? sum_of(vm, a, a->x) : quat_dot(vm, a, a);
