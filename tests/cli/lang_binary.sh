@@ -52,6 +52,14 @@ sed 's/1071/1072/' a.ndl >c.ndl
 expect 0 whit exec c.ndl --root
 cmp -s out a.root && complain "another program has the same root"
 
+# Numbers up to the largest, and beyond.
+printf 'print 1.75e308, 1.7976931348623157e308, 1e999, 5e-324\n' >numbers.ndl
+expect 0 whit exec numbers.ndl
+cp out numbers
+expect 0 whit exec numbers.ndl --binary numbers.ndlp
+expect 0 whit exec numbers.ndlp
+cmp -s out numbers || complain "numbers in binary form: $(cat out)"
+
 # Equal subtrees once.
 printf 'print 1 + 2\n' >one.ndl
 (for _ in $(seq 500); do printf 'print 1 + 2\n'; done) >many.ndl

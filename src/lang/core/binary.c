@@ -3,6 +3,7 @@
  * when that text is encoded again and is not the same. */
 #include "lang/core/binary.h"
 
+#include <float.h>
 #include <stdio.h>
 
 #include "lang/core/ast.h"
@@ -354,7 +355,7 @@ static whit_status say_number(struct binary *b, struct node node, uint8_t kind)
     memcpy(&f, object_at(b, at), sizeof f);
     if (kind == NODE_INT)
         snprintf(text, sizeof text, i > (uint64_t)INT64_MAX ? "0x%llx" : "%llu", (unsigned long long)i);
-    else if (f > 1.7e308)
+    else if (f > DBL_MAX)
         snprintf(text, sizeof text, "1e999");
     else
         snprintf(text, sizeof text, "%.17e", f); /* always with its exponent, so that it is read as a float */
