@@ -23,8 +23,8 @@ struct repl {
     whit_buf text;                /* of the statement so far */
     whit_buf session;             /* every line, which messages show: functions of earlier statements may fail, too */
     uint32_t n_lines, first_line; /* read so far; the statement's first */
-    bool times;
-    int failure; /* the status of the last one */
+    bool times, shown;            /* shown: what was loaded last is not run, and nothing of it stays */
+    int failure;                  /* the status of the last one */
 };
 enum { SESSION_BYTES = 4 << 20 }; /* later lines are not shown */
 
@@ -63,10 +63,12 @@ static bool evaluate(struct repl *r, bool runs, bool times)
 {
     whit_error error;
     const char *text = (const char *)r->text.data;
+    if (r->shown) whit_lang_forget(r->program.lang);
     uint64_t t0 = whit_now_ns();
     whit_lang_begin_line(r->program.lang, r->first_line);
     whit_status status = whit_lang_load(r->program.lang, "input", text, r->text.size_bytes, &error);
     uint64_t t1 = whit_now_ns();
+    r->shown = !runs;
     if (status == WHIT_OK && runs) status = whit_lang_run(r->program.lang, &error);
     uint64_t t2 = whit_now_ns();
     if (r->call->output_failed)

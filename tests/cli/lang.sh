@@ -100,6 +100,11 @@ printf ':time sum(range(10))\n:plan range(4) + 1\n:nosuch\n:asm let x = (1\n' >s
 whit repl <script >out 2>err
 grep -q '^45.0$' out && grep -q 'compiled in' out && grep -q '^print (range(4) + 1)$' out && grep -q "there is no ':nosuch'" out ||
     complain "repl: $(cat out err)"
+# What a command only shows leaves the session as it was.
+printf 'let n = 7\n:plan let n = n / 2.0\n:asm\nn\nfn f(x) { return x }\n:asm fn f(x) { return x + 1 }\nf(n)\n' >script
+whit repl <script >out 2>err || complain "repl: $(cat err)"
+[ "$(grep -v ' = \|machine code' out)" = "7
+7" ] || complain "a statement that is shown changes the session: $(cat out)"
 printf '1\nnothing\n2\n' >script
 whit repl <script >out 2>err
 [ $? = 1 ] && [ "$(cat out)" = 1 ] || complain "a script should end with its first mistake: $(cat out)"

@@ -95,6 +95,8 @@ bool whit_lang_get_vec(const whit_lang *lang, const char *name, float **x, uint3
  * is defined. Texts are at most WHIT_LANG_MAX_TEXT_BYTES. */
 #define WHIT_LANG_MAX_TEXT_BYTES ((size_t)1 << 20)
 whit_status whit_lang_load(whit_lang *lang, const char *name, const char *text, size_t n_bytes, whit_error *error);
+/* Takes back what the text that was loaded last defines, as if it had failed; for one that was not run. */
+void whit_lang_forget(whit_lang *lang);
 /* The number of the first line of the next text, for sessions whose lines are counted through. */
 void whit_lang_begin_line(whit_lang *lang, uint32_t line);
 /* Runs what was loaded last, as often as one likes. After a failure the variables keep what they

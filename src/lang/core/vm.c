@@ -142,8 +142,9 @@ static void sweep(whit_lang *vm)
 
 /* Forgets what a text that failed had begun to define. Functions that it was the first to call for some types are
  * unchecked, or know variables that go. */
-static void undo(whit_lang *vm, const lang_scope *before)
+static void undo(whit_lang *vm)
 {
+    const lang_scope *before = &vm->before;
     for (uint32_t i = before->n_globals; i < vm->scope.n_globals; i++) vm->globals[i] = (lang_value){0};
     vm->scope.n_globals = before->n_globals;
     vm->scope.functions = before->functions;
@@ -174,7 +175,7 @@ static whit_status load(whit_lang *vm, const char *name, const char *text, size_
     vm->first_line = 0;
     forget_blocks(vm);
     vm->scope.text++;
-    lang_scope before = vm->scope;
+    vm->before = vm->scope;
     lang_node *program;
     lang_function *functions = NULL;
     snprintf(vm->name, sizeof vm->name, "%s", name);
@@ -199,7 +200,7 @@ static whit_status load(whit_lang *vm, const char *name, const char *text, size_
     if (status == WHIT_OK && vm->options.tier >= WHIT_LANG_CLOSURES && !lang_compile(vm, program))
         status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is too large", vm->name);
     if (status != WHIT_OK) {
-        undo(vm, &before);
+        undo(vm);
         return status;
     }
     vm->program = program;
@@ -217,6 +218,11 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
     whit_status status = load(vm, name, text, n_bytes, error);
     if (status != WHIT_OK && vm->arena.failed) status = whit_fail_memory(error, "a program", vm->arena.n_bytes);
     return status;
+}
+
+void whit_lang_forget(whit_lang *vm)
+{
+    if (vm->program) undo(vm);
 }
 
 void whit_lang_begin_line(whit_lang *vm, uint32_t line)

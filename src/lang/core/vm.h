@@ -34,7 +34,7 @@ typedef union lang_value {
 struct whit_lang {
     whit_lang_options options;
     lang_arena arena;
-    lang_scope scope;
+    lang_scope scope, before;           /* before: as the text loaded last found it */
     char name[256];                     /* of the text loaded last */
     uint32_t first_line;                /* of the next text; 0: 1 */
     lang_node *program;                 /* it; NULL: nothing */
