@@ -263,6 +263,18 @@ static void test_depth(void **state)
         sprintf(nested + at, "fn f99(n) { return n }\nprint f0(1)");
         assert_int_not_equal(run(&options, nested, &error, NULL), WHIT_OK);
         assert_non_null(strstr(error.message, "nested over 2500 levels"));
+        /* The argument is met before the function, whatever that calls. */
+        at = 0;
+        for (int i = 0; i < 2; i++) {
+            at += (size_t)sprintf(nested + at, i ? "fn f(n) { return (g(n)" : "fn g(n) { return (n");
+            for (int k = 0; k < 700; k++, at += 2) memcpy(nested + at, "+1", 2);
+            nested[at++] = ')';
+            for (int k = 0; k < 700; k++, at += 2) memcpy(nested + at, "+1", 2);
+            at += (size_t)sprintf(nested + at, " }\n");
+        }
+        sprintf(nested + at, "print f(g(0))");
+        assert_ok(run(&options, nested, &error, NULL), error);
+        assert_string_equal(printed, "4200\n");
         /* More vectors than one loop takes: parts of the chain are loops of their own, and compiled once. */
         at = 0;
         for (int i = 0; i < 30; i++) at += (size_t)sprintf(nested + at, "let v%d = range(64) + %d\n", i, i);

@@ -436,21 +436,34 @@ static void compile_list(lang_compiler *c, lang_code *code, lang_node *first,
 }
 
 static const lang_code *compile_statement(lang_compiler *c, lang_node *s);
+static void compile_functions(lang_compiler *c, const lang_node *e);
 
 static LANG_APART void compile_function(lang_compiler *c, lang_function *function)
 {
-    if (function->compiled) return;
     lang_body *body = lang_arena_take(&c->vm->arena, sizeof *body);
-    if (!body || function->levels > LANG_MAX_NEW_LEVELS - c->levels) {
+    if (!body) {
         c->failed = true;
         return;
     }
     function->compiled = body;
-    lang_compiler inner = {.vm = c->vm, .function = function, .levels = c->levels + function->levels};
+    compile_functions(c, function->code);
+    lang_compiler inner = {.vm = c->vm, .function = function};
     lang_optimise o = {&c->vm->arena, &c->vm->scope, function, c->vm->options.no_closed_forms, false};
     lang_optimise_tree(&o, function->code);
     body->code = compile_statement(&inner, function->code);
     c->failed |= inner.failed;
+}
+
+/* The functions that a tree calls. This meets them in the order in which the checker did, so that those that are new
+ * are in one another as they were there, within LANG_MAX_NEW_LEVELS. */
+static void compile_functions(lang_compiler *c, const lang_node *e)
+{
+    for (; e && !c->failed; e = e->next) {
+        compile_functions(c, e->a);
+        compile_functions(c, e->b);
+        compile_functions(c, e->c);
+        if (e->kind == NODE_CALL && !e->function->compiled) compile_function(c, e->function);
+    }
 }
 
 static void compile_int_binary(lang_compiler *c, lang_code *code, lang_node *e)
@@ -556,7 +569,6 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e)
         code->i = e->kind == NODE_ALSO ? int_also : int_else;
         break;
     case NODE_CALL:
-        compile_function(c, e->function);
         compile_list(c, code, e->a, lang_compile_expression);
         by_type(code, e->type, int_call, float_call, array_call);
         break;
@@ -677,11 +689,11 @@ static const lang_code *compile_statement(lang_compiler *c, lang_node *s)
 bool lang_compile(whit_lang *vm, lang_node *program)
 {
     lang_compiler c = {.vm = vm};
+    compile_functions(&c, program);
+    if (c.failed) return false; /* functions that are there in part go with the text */
     lang_optimise o = {&vm->arena, &vm->scope, NULL, vm->options.no_closed_forms, false};
     lang_optimise_tree(&o, program);
     vm->compiled = (void *)compile_statement(&c, program);
-    for (lang_function *f = vm->scope.functions; c.failed && f; f = f->next) /* some are there in part */
-        for (lang_function *instance = f->instances; instance; instance = instance->next) instance->compiled = NULL;
     return !c.failed;
 }
 

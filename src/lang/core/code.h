@@ -42,7 +42,6 @@ typedef struct lang_body {
 typedef struct lang_compiler {
     whit_lang *vm;
     lang_function *function; /* NULL: the outermost level, whose frame is the globals */
-    uint32_t levels;         /* of the functions that are being compiled */
     bool failed;
 } lang_compiler;
 
