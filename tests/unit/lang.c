@@ -181,6 +181,17 @@ static void test_limits(void **state)
         assert_null(strstr(printed, "1100000"));
         assert_int_equal(run(&options, "let v = vec(1000000, 1)\nwhile 1 { v = v + v }", &error, NULL),
                          WHIT_ERROR_LIMIT);
+        for (int64_t most = 100; most <= 100000; most = most * 10) { /* exactly, however often the clock is looked at */
+            whit_lang *lang;
+            int64_t rounds;
+            const char *text = "let i = 0\nwhile 1 { i += 1 }";
+            options.max_steps = (uint64_t)most;
+            assert_ok(whit_lang_open(&options, &lang, &error), error);
+            assert_ok(whit_lang_load(lang, "test", text, strlen(text), &error), error);
+            assert_int_equal(whit_lang_run(lang, &error), WHIT_ERROR_LIMIT);
+            assert_true(whit_lang_get_int(lang, "i", &rounds) && rounds == most);
+            whit_lang_close(lang);
+        }
         options = options_of(tier);
         options.max_bytes = 1 << 20;
         assert_int_equal(run(&options, "let v = vec(1000, 1)\nwhile 1 { v = concat(v, v) }", &error, NULL),

@@ -86,14 +86,20 @@ void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const ch
     longjmp(*vm->on_failure, 1);
 }
 
+/* The steps up to the next look at the clock; they are no longer among those that are left. */
+static void take_fuel(whit_lang *vm)
+{
+    vm->fuel = (int64_t)(vm->steps_left < FUEL ? vm->steps_left : FUEL);
+    vm->steps_left -= (uint64_t)vm->fuel;
+}
+
 void lang_refuel(whit_lang *vm, const lang_node *at)
 {
-    uint64_t used = (uint64_t)(FUEL - vm->fuel);
-    if (used > vm->steps_left)
+    if (vm->fuel < 0 && 0 - (uint64_t)vm->fuel > vm->steps_left)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu steps; that is the limit",
                    (unsigned long long)vm->options.max_steps);
-    vm->steps_left -= used;
-    vm->fuel = FUEL;
+    vm->steps_left += (uint64_t)vm->fuel; /* what is left of it comes back, what is owed goes */
+    take_fuel(vm);
     if (vm->options.max_ms && whit_thread_cpu_ns() - vm->started_ns > vm->options.max_ms * 1000000)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu ms of processor time; that is the limit",
                    (unsigned long long)vm->options.max_ms);
@@ -256,8 +262,7 @@ whit_status whit_lang_run(whit_lang *vm, whit_error *error)
         if (error) *error = vm->error;
         return vm->status;
     }
-    vm->fuel = (int64_t)(vm->steps_left < FUEL ? vm->steps_left : FUEL);
-    vm->steps_left -= (uint64_t)vm->fuel;
+    take_fuel(vm);
     if (vm->options.tier >= WHIT_LANG_CLOSURES)
         lang_run_compiled(vm);
     else
