@@ -410,6 +410,15 @@ static void test_session(void **state)
         assert_ok(LOAD("let w = 5; k([3])"), error);
         assert_ok(whit_lang_run(lang, &error), error);
         assert_string_equal(printed, "[8.0]\n");
+        assert_ok(LOAD("fn twice(x) { return x * 2 }"), error);
+        for (int line = 0; line < 20000; line++) { /* trees of lines that have run are not kept */
+            bool fails = line % 100 == 50;
+            const char *text = fails ? "let z = twice(nothing)"
+                : line % 100         ? "a = twice(a) % 1000 - 7 * (a + 3) / 5"
+                                     : "{ let t = a; a = t }";
+            assert_int_equal(whit_lang_load(lang, "t", text, strlen(text), &error) != WHIT_OK, fails);
+            if (!fails) assert_ok(whit_lang_run(lang, &error), error);
+        }
         whit_lang_close(lang);
     }
 }

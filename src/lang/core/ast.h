@@ -162,6 +162,13 @@ typedef struct lang_arena {
 } lang_arena;
 void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL where the limit or memory ends */
 void lang_arena_free(lang_arena *arena);
+/* A place in it, and giving back what was taken behind that. */
+typedef struct lang_arena_mark {
+    lang_block *block; /* NULL: its beginning */
+    size_t used;
+} lang_arena_mark;
+lang_arena_mark lang_arena_now(const lang_arena *arena);
+void lang_arena_rewind(lang_arena *arena, lang_arena_mark mark);
 
 /* Words of a text. */
 typedef enum lang_token_kind {

@@ -32,14 +32,26 @@ void *lang_arena_take(lang_arena *arena, size_t n_bytes)
     return memory;
 }
 
-void lang_arena_free(lang_arena *arena)
+lang_arena_mark lang_arena_now(const lang_arena *arena)
 {
-    for (lang_block *block = arena->blocks, *next; block; block = next) {
-        next = block->next;
+    return (lang_arena_mark){arena->blocks, arena->blocks ? arena->blocks->used : 0};
+}
+
+void lang_arena_rewind(lang_arena *arena, lang_arena_mark mark)
+{
+    for (lang_block *block; (block = arena->blocks) != mark.block;) {
+        arena->blocks = block->next;
+        arena->n_bytes -= sizeof *block + block->size;
         whit_free(arena->allocator, block, sizeof *block + block->size);
     }
-    arena->blocks = NULL;
-    arena->n_bytes = 0;
+    if (!mark.block) return;
+    memset(mark.block->bytes + mark.used, 0, mark.block->used - mark.used);
+    mark.block->used = mark.used;
+}
+
+void lang_arena_free(lang_arena *arena)
+{
+    lang_arena_rewind(arena, (lang_arena_mark){0});
 }
 
 whit_status lang_fail(lang_source *source, uint32_t line, uint32_t column, const char *format, ...)

@@ -174,12 +174,24 @@ static void forget_blocks(whit_lang *vm)
     }
 }
 
+/* Gives back the tree of the text before where only its run wanted it: functions and the machine code of the session
+ * are in the same memory, and a host may hold texts. */
+static void forget_tree(whit_lang *vm)
+{
+    bool stays = vm->scope.functions != vm->before.functions || vm->n_jit_pages != vm->n_jit_before || vm->scope.host;
+    for (const lang_function *f = vm->scope.functions; f && !stays; f = f->next)
+        stays = f->instances && f->instances->text == vm->scope.text; /* the newest is the first */
+    if (!stays) lang_arena_rewind(&vm->arena, vm->begin);
+    vm->begin = lang_arena_now(&vm->arena);
+}
+
 static whit_status load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
     lang_source source = {.name = vm->name, .text = text, .n = n_bytes, .line = 1, .error = error, .place = &vm->place};
     if (vm->first_line) source.line = vm->first_line;
     vm->first_line = 0;
     forget_blocks(vm);
+    forget_tree(vm);
     vm->scope.text++;
     vm->before = vm->scope;
     lang_node *program;

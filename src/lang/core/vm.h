@@ -35,6 +35,7 @@ struct whit_lang {
     whit_lang_options options;
     lang_arena arena;
     lang_scope scope, before;           /* before: as the text loaded last found it */
+    lang_arena_mark begin;              /* of its tree */
     char name[256];                     /* of the text loaded last */
     uint32_t first_line;                /* of the next text; 0: 1 */
     lang_node *program;                 /* it; NULL: nothing */
