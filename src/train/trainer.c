@@ -149,6 +149,32 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
     return WHIT_OK;
 }
 
+/* The teacher's value of that name, where it is kept and as wide: another family's graph has other numbers. A
+ * program may give a name twice, so the same number comes first. */
+static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
+{
+    const whit_graph_value *student = &d->student.graph.values[value - 1];
+    const whit_graph *graph = &d->teacher.graph;
+    bool same = value <= graph->n_values && strcmp(graph->values[value - 1].name, student->name) == 0;
+    whit_ref found = same ? value : whit_graph_find(graph, student->name);
+    if (!found || !d->teacher_tape.crosses[d->teacher_tape.root[found]]) return 0;
+    return graph->values[found - 1].width == student->width ? found : 0;
+}
+
+/* Everything that follow_hidden is going to be called for. */
+static whit_status check_hidden(const whit_trainer *d, whit_error *error)
+{
+    const whit_tape *tape = &d->student_tape;
+    const whit_graph *graph = &d->student.graph;
+    for (whit_ref v = 1; v <= graph->n_values; v++)
+        if (tape->crosses[v] && tape->root[v] == v && v != tape->root[graph->output] && !teacher_value(d, v))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "hidden states cannot be compared: the teacher has no '%s' of %u elements between its "
+                             "layers; a hidden weight of 0 leaves them out",
+                             graph->values[v - 1].name, graph->values[v - 1].width);
+    return WHIT_OK;
+}
+
 static whit_status open_parts(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
@@ -172,6 +198,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     batch.checkpoint = o->recompute;
     WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch,
                             d->pool, a, error));
+    if (o->hidden_weight > 0) WHIT_TRY(check_hidden(d, error));
     d->n_rows = d->student_tape.n_rows;
     WHIT_TRY(whit_loss_open(&d->loss, d->n_rows, o->ce_weight, o->kl_weight, a, error));
     d->ids = whit_zalloc_array(a, d->n_rows, sizeof *d->ids);
@@ -243,7 +270,8 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
 {
     whit_trainer *d = user;
     size_t n = (size_t)tape->n_rows * tape->graph->values[value - 1].width;
-    const float *student = whit_tape_value(tape, value), *teacher = whit_tape_value(&d->teacher_tape, value);
+    const float *student = whit_tape_value(tape, value);
+    const float *teacher = whit_tape_value(&d->teacher_tape, teacher_value(d, value));
     double squares = 0;
     for (size_t i = 0; i < n; i += 4096) {
         size_t piece = n - i < 4096 ? n - i : 4096;

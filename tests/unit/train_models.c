@@ -275,13 +275,14 @@ static const whit_config new_shape = {.family = "llama",
                                       .norm_eps = 1e-5,
                                       .rope_theta = 10000};
 
-/* A new model of another shape than `like`, with its tokenizer. */
-static whit_model *open_new(const whit_model *like, const char *family, uint64_t seed)
+/* A new model of another shape than `like`, with its tokenizer; `program` may be NULL. */
+static whit_model *open_stated(const whit_model *like, const char *family, const char *program, uint64_t seed)
 {
     whit_error error;
     whit_model *model;
     whit_config config = new_shape;
     whit_new_model new_model = {.config = &config, .seed = seed};
+    config.program = program;
     snprintf(config.family, sizeof config.family, "%s", family);
     config.n_vocab = whit_model_vocab_size(like);
     config.attn_bias = !strcmp(family, "qwen2");
@@ -291,6 +292,11 @@ static whit_model *open_new(const whit_model *like, const char *family, uint64_t
     whit_new_model_like(&new_model, like);
     assert_ok(whit_new_model_open(&new_model, NULL, &model, &error), error);
     return model;
+}
+
+static whit_model *open_new(const whit_model *like, const char *family, uint64_t seed)
+{
+    return open_stated(like, family, NULL, seed);
 }
 
 static void new_models_are_whole(void **state)
@@ -348,6 +354,55 @@ static void a_student_of_another_shape_learns(void **state)
                      WHIT_ERROR_ARGUMENT); /* KL to nothing */
     whit_model_close(start);
     whit_model_close(teacher);
+}
+
+/* Attention alone, whose residual stream has a name of its own. */
+static const char other_names[] = "fn layer(l, x) {\n"
+                                  "    let h = rms_norm(l, \"in\", x, \"attn_norm\", norm_eps)\n"
+                                  "    let q = linear(l, \"queries\", h, \"q\", \"\", n_heads * head_dim)\n"
+                                  "    let k = linear(l, \"keys\", h, \"k\", \"\", n_kv_heads * head_dim)\n"
+                                  "    let v = linear(l, \"values\", h, \"v\", \"\", n_kv_heads * head_dim)\n"
+                                  "    let a = attention(l, \"attended\", q, k, v, head_dim, 0, 0.25)\n"
+                                  "    return add(l, \"stream\", x, linear(l, \"out\", a, \"o\", \"\", n_embd))\n"
+                                  "}\n"
+                                  "let x = embed(\"embedded\", \"embed\", n_vocab)\n"
+                                  "for l in 0..n_layers { x = layer(l, x) }\n"
+                                  "x = selected(\"selected\", x)\n"
+                                  "output(x, linear(-1, \"logits\", x, \"embed\", \"\", n_vocab))\n";
+
+/* The residual streams of two families have other numbers in their graphs, but the same names. */
+static void hidden_states_of_other_families_are_followed(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *like = open_tiny(1, true), *teacher = open_new(like, "llama", 1), *start = open_new(like, "qwen3", 2);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_trainer *trainer;
+    write_text(text[0], LINE LINE LINE);
+    whit_trainer_options o = small_run(text, "f32", &last);
+    o.codecs.embedding = "f32";
+    o.held_out = NULL;
+    o.kl_weight = 1e-6f;
+    o.hidden_weight = 1;
+    o.adamw.rate = 5e-3f;
+    double apart[2];
+    for (int i = 0; i < 2; i++) { /* what follows the residual streams has the teacher's distribution in the end */
+        o.n_steps = i ? 60 : 1;
+        assert_ok(whit_trainer_open(start, teacher, &o, NULL, &trainer, &error), error);
+        assert_ok(whit_trainer_run(trainer, &error), error);
+        apart[i] = last.report.kl;
+        whit_trainer_close(trainer);
+    }
+    whit_model *stranger = open_stated(like, "llama", other_names, 1);
+    assert_int_equal(whit_trainer_open(start, stranger, &o, NULL, &trainer, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "'layers.0.ffn_residual'"));
+    whit_model_close(stranger);
+    print_message("divergence of another family %.5f, after 60 steps %.5f\n", apart[0], apart[1]);
+    assert_true(apart[1] < 0.8 * apart[0]);
+    whit_model_close(start);
+    whit_model_close(teacher);
+    whit_model_close(like);
 }
 
 /* Text that the teacher makes: the same for a seed and any number of threads, in whole documents. */
@@ -482,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_line_is_learned_by_heart),
         cmocka_unit_test(new_models_are_whole),
         cmocka_unit_test(a_student_of_another_shape_learns),
+        cmocka_unit_test(hidden_states_of_other_families_are_followed),
         cmocka_unit_test(teachers_make_text),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(nonsense_is_refused),
