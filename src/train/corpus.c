@@ -74,6 +74,7 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
         at += n;
     }
     whit_map_close(&map);
+    if (!specials && !corpus->n_starts) corpus->n_free = corpus->n;
     int32_t bos = whit_model_bos(model);
     return status == WHIT_OK && specials && bos >= 0 ? find_starts(corpus, before, bos, error) : status;
 }
@@ -102,7 +103,9 @@ void whit_corpus_window(const whit_corpus *corpus, uint64_t seed, uint64_t numbe
     whit_rng rng = {seed * 0xD1342543DE82EF95u + number * 0x9E3779B97F4A7C15u};
     (void)whit_rng_next(&rng);
     size_t n_starts = usable_starts(corpus, n_tokens);
-    size_t at = n_starts ? corpus->starts[whit_rng_below(&rng, n_starts)] : whit_rng_below(&rng, corpus->n - n_tokens);
+    bool anywhere = !n_starts || corpus->n_free;
+    size_t at = anywhere ? whit_rng_below(&rng, corpus->n - n_tokens) : 0;
+    if (n_starts && at >= corpus->n_free) at = corpus->starts[whit_rng_below(&rng, n_starts)];
     memcpy(ids, corpus->ids + at, n_tokens * sizeof *ids);
     memcpy(targets, corpus->ids + at + 1, n_tokens * sizeof *targets);
 }

@@ -10,6 +10,7 @@ typedef struct whit_corpus {
     size_t n, capacity;
     uint64_t *starts; /* where documents begin: places of BOS, rising; only with specials */
     size_t n_starts, starts_capacity;
+    size_t n_free; /* leading ids, of files without specials: windows begin anywhere in them */
     const whit_allocator *allocator;
 } whit_corpus; /* zero-initialised with the allocator set */
 
@@ -23,8 +24,9 @@ whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, co
 void whit_corpus_free(whit_corpus *corpus);
 
 /* Window `number` of the endless sequence that `seed` draws: ids (n_tokens), and targets (n_tokens)
- * the ids that follow each. It begins anywhere, or with a document where there are known ones. The
- * corpus has more than n_tokens ids. */
+ * the ids that follow each. It begins anywhere, or with a document where there are known ones;
+ * in a corpus of both, each has the share of windows that it has of the ids. The corpus has more than
+ * n_tokens ids. */
 void whit_corpus_window(const whit_corpus *corpus, uint64_t seed, uint64_t number, uint32_t n_tokens, int32_t *ids,
                         int32_t *targets);
 

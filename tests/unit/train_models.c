@@ -436,6 +436,33 @@ static void teachers_make_text(void **state)
     whit_model_close(model);
 }
 
+/* A file without documents stays text to learn from beside documents that are there already. */
+static void text_beside_documents_is_drawn_too(void **state)
+{
+    (void)state;
+    enum { WINDOW = 8, WINDOWS = 1000 };
+    whit_error error;
+    whit_model *model = open_tiny(1, true);
+    const char *path = in_folder("line.txt");
+    whit_corpus corpus = {0};
+    int32_t documents[200], ids[WINDOW], targets[WINDOW], bos = whit_model_bos(model);
+    assert_true(bos >= 0);
+    for (int i = 0; i < 200; i++) documents[i] = i % 20 ? bos + 1 : bos;
+    write_text(path, LINE LINE LINE LINE LINE LINE LINE LINE);
+    assert_ok(whit_corpus_add_file(&corpus, model, path, false, &error), error);
+    assert_ok(whit_corpus_add_ids(&corpus, model, documents, 200, &error), error);
+    uint32_t n_documents = 0;
+    for (uint32_t i = 0; i < WINDOWS; i++) {
+        whit_corpus_window(&corpus, 1, i, WINDOW, ids, targets);
+        n_documents += ids[0] == bos;
+    }
+    double expected = WINDOWS * (200.0 - WINDOW) / (double)(corpus.n - WINDOW);
+    print_message("%u windows begin with a document, about %.0f expected\n", n_documents, expected);
+    assert_true(fabs(n_documents - expected) < 60);
+    whit_corpus_free(&corpus);
+    whit_model_close(model);
+}
+
 /* ---- going on ------------------------------------------------------------------------------- */
 
 static void a_cut_run_goes_on_with_the_same_bits(void **state)
@@ -539,6 +566,7 @@ int main(void)
         cmocka_unit_test(a_student_of_another_shape_learns),
         cmocka_unit_test(hidden_states_of_other_families_are_followed),
         cmocka_unit_test(teachers_make_text),
+        cmocka_unit_test(text_beside_documents_is_drawn_too),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(nonsense_is_refused),
     };
