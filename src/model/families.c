@@ -139,7 +139,9 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
         if (node->op == WHIT_OP_EMBED &&
             graph->resolver.type(graph->resolver.context, node->weight)->n_rows != c->n_vocab)
             why = "a table of tokens has n_vocab rows";
-        if (node->op == WHIT_OP_ROPE && node->rotary > c->rope_dim) why = "at most rope_dim dimensions are rotated";
+        /* The tables of angles are those of rope_dim: fewer would find cosines where sines should be. */
+        if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != c->rope_dim)
+            why = "all of rope_dim is rotated, or nothing (0)";
         if (node->op == WHIT_OP_SELECT && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH) why = "rows are selected once";
         if (node->op == WHIT_OP_ATTENTION) {
             if (node->head_dim < 2 || node->head_dim < c->rope_dim || node->head_dim > WHIT_KV_MAX_HEAD_DIM)

@@ -201,7 +201,8 @@ static void programs_reach_nothing_else(void **state)
             "attention is in front of selected()");
     refused(HEAD QKV "x = attention(0, \"a\", q, k, v, 16, 0, 0.25)\nx = selected(\"t\", x)\n" TAIL,
             "any: 's': rows are selected once");
-    refused(HEAD "x = rope(0, \"r\", x, 32, 32)\n" TAIL, "at most rope_dim dimensions are rotated");
+    refused(HEAD "x = rope(0, \"r\", x, 32, 32)\n" TAIL, "all of rope_dim is rotated, or nothing");
+    refused(HEAD "x = rope(0, \"r\", x, 32, 8)\n" TAIL, "all of rope_dim is rotated, or nothing");
     refused(HEAD "x = rms_norm(7, \"r\", x, \"norm\", 1e-5)\n" TAIL, "the model has not so many layers");
     refused("let x = embed(\"e\", \"norm\", 1)\n", "any:1:9: ");
     refused("let x = embed(\"e\", \"embed\", -1)\n", "any:1:9: 'embed': -1 is no size");
