@@ -253,8 +253,11 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
         cli_plot_read_log(&listener.plot, flags->log, listener.plots_kl ? "kl" : "ce");
     options->report = on_report;
     options->user = &listener;
-    if (flags->log && !(listener.log = fopen(flags->log, "a")))
-        return cli_fail(call, CLI_IO, "%s: cannot open: %s", flags->log, strerror(errno));
+    if (flags->log && !(listener.log = fopen(flags->log, "a"))) {
+        int cause = errno;
+        cli_plot_free(&listener.plot);
+        return cli_fail(call, CLI_IO, "%s: cannot open: %s", flags->log, strerror(cause));
+    }
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) {
         cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
