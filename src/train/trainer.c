@@ -142,6 +142,9 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
                          o->n_tokens + 1);
     if (!o->held_out) return WHIT_OK;
+    if (o->n_tokens < 3) /* second halves are scored, each token but a window's last */
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a held-out window needs three tokens at least, not %u",
+                         o->n_tokens);
     WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
     if (d->held_out.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is not one window of %u tokens", o->held_out,

@@ -524,6 +524,11 @@ static void nonsense_is_refused(void **state)
     o.seconds = 0;
     o.n_tokens = 100000;
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    o.held_out = text[0];
+    o.n_tokens = 2; /* nothing of it would be measured */
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "three tokens"));
+    o.held_out = NULL;
     o.n_tokens = 16;
     const char *const unknown[] = {"down=x3", "middle=t", "down", "=t", "norm=t"};
     o.codecs.n_mixed = 1;
