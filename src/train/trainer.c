@@ -358,6 +358,29 @@ static void measure(whit_trainer *d, whit_trainer_report *report)
     report->held_out_ratio = d->teacher_model ? exp(result.ce - result.teacher_ce) : 0;
 }
 
+/* Rounding refits scales from those of before, so that one round more would change the run: they are kept
+ * in their gradients' place, which the next step zeroes. */
+static void measure_between(whit_trainer *d, whit_trainer_report *report)
+{
+    whit_params *params = &d->student.params;
+    float *scales = params->run + params->n_latents, *kept = params->gradient + params->n_latents;
+    size_t n_scales = params->n_floats - params->n_latents;
+    memcpy(kept, scales, n_scales * sizeof *kept);
+    round_student(d, report->share);
+    measure(d, report);
+    memcpy(scales, kept, n_scales * sizeof *scales);
+}
+
+/* Rounds what was learned last; the checkpoint has the scales of before, so that going on from it ends in
+ * the same file. */
+static whit_status finish(whit_trainer *d, whit_error *error)
+{
+    const whit_trainer_options *o = &d->options;
+    if (o->checkpoint) WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
+    round_student(d, 1);
+    return WHIT_OK;
+}
+
 whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
@@ -382,14 +405,12 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
             ((double)(d->progress.elapsed_ns - before_ns) * 1e-9);
         report.held_out = false;
         bool last = report.share >= 1;
-        if (last) round_student(d, 1); /* what was learned last */
-        if (d->held_out.n && (last || (o->held_out_every && report.step % o->held_out_every == 0))) {
-            if (!last) round_student(d, report.share);
+        if (last) WHIT_TRY(finish(d, error));
+        if (d->held_out.n && last)
             measure(d, &report);
-        }
+        else if (d->held_out.n && o->held_out_every && report.step % o->held_out_every == 0)
+            measure_between(d, &report);
         if (o->report) o->report(o->user, &report);
     }
-    if (d->progress.step == first) round_student(d, 1); /* no step was left to do: what the checkpoint learned */
-    if (o->checkpoint) WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
-    return WHIT_OK;
+    return d->progress.step == first ? finish(d, error) : WHIT_OK; /* no step was left to do */
 }

@@ -505,6 +505,32 @@ static void a_cut_run_goes_on_with_the_same_bits(void **state)
     whit_model_close(teacher);
 }
 
+/* Refitting starts from the scales of before: neither a measurement nor going on may add a round. */
+static void refitted_scales_do_not_depend_on_measuring(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_trainer *runs[3]; /* measured at the end, at every step, and gone on with when it was finished */
+    write_text(text[0], LINE LINE LINE);
+    whit_trainer_options o = small_run(text, "t", &last);
+    o.refit_scales = true;
+    o.checkpoint = in_folder("run.checkpoint");
+    for (uint32_t i = 0; i < 3; i++) {
+        o.held_out_every = i == 1;
+        o.resume = i == 2;
+        assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[i], &error), error);
+        assert_ok(whit_trainer_run(runs[i], &error), error);
+        const whit_params *a = &whit_trainer_student(runs[0])->params, *b = &whit_trainer_student(runs[i])->params;
+        assert_memory_equal(a->run, b->run, a->n_floats * sizeof *a->run);
+        assert_memory_equal(a->rounded, b->rounded, a->n_rounded * sizeof *a->rounded);
+    }
+    for (uint32_t i = 0; i < 3; i++) whit_trainer_close(runs[i]);
+    whit_model_close(teacher);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -573,6 +599,7 @@ int main(void)
         cmocka_unit_test(teachers_make_text),
         cmocka_unit_test(text_beside_documents_is_drawn_too),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
+        cmocka_unit_test(refitted_scales_do_not_depend_on_measuring),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("models in training", tests, make_folder, remove_known_files);
