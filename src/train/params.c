@@ -203,9 +203,11 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
         whit_quantise_stored(type, fields, stored);
         whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
+        float rounded[2] = {0}; /* values have this share of what was rounded, so gradients have it too */
         whit_quantise_stored(type, fields, stored);
         whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at,
-                                     dfields);
+                                     rounded);
+        for (uint32_t f = 0; f < job->param->n_fields; f++) dfields[f] += params->share * rounded[f];
     }
 }
 

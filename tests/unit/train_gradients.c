@@ -447,24 +447,26 @@ static whit_tensor_type coded_type(uint8_t codec, uint8_t kind, uint32_t n_rows,
     return type;
 }
 
-/* The loss along a change of one scale, all codes kept: what the scale's gradient must be. */
-static double scale_slope(struct world *w, reference *r, const whit_param *param, size_t scale)
+/* The loss along a change of one scale, all codes kept: what the scale's gradient must be. `rounded` are the
+ * values without latents among them. */
+static double scale_slope(struct world *w, reference *r, const whit_param *param, const float *rounded, size_t scale)
 {
     size_t group = scale / param->n_fields, line = group / param->n_groups;
     size_t begin = line * param->line_elems + group % param->n_groups * param->group_elems,
            end = begin + param->group_elems;
     if (end > (line + 1) * param->line_elems) end = (line + 1) * param->line_elems;
     const float *fields = w->params.run + param->scales + group * param->n_fields;
+    const float *latent = whit_param_latent(&w->params, param);
     uint32_t at = (uint32_t)(param - w->params.items);
     double both[2], h = 1e-5;
     for (int side = 0; side < 2; side++) {
         for (size_t k = begin; k < end; k++) {
-            double value = param->value[k], a = fields[0], along = value < 0 ? -1 : 1;
+            double value = rounded[k], a = fields[0], along = value < 0 ? -1 : 1;
             if (param->type.codec == WHIT_CODEC_Q2 && scale % param->n_fields)
                 along *= fabs(value) > a ? 1 : -1;
             else if (value == 0)
                 along = 0;
-            r->weights[at][k] = value + (side ? h : -h) * along;
+            r->weights[at][k] = latent[k] + w->params.share * (value + (side ? h : -h) * along - latent[k]);
         }
         const double *y = reference_run(r, w->ids);
         both[side] = 0;
@@ -484,8 +486,9 @@ static void round_table(double *table, size_t n_rows, size_t n_cols)
     }
 }
 
-/* A linear layer on rows of a table. With `rounds_input` the gradients are those at rounded rows. */
-static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input)
+/* A linear layer on rows of a table, rounded by a share. With `rounds_input` the gradients are those at rounded
+ * rows. */
+static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input, float share)
 {
     struct world w = {.config = {.rope_dim = 0, .rope_theta = 100}};
     enum { IN = 160 };                                    /* the last group is short */
@@ -497,6 +500,11 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input)
     w.params.items[1].rounds_input = rounds_input;
     fill(&w);
     w.params.learn_scales = true;
+    whit_params_round(&w.params, NULL);
+    const whit_param *coded = &w.params.items[1];
+    float *rounded = malloc(coded->n * sizeof *rounded);
+    memcpy(rounded, coded->value, coded->n * sizeof *rounded);
+    w.params.share = share;
     whit_params_round(&w.params, NULL);
     whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
     whit_ref y =
@@ -519,15 +527,15 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input)
     whit_tape_backward(&w.tape, NULL, NULL);
     whit_params_scale_gradients(&w.params, NULL);
     assert_true(compare_param(&w, &r, 0) < 1e-4 && compare_param(&w, &r, 1) < 1e-4);
-    const whit_param *coded = &w.params.items[1];
     double worst = 0, size = 0;
     for (size_t s = 0; codec != WHIT_CODEC_I8 && s < coded->n_scales; s++) {
-        double expected = scale_slope(&w, &r, coded, s);
+        double expected = scale_slope(&w, &r, coded, rounded, s);
         worst = fmax(worst, fabs(expected - w.params.gradient[coded->scales + s]));
         size = fmax(size, fabs(expected));
     }
-    print_message("codec %u, scales of kind %u: error %.2g of %.2g\n", codec, kind, worst, size);
+    print_message("codec %u, scales of kind %u, share %g: error %.2g of %.2g\n", codec, kind, share, worst, size);
     assert_true(worst <= 1e-4 * size);
+    free(rounded);
     reference_close(&r);
     close_tape(&w);
     close_world(&w);
@@ -538,12 +546,21 @@ static void straight_through(void **state)
     (void)state;
     static const uint8_t codecs[] = {WHIT_CODEC_T5, WHIT_CODEC_T2, WHIT_CODEC_B1, WHIT_CODEC_Q2};
     for (size_t i = 0; i < sizeof codecs; i++) {
-        check_codec(codecs[i], WHIT_SCALE_GROUP, false);
-        check_codec(codecs[i], WHIT_SCALE_TENSOR, false);
+        check_codec(codecs[i], WHIT_SCALE_GROUP, false, 1);
+        check_codec(codecs[i], WHIT_SCALE_TENSOR, false, 1);
     }
-    check_codec(WHIT_CODEC_I8, WHIT_SCALE_ROW, false);
-    check_codec(WHIT_CODEC_T5, WHIT_SCALE_GROUP, true);
-    check_codec(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, true);
+    check_codec(WHIT_CODEC_I8, WHIT_SCALE_ROW, false, 1);
+    check_codec(WHIT_CODEC_T5, WHIT_SCALE_GROUP, true, 1);
+    check_codec(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, true, 1);
+}
+
+/* Where rounding comes in by and by, scales have the share of it that values have. */
+static void straight_through_in_part(void **state)
+{
+    (void)state;
+    check_codec(WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false, 0.5f);
+    check_codec(WHIT_CODEC_Q2, WHIT_SCALE_TENSOR, false, 0.5f);
+    check_codec(WHIT_CODEC_B1, WHIT_SCALE_TENSOR, false, 0);
 }
 
 int main(void)
@@ -551,7 +568,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations),       cmocka_unit_test(losses),
         cmocka_unit_test(models),           cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
-        cmocka_unit_test(straight_through),
+        cmocka_unit_test(straight_through), cmocka_unit_test(straight_through_in_part),
     };
     return cmocka_run_group_tests_name("gradients of training", tests, NULL, NULL);
 }
