@@ -43,15 +43,18 @@ static void cut_segments(whit_tape *tape)
     tape->crosses[tape->root[g->output]] = true;
 }
 
-/* Backward steps add to a gradient that a later node has written before them. */
+/* Backward steps add to a gradient that a later node has written before them, and have nothing to do where
+ * none has: of the output it is there from the beginning. */
 static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;
     bool *written = whit_zalloc_array(tape->allocator, g->n_values + 1, sizeof *written);
     if (!written) return whit_fail_memory(error, "the tape", g->n_values);
+    written[tape->root[g->output]] = true;
     for (uint32_t i = g->n_nodes; i-- > 0;) {
         const whit_node *node = &g->nodes[i];
-        for (int j = 0; ops[node->op].backward && j < 3; j++) {
+        tape->steps[i].needed = ops[node->op].backward && written[tape->root[node->output]];
+        for (int j = 0; tape->steps[i].needed && j < 3; j++) {
             whit_ref root = tape->root[node->input[j]];
             if (!root) continue;
             tape->steps[i].overwrites[j] = !written[root];
@@ -298,10 +301,9 @@ void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
         for (uint32_t i = tape->n_steps; i-- > 0;) {
             const whit_tape_step *step = &tape->steps[i];
             whit_ref output = step->node->output;
-            whit_op_fn *backward = ops[step->node->op].backward;
-            if (step->segment != segment || !backward) continue;
+            if (step->segment != segment || !step->needed) continue;
             if (hook && tape->crosses[output] && output != tape->root[tape->graph->output]) hook(user, tape, output);
-            backward(tape, step);
+            ops[step->node->op].backward(tape, step);
         }
     }
 }

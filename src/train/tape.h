@@ -34,6 +34,7 @@ typedef struct whit_tape_options {
 typedef struct whit_tape_step {
     const whit_node *node;
     uint32_t segment;
+    bool needed;        /* the output depends on it: what nobody reads has no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
 } whit_tape_step;
 

@@ -434,6 +434,41 @@ static void gradients_do_not_depend_on_threads_or_checkpoints(void **state)
     close_world(&w);
 }
 
+/* What nobody reads, and what only that reads, changes no gradient. */
+static void dead_values_have_no_gradients(void **state)
+{
+    (void)state;
+    float *first = NULL;
+    for (int dead = 0; dead < 2; dead++) {
+        struct world w = {.config = {.rope_dim = 0, .rope_theta = 100}};
+        whit_params_begin(&w.params, NULL);
+        add(&w, "table", VOCAB, WIDTH);
+        add(&w, "square", WIDTH, WIDTH);
+        add(&w, "unused", WIDTH, WIDTH);
+        fill(&w);
+        whit_graph *g = &w.graph;
+        whit_graph_begin(g, NULL, whit_params_resolver(&w.params), &w.error);
+        whit_ref x = whit_graph_embed(g, "x", "table", VOCAB),
+                 h = whit_graph_linear(g, -1, "h", x, "square", NULL, WIDTH);
+        if (dead) whit_graph_add(g, -1, "b", h, whit_graph_linear(g, -1, "a", h, "unused", NULL, WIDTH));
+        whit_ref y = whit_graph_linear(g, -1, "y", h, "table", NULL, VOCAB);
+        whit_graph_output(g, y, y);
+        assert_ok(whit_graph_finish(g), w.error);
+        open_tape(&w, false, 1);
+        /* What was there before in place of gradients that nobody writes. */
+        for (size_t i = 0; i < w.tape.arena_bytes / sizeof *w.tape.arena; i++) w.tape.arena[i] = NAN;
+        run_gradients(&w);
+        if (!dead) {
+            first = malloc(w.params.n_floats * sizeof *first);
+            memcpy(first, w.params.gradient, w.params.n_floats * sizeof *first);
+        }
+        assert_memory_equal(first, w.params.gradient, w.params.n_floats * sizeof *first);
+        close_tape(&w);
+        close_world(&w);
+    }
+    free(first);
+}
+
 /* ---- straight through ----------------------------------------------------------------------- */
 
 static whit_tensor_type coded_type(uint8_t codec, uint8_t kind, uint32_t n_rows, uint32_t n_cols)
@@ -566,9 +601,13 @@ static void straight_through_in_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations),       cmocka_unit_test(losses),
-        cmocka_unit_test(models),           cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
-        cmocka_unit_test(straight_through), cmocka_unit_test(straight_through_in_part),
+        cmocka_unit_test(operations),
+        cmocka_unit_test(losses),
+        cmocka_unit_test(models),
+        cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
+        cmocka_unit_test(straight_through),
+        cmocka_unit_test(straight_through_in_part),
+        cmocka_unit_test(dead_values_have_no_gradients),
     };
     return cmocka_run_group_tests_name("gradients of training", tests, NULL, NULL);
 }
