@@ -18,7 +18,8 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
 
 /* ---- what is where -------------------------------------------------------------------------- */
 
-/* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. */
+/* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. The head counts as
+ * layer 0, so behind a single layer it begins where rows are selected. */
 static void cut_segments(whit_tape *tape)
 {
     const whit_graph *g = tape->graph;
@@ -30,7 +31,8 @@ static void cut_segments(whit_tape *tape)
     }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const whit_node *node = &g->nodes[i];
-        if (i && node->layer != g->nodes[i - 1].layer) segment++;
+        bool only_layer_ends = !segment && node->op == WHIT_OP_SELECT;
+        if (i && (node->layer != g->nodes[i - 1].layer || only_layer_ends)) segment++;
         tape->steps[i] = (whit_tape_step){.node = node, .segment = segment};
         tape->segment_of[node->output] = segment;
         tape->root[node->output] = ops[node->op].forward ? node->output : tape->root[node->input[0]];

@@ -405,6 +405,33 @@ static void hidden_states_of_other_families_are_followed(void **state)
     whit_model_close(like);
 }
 
+/* The residual stream behind a model's only layer is followed like that behind others. */
+static void one_layer_has_hidden_states(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_trainer *runs[3]; /* without hidden states, with them, and the latter computed again */
+    write_text(text[0], LINE LINE LINE);
+    whit_trainer_options o = small_run(text, "t", &last);
+    o.held_out = NULL;
+    o.n_steps = 1;
+    for (int i = 0; i < 3; i++) {
+        o.hidden_weight = i ? 10 : 0;
+        o.recompute = i == 2;
+        assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[i], &error), error);
+        assert_ok(whit_trainer_run(runs[i], &error), error);
+    }
+    const whit_params *none = &whit_trainer_student(runs[0])->params, *kept = &whit_trainer_student(runs[1])->params,
+                      *again = &whit_trainer_student(runs[2])->params;
+    assert_memory_not_equal(none->run, kept->run, none->n_floats * sizeof *none->run);
+    assert_memory_equal(again->run, kept->run, kept->n_floats * sizeof *kept->run);
+    for (int i = 0; i < 3; i++) whit_trainer_close(runs[i]);
+    whit_model_close(teacher);
+}
+
 /* Text that the teacher makes: the same for a seed and any number of threads, in whole documents. */
 static void teachers_make_text(void **state)
 {
@@ -596,6 +623,7 @@ int main(void)
         cmocka_unit_test(new_models_are_whole),
         cmocka_unit_test(a_student_of_another_shape_learns),
         cmocka_unit_test(hidden_states_of_other_families_are_followed),
+        cmocka_unit_test(one_layer_has_hidden_states),
         cmocka_unit_test(teachers_make_text),
         cmocka_unit_test(text_beside_documents_is_drawn_too),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
