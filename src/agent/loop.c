@@ -84,9 +84,28 @@ static void note_check(void *user, const char *line)
     l->options->note(l->options->user, text);
 }
 
+/* A check comes from the project's own file: outside the sandbox a person is asked about it, as about any command. */
+static bool may_check(const loop *l)
+{
+    const whit_runner *runner = l->options->runner;
+    char reason[4200];
+    for (const char *const *line = runner && runner->no_sandbox && runner->config ? runner->config->checks : NULL;
+         line && *line; line++) {
+        snprintf(reason, sizeof reason, "outside the sandbox the project's check would run: %.4000s", *line);
+        if (strlen(*line) > 4000 || !l->options->agreed(l->options->user, reason, 0)) return false;
+    }
+    return true;
+}
+
 /* The gate; false: `outcome` says what failed, and nothing is to be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {
+    if (!may_check(l)) {
+        *passed = false;
+        whit_buf_append_str(outcome, "not written: a check was refused by the person");
+        l->options->note(l->options->user, "a check was not agreed to: nothing is written");
+        return WHIT_OK;
+    }
     whit_buf why = {0};
     whit_runner none = {.project = l->options->project};
     whit_status status =
