@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/changes.h"
 
+#include "agent/light.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -92,6 +93,8 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch makes this file, and it is there already", path);
     if (status == WHIT_OK && change.is)
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
+    if (status == WHIT_ERROR_FORMAT && there && whit_light_secret(project, path)) /* the reason quotes the file */
+        status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
     if (status == WHIT_OK) return add(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);

@@ -136,6 +136,11 @@ for path in (".git/config", "src/g/config", "src/../.git/x", "../outside", "src/
     wanted("error:" in result(e) or "refused" in result(e), f"{path}: {result(e)}")
     wanted(os.listdir("p/.git") == [] and open("outside").read() == before, f"{path} was written")
     wanted("hidden-words" in open("p/.env").read(), ".env was written")
+# A patch that does not fit a secret file tells nothing of it.
+done, e = run([message(None, [("patch_file", {"patch": ".env\n<<<<<<< SEARCH\nSECRET=hidden-words\nx\n=======\ny\n>>>>>>> REPLACE\n"}),
+                              ("patch_file", {"patch": ".env\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n"})]), message("done")])
+got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
+wanted(all("what is there is not shown" in g and "hidden-words" not in g and "(file " not in g for g in got), f"a secret told by a patch: {got}")
 # Two edits of one file in one answer are one turn; a failing one beside it is only told.
 done, e = run([message(None, [("write", {"path": "src/b.c", "content": "int b;\n"}),
                               ("patch_file", {"patch": "*** Begin Patch\n*** Update File: src/b.c\n@@\n-int b;\n+int c;\n*** End Patch\n"}),
