@@ -102,6 +102,21 @@ const whit_call whit_calls[] = {
     /* Leaving the group of processes that is ended with the command. */
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
+    /* Memory, queues and semaphores that the user's other programs share by number, and their limits. */
+    UNSPACED("shmget", -1, -1),
+    UNSPACED("shmat", -1, -1),
+    UNSPACED("shmctl", -1, -1),
+    UNSPACED("msgget", -1, -1),
+    UNSPACED("msgsnd", -1, -1),
+    UNSPACED("msgrcv", -1, -1),
+    UNSPACED("msgctl", -1, -1),
+    UNSPACED("semget", -1, -1),
+    UNSPACED("semop", -1, -1),
+    UNSPACED("semtimedop", -1, -1),
+    UNSPACED("semctl", -1, -1),
+    UNSPACED("mq_open", -1, -1),
+    UNSPACED("mq_unlink", -1, -1),
+    {"prlimit64", CALL_OTHERS, 0, 0, 0, 0, 0},
     /* Landlock does not look at owners, modes, times and attributes; a read-only view of all mounts does. */
     CHANGE("chmod", -1, 0),
     CHANGE("fchmod", 0, -1),

@@ -70,6 +70,7 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     case CALL_REFUSE: return true;
     case CALL_UNSPACED:
     case CALL_CHANGE: return !wants->has_namespaces || call->path_at >= 0;
+    case CALL_OTHERS: return !wants->has_namespaces;
     case CALL_SOCKET: return !wants->may_connect;
     case CALL_START: return wants->is_watched || !wants->may_start;
     default: return wants->is_watched;
@@ -82,8 +83,10 @@ static bool add(const struct api *api, scmp_filter_ctx filter, const whit_filter
     for (const whit_call *call = whit_calls; call->name; call++) {
         int number = call->number ? call->number : api->resolve(call->name);
         if (number < 0 || !is_wanted(call, wants)) continue;
-        struct scmp_arg_cmp only = {(unsigned)call->path_at, SCMP_CMP_MASKED_EQ, call->mask, call->value};
-        int result = api->rule_add(filter, refuse, number, call->mask ? 1 : 0, &only);
+        const bool of_others = call->kind == CALL_OTHERS; /* the call for the process itself names it as 0 */
+        struct scmp_arg_cmp only = {(unsigned)call->path_at, of_others ? SCMP_CMP_NE : SCMP_CMP_MASKED_EQ, call->mask,
+                                    call->value};
+        int result = api->rule_add(filter, refuse, number, call->mask || of_others ? 1 : 0, &only);
         if (result != 0 && result != -EEXIST) return false;
     }
     /* clone with a flag for a new name space; clone3 has its flags in memory, where filters do not see

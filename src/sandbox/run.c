@@ -22,6 +22,11 @@
 #define NO_LANDLOCK "the kernel has no Landlock (or it is not among the security modules that it was started with)"
 #define NO_SECCOMP  "libseccomp is missing, or the kernel takes no filters"
 
+#define NO_CUTS                                                                                                        \
+    "this user gets no name spaces, and without them only Landlock of Linux 6.2 or newer keeps a command from "        \
+    "emptying files"
+#define LANDLOCK_CUTS 3 /* the first ABI that refuses truncate(); with name spaces read-only mounts do */
+
 struct run {
     const whit_sandbox_command *command;
     whit_sandbox_limits limits;
@@ -69,6 +74,8 @@ static whit_status make_walls(struct run *r, bool has_namespaces, whit_error *er
     r->plan.has_namespaces = has_namespaces;
     r->result->is_spaced = has_namespaces;
     if (r->command->is_unconfined) return WHIT_OK;
+    if (!has_namespaces && whit_landlock_abi() < LANDLOCK_CUTS)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, NO_CUTS);
     WHIT_TRY(whit_landlock_make(rules, true, &r->plan.ruleset, error));
     WHIT_TRY(whit_filter_make(&wants, &r->code, error));
     r->plan.program = (struct sock_fprog){(unsigned short)(r->code.size_bytes / sizeof(struct sock_filter)),
@@ -279,7 +286,9 @@ void whit_sandbox_probe(whit_sandbox_support *support)
 
 const char *whit_sandbox_lacks(const whit_sandbox_support *support)
 {
-    return !support->landlock_abi ? NO_LANDLOCK : !support->seccomp ? NO_SECCOMP : NULL;
+    if (!support->landlock_abi) return NO_LANDLOCK;
+    if (support->seccomp) return NULL;
+    return support->landlock_abi < LANDLOCK_CUTS && whit_filter_is_here() ? NO_CUTS : NO_SECCOMP;
 }
 
 whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *error)

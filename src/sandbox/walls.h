@@ -59,7 +59,8 @@ typedef struct whit_call {
     enum {
         CALL_REFUSE,   /* always */
         CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
-        CALL_CHANGE,   /* as the last, but without name spaces it is made by the watcher where it may be */
+        CALL_OTHERS,   /* refused where argument `path_at` is not 0 and there are no name spaces: another process */
+        CALL_CHANGE,   /* as the last but one, but without name spaces it is made by the watcher where it may be */
         CALL_READ,     /* names a path */
         CALL_WRITE,    /* names a path that it changes */
         CALL_OPEN,     /* names a path, flags behind it say which of the two */

@@ -18,9 +18,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -477,6 +479,22 @@ static bool took_descriptor(void)
     if (fd < 0) fd = (int)syscall(434, getppid(), 0u);
     return syscall(438, fd, 0, 0u) >= 0;
 }
+/* The test has a segment whose key is the port. */
+static bool ipc_shm(void)
+{
+    int id = shmget(port, 1, 0);
+    char *text = id < 0 ? (char *)-1 : shmat(id, NULL, 0);
+    return text != (char *)-1 && *text == 'S';
+}
+static bool ipc_queue(void)
+{
+    return msgget(port, 0) >= 0;
+}
+static bool prlimit_parent(void)
+{
+    struct rlimit limit;
+    return prlimit(parent, RLIMIT_CORE, NULL, &limit) == 0;
+}
 static bool survived(void)
 {
     /* The test waits for the file that this would write when the command is over. */
@@ -704,6 +722,9 @@ static const struct {
     WAY(peeked),
     WAY(poked),
     WAY(took_descriptor),
+    WAY(ipc_shm),
+    WAY(ipc_queue),
+    WAY(prlimit_parent),
     WAY(survived),
     WAY(outlasted),
     WAY(grew),
