@@ -91,8 +91,10 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch makes this file, and it is there already", path);
-    if (status == WHIT_OK && change.is)
+    if (status == WHIT_OK && (change.is || file->n_hunks)) /* a diff says what is deleted, *** Delete File does not */
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
+    if (status == WHIT_OK && !change.is && content[1].size_bytes)
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: holds more than the patch deletes", path);
     if (status == WHIT_ERROR_FORMAT && there && whit_light_secret(project, path)) /* the reason quotes the file */
         status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
     if (status == WHIT_OK) return add(set, &change, path, content, &result, error);

@@ -30,6 +30,7 @@ typedef struct whit_patch_hunk {
     const char *anchor;    /* a line that comes before the place; NULL: none */
     size_t anchor_bytes;
     bool no_final_newline; /* the new text ends the file without one */
+    bool final_newline;    /* only the old text did, whose last line goes */
     uint32_t source_line;  /* of the patch, for messages */
 } whit_patch_hunk;
 

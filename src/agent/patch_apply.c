@@ -96,7 +96,7 @@ static bool same_characters(const char *a, size_t n_a, const char *b, size_t n_b
         i += length;
         uint32_t y = plain_character(whit_utf8_decode((const uint8_t *)b + k, n_b - k, &length));
         k += length;
-        if (x != y) return false;
+        if (x != y || x == WHIT_UTF8_INVALID) return false; /* which bytes are not valid is not known here */
     }
     return i == n_a && k == n_b;
 }
@@ -274,28 +274,46 @@ static size_t indent_of(const char *text, size_t n)
 }
 
 /* How the file indents the place differently from the patch: `more` goes in front of added lines, or
- * `less` blanks are taken off. Learnt from the first old line that is not blank. */
+ * `less` blanks are taken off. */
 typedef struct shift {
     const char *more;
     size_t n_more, n_less;
 } shift;
 
-static shift learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place)
+/* Learnt from the old lines that are not blank; false where they do not agree. */
+static bool learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place, shift *by)
 {
     size_t n = 0;
+    bool is_first = true;
     for (size_t i = 0; i < hunk->n_lines; i++) {
         const whit_patch_line *line = line_at(j, hunk, i);
         if (!on_side(line, '-')) continue;
         const span *there = span_at(j, place + n++);
         size_t theirs = indent_of(line->text, line->n_bytes), ours = indent_of(there->text, there->n_bytes);
+        shift own = {0};
         if (theirs == line->n_bytes) continue;
         if (ours >= theirs && memcmp(there->text + ours - theirs, line->text, theirs) == 0)
-            return (shift){there->text, ours - theirs, 0};
-        if (ours < theirs && memcmp(there->text, line->text + theirs - ours, ours) == 0)
-            return (shift){NULL, 0, theirs - ours};
-        return (shift){0};
+            own = (shift){there->text, ours - theirs, 0};
+        else if (ours < theirs && memcmp(there->text, line->text + theirs - ours, ours) == 0)
+            own = (shift){NULL, 0, theirs - ours};
+        else
+            return false;
+        if (is_first) *by = own;
+        if (own.n_more != by->n_more || own.n_less != by->n_less ||
+            (own.n_more && memcmp(own.more, by->more, own.n_more) != 0))
+            return false;
+        is_first = false;
     }
-    return (shift){0};
+    return true;
+}
+
+static bool has_added(const job *j, const whit_patch_hunk *hunk)
+{
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        const whit_patch_line *line = line_at(j, hunk, i);
+        if (line->kind == '+' && indent_of(line->text, line->n_bytes) < line->n_bytes) return true;
+    }
+    return false;
 }
 
 static void put_added(whit_buf *out, const whit_patch_line *line, const shift *by, const char *end, size_t n_end)
@@ -316,13 +334,20 @@ static size_t end_of_lines(const job *j, size_t place, const char **end)
     return strlen(*end);
 }
 
-static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t place, whit_patch_grade grade, whit_buf *out)
+static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t place, whit_patch_grade grade,
+                              whit_buf *out)
 {
     const char *end;
     size_t n_end = end_of_lines(j, place, &end), n_file = n_spans(j), at = place, n_old = n_on_side(j, hunk, '-');
     bool at_end = place + n_old == n_file;
     bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no end */
-    shift by = grade >= WHIT_PATCH_INDENTATION ? learn_shift(j, hunk, place) : (shift){0};
+    shift by = {0};
+    if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && has_added(j, hunk))
+        return whit_fail(
+            j->error, WHIT_ERROR_FORMAT,
+            "%s: hunk %zu (line %u of the patch): its lines are not all indented alike beside those of the "
+            "file, so it is not known where the new ones begin: give them as the file has them",
+            j->name, i_hunk + 1, hunk->source_line);
     size_t before = place < n_file ? (size_t)(span_at(j, place)->text - j->content) : j->n_bytes;
     whit_buf_append(out, j->content, before);
     if (place == n_file && unfinished) whit_buf_append(out, end, n_end);
@@ -337,7 +362,7 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t place,
         whit_buf_append(out, there->text, there->n_bytes);
         whit_buf_append(out, there->n_end ? there->text + there->n_bytes : end, there->n_end ? there->n_end : n_end);
     }
-    if (at_end && (unfinished || hunk->no_final_newline) && out->size_bytes >= n_end &&
+    if (at_end && (hunk->no_final_newline || (unfinished && !hunk->final_newline)) && out->size_bytes >= n_end &&
         memcmp(out->data + out->size_bytes - n_end, end, n_end) == 0)
         out->size_bytes -= n_end;
     if (at < n_file) {
@@ -369,12 +394,16 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         }
         whit_buf *next = &text[which++ % 2]; /* the other one holds the text so far */
         next->size_bytes = 0;
-        status = apply_hunk(&j, hunk, place, grade, next);
+        status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
         j.content = (const char *)next->data;
         j.n_bytes = next->size_bytes;
         if (grade > result->grade) result->grade = grade;
     }
+    if (status == WHIT_OK && n_present && n_present != file->n_hunks) /* a stale one may look like one that is done */
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
+                           n_present, file->n_hunks);
     result->already_applied = status == WHIT_OK && file->n_hunks && n_present == file->n_hunks;
     if (status == WHIT_OK && !whit_buf_append(out, j.content, j.n_bytes))
         status = whit_fail_memory(error, "the new text", j.n_bytes);

@@ -122,6 +122,11 @@ static bool is_search(const char *line, size_t n)
     return begins(line, n, "<<<<<<< SEARCH") || begins(line, n, "<<<<<<<SEARCH");
 }
 
+static bool is_middle(const char *line, size_t n)
+{
+    return n >= 7 && n <= 8 && begins(line, n, "=======");
+}
+
 /* Lines at both ends that search and replacement share are to be kept, so that they stay the file's. */
 static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
 {
@@ -157,14 +162,17 @@ static whit_status parse_search(reader *r, char *path)
     }
     WHIT_TRY(begin_hunk(r, NULL, 0));
     first = n_lines(r);
-    while (next_line(r, &line, &n) && !(found = n >= 7 && n <= 8 && begins(line, n, "=======")))
-        WHIT_TRY(add_line(r, '-', line, n));
+    while (next_line(r, &line, &n) && !(found = is_middle(line, n))) WHIT_TRY(add_line(r, '-', line, n));
     if (!found) return bad(r, "SEARCH without =======");
     size_t n_old = n_lines(r) - first;
     found = false;
     while (next_line(r, &line, &n) &&
-           !(found = begins(line, n, ">>>>>>> REPLACE") || begins(line, n, ">>>>>>>REPLACE")))
+           !(found = begins(line, n, ">>>>>>> REPLACE") || begins(line, n, ">>>>>>>REPLACE"))) {
+        if (is_middle(line, n))
+            return bad(
+                r, "a second ======= in the block: it is not clear where SEARCH ends; use *** Begin Patch or a diff");
         WHIT_TRY(add_line(r, '+', line, n));
+    }
     if (!found) return bad(r, "no >>>>>>> REPLACE ends the block");
     keep_common(r, first, n_old, n_lines(r) - first - n_old);
     end_hunk(r);
@@ -290,6 +298,16 @@ static bool is_file_head(const reader *r, const char *line, size_t n)
     return begins(line, n, "--- ") && begins(next, r->n_bytes - r->at, "+++ ");
 }
 
+/* Heads of git's diffs that say more than lines do: what they ask for would be left out. */
+static bool is_beyond_lines(const char *line, size_t n)
+{
+    static const char *const heads[] = {"rename from ", "rename to ", "copy from ",       "copy to ",
+                                        "old mode ",    "new mode ",  "GIT binary patch", "Binary files "};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (begins(line, n, heads[i])) return true;
+    return false;
+}
+
 /* Models count badly: the hunk ends where something else begins, whatever the counts say. */
 static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
 {
@@ -299,14 +317,17 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
     WHIT_TRY(begin_hunk(r, NULL, 0));
     while (next_line(r, &line, &n)) {
         if (n && *line == '\\') {
-            if (last != '-') last_hunk(r)->no_final_newline = true;
+            if (last == '-')
+                last_hunk(r)->final_newline = true;
+            else
+                last_hunk(r)->no_final_newline = true;
             continue;
         }
         bool counted = n_old > 0 || n_new > 0;
         bool other =
             begins(line, n, "@@ ") || begins(line, n, "diff ") || begins(line, n, "index ") || is_file_head(r, line, n);
         char kind = n ? *line : ' ';
-        if (other || !strchr(" -+", kind) || (!n && !counted)) {
+        if (other || !kind || !strchr(" -+", kind) || (!n && !counted)) {
             unread(r, line);
             break;
         }
@@ -324,7 +345,7 @@ static whit_status parse_diff(reader *r)
     const char *line;
     size_t n;
     char *from = NULL;
-    bool from_nothing = false, in_file = false;
+    bool from_nothing = false, in_file = false, is_bare = false; /* is_bare: a new or deleted file without its lines */
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && next_line(r, &line, &n)) {
         long n_old, n_new;
@@ -332,7 +353,13 @@ static whit_status parse_diff(reader *r)
             free(from);
             from = path_of(line + 4, n - 4, true);
             from_nothing = !from;
-            in_file = false;
+            in_file = is_bare = false;
+        } else if (is_bare && begins(line, n, "diff ")) {
+            break;
+        } else if (begins(line, n, "new file mode ") || begins(line, n, "deleted file mode ")) {
+            is_bare = true;
+        } else if (is_beyond_lines(line, n)) {
+            status = bad(r, "renames, modes and binary files of a diff are not applied");
         } else if (begins(line, n, "+++ ")) {
             char *to = path_of(line + 4, n - 4, true);
             if (!to && !from) {
@@ -351,6 +378,8 @@ static whit_status parse_diff(reader *r)
         }
     }
     free(from);
+    if (status == WHIT_OK && is_bare)
+        status = bad(r, "an empty file of a diff is not made or deleted: use *** Add File or *** Delete File");
     return status;
 }
 

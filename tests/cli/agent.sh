@@ -36,6 +36,15 @@ expect 2 whit agent undo 99 --project project
 expect 2 whit agent undo x --project project
 expect 2 whit agent dance --project project
 
+# A diff deletes a file whose lines it has, no other.
+printf -- '--- a/src/main.c\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-int main(void)\n-{\n' >stale.patch
+sed 's/^/-/; 1i--- a/src/main.c\n+++ /dev/null\n@@ -1,4 +0,0 @@' project/src/main.c >whole.patch
+expect 3 whit agent apply stale.patch --project project --allow yellow
+one_line "more than the patch deletes"
+cmp -s project/src/main.c before/src/main.c || complain "a stale diff deletes"
+expect 1 setsid -w "$WHIT" agent apply whole.patch --project project --allow yellow
+grep -q "it deletes a file, and nobody agreed" err || complain "a diff that deletes: $(cat err)"
+
 # Typed tasks: a slip of a command is none, and changes nothing.
 if grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h"; then
     expect 0 whit agent redo --project project

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A patch and a file, a zero byte between: any bytes; what applies is shown as a difference. */
+ * A patch and a file, the last zero byte between: any bytes; what applies is shown as a difference. */
 #include "code/diff.h"
 #include "agent/patch.h"
 
@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     whit_patch patch = {0};
     whit_error error;
-    const uint8_t *zero = n_bytes ? memchr(data, 0, n_bytes) : NULL;
+    const uint8_t *zero = n_bytes ? memrchr(data, 0, n_bytes) : NULL;
     size_t n_patch = zero ? (size_t)(zero - data) : n_bytes, n_file = zero ? n_bytes - n_patch - 1 : 0;
     const char *file = zero ? (const char *)zero + 1 : "";
     if (whit_patch_parse((const char *)data, n_patch, &patch, &error) != WHIT_OK) return 0;

@@ -281,19 +281,103 @@ static void differences_apply(void **state)
     }
 }
 
-static void refuse(const char *text, const char *reason)
+static void refuse_in(const char *content, const char *text, size_t n_bytes, const char *reason)
 {
     whit_buf patch = {0}, file = {0}, out = {0};
     whit_patch_result result;
     whit_error error = {0};
-    whit_buf_append_str(&patch, text);
-    whit_buf_append_str(&file, "one\ntwo\nthree\ntwo\n");
+    whit_buf_append(&patch, text, n_bytes);
+    whit_buf_append_str(&file, content);
     assert_int_not_equal(apply(&patch, &file, &out, &result, &error), WHIT_OK);
     if (!strstr(error.message, reason)) fail_msg("'%s' is not in: %s", reason, error.message);
     assert_int_equal(out.size_bytes, 0);
     whit_buf_free(&patch);
     whit_buf_free(&file);
     whit_buf_free(&out);
+}
+
+static void refuse(const char *text, const char *reason)
+{
+    refuse_in("one\ntwo\nthree\ntwo\n", text, strlen(text), reason);
+}
+
+static void gives(const char *content, const char *text, const char *wanted)
+{
+    whit_buf patch = {0}, file = {0}, out = {0};
+    whit_patch_result result;
+    whit_error error;
+    whit_buf_append_str(&patch, text);
+    whit_buf_append_str(&file, content);
+    assert_ok(apply(&patch, &file, &out, &result, &error), error);
+    if (out.size_bytes != strlen(wanted) || (out.size_bytes && memcmp(out.data, wanted, out.size_bytes) != 0))
+        fail_msg("'%.*s', not '%s'", (int)out.size_bytes, (const char *)out.data, wanted);
+    whit_buf_free(&patch);
+    whit_buf_free(&file);
+    whit_buf_free(&out);
+}
+
+#define DIFF            "--- a/src/file.c\n+++ b/src/file.c\n"
+#define NO_NL           "\\ No newline at end of file\n"
+#define BLOCK(old, new) "src/file.c\n<<<<<<< SEARCH\n" old "=======\n" new ">>>>>>> REPLACE\n"
+
+/* What was done already hides no hunk that was not. */
+static void a_patch_is_there_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    static const char stale[] = BLOCK("int a;\n", "int b;\n") BLOCK("return old();\n", "return 0;\n");
+    refuse_in("int a;\nint f(void) {\nreturn 0;\n}\n", stale, strlen(stale), "1 of 2 hunks are there already");
+    gives("int b;\nint f(void) {\nreturn 0;\n}\n", stale, "int b;\nint f(void) {\nreturn 0;\n}\n");
+}
+
+static void more_than_lines_is_refused(void **state)
+{
+    (void)state;
+    static const char zero[] = DIFF "@@ -1,2 +1,2 @@\n one\n\0two\n+x\n";
+    refuse(BLOCK("one\n=======\n", "x\n"), "a second =======");
+    refuse(BLOCK("one\n", "x\n========\ny\n"), "a second =======");
+    refuse("diff --git a/src/file.c b/y\nrename from src/file.c\nrename to y\n" DIFF "@@ -1 +1 @@\n-one\n+x\n",
+           "renames, modes");
+    refuse("diff --git a/src/file.c b/src/file.c\nold mode 100644\nnew mode 100755\n" DIFF "@@ -1 +1 @@\n-one\n+x\n",
+           "renames, modes");
+    refuse("diff --git a/i b/i\nBinary files a/i and b/i differ\n" DIFF "@@ -1 +1 @@\n-one\n+x\n", "binary files");
+    refuse("diff --git a/e b/e\nnew file mode 100644\nindex 0000000..e69de29\n"
+           "diff --git a/src/file.c b/src/file.c\n" DIFF "@@ -1 +1 @@\n-one\n+x\n",
+           "an empty file");
+    refuse(DIFF "@@ -1 +1 @@\n-one\n+x\ndiff --git a/e b/e\ndeleted file mode 100644\n", "an empty file");
+    gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n", "x\ntwo\n");
+    /* A zero byte is no kind of a line: the hunk ends there. */
+    whit_patch patch = {0};
+    whit_error error;
+    assert_ok(whit_patch_parse(zero, sizeof zero - 1, &patch, &error), error);
+    assert_int_equal(patch.lines.size_bytes / sizeof(whit_patch_line), 1);
+    whit_patch_free(&patch);
+}
+
+static void the_last_line_end_comes_and_goes(void **state)
+{
+    (void)state;
+    gives("foo", DIFF "@@ -1 +1 @@\n-foo\n" NO_NL "+foo\n", "foo\n");
+    gives("foo", DIFF "@@ -1 +1,2 @@\n-foo\n" NO_NL "+foo\n+new\n", "foo\nnew\n");
+    gives("a\nfoo", DIFF "@@ -1,2 +1 @@\n a\n-foo\n" NO_NL, "a\n");
+    gives("foo", DIFF "@@ -1 +1 @@\n-foo\n" NO_NL "+bar\n" NO_NL, "bar");
+    gives("foo\n", DIFF "@@ -1 +1 @@\n-foo\n+foo\n" NO_NL, "foo");
+    gives("a\nfoo", DIFF "@@ -1,2 +1,2 @@\n-a\n+b\n foo\n" NO_NL, "b\nfoo");
+    gives("a\nfoo", BLOCK("foo\n", "bar\n"), "a\nbar");
+}
+
+/* New lines are indented as the old ones are, where all of those say the same. */
+static void indentation_is_learnt_from_all_lines(void **state)
+{
+    (void)state;
+    static const char two_ways[] = BLOCK("if (x) {\na();\n", "if (x) {\na();\nb();\n"),
+                      mixed[] = BLOCK("    a();\n", "    a();\n    b();\n"), bytes[] = BLOCK("a \xff\n", "b\n");
+    refuse_in("if (x) {\n    a();\n}\n", two_ways, strlen(two_ways), "not all indented alike");
+    refuse_in("\ta();\n", mixed, strlen(mixed), "not all indented alike");
+    refuse_in("a \xfe\n", bytes, strlen(bytes), "nowhere in the file");
+    gives("\tif (x) {\n\t\ta();\n\t}\n", BLOCK("if (x) {\n\ta();\n", "if (x) {\n\ta();\n\tb();\n"),
+          "\tif (x) {\n\t\ta();\n\t\tb();\n\t}\n");
+    gives("if (x) {\n    a();\n    b();\n}\n", BLOCK("if (x) {\na();\nb();\n", "if (x) {\na();\n"),
+          "if (x) {\n    a();\n}\n");
 }
 
 static void reasons(void **state)
@@ -380,6 +464,10 @@ int main(void)
         cmocka_unit_test(generated_patches),
         cmocka_unit_test(differences_apply),
         cmocka_unit_test(reasons),
+        cmocka_unit_test(a_patch_is_there_whole_or_not_at_all),
+        cmocka_unit_test(more_than_lines_is_refused),
+        cmocka_unit_test(the_last_line_end_comes_and_goes),
+        cmocka_unit_test(indentation_is_learnt_from_all_lines),
         cmocka_unit_test(anchors_choose),
         cmocka_unit_test(a_file_named_again_goes_on),
         cmocka_unit_test(the_unseen_counts_as_a_place),
