@@ -177,6 +177,15 @@ run([message("done")], "--key-file", "key", status=2)
 os.chmod("key", 0o600)
 done, e = run([message("done")], "--key-file", "key")
 wanted(e.headers[0].get("Authorization") == "Bearer sk-file", "--key-file")
+# What goes to this machine goes through no proxy.
+proxy = Endpoint([])
+e = Endpoint([message("done")])
+env = {k: v for k, v in os.environ.items() if k.lower() != "no_proxy"}
+env.update(XDG_STATE_HOME=os.path.abspath("state"), WHIT_API_KEY="sk-test", http_proxy=proxy.url, all_proxy=proxy.url)
+direct = subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], env=env, capture_output=True,
+                        text=True, timeout=60, start_new_session=True, stdin=subprocess.DEVNULL)
+wanted(direct.returncode == 0 and len(e.requests) == 1 and not proxy.requests, f"by a proxy: {direct.stderr}")
+
 open_key = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://example.invalid/v1", "--project", "p"],
                           env=dict(os.environ, WHIT_API_KEY="k"), capture_output=True, text=True)
 wanted(open_key.returncode == 2 and "unencrypted" in open_key.stderr, f"a key in the open: {open_key.stderr}")
