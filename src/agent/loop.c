@@ -25,6 +25,7 @@ typedef struct loop {
     whit_changes staged;
     whit_buf *refused; /* hashes of changes that the person refused; shared with sub-agents */
     whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
+    bool was_cut;      /* the last answer, at its length: the next one goes on with it */
     uint32_t number;   /* of a sub-agent in its answer; 0: none */
     uint32_t n_agents; /* sub-agents of this answer so far */
     whit_buf proposed; /* hashes of the changes that are asked about */
@@ -344,6 +345,15 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     return status;
 }
 
+/* A call whose answer is missing makes endpoints refuse all that comes behind it: each gets one. */
+static whit_status answer_call(loop *l, const json_t *call, const whit_buf *result, whit_error *error)
+{
+    static const char ended[] = "error: the task ended before this was done";
+    const char *id = json_string_value(json_object_get(call, "id"));
+    return whit_agent_messages_add(l->messages, "tool", id ? id : "", result ? (const char *)result->data : ended,
+                                   result ? result->size_bytes : sizeof ended - 1, error);
+}
+
 static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t *calls, whit_error *error)
 {
     whit_buf results[CALLS_MAX] = {{0}}, outcome = {0};
@@ -352,9 +362,11 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     whit_status status = WHIT_OK;
     l->n_agents = 0;
     if (!l->number) l->taken->size_bytes = 0;
-    if (n > CALLS_MAX)
+    if (n > CALLS_MAX) {
+        for (size_t i = 0; i < n; i++) WHIT_TRY(answer_call(l, json_array_get(calls, i), NULL, error));
         return whit_fail(error, WHIT_ERROR_LIMIT, "the model made %zu calls in one answer; at most %d are run", n,
                          CALLS_MAX);
+    }
     for (size_t i = 0; i < n && status == WHIT_OK; i++) {
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
         const char *name = json_string_value(json_object_get(function, "name"));
@@ -372,15 +384,16 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     }
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
     for (size_t i = 0; i < n; i++) {
-        const char *id = json_string_value(json_object_get(json_array_get(calls, i), "id"));
         if (stages[i]) {
             whit_buf_append_str(&results[i], "; ");
             whit_buf_append(&results[i], outcome.data, outcome.size_bytes);
         }
         if (status == WHIT_OK && results[i].failed) status = no_memory(error);
+        whit_error ignored;
         if (status == WHIT_OK)
-            status = whit_agent_messages_add(l->messages, "tool", id ? id : "", (const char *)results[i].data,
-                                             results[i].size_bytes, error);
+            status = answer_call(l, json_array_get(calls, i), &results[i], error);
+        else
+            (void)answer_call(l, json_array_get(calls, i), NULL, &ignored);
         whit_buf_free(&results[i]);
     }
     whit_buf_free(&outcome);
@@ -443,7 +456,9 @@ static void count_tokens(loop *l, const json_t *answer)
 
 static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
 {
-    const json_t *message = json_object_get(json_array_get(json_object_get(answer, "choices"), 0), "message");
+    static const char go_on[] = "Your answer was cut at its length. Go on exactly where it ended.";
+    const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+    const json_t *message = json_object_get(choice, "message");
     const json_t *calls = json_object_get(message, "tool_calls");
     const char *text = json_string_value(json_object_get(message, "content"));
     const whit_agent_options *o = l->options;
@@ -459,10 +474,19 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
         return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer has no choices[0].message");
     count_tokens(l, answer);
     WHIT_TRY(whit_agent_messages_add_answer(l->messages, message, error));
-    if (json_array_size(calls)) return run_calls(l, &place, calls, error);
+    if (json_array_size(calls)) {
+        l->was_cut = false;
+        return run_calls(l, &place, calls, error);
+    }
     WHIT_TRY(run_fenced(l, &place, text ? text : "", &n_blocks, error));
-    l->report->done = !n_blocks;
-    l->report->answer.size_bytes = 0;
+    const char *finish = json_string_value(json_object_get(choice, "finish_reason"));
+    if (!l->was_cut) l->report->answer.size_bytes = 0;
+    l->was_cut = !n_blocks && finish && strcmp(finish, "length") == 0;
+    l->report->done = !n_blocks && !l->was_cut;
+    if (l->was_cut) {
+        o->note(o->user, "the answer was cut at its length: the model is asked to go on");
+        WHIT_TRY(whit_agent_messages_add(l->messages, "user", NULL, go_on, sizeof go_on - 1, error));
+    }
     return whit_buf_append_str(&l->report->answer, text ? text : "") ? WHIT_OK : no_memory(error);
 }
 

@@ -15,11 +15,30 @@ static void append(whit_buf *buf, const json_t *value)
     if (json_is_string(value)) whit_buf_append(buf, json_string_value(value), json_string_length(value));
 }
 
+static bool is_id(const whit_buf *own, const json_t *id)
+{
+    return own->size_bytes == json_string_length(id) && memcmp(own->data, json_string_value(id), own->size_bytes) == 0;
+}
+
+/* The place of a piece: what its index says, but a name with another id than that place's begins a call of its own.
+ * Some servers leave the index out, or give each call 0. */
+static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const json_t *name)
+{
+    bool begins = json_string_length(id) && json_string_length(name);
+    if (!begins) return s->is_moved ? (json_int_t)s->n_calls - 1 : i;
+    if (i < 0 || (size_t)i >= s->n_calls || !s->calls[i].id.size_bytes || is_id(&s->calls[i].id, id)) return i;
+    s->is_moved = true;
+    for (size_t k = 0; k < s->n_calls; k++)
+        if (s->calls[k].id.size_bytes && is_id(&s->calls[k].id, id)) return (json_int_t)k;
+    return (json_int_t)s->n_calls;
+}
+
 /* Pieces of a call: its index says which; id and name come once, arguments in pieces. */
 static bool add_call(whit_sse *s, const json_t *piece)
 {
     const json_t *index = json_object_get(piece, "index"), *function = json_object_get(piece, "function");
     json_int_t i = json_is_integer(index) ? json_integer_value(index) : (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
+    i = place_of(s, i, json_object_get(piece, "id"), json_object_get(function, "name"));
     if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail(s, "the answer makes more calls than are taken");
     struct whit_sse_call *call = &s->calls[i];
     if ((size_t)i >= s->n_calls) s->n_calls = (size_t)i + 1;
@@ -54,7 +73,12 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     append(&s->text, text);
     if (json_string_length(text) && s->on_text) s->on_text(s->user, json_string_value(text), json_string_length(text));
     json_array_foreach(json_object_get(delta, "tool_calls"), i, piece) if (!add_call(s, piece)) break;
-    if (json_is_string(json_object_get(choice, "finish_reason"))) s->is_done = true;
+    json_t *finish = json_object_get(choice, "finish_reason");
+    if (json_is_string(finish)) {
+        json_decref(s->finish);
+        s->finish = json_incref(finish);
+        s->is_done = true;
+    }
     json_decref(event);
     return !s->failed;
 }
@@ -124,7 +148,8 @@ static json_t *put_together(const whit_sse *s)
                                         string_of(&s->calls[i].arguments)));
     if (s->n_calls) json_object_set(message, "tool_calls", calls);
     json_decref(calls);
-    return json_pack("{s:[{s:o}], s:O?}", "choices", "message", message, "usage", s->usage);
+    return json_pack("{s:[{s:o, s:O?}], s:O?}", "choices", "message", message, "finish_reason", s->finish, "usage",
+                     s->usage);
 }
 
 whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
@@ -157,6 +182,7 @@ void whit_sse_reset(whit_sse *s)
         whit_buf_free(&s->calls[i].arguments);
     }
     json_decref(s->usage);
+    json_decref(s->finish);
     *s = (whit_sse){.on_text = s->on_text, .user = s->user};
 }
 

@@ -21,14 +21,15 @@ typedef struct whit_sse {
         whit_buf id, name, arguments;
     } calls[WHIT_SSE_CALLS_MAX];
     size_t n_calls, n_events, n_blanks; /* n_blanks: before what comes first */
-    json_t *usage;
+    json_t *usage, *finish;             /* finish: the reason why it ended; a string, or NULL */
+    bool is_moved; /* calls whose index was another's: what comes without a name belongs to the last one */
     bool is_stream, is_done, failed; /* failed: `why` has a line */
     char why[200];
 } whit_sse;
 
 /* False where the answer cannot be one: then nothing more is wanted. */
 bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
-/* At the end: the whole as {"choices": [{"message": ...}], "usage": ...}; the caller's. Errors: format
+/* At the end: the whole as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...}; the caller's. Errors: format
  * (no JSON, an event that is an error, a stream that breaks off), memory. */
 whit_status whit_sse_finish(whit_sse *stream, json_t **answer, whit_error *error);
 /* What whit_endpoint_post fills it by. */

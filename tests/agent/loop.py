@@ -113,6 +113,37 @@ for answers, status, words in [
     wanted(len(lines) == 1 and words in lines[0], f"one line with '{words}': {done.stderr}")
     wanted(source() == SOURCE, "a failure changes the tree")
 
+# A text that is cut at its length is no end.
+def cut(content):
+    status, body, headers = message(content)
+    body = json.loads(body)
+    body["choices"][0]["finish_reason"] = "length"
+    return status, json.dumps(body).encode(), headers
+
+
+done, e = run([cut("one, "), message("two")], "--json")
+wanted(len(e.requests) == 2 and "cut" in result(e) and json.loads(done.stdout)["answer"] == "one, two", f"a cut text: {done.stdout}")
+done, e = run([cut("one, ")] * 2, "--json", "--max-turns", "2", status=4)
+wanted(not json.loads(done.stdout)["done"], f"cut to the end: {done.stdout}")
+
+# Calls of a stream that all have index 0, or none; the second in pieces.
+for index in ({"index": 0}, {}):
+    pieces = [{"id": "a", "function": {"name": "read", "arguments": '{"path": "src/a.c"}'}},
+              {"id": "b", "function": {"name": "list", "arguments": ""}},
+              {"function": {"arguments": '{"path": '}}, {"id": "x", "function": {"arguments": '"src"}'}}]
+    events = [{"choices": [{"delta": {"tool_calls": [{**index, **piece}]}}]} for piece in pieces]
+    events.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    done, e = run([(200, body.encode(), {"Content-Type": "text/event-stream"}), message("done")])
+    got = {m["tool_call_id"]: m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"}
+    wanted(sorted(got) == ["a", "b"] and "int main" in got["a"] and "src/a.c" in got["b"], f"calls without an index: {got}")
+
+# A session holds an answer to each call, however the task ends.
+done, e = run([message(None, [("list", {})] * 33)], "--session", "s.json", status=4)
+kept = json.load(open("s.json"))["messages"]
+wanted([m.get("tool_call_id") for m in kept if m["role"] == "tool"] == [f"c{i}" for i in range(33)], f"unanswered calls: {kept[-1]}")
+os.unlink("s.json")
+
 done, e = run([message("x" * (1 << 20))])
 wanted(len(done.stdout) >= 1 << 20, "an answer of 1 MB")
 
