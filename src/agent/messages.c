@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/messages.h"
 
+#include "agent/light.h"
 #include "agent/turns.h"
 #include "base/file.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -53,15 +55,32 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
     return kept && json_array_append_new(messages->list, kept) == 0 ? WHIT_OK : no_memory(error);
 }
 
+/* The path of AGENTS.md in the project. A link, as a rule to a file for another program, is followed where that is in
+ * the project and no secret; else there are no rules. */
+static const char *rules_path(const char *project, char real[PATH_MAX])
+{
+    static const char name[] = "AGENTS.md";
+    char full[PATH_MAX];
+    struct stat info;
+    size_t n = strlen(project);
+    if (snprintf(full, sizeof full, "%s/%s", project, name) >= (int)sizeof full || lstat(full, &info) != 0) return name;
+    if (!S_ISLNK(info.st_mode)) return name;
+    if (!realpath(full, real) || strncmp(real, project, n) != 0 || real[n] != '/' || stat(real, &info) != 0)
+        return NULL;
+    return S_ISREG(info.st_mode) && !whit_light_secret(project, real + n + 1) ? real + n + 1 : NULL;
+}
+
 whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char *project, size_t limit_bytes,
                                       whit_error *error)
 {
     whit_buf text = {0}, rules = {0};
-    bool there;
+    char real[PATH_MAX];
+    const char *path = rules_path(project, real);
+    bool there = false;
     uint32_t mode;
     *messages = (whit_agent_messages){.list = json_array(), .limit_bytes = limit_bytes};
     whit_buf_append_str(&text, system_text);
-    whit_status status = whit_project_read(project, "AGENTS.md", &rules, &there, &mode, error);
+    whit_status status = path ? whit_project_read(project, path, &rules, &there, &mode, error) : WHIT_OK;
     if (status == WHIT_OK && there) {
         size_t most = limit_bytes / 8 < RULES_BYTES ? limit_bytes / 8 : RULES_BYTES;
         bool whole = rules.size_bytes <= most;

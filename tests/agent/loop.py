@@ -152,6 +152,25 @@ done, e = run([message("done")], rules="x" + "é" * 20000)
 got = e.requests[0]["messages"][0]["content"]
 wanted("xéé" in got and got.endswith("é\n[cut]"), f"cut rules: {got[-20:]}")
 
+# Rules behind a link are read where it stays in the project, and no others.
+def linked(target):
+    shutil.rmtree("q", ignore_errors=True)
+    os.makedirs("q")
+    open("q/CLAUDE.md", "w").write("inside-words\n")
+    open("q/.env", "w").write("SECRET=hidden-words\n")
+    os.symlink(target, "q/AGENTS.md")
+    e = Endpoint([message("done")])
+    done = subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "q"], capture_output=True, text=True, timeout=60,
+                          env=dict(os.environ, XDG_STATE_HOME=os.path.abspath("state")), stdin=subprocess.DEVNULL)
+    wanted(done.returncode == 0 and e.requests, f"AGENTS.md to {target}: {done.stderr}")
+    return e.requests[0]["messages"][0]["content"] if e.requests else ""
+
+
+wanted("inside-words" in linked("CLAUDE.md"), "rules behind a link")
+for target in ("../outside", ".env", "nowhere", "."):
+    got = linked(target)
+    wanted(got and "-words" not in got, f"rules by a link to {target}: {got[-80:]}")
+
 # Reading stays inside, and away from secrets; what is red stays unwritten however it is asked for.
 done, e = run([message(None, [("read", {"path": p}) for p in ("../outside", "src/link", ".env", "/etc/passwd", "src/g/config")]
                        + [("grep", {"pattern": "words"}), ("list", {"path": ".."}), ("list", {"path": "src/g"})]
