@@ -120,6 +120,16 @@ static bool start(struct server *s, const json_t *command)
     variables = calloc(n_variables + 1, sizeof *variables);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
+    /* A group of its own: Ctrl-C ends an answer, not the server. Signals that this process ignores are not ignored. */
+    posix_spawnattr_t attributes;
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGINT);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
     bool ok = arguments && variables && pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0;
     if (ok) {
         json_array_foreach(command, i, word) arguments[i] = json_string_value(word);
@@ -129,9 +139,10 @@ static bool start(struct server *s, const json_t *command)
         ok = posix_spawn_file_actions_adddup2(&actions, in[0], 0) == 0 &&
             posix_spawn_file_actions_adddup2(&actions, out[1], 1) == 0 &&
             posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
-            posix_spawnp(&s->child, arguments[0], &actions, NULL, (char *const *)arguments, variables) == 0;
+            posix_spawnp(&s->child, arguments[0], &actions, &attributes, (char *const *)arguments, variables) == 0;
     }
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
     free(arguments);
     free(variables);
     if (in[0] >= 0) close(in[0]);

@@ -14,8 +14,9 @@ from endpoint import Endpoint, at_terminal, message, streamed
 WHIT = sys.argv[1]
 failed = 0
 SERVER = r'''
-import json, sys
+import json, os, sys
 way = sys.argv[1]
+open("group-" + way, "w").write(str(os.getpgid(0) == os.getpid()))
 def say(o): print(json.dumps(o), flush=True)
 for line in sys.stdin:
     m = json.loads(line)
@@ -94,6 +95,7 @@ wanted("does not answer" in got[5] and "does not answer" in got[6], f"a server t
 wanted("'mute' does not answer" in done.stderr and "'none' does not answer" in done.stderr, f"servers: {done.stderr}")
 e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N]", "y\n")], environment())
+wanted(open("group-good").read() == "True", "a server is in the group that Ctrl-C ends")
 wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
 
 # ---- long words on both sides at once: neither waits for the other for ever
