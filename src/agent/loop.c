@@ -7,6 +7,7 @@
 #include "base/flag.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -196,7 +197,8 @@ static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
     if (status == WHIT_OK && n > n_open) {
         char note[120];
         size_t n_note = l->number ? (size_t)snprintf(note, sizeof note, "agent %u: ", l->number) : 0;
-        snprintf(note + n_note, sizeof note - n_note, "%s", l->task);
+        snprintf(note + n_note, sizeof note - n_note, "%.*s",
+                 (int)whit_utf8_cut(l->task, strlen(l->task), sizeof note - n_note - 1), l->task);
         status = whit_turns_open(o->project, o->state_dir, &journal, &recovered, error);
         if (status == WHIT_OK) {
             status = whit_turns_write(journal, all + n_open, n - n_open, note, error);

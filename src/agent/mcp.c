@@ -2,6 +2,7 @@
 #include "agent/mcp.h"
 
 #include "agent/rpc.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -51,7 +52,7 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
                    "object") != 0)
             continue;
         snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
-        json_t *text = json_sprintf("%.1000s", help ? help : "");
+        json_t *text = json_stringn(help ? help : "", help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
         json_array_append_new(tools,
                               json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
                                         "description", text ? text : json_string(""), "parameters", schema));
@@ -65,7 +66,9 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
     json_t *part;
     if (wrong) {
         const char *message = json_string_value(json_object_get(wrong, "message"));
-        whit_buf_printf(result, "error: the server says: %.500s", message ? message : "an error");
+        if (!message) message = "an error";
+        whit_buf_printf(result, "error: the server says: %.*s", (int)whit_utf8_cut(message, strlen(message), 500),
+                        message);
         return;
     }
     if (json_is_true(json_object_get(good, "isError"))) whit_buf_append_str(result, "error: ");
@@ -77,7 +80,7 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
         if (i) whit_buf_append_str(result, "\n");
         if (json_is_string(text))
             whit_buf_append(result, json_string_value(text),
-                            json_string_length(text) < room ? json_string_length(text) : room);
+                            whit_utf8_cut(json_string_value(text), json_string_length(text), room));
         else
             whit_buf_printf(result, "[%.40s, which is no text]", type ? type : "something");
         if (!room) break;

@@ -4,6 +4,7 @@
 #include "agent/ask_graph.h"
 #include "agent/light.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,7 +163,7 @@ static void grep_file(walk *w, const char *path)
             snprintf(line, sizeof line, "%.*s", (int)(n < GREP_LINE_MAX ? n : GREP_LINE_MAX), text);
             if (regexec(w->pattern, line, 0, NULL, 0) == 0) {
                 put_name(w->result, path);
-                whit_buf_printf(w->result, ":%zu:%.300s\n", number, line);
+                whit_buf_printf(w->result, ":%zu:%.*s\n", number, (int)whit_utf8_cut(line, strlen(line), 300), line);
             }
             text += n + 1;
         }

@@ -5,6 +5,7 @@
 #include "agent/folders.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "format/ndf_append.h"
 #include "format/ndf_log.h"
 
@@ -399,6 +400,7 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
                       .n_changes = head->n_changes,
                       .n_bytes = n_bytes};
     memcpy(turn.note, head->note, sizeof turn.note - 1);
+    turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0; /* JSON shows it */
     uint32_t n = whit_turns_count(journal);
     for (uint32_t i = 0; i < n; i++) /* a turn is undone by its last undo or redo */
         if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of) {
@@ -601,7 +603,9 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
                              whit_error *error)
 {
     frame_head head = {.kind = WHIT_TURN_WRITE};
-    if (note) snprintf(head.note, sizeof head.note, "%s", note);
+    if (note)
+        snprintf(head.note, sizeof head.note, "%.*s", (int)whit_utf8_cut(note, strlen(note), sizeof head.note - 1),
+                 note);
     return write_turn(journal, head, changes, n, error);
 }
 

@@ -59,6 +59,14 @@ static inline size_t whit_utf8_encode(uint32_t code, uint8_t out[4])
     return 4;
 }
 
+/* How much of `text` fits in n_most bytes without the last character being divided. */
+static inline size_t whit_utf8_cut(const char *text, size_t n, size_t n_most)
+{
+    if (n <= n_most) return n;
+    while (n_most && ((uint8_t)text[n_most] & 0xC0) == 0x80) n_most--;
+    return n_most;
+}
+
 /* How many bytes of valid UTF-8 stand at the start of `text`; n where all of it is. */
 size_t whit_utf8_valid_bytes(const uint8_t *text, size_t n);
 

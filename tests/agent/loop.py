@@ -171,6 +171,16 @@ for target in ("../outside", ".env", "nowhere", "."):
     got = linked(target)
     wanted(got and "-words" not in got, f"rules by a link to {target}: {got[-80:]}")
 
+# Texts are cut between characters: the note of a turn, the lines of grep.
+task = "漢" * 60
+done, e = run([message(None, [("write", {"path": "long.txt", "content": "x" + "漢" * 200 + "\n"})]),
+               message(None, [("grep", {"pattern": "x", "path": "long.txt"})]), message("done")], "-p", task)
+log = subprocess.run([WHIT, "agent", "log", "--project", "p", "--json"], capture_output=True, text=True,
+                     env=dict(os.environ, XDG_STATE_HOME=os.path.abspath("state")))
+turns = json.loads(log.stdout)
+wanted(len(turns) == 1 and turns[0]["note"] == "漢" * 39, f"a long note: {log.stdout}")
+wanted(result(e) == "long.txt:1:x" + "漢" * 99 + "\n", f"a long line of grep: {result(e)}")
+
 # Reading stays inside, and away from secrets; what is red stays unwritten however it is asked for.
 done, e = run([message(None, [("read", {"path": p}) for p in ("../outside", "src/link", ".env", "/etc/passwd", "src/g/config")]
                        + [("grep", {"pattern": "words"}), ("list", {"path": ".."}), ("list", {"path": "src/g"})]
