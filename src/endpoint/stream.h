@@ -29,8 +29,8 @@ typedef struct whit_sse {
 
 /* False where the answer cannot be one: then nothing more is wanted. */
 bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
-/* At the end: the whole as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...}; the caller's. Errors: format
- * (no JSON, an event that is an error, a stream that breaks off), memory. */
+/* At the end: the whole as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...}; the caller's. Errors:
+ * format (no JSON, an event that is an error, a stream that breaks off), memory. */
 whit_status whit_sse_finish(whit_sse *stream, json_t **answer, whit_error *error);
 /* What whit_endpoint_post fills it by. */
 whit_endpoint_sink whit_sse_sink(whit_sse *stream);
