@@ -149,7 +149,12 @@ static whit_status read_config(const struct keys *k, const whit_gguf_architectur
 static whit_status add_linear_factors(whit_source *source, struct whit_gguf_importer *importer, double linear,
                                       whit_error *error)
 {
-    if (linear == 1 || source->config.rope_factors) return WHIT_OK;
+    if (linear == 1) return WHIT_OK;
+    if (source->config.rope_factors)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: RoPE is scaled by a factor and by the tensor 'rope_freqs.weight'; both at once are not "
+                         "supported",
+                         source->path);
     if (!(linear > 0) || linear > 1e6)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE scaling by %g makes no sense", source->path, linear);
     source->config.rope_factors = true;

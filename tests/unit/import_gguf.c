@@ -29,9 +29,10 @@ static void put_keys(whit_gguf_writer *writer, const void *user)
 }
 
 /* The small model with these keys. */
-static whit_status open_with(const struct key keys[N_KEYS], whit_source *source, whit_error *error)
+static whit_status open_with(const struct key keys[N_KEYS], uint32_t n_factors, whit_source *source, whit_error *error)
 {
     tiny_model tiny = tiny_model_default();
+    tiny.n_rope_factors = n_factors;
     tiny.n_layers = 1;
     tiny.no_tokenizer = true;
     tiny.put_keys = put_keys;
@@ -46,10 +47,10 @@ static void attention_to_both_sides_is_refused(void **state)
     whit_error error;
     whit_source source;
     struct key keys[N_KEYS] = {{"llama.attention.causal", IS_BOOL, .number = 1}};
-    assert_ok(open_with(keys, &source, &error), error);
+    assert_ok(open_with(keys, 0, &source, &error), error);
     whit_source_close(&source);
     keys[0].number = 0;
-    assert_int_equal(open_with(keys, &source, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_int_equal(open_with(keys, 0, &source, &error), WHIT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "'llama.attention.causal'"));
     assert_non_null(strstr(error.message, "both sides"));
 }
@@ -75,7 +76,7 @@ static void positions_are_scaled_as_the_keys_say(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         whit_error error;
         whit_source source;
-        whit_status status = open_with(cases[i].keys, &source, &error);
+        whit_status status = open_with(cases[i].keys, 0, &source, &error);
         if (cases[i].factor == 0) {
             assert_int_equal(status, WHIT_ERROR_UNSUPPORTED);
             assert_non_null(strstr(error.message, "'yarn'"));
@@ -93,6 +94,15 @@ static void positions_are_scaled_as_the_keys_say(void **state)
         }
         whit_source_close(&source);
     }
+    /* Beside factors of its own, one for two dimensions of a head. */
+    whit_error error;
+    whit_source source;
+    const tiny_model tiny = tiny_model_default();
+    uint32_t n_factors = tiny.n_embd / tiny.n_heads / 2;
+    assert_ok(open_with(cases[0].keys, n_factors, &source, &error), error);
+    whit_source_close(&source);
+    assert_int_equal(open_with(cases[2].keys, n_factors, &source, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "both at once"));
 }
 
 int main(void)
