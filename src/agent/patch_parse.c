@@ -308,6 +308,12 @@ static bool is_beyond_lines(const char *line, size_t n)
     return false;
 }
 
+/* "-- ", in front of the version at the end of what git format-patch writes. */
+static bool is_signature(const char *line, size_t n)
+{
+    return n == 3 && memcmp(line, "-- ", 3) == 0;
+}
+
 /* Models count badly: the hunk ends where something else begins, whatever the counts say. */
 static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
 {
@@ -324,8 +330,8 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
             continue;
         }
         bool counted = n_old > 0 || n_new > 0;
-        bool other =
-            begins(line, n, "@@ ") || begins(line, n, "diff ") || begins(line, n, "index ") || is_file_head(r, line, n);
+        bool other = begins(line, n, "@@ ") || begins(line, n, "diff ") || begins(line, n, "index ") ||
+            is_file_head(r, line, n) || (!counted && is_signature(line, n));
         char kind = n ? *line : ' ';
         if (other || !kind || !strchr(" -+", kind) || (!n && !counted)) {
             unread(r, line);
@@ -338,6 +344,12 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
     }
     end_hunk(r);
     return WHIT_OK;
+}
+
+/* A change behind a line that belongs to no hunk; left out, the rest of the patch would count as the whole. */
+static bool is_of_no_hunk(const char *line, size_t n)
+{
+    return n && strchr("+-", *line) && *line && !is_signature(line, n);
 }
 
 static whit_status parse_diff(reader *r)
@@ -375,6 +387,8 @@ static whit_status parse_diff(reader *r)
             in_file = true;
             if (!read_counts(line, n, &n_old, &n_new)) n_old = n_new = 0;
             if (status == WHIT_OK) status = parse_diff_hunk(r, n_old, n_new);
+        } else if (in_file && is_of_no_hunk(line, n)) {
+            status = bad(r, "a line is changed behind one that ends its hunk: context begins with a space");
         }
     }
     free(from);

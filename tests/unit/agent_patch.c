@@ -345,11 +345,13 @@ static void more_than_lines_is_refused(void **state)
            "an empty file");
     refuse(DIFF "@@ -1 +1 @@\n-one\n+x\ndiff --git a/e b/e\ndeleted file mode 100644\n", "an empty file");
     gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n", "x\ntwo\n");
+    gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n-- \n2.39.5\n\n", "x\ntwo\n");
+    refuse(DIFF "@@ -1,3 +1,3 @@\n-one\n+x\nodd\n-two\n+y\n", "behind one that ends its hunk");
     /* A zero byte is no kind of a line: the hunk ends there. */
     whit_patch patch = {0};
     whit_error error;
-    assert_ok(whit_patch_parse(zero, sizeof zero - 1, &patch, &error), error);
-    assert_int_equal(patch.lines.size_bytes / sizeof(whit_patch_line), 1);
+    assert_int_equal(whit_patch_parse(zero, sizeof zero - 1, &patch, &error), WHIT_ERROR_FORMAT);
+    assert_non_null(strstr(error.message, "behind one that ends its hunk"));
     whit_patch_free(&patch);
 }
 
