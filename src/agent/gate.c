@@ -134,7 +134,7 @@ bool whit_gate_syntax(const whit_change *c, whit_buf *why)
 }
 
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
-                           void (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
+                           bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error)
 {
     *passed = true;
@@ -142,7 +142,11 @@ whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
         *passed = whit_gate_syntax(whit_changes_at(staged, i), why) && *passed;
     for (const char *const *line = runner->config ? runner->config->checks : NULL; *passed && line && *line; line++) {
         whit_sandbox_result result = {0};
-        if (on_check) on_check(user, *line);
+        if (on_check && !on_check(user, *line)) {
+            *passed = false;
+            whit_buf_printf(why, "the check '%s' was not agreed to, so nothing is written\n", *line);
+            break;
+        }
         whit_status status = whit_runner_run(runner, "gate", staged, *line, 0, &result, error);
         if (status == WHIT_OK && result.status != 0) {
             *passed = false;

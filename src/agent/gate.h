@@ -12,9 +12,9 @@ bool whit_gate_syntax(const whit_change *change, whit_buf *why);
 
 /* All of it: the syntax of every change, then the checks of the runner's configuration in its copy
  * "gate". *passed false: `why` says what failed, for the model. `on_check` (may be NULL) is told each
- * command. Errors: those of whit_runner_run. */
+ * command, and false holds it back. Errors: those of whit_runner_run. */
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
-                           void (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
+                           bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct loop {
     size_t result_bytes; /* a longer result is cut */
     const char *task;
     whit_changes staged;
-    whit_buf *refused; /* hashes of changes that the person refused; shared with sub-agents */
+    whit_buf *refused; /* hashes of changes that the person refused, and of checks agreed to; shared with sub-agents */
     whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
     bool was_cut;      /* the last answer, at its length: the next one goes on with it */
     uint32_t number;   /* of a sub-agent in its answer; 0: none */
@@ -57,13 +57,18 @@ static void hash_change(const whit_change *c, uint8_t digest[WHIT_HASH_BYTES])
     whit_hash_end(&hash, digest);
 }
 
+static bool was_answered(const loop *l, const uint8_t digest[WHIT_HASH_BYTES])
+{
+    for (size_t at = 0; at + WHIT_HASH_BYTES <= l->refused->size_bytes; at += WHIT_HASH_BYTES)
+        if (memcmp(l->refused->data + at, digest, WHIT_HASH_BYTES) == 0) return true;
+    return false;
+}
+
 static bool was_refused(const loop *l, const whit_change *c)
 {
     uint8_t digest[WHIT_HASH_BYTES];
     hash_change(c, digest);
-    for (size_t at = 0; at + sizeof digest <= l->refused->size_bytes; at += sizeof digest)
-        if (memcmp(l->refused->data + at, digest, sizeof digest) == 0) return true;
-    return false;
+    return was_answered(l, digest);
 }
 
 static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES])
@@ -78,40 +83,36 @@ static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES
     whit_hash_end(&hash, digest);
 }
 
-static void note_check(void *user, const char *line)
+/* Is the check to run? Outside the sandbox a person is asked, as about any command: once in a session, behind the
+ * changes that it is to run on. */
+static bool may_check(void *user, const char *line)
 {
-    const loop *l = user;
-    char text[200];
+    loop *l = user;
+    const whit_agent_options *o = l->options;
+    char text[200], reason[4200];
     snprintf(text, sizeof text, "checks: %.150s", line);
-    l->options->note(l->options->user, text);
-}
-
-/* A check comes from the project's own file: outside the sandbox a person is asked about it, as about any command. */
-static bool may_check(const loop *l)
-{
-    const whit_runner *runner = l->options->runner;
-    char reason[4200];
-    for (const char *const *line = runner && runner->no_sandbox && runner->config ? runner->config->checks : NULL;
-         line && *line; line++) {
-        snprintf(reason, sizeof reason, "outside the sandbox the project's check would run: %.4000s", *line);
-        if (strlen(*line) > 4000 || !l->options->agreed(l->options->user, reason, 0)) return false;
-    }
-    return true;
+    o->note(o->user, text);
+    if (!o->runner || !o->runner->no_sandbox) return true;
+    uint8_t digest[WHIT_HASH_BYTES];
+    whit_hash hash;
+    whit_hash_begin(&hash, "agent-check");
+    whit_hash_add(&hash, line, strlen(line));
+    whit_hash_end(&hash, digest);
+    if (was_answered(l, digest)) return true;
+    for (size_t i = 0; i < whit_changes_count(&l->staged); i++)
+        if (o->show(o->user, whit_changes_at(&l->staged, i), NULL) != WHIT_OK) return false;
+    snprintf(reason, sizeof reason, "outside the sandbox this check would run: %.4000s", line);
+    if (strlen(line) > 4000 || !o->agreed(o->user, reason, 0)) return false;
+    return whit_buf_append(l->refused, digest, sizeof digest);
 }
 
 /* The gate; false: `outcome` says what failed, and nothing is to be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {
-    if (!may_check(l)) {
-        *passed = false;
-        whit_buf_append_str(outcome, "not written: a check was refused by the person");
-        l->options->note(l->options->user, "a check was not agreed to: nothing is written");
-        return WHIT_OK;
-    }
     whit_buf why = {0};
     whit_runner none = {.project = l->options->project};
     whit_status status =
-        whit_gate_pass(l->options->runner ? l->options->runner : &none, &l->staged, note_check, l, passed, &why, error);
+        whit_gate_pass(l->options->runner ? l->options->runner : &none, &l->staged, may_check, l, passed, &why, error);
     if (status == WHIT_OK && !*passed) {
         whit_buf_append_str(outcome, "not written, the files are as they were: ");
         whit_buf_append(outcome, why.data, why.size_bytes);
@@ -238,7 +239,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         whit_buf_printf(outcome, "error: nothing is written: %s was changed by agent %u of the same answer", path, by);
         return WHIT_OK;
     }
-    WHIT_TRY(pass_gate(l, &passed, outcome, error));
+    for (size_t i = 0; i < n; i++) refused = refused || was_refused(l, whit_changes_at(&l->staged, i));
+    if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error)); /* else nobody is asked about checks, either */
     if (!passed) return WHIT_OK;
     hash_changes(&l->staged, approved);
     l->proposed.size_bytes = 0;
@@ -249,7 +251,6 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         hash_change(c, digest);
         if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
         if (red && !*reason) snprintf(reason, sizeof reason, "%s: %s", c->path, red);
-        refused = refused || was_refused(l, c);
     }
     bool is_asked = !refused && (*reason || !o->may_write);
     if (is_asked && o->choose) {
@@ -360,7 +361,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
 {
     whit_buf results[CALLS_MAX] = {{0}}, outcome = {0};
     bool stages[CALLS_MAX] = {false}, any = false;
-    size_t n = json_array_size(calls);
+    size_t n = json_array_size(calls), n_done = 0;
     whit_status status = WHIT_OK;
     l->n_agents = 0;
     if (!l->number) l->taken->size_bytes = 0;
@@ -382,10 +383,12 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         else
             stages[i] = whit_tool_call(place, name ? name : "", arguments ? arguments : "", &results[i]);
         any = any || stages[i];
+        n_done += status == WHIT_OK;
         cut_result(l, &results[i]);
     }
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
     for (size_t i = 0; i < n; i++) {
+        const bool stands = i < n_done && !stages[i] && !results[i].failed; /* also where a later one failed */
         if (stages[i]) {
             whit_buf_append_str(&results[i], "; ");
             whit_buf_append(&results[i], outcome.data, outcome.size_bytes);
@@ -395,7 +398,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         if (status == WHIT_OK)
             status = answer_call(l, json_array_get(calls, i), &results[i], error);
         else
-            (void)answer_call(l, json_array_get(calls, i), NULL, &ignored);
+            (void)answer_call(l, json_array_get(calls, i), stands ? &results[i] : NULL, &ignored);
         whit_buf_free(&results[i]);
     }
     whit_buf_free(&outcome);
@@ -456,9 +459,19 @@ static void count_tokens(loop *l, const json_t *answer)
     if (out > 0) l->report->tokens_out += (uint64_t)out;
 }
 
+/* Does a text that was cut end in a call, or in the line that begins a block? What goes on with it would be neither. */
+static bool is_part_of_call(const char *text)
+{
+    const char *begin = text ? text + strspn(text, " \t\r\n") : "", *line = strrchr(begin, '\n');
+    return *begin == '{' || strncmp(line ? line + 1 : begin, "```", 3) == 0;
+}
+
 static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
 {
-    static const char go_on[] = "Your answer was cut at its length. Go on exactly where it ended.";
+    static const char go_on[] = "Your answer was cut at its length. Go on exactly where it ended.",
+                      once_more[] =
+                          "Your answer was cut at its length, within a call or a block, and nothing of it was "
+                          "done. Give it again, whole, in smaller pieces.";
     const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
     const json_t *message = json_object_get(choice, "message");
     const json_t *calls = json_object_get(message, "tool_calls");
@@ -482,13 +495,20 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
     }
     WHIT_TRY(run_fenced(l, &place, text ? text : "", &n_blocks, error));
     const char *finish = json_string_value(json_object_get(choice, "finish_reason"));
-    if (!l->was_cut) l->report->answer.size_bytes = 0;
-    l->was_cut = !n_blocks && finish && strcmp(finish, "length") == 0;
-    l->report->done = !n_blocks && !l->was_cut;
-    if (l->was_cut) {
+    bool is_cut = !n_blocks && finish && strcmp(finish, "length") == 0, is_part = is_cut && is_part_of_call(text);
+    if (is_cut && !(text && *text))
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "the model's answer was cut before it said anything: the context is full, or the endpoint "
+                         "bounds answers too tightly");
+    if (!l->was_cut || is_part) l->report->answer.size_bytes = 0;
+    l->was_cut = is_cut && !is_part;
+    l->report->done = !n_blocks && !is_cut;
+    if (is_cut) {
         o->note(o->user, "the answer was cut at its length: the model is asked to go on");
-        WHIT_TRY(whit_agent_messages_add(l->messages, "user", NULL, go_on, sizeof go_on - 1, error));
+        const char *how = is_part ? once_more : go_on;
+        WHIT_TRY(whit_agent_messages_add(l->messages, "user", NULL, how, strlen(how), error));
     }
+    if (is_part) return WHIT_OK;
     return whit_buf_append_str(&l->report->answer, text ? text : "") ? WHIT_OK : no_memory(error);
 }
 

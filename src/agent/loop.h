@@ -30,7 +30,7 @@ typedef struct whit_agent_options {
     const whit_open_texts *open; /* texts that are open and not saved; NULL: none */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* what goes on */
-    whit_buf *refused;           /* hashes of what the person refused, kept for later tasks; NULL: for this one */
+    whit_buf *refused;           /* hashes of what the person has answered, for later tasks; NULL: for this one */
     const volatile bool *cancel; /* ends the run between answers, too; NULL: never */
     void *user;
 } whit_agent_options;

@@ -123,7 +123,8 @@ static bool start(struct server *s, const json_t *command)
     variables = calloc(n_variables + 1, sizeof *variables);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    /* A group of its own: Ctrl-C ends an answer, not the server. Signals that this process ignores are not ignored. */
+    /* A group of its own, so that Ctrl-C ends an answer, not the server, which gets the default of SIGPIPE and SIGINT:
+     * this process may ignore them. */
     posix_spawnattr_t attributes;
     sigset_t defaults;
     sigemptyset(&defaults);
@@ -163,10 +164,15 @@ static void stop(struct server *s)
     if (s->rpc.out >= 0) close(s->rpc.out); /* the end of its input: it may go by itself */
     if (s->rpc.in >= 0) close(s->rpc.in);
     for (int i = 0; s->child > 0; i++) {
-        if (waitpid(s->child, &status, WNOHANG) != 0) break;
-        if (i == 20) kill(s->child, SIGTERM);
-        if (i == 40) kill(s->child, SIGKILL);
+        siginfo_t left = {0};
+        if (waitid(P_PID, (id_t)s->child, &left, WEXITED | WNOHANG | WNOWAIT) != 0 || left.si_pid) break;
+        if (i == 20) kill(-s->child, SIGTERM);
+        if (i == 40) kill(-s->child, SIGKILL);
         usleep(10000);
+    }
+    if (s->child > 0) {
+        kill(-s->child, SIGKILL); /* what a wrapper has left; until it is waited for, the group's number is its own */
+        waitpid(s->child, &status, 0);
     }
     whit_rpc_free(&s->rpc);
 }

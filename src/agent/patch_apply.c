@@ -334,6 +334,20 @@ static size_t end_of_lines(const job *j, size_t place, const char **end)
     return strlen(*end);
 }
 
+/* Is the hunk one that stands before it in the patch, word for word? Models repeat themselves. */
+static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_patch_hunk *hunk)
+{
+    for (const whit_patch_hunk *before = first; before < hunk; before++) {
+        bool same = before->n_lines == hunk->n_lines;
+        for (size_t i = 0; same && i < hunk->n_lines; i++) {
+            const whit_patch_line *a = line_at(j, before, i), *b = line_at(j, hunk, i);
+            same = a->kind == b->kind && a->n_bytes == b->n_bytes && memcmp(a->text, b->text, a->n_bytes) == 0;
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
 static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t place, whit_patch_grade grade,
                               whit_buf *out)
 {
@@ -379,17 +393,18 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
     job j = {.patch = patch, .name = name, .content = content, .n_bytes = n_bytes, .error = error};
     whit_buf text[2] = {{0}, {0}};
     whit_status status = WHIT_OK;
-    uint32_t n_present = 0;
+    const whit_patch_hunk *first = (const whit_patch_hunk *)(const void *)patch->hunks.data + file->first;
+    uint32_t n_present = 0, n_repeats = 0;
     unsigned which = 0;
     *result = (whit_patch_result){.n_hunks = (uint32_t)file->n_hunks};
     for (size_t i = 0; status == WHIT_OK && i < file->n_hunks; i++) {
-        const whit_patch_hunk *hunk = (const whit_patch_hunk *)(const void *)patch->hunks.data + file->first + i;
+        const whit_patch_hunk *hunk = first + i;
         size_t place = 0;
         whit_patch_grade grade;
         status = split(&j.spans, j.content, j.n_bytes, error);
         if (status == WHIT_OK) status = find_place(&j, hunk, i, &place, &grade);
         if (status != WHIT_OK || place == NOWHERE) {
-            n_present += place == NOWHERE;
+            if (place == NOWHERE) *(is_repeat(&j, first, hunk) ? &n_repeats : &n_present) += 1;
             continue;
         }
         whit_buf *next = &text[which++ % 2]; /* the other one holds the text so far */
@@ -400,11 +415,12 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         j.n_bytes = next->size_bytes;
         if (grade > result->grade) result->grade = grade;
     }
-    if (status == WHIT_OK && n_present && n_present != file->n_hunks) /* a stale one may look like one that is done */
+    if (status == WHIT_OK && n_present &&
+        n_present + n_repeats != file->n_hunks) /* a stale one may look like one that is done */
         status = whit_fail(error, WHIT_ERROR_FORMAT,
                            "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
                            n_present, file->n_hunks);
-    result->already_applied = status == WHIT_OK && file->n_hunks && n_present == file->n_hunks;
+    result->already_applied = status == WHIT_OK && n_present && n_present + n_repeats == file->n_hunks;
     if (status == WHIT_OK && !whit_buf_append(out, j.content, j.n_bytes))
         status = whit_fail_memory(error, "the new text", j.n_bytes);
     whit_buf_free(&j.spans);

@@ -301,8 +301,10 @@ static bool is_file_head(const reader *r, const char *line, size_t n)
 /* Heads of git's diffs that say more than lines do: what they ask for would be left out. */
 static bool is_beyond_lines(const char *line, size_t n)
 {
-    static const char *const heads[] = {"rename from ", "rename to ", "copy from ",       "copy to ",
-                                        "old mode ",    "new mode ",  "GIT binary patch", "Binary files "};
+    static const char *const heads[] = {"rename from ", "rename to ", "copy from ", "copy to ", "old mode ",
+                                        "new mode ", "GIT binary patch", "Binary files ",
+                                        /* links and submodules; of other new files the mode is left out */
+                                        "new file mode 12", "new file mode 16"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         if (begins(line, n, heads[i])) return true;
     return false;
@@ -368,10 +370,10 @@ static whit_status parse_diff(reader *r)
             in_file = is_bare = false;
         } else if (is_bare && begins(line, n, "diff ")) {
             break;
+        } else if (is_beyond_lines(line, n)) {
+            status = bad(r, "renames, modes, links and binary files of a diff are not applied");
         } else if (begins(line, n, "new file mode ") || begins(line, n, "deleted file mode ")) {
             is_bare = true;
-        } else if (is_beyond_lines(line, n)) {
-            status = bad(r, "renames, modes and binary files of a diff are not applied");
         } else if (begins(line, n, "+++ ")) {
             char *to = path_of(line + 4, n - 4, true);
             if (!to && !from) {
@@ -387,6 +389,8 @@ static whit_status parse_diff(reader *r)
             in_file = true;
             if (!read_counts(line, n, &n_old, &n_new)) n_old = n_new = 0;
             if (status == WHIT_OK) status = parse_diff_hunk(r, n_old, n_new);
+        } else if (is_signature(line, n) || begins(line, n, "diff ")) {
+            in_file = false; /* the next mail of a series, or the next file */
         } else if (in_file && is_of_no_hunk(line, n)) {
             status = bad(r, "a line is changed behind one that ends its hunk: context begins with a space");
         }

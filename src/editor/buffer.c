@@ -597,18 +597,30 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     return over_map ? read_again(buffer, error) : WHIT_OK;
 }
 
-whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, whit_error *error)
+whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
 {
-    char spare[PATH_MAX];
-    whit_file_identity now;
     WHIT_TRY(must_be_decided(buffer, error));
+    whit_file_identity now;
     /* Under another name of the same file the text's pieces would be written over. */
     whit_file_identify(path, &now);
     if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);
-    if (snprintf(spare, sizeof spare, "%s.save", path) >= (int)sizeof spare)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
-    return whit_file_save(path, buffer->text, spare, &buffer->file, &now, error);
+    char *full = whit_buffer_full_path(path), *spare = NULL;
+    whit_journal journal = {.fd = -1}; /* its name alone is wanted, for the spare copy */
+    whit_buf contents = {0};
+    bool busy = false;
+    whit_status status = full ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
+    if (status == WHIT_OK && folder) (void)whit_journal_open(folder, full, &journal, &contents, &busy, NULL);
+    whit_buf_free(&contents);
+    if (status == WHIT_OK && asprintf(&spare, "%s.save", journal.path ? journal.path : full) < 0) {
+        spare = NULL;
+        status = whit_fail_memory(error, "a path", PATH_MAX);
+    }
+    if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, &now, error);
+    whit_journal_close(&journal, !journal.size_bytes);
+    free(full);
+    free(spare);
+    return status;
 }
 
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error)

@@ -52,8 +52,8 @@ void whit_buffer_close(whit_buffer *buffer);
  * has changed. */
 whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
-/* Writes the text to another file, over what is there, and changes nothing else. */
-whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, whit_error *error);
+/* Writes the text to another file, over what is there, and changes nothing else. `folder` is the journals'. */
+whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
 /* Refused, as undo, redo, saving and reading again are, while `found` waits for an answer: the journal could not hold
  * both texts. */

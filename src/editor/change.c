@@ -259,6 +259,10 @@ void ed_save_under(ed *e, const char *path, bool force)
     }
     whit_file_identify(path, &there);
     if (!force && there.exists && !other) {
+        if (strlen(path) >= sizeof e->prompt.text) {
+            ed_complain(e, "the path is too long");
+            return;
+        }
         ed_prompt_open(e, ED_PROMPT_OVERWRITE, "it exists: o overwrite, Esc cancel: ", path);
         return;
     }
@@ -296,7 +300,7 @@ void ed_save_copy(ed *e, const char *path, bool force)
         ed_complain(e, "%s is open in another buffer", path);
     else if (there.exists && !force)
         ed_complain(e, "%s exists; :w! writes over it", path);
-    else if (whit_buffer_save_copy(e->window->doc->buffer, path, &error) != WHIT_OK)
+    else if (whit_buffer_save_copy(e->window->doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK)
         ed_complain_error(e, &error);
     else
         say_saved(e, e->window->doc->buffer, path);

@@ -189,7 +189,10 @@ static void find_now(ed *e)
         }
         pattern = converted;
     }
-    if (!ed_search_set(e, pattern, e->regex, why, sizeof why))
+    bool is_set = ed_search_set(e, pattern, e->regex, why, sizeof why);
+    if (is_set && pattern == converted) /* as it was typed, which is shorter */
+        snprintf(e->pattern, sizeof e->pattern, "%.*s", (int)sizeof e->pattern - 1, prompt->text);
+    if (!is_set)
         ed_complain(e, "%s", why);
     else if (e->vi.on && e->vi.search_pending) /* vi looks behind the cursor, or before it */
         prompt->found =

@@ -41,10 +41,15 @@ static void take_part(const char **at, char delimiter, char *part, size_t room)
 bool ed_vi_pattern(const char *pattern, char *text, size_t room)
 {
     size_t n = 0;
+    const char *members = NULL; /* of the class that is open, from its first */
     for (; *pattern && n + 16 < room; pattern++) {
-        bool word = pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
+        bool word = !members && pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
         if (word) n += (size_t)snprintf(text + n, room - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
         if (word) continue;
+        if (!members && *pattern == '[')
+            members = pattern + (pattern[1] == '^' ? 2 : 1);
+        else if (members && *pattern == ']' && pattern > members)
+            members = NULL;
         text[n++] = *pattern;
         if (*pattern == '\\' && pattern[1]) text[n++] = *++pattern;
     }
@@ -524,6 +529,8 @@ static bool of_files(ed *e, const char *at)
         char path[PATH_MAX];
         if (*at)
             ed_save_under(e, ed_typed_path(at, path), force);
+        else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the editor's own command */
+            ed_save(e, e->window->doc, force);
         else
             ed_vi_fail(e, "':saveas FILE' wants a name");
     } else if (TAKES("wq", "wq") || TAKES("x", "xit")) {

@@ -25,7 +25,7 @@ uint64_t ed_vi_end(ed *e)
 {
     uint64_t size = whit_text_size(ed_text(e));
     if (!size || whit_layout_byte(ed_layout(e), size - 1) != '\n') return size;
-    return ed_vi_line_end(e, ed_vi_line_begin(e, size - 1)); /* from its beginning: before CR LF */
+    return size > 1 && whit_layout_byte(ed_layout(e), size - 2) == '\r' ? size - 2 : size - 1;
 }
 
 uint64_t ed_vi_next_line(ed *e, uint64_t at)

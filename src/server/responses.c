@@ -404,7 +404,7 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
         whit_buf_append(&state->text, event->text, event->text_bytes);
         send(ask, "response.function_call_arguments.delta", with(place(ask), "delta", json_incref(delta)), out);
         break;
-    case WHIT_CHAT_CALL_END: close_item(ask, "completed", out); break;
+    case WHIT_CHAT_CALL_END: close_item(ask, !event->complete && is_cut(ask) ? "incomplete" : "completed", out); break;
     }
     json_decref(delta);
 }

@@ -49,7 +49,9 @@ static whit_status check(const whit_map *map, const whit_progress *progress, con
     memcpy(&head, map->data, sizeof head);
     if (memcmp(head.progress.settings, progress->settings, WHIT_HASH_BYTES) != 0 || head.n_floats != params->n_floats)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: the checkpoint belongs to a run with another model, text or settings", map->path);
+                         "%s: the checkpoint belongs to a run with another model, text or settings, or of another "
+                         "version of whit",
+                         map->path);
     if (map->size_bytes != sizeof head + 3 * part_bytes + WHIT_HASH_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is cut short", map->path);
     const uint8_t *at = map->data + sizeof head;

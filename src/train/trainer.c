@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#define TRAINER_VERSION 1 /* raised where the same run would end in other bits: no checkpoint of another goes on */
+
 struct whit_trainer {
     whit_trainer_options options;
     const whit_allocator *allocator;
@@ -100,7 +102,8 @@ static void digest_settings(whit_trainer *d)
                              (float)o->refit_scales,
                              (float)o->seconds,
                              (float)d->student_tape.blas.precision};
-    const uint64_t counts[] = {o->n_sequences, o->n_tokens, o->n_accumulate, o->n_steps, o->seed, o->specials};
+    const uint64_t counts[] = {TRAINER_VERSION, o->n_sequences, o->n_tokens, o->n_accumulate,
+                               o->n_steps,      o->seed,        o->specials};
     whit_hash hash;
     whit_hash_begin(&hash, "whit.train");
     whit_hash_add(&hash, whit_model_identity(d->start), WHIT_HASH_BYTES);

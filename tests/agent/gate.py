@@ -77,10 +77,10 @@ if os.path.exists("checked"):
     os.unlink("checked")
 project({"check": ["touch " + os.path.abspath("checked")]})
 done, got = agent([message(None, [change("return 0;", "return 5;")]), END], "--no-sandbox")
-wanted("a check was refused" in got[0] and not os.path.exists("checked") and source() == SOURCE, f"an unheld check: {got[0]}")
-endpoint = Endpoint([message(None, [change("return 0;", "return 5;")]), END])
+wanted("was not agreed to" in got[0] and not os.path.exists("checked") and source() == SOURCE, f"an unheld check: {got[0]}")
+endpoint = Endpoint([message(None, [change("return 0;", "return 6;")]), message(None, [change("return 6;", "return 5;")]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox", "--allow", "yellow"],
-                           [("the project's check would run", "y\n")], environment())
+                           [("this check would run", "y\n")], environment())
 wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"an unheld check with a yes: {seen}")
 
 report = json.loads(subprocess.run([WHIT, "doctor", "--json"], capture_output=True, text=True).stdout)

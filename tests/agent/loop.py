@@ -125,6 +125,12 @@ done, e = run([cut("one, "), message("two")], "--json")
 wanted(len(e.requests) == 2 and "cut" in result(e) and json.loads(done.stdout)["answer"] == "one, two", f"a cut text: {done.stdout}")
 done, e = run([cut("one, ")] * 2, "--json", "--max-turns", "2", status=4)
 wanted(not json.loads(done.stdout)["done"], f"cut to the end: {done.stdout}")
+for part in ('{"tool":"wri', "I change it:\n```pat"):
+    done, e = run([cut(part), message("done")], "--json")
+    wanted("in smaller pieces" in e.requests[-1]["messages"][-1]["content"] and json.loads(done.stdout)["answer"] == "done",
+           f"a cut part of a call: {done.stdout}")
+done, e = run([cut("")], status=4)
+wanted(len(e.requests) == 1 and "before it said anything" in done.stderr, f"cut at once: {done.stderr}")
 
 # Calls of a stream that all have index 0, or none; the second in pieces.
 for index in ({"index": 0}, {}):

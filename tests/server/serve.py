@@ -370,6 +370,13 @@ def test_forced_tools(question):
                                     "parallel_tool_calls": False})
     check([i["type"] for i in answer["output"]] == ["function_call"] and
           is_valid("weather", json.loads(answer["output"][0]["arguments"])), answer)
+    for n in (9, 14, 19, 24):  # a call that is cut says so, streamed or whole
+        fields = {"input": question, "tools": [{"type": "function", **weather}], "seed": 2, "temperature": 1.5,
+                  "tool_choice": {"type": "function", "name": "weather"}, "max_output_tokens": n}
+        whole = post("/v1/responses", fields)
+        done = [e["item"] for e in named_events("/v1/responses", fields) if e["type"] == "response.output_item.done"]
+        check([i["status"] for i in done] == [i["status"] for i in whole["output"]], done, whole)
+        check(whole["status"] == "completed" or not done or done[-1]["status"] == "incomplete", done, whole)
     # What cannot be held is refused, with its place.
     wrong = {"type": "object", "properties": {"a": {"not": {"type": "string"}}}}
     held = {**body, "tools": tools + [{"type": "function", "function": {"name": "f", "strict": True, "parameters": wrong}}]}

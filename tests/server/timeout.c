@@ -98,7 +98,7 @@ static void late_answers_arrive(void **state)
         assert_non_null(strstr(reply, "very "));
         assert_non_null(strstr(reply, "late"));
     }
-    /* Who says nothing is left after the timeout, before an answer would have been made. */
+    /* Who does not end a request is not waited for. */
     assert_true(ask(&address, "GET /whole HTTP/1.1\r\n", reply, sizeof reply) < 60000000000u);
     assert_string_equal(reply, "");
     whit_web_quiesce(server);

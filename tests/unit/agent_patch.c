@@ -346,6 +346,12 @@ static void more_than_lines_is_refused(void **state)
     refuse(DIFF "@@ -1 +1 @@\n-one\n+x\ndiff --git a/e b/e\ndeleted file mode 100644\n", "an empty file");
     gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n", "x\ntwo\n");
     gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+x\n-- \n2.39.5\n\n", "x\ntwo\n");
+    gives("one\ntwo\n", BLOCK("one\n", "x\n") BLOCK("one\n", "x\n"), "x\ntwo\n"); /* models repeat themselves */
+    /* two mails of a series */
+    gives("one\ntwo\n",
+          DIFF "@@ -1 +1 @@\n-one\n+x\n-- \n2.39.5\n\nFrom 0 Mon\nSubject: y\n\n- an item\n---\n " DIFF
+               "@@ -2 +2 @@\n-two\n+y\n-- \n2.39.5\n",
+          "x\ny\n");
     refuse(DIFF "@@ -1,3 +1,3 @@\n-one\n+x\nodd\n-two\n+y\n", "behind one that ends its hunk");
     /* A zero byte is no kind of a line: the hunk ends there. */
     whit_patch patch = {0};

@@ -815,6 +815,8 @@ static const struct row as_vim[] = {
 };
 
 static const struct row own[] = {
+    {"a<b\n", "/[\\<>]\rx", "a|b\n"},
+    {"a foo\n", "/\\<foo\\>\r0:s//x/\r", "|a x\n"},
     {"ax\r\nbx\r\n", "/x$\riy\033", "a|yx\r\nbx\r\n"},
     {"ax\r\nbx\r\n", ":%s/x$/y/\r", "ay\r\n|by\r\n"},
     {"a\r\nb\r\n", "onew\033", "a\r\nne|w\r\nb\r\n"},
