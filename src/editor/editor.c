@@ -293,8 +293,8 @@ void whit_editor_close(whit_editor *e)
     }
     ed_language_close(e);
     ed_suggest_close(e);
-    ed_search_free(e->search);
     ed_replace_forget(e);
+    ed_search_free(e->search);
     ed_panel_close(e);
     ed_vi_close(e);
     ed_graph_close(e);
