@@ -549,12 +549,23 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     return WHIT_OK;
 }
 
+/* The journal of a file that is to be written, and where a spare copy of it goes. */
+static whit_status open_target(const char *full, const char *folder, whit_journal *journal, char **spare, bool *busy,
+                               whit_error *error)
+{
+    whit_buf contents = {0};
+    if (folder) (void)whit_journal_open(folder, full, journal, &contents, busy, NULL);
+    whit_buf_free(&contents);
+    if (asprintf(spare, "%s.save", journal->path ? journal->path : full) >= 0) return WHIT_OK;
+    *spare = NULL;
+    return whit_fail_memory(error, "a path", PATH_MAX);
+}
+
 whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
 {
     WHIT_TRY(must_be_decided(buffer, error));
     char *full = whit_buffer_full_path(path), *name = strdup(path), *spare = NULL;
     whit_journal journal = {.fd = -1};
-    whit_buf contents = {0};
     bool busy = false;
     whit_file_identity now, before = buffer->file.identity;
     whit_status status = full && name ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
@@ -563,12 +574,7 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
         free(name);
         return whit_buffer_save(buffer, true, error);
     }
-    if (status == WHIT_OK && folder) (void)whit_journal_open(folder, full, &journal, &contents, &busy, NULL);
-    whit_buf_free(&contents);
-    if (status == WHIT_OK && asprintf(&spare, "%s.save", journal.path ? journal.path : full) < 0) {
-        spare = NULL;
-        status = whit_fail_memory(error, "a path", PATH_MAX);
-    }
+    if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);
     if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, &now, error);
     if (status != WHIT_OK) {
         whit_journal_close(&journal, !journal.size_bytes);
@@ -607,15 +613,9 @@ whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const c
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);
     char *full = whit_buffer_full_path(path), *spare = NULL;
     whit_journal journal = {.fd = -1}; /* its name alone is wanted, for the spare copy */
-    whit_buf contents = {0};
     bool busy = false;
     whit_status status = full ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
-    if (status == WHIT_OK && folder) (void)whit_journal_open(folder, full, &journal, &contents, &busy, NULL);
-    whit_buf_free(&contents);
-    if (status == WHIT_OK && asprintf(&spare, "%s.save", journal.path ? journal.path : full) < 0) {
-        spare = NULL;
-        status = whit_fail_memory(error, "a path", PATH_MAX);
-    }
+    if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);
     if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, &now, error);
     whit_journal_close(&journal, !journal.size_bytes);
     free(full);
