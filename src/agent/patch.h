@@ -9,6 +9,8 @@
 
 #include "base/mem.h"
 
+#define WHIT_PATCH_MARK "\xEF\xBB\xBF" /* UTF-8's byte order mark, which editors show nobody */
+
 /* How a hunk's old lines were found: the first grade at which there is a place. */
 typedef enum whit_patch_grade {
     WHIT_PATCH_EXACT,
@@ -61,9 +63,10 @@ typedef struct whit_patch_result {
     uint32_t n_hunks;
 } whit_patch_result;
 
-/* The content of a file after the hunks of `file`, appended to `out`. On failure (WHIT_ERROR_FORMAT)
- * `out` is as before and the line says which hunk, the first differing line at the nearest place, or
- * the places where the hunk is ambiguous, and the hash of the content. */
+/* The content of a file after the hunks of `file`, appended to `out`. A byte order mark in front of it
+ * is no part of line 1 and stays, unless a hunk removes line 1 with the mark and adds it without. On
+ * failure (WHIT_ERROR_FORMAT) `out` is as before and the line says which hunk, the first differing line
+ * at the nearest place, or the places where the hunk is ambiguous, and the hash of the content. */
 whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *file, const char *name,
                              const char *content, size_t n_bytes, whit_buf *out, whit_patch_result *result,
                              whit_error *error);

@@ -22,6 +22,7 @@ typedef struct job {
     const char *name;
     const char *content;
     size_t n_bytes;
+    bool has_mark;  /* a byte order mark stands in front of `content`, which begins behind it */
     whit_buf spans; /* of the text so far */
     uint64_t n_comparisons;
     whit_error *error;
@@ -77,6 +78,16 @@ static void trim(const char **text, size_t *n, bool both)
     while (both && *n && is_blank(**text)) ++*text, --*n;
 }
 
+/* Steps over a byte order mark; false where there is none. */
+static bool skip_mark(const char **text, size_t *n)
+{
+    static const char mark[] = WHIT_PATCH_MARK;
+    if (*n < sizeof mark - 1 || memcmp(*text, mark, sizeof mark - 1) != 0) return false;
+    *text += sizeof mark - 1;
+    *n -= sizeof mark - 1;
+    return true;
+}
+
 /* Typographic variants that models exchange for the plain character. */
 static uint32_t plain_character(uint32_t code)
 {
@@ -101,10 +112,12 @@ static bool same_characters(const char *a, size_t n_a, const char *b, size_t n_b
     return i == n_a && k == n_b;
 }
 
-static bool same_line(const span *in_file, const whit_patch_line *in_patch, whit_patch_grade grade)
+static bool same_line(const job *j, size_t place, const whit_patch_line *in_patch, whit_patch_grade grade)
 {
+    const span *in_file = span_at(j, place);
     const char *a = in_file->text, *b = in_patch->text;
     size_t n_a = in_file->n_bytes, n_b = in_patch->n_bytes;
+    if (place == 0 && j->has_mark) skip_mark(&b, &n_b); /* diffs repeat the file's, models leave it out */
     if (grade != WHIT_PATCH_EXACT) {
         trim(&a, &n_a, grade >= WHIT_PATCH_INDENTATION);
         trim(&b, &n_b, grade >= WHIT_PATCH_INDENTATION);
@@ -130,7 +143,7 @@ static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t pl
         const whit_patch_line *line = line_at(j, hunk, i);
         if (!on_side(line, side)) continue;
         j->n_comparisons++;
-        if (place + n >= n_spans(j) || !same_line(span_at(j, place + n), line, grade)) {
+        if (place + n >= n_spans(j) || !same_line(j, place + n, line, grade)) {
             if (differing) *differing = line;
             return n;
         }
@@ -166,6 +179,7 @@ static void hash_text(const job *j, char text[17])
     char hex[2 * WHIT_HASH_BYTES + 1];
     whit_hash hash;
     whit_hash_begin(&hash, "whit.agent.file");
+    if (j->has_mark) whit_hash_add(&hash, WHIT_PATCH_MARK, strlen(WHIT_PATCH_MARK));
     whit_hash_add(&hash, j->content, j->n_bytes);
     whit_hash_end(&hash, digest);
     whit_hash_hex(digest, hex);
@@ -194,7 +208,13 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
                          j->name, i_hunk + 1, hunk->source_line,
                          (int)(hunk->n_lines && line_at(j, hunk, 0)->n_bytes < 80 ? line_at(j, hunk, 0)->n_bytes : 80),
                          hunk->n_lines ? line_at(j, hunk, 0)->text : "", hash);
-    const span *there = best_place + best < n_spans(j) ? span_at(j, best_place + best) : &(span){"", 0, 0};
+    if (best_place + best >= n_spans(j))
+        return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                         "%s: hunk %zu (line %u of the patch) is not in the file: nearest is line %zu, where the file "
+                         "ends after line %zu and the patch goes on with '%.*s' (file %s)",
+                         j->name, i_hunk + 1, hunk->source_line, best_place + 1, n_spans(j),
+                         (int)(differing->n_bytes < 80 ? differing->n_bytes : 80), differing->text, hash);
+    const span *there = span_at(j, best_place + best);
     return whit_fail(j->error, WHIT_ERROR_FORMAT,
                      "%s: hunk %zu (line %u of the patch) is not in the file: nearest is line %zu, where line %zu is "
                      "'%.*s', not '%.*s' (file %s)",
@@ -212,7 +232,7 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
     for (whit_patch_grade grade = 0; grade < WHIT_PATCH_GRADES; grade++) {
         size_t n = 0;
         for (size_t at = 0; at < n_spans(j); at++, j->n_comparisons++)
-            if (same_line(span_at(j, at), &wanted, grade) && n++ == 0) *from = at + 1;
+            if (same_line(j, at, &wanted, grade) && n++ == 0) *from = at + 1;
         if (n == 1) return WHIT_OK;
         if (n > 1)
             return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' stands %zu times",
@@ -288,13 +308,16 @@ static bool learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place,
     for (size_t i = 0; i < hunk->n_lines; i++) {
         const whit_patch_line *line = line_at(j, hunk, i);
         if (!on_side(line, '-')) continue;
+        const char *text = line->text;
+        size_t n_bytes = line->n_bytes;
+        if (place + n == 0 && j->has_mark) skip_mark(&text, &n_bytes);
         const span *there = span_at(j, place + n++);
-        size_t theirs = indent_of(line->text, line->n_bytes), ours = indent_of(there->text, there->n_bytes);
+        size_t theirs = indent_of(text, n_bytes), ours = indent_of(there->text, there->n_bytes);
         shift own = {0};
-        if (theirs == line->n_bytes) continue;
-        if (ours >= theirs && memcmp(there->text + ours - theirs, line->text, theirs) == 0)
+        if (theirs == n_bytes) continue;
+        if (ours >= theirs && memcmp(there->text + ours - theirs, text, theirs) == 0)
             own = (shift){there->text, ours - theirs, 0};
-        else if (ours < theirs && memcmp(there->text, line->text + theirs - ours, ours) == 0)
+        else if (ours < theirs && memcmp(there->text, text + theirs - ours, ours) == 0)
             own = (shift){NULL, 0, theirs - ours};
         else
             return false;
@@ -355,6 +378,7 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     size_t n_end = end_of_lines(j, place, &end), n_file = n_spans(j), at = place, n_old = n_on_side(j, hunk, '-');
     bool at_end = place + n_old == n_file;
     bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no end */
+    bool mark_goes = false, mark_comes = false;                 /* with the old and the new line 1 */
     shift by = {0};
     if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && has_added(j, hunk))
         return whit_fail(
@@ -366,13 +390,15 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     whit_buf_append(out, j->content, before);
     if (place == n_file && unfinished) whit_buf_append(out, end, n_end);
     for (size_t i = 0; i < hunk->n_lines; i++) {
-        const whit_patch_line *line = line_at(j, hunk, i);
-        if (line->kind == '+') {
-            put_added(out, line, &by, end, n_end);
+        whit_patch_line line = *line_at(j, hunk, i);
+        if (line.kind == '+') {
+            if (j->has_mark && !out->size_bytes) mark_comes = skip_mark(&line.text, &line.n_bytes);
+            put_added(out, &line, &by, end, n_end);
             continue;
         }
+        if (line.kind == '-' && j->has_mark && at == 0) mark_goes = skip_mark(&line.text, &line.n_bytes);
         const span *there = span_at(j, at++);
-        if (line->kind != ' ') continue;
+        if (line.kind != ' ') continue;
         whit_buf_append(out, there->text, there->n_bytes);
         whit_buf_append(out, there->n_end ? there->text + there->n_bytes : end, there->n_end ? there->n_end : n_end);
     }
@@ -383,6 +409,7 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
         size_t rest = (size_t)(span_at(j, at)->text - j->content);
         whit_buf_append(out, j->content + rest, j->n_bytes - rest);
     }
+    if (mark_goes && !mark_comes) j->has_mark = false;
     return out->failed ? whit_fail_memory(j->error, "the new text", j->n_bytes) : WHIT_OK;
 }
 
@@ -396,6 +423,8 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
     const whit_patch_hunk *first = (const whit_patch_hunk *)(const void *)patch->hunks.data + file->first;
     uint32_t n_present = 0, n_repeats = 0;
     unsigned which = 0;
+    size_t n_before = out->size_bytes;
+    j.has_mark = skip_mark(&j.content, &j.n_bytes);
     *result = (whit_patch_result){.n_hunks = (uint32_t)file->n_hunks};
     for (size_t i = 0; status == WHIT_OK && i < file->n_hunks; i++) {
         const whit_patch_hunk *hunk = first + i;
@@ -421,8 +450,13 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
                            "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
                            n_present, file->n_hunks);
     result->already_applied = status == WHIT_OK && n_present && n_present + n_repeats == file->n_hunks;
-    if (status == WHIT_OK && !whit_buf_append(out, j.content, j.n_bytes))
+    if (file->action == WHIT_PATCH_DELETE && !j.n_bytes) j.has_mark = false; /* nothing is left to stand in front of */
+    if (status == WHIT_OK &&
+        ((j.has_mark && !whit_buf_append(out, WHIT_PATCH_MARK, strlen(WHIT_PATCH_MARK))) ||
+         !whit_buf_append(out, j.content, j.n_bytes))) {
+        out->size_bytes = n_before;
         status = whit_fail_memory(error, "the new text", j.n_bytes);
+    }
     whit_buf_free(&j.spans);
     whit_buf_free(&text[0]);
     whit_buf_free(&text[1]);

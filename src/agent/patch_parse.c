@@ -62,17 +62,56 @@ static whit_patch_line *line_at(const reader *r, size_t i)
     return (whit_patch_line *)(void *)r->patch->lines.data + i;
 }
 
-/* "a/src/x.c\t2026-01-01" to "src/x.c"; /dev/null to nothing. */
+/* What git puts in quotes: C's escapes and bytes as three octal digits. False where it is not that; `out` holds n. */
+static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
+{
+    static const char letters[] = "abfnrtv\\\"", meant[] = "\a\b\f\n\r\t\v\\\"";
+    *n_out = 0;
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        if (c == '"') return false;
+        if (c == '\\') {
+            if (++i == n || !text[i]) return false;
+            const char *letter = strchr(letters, text[i]);
+            if (letter) {
+                c = meant[letter - letters];
+            } else {
+                unsigned value = 0;
+                if (n - i < 3 || text[i] > '3') return false;
+                for (size_t k = 0; k < 3; k++) {
+                    if (text[i + k] < '0' || text[i + k] > '7') return false;
+                    value = value * 8 + (unsigned)(text[i + k] - '0');
+                }
+                if (!value) return false; /* no name goes on behind a zero byte */
+                c = (char)value;
+                i += 2;
+            }
+        }
+        out[(*n_out)++] = c;
+    }
+    return true;
+}
+
+/* "a/src/x.c\t2026-01-01" to "src/x.c"; /dev/null to nothing. In quotes the prefix is inside them; what git would not
+ * have put there is the name as it stands. */
 static char *path_of(const char *text, size_t n, bool prefixed)
 {
     const char *tab = memchr(text, '\t', n);
     if (tab) n = (size_t)(tab - text);
     while (n && (text[n - 1] == ' ' || text[n - 1] == '\r')) n--;
     while (n && *text == ' ') text++, n--;
-    if (n >= 2 && ((*text == '`' && text[n - 1] == '`') || (*text == '"' && text[n - 1] == '"'))) text++, n -= 2;
+    char *own = NULL;
+    bool quoted = n >= 2 && *text == '"' && text[n - 1] == '"';
+    if (quoted || (n >= 2 && *text == '`' && text[n - 1] == '`')) text++, n -= 2;
+    if (quoted && (own = malloc(n + 1))) {
+        size_t n_own;
+        if (unescape(text, n, own, &n_own)) text = own, n = n_own;
+    }
     if (prefixed && n > 2 && (*text == 'a' || *text == 'b') && text[1] == '/') text += 2, n -= 2;
-    if (n == 9 && memcmp(text, "/dev/null", 9) == 0) return NULL;
-    return n ? strndup(text, n) : NULL;
+    bool is_nothing = !n || (n == 9 && memcmp(text, "/dev/null", 9) == 0);
+    char *path = is_nothing ? NULL : strndup(text, n);
+    free(own);
+    return path;
 }
 
 static whit_patch_file *last_file(const reader *r)
@@ -410,6 +449,10 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
     size_t n;
     whit_status status = WHIT_OK;
     bool known = false;
+    if (begins(text, n_bytes, WHIT_PATCH_MARK)) { /* of the patch's own file: it would hide the first head */
+        r.text += strlen(WHIT_PATCH_MARK);
+        r.n_bytes -= strlen(WHIT_PATCH_MARK);
+    }
     while (!known && next_line(&r, &line, &n)) {
         if (begins(line, n, "*** Begin Patch")) {
             known = true;

@@ -609,10 +609,25 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
     return write_turn(journal, head, changes, n, error);
 }
 
-/* The latest turn that may be undone (or redone), or the one that is named. */
+/* The turn whose undo is the latest of those that no redo has followed; 0: none. By number the latest turn would come
+ * first, whose files are not yet what it was made of. */
+static uint32_t undone_last(const whit_turns *journal)
+{
+    for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
+        const whit_turn *undo = turn_at(journal, i);
+        for (uint32_t k = 0; undo->kind == WHIT_TURN_UNDO && k < i; k++) {
+            const whit_turn *turn = turn_at(journal, k);
+            if (turn->number == undo->of && turn->kind == WHIT_TURN_WRITE && turn->undone) return turn->number;
+        }
+    }
+    return 0;
+}
+
+/* The latest turn that may be undone, the one undone last where it is to be made again, or the one that is named. */
 static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, uint32_t *index, whit_error *error)
 {
     const char *verb = undo ? "undone" : "made again";
+    if (!undo && !*number) *number = undone_last(journal);
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
         const whit_turn *turn = turn_at(journal, i);
         if (*number ? turn->number != *number : turn->kind != WHIT_TURN_WRITE || turn->undone == undo) continue;

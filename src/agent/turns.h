@@ -52,8 +52,9 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
                              whit_error *error);
 /* Why the last turn is no commit under refs/whit; NULL: it is one, or there is no repository. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
-/* Takes back a turn, or makes a taken-back one again, as a new turn. `number` 0: the latest that can
- * be. *number is then the one. With `preview` nothing is written. on_change is told every file. */
+/* Takes back a turn, or makes a taken-back one again, as a new turn. `number` 0: the latest that can be
+ * taken back, or the one that was taken back last. *number is then the one. With `preview` nothing is
+ * written. on_change is told every file. */
 typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);

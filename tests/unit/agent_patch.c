@@ -317,6 +317,7 @@ static void gives(const char *content, const char *text, const char *wanted)
 }
 
 #define DIFF            "--- a/src/file.c\n+++ b/src/file.c\n"
+#define MARK            WHIT_PATCH_MARK
 #define NO_NL           "\\ No newline at end of file\n"
 #define BLOCK(old, new) "src/file.c\n<<<<<<< SEARCH\n" old "=======\n" new ">>>>>>> REPLACE\n"
 
@@ -388,6 +389,71 @@ static void indentation_is_learnt_from_all_lines(void **state)
           "if (x) {\n    a();\n}\n");
 }
 
+/* Editors hide the mark in front of line 1, and models leave it out: it stays unless the patch takes it away. */
+static void a_byte_order_mark_stays(void **state)
+{
+    (void)state;
+    static const char file[] = MARK "one\ntwo\n", both[] = MARK "x\ntwo\n";
+    gives(file, DIFF "@@ -1,2 +1,2 @@\n-one\n+x\n two\n", both);
+    gives(file, DIFF "@@ -1,2 +1,2 @@\n-" MARK "one\n+" MARK "x\n two\n", both);
+    gives(file, DIFF "@@ -1,2 +1,2 @@\n-one\n+" MARK "x\n two\n", both);
+    gives(file, DIFF "@@ -1,2 +1,2 @@\n " MARK "one\n-two\n+y\n", MARK "one\ny\n");
+    gives(file, DIFF "@@ -1 +1,2 @@\n+" MARK "x\n one\n", MARK "x\none\ntwo\n");
+    gives(file, DIFF "@@ -1 +1 @@\n-one\n+x\n@@ -2 +2 @@\n-two\n+y\n", MARK "x\ny\n");
+    gives(file, DIFF "@@ -1,2 +1 @@\n-one\n two\n", MARK "two\n");
+    gives(file, BLOCK("one\n", "x\n"), both);
+    gives(file, BLOCK(MARK "one\n", MARK "x\n"), both);
+    gives(MARK "  one\n", BLOCK(MARK "one\n", MARK "x\n"), MARK "  x\n");
+    gives(MARK "one\r\ntwo\r\n", BLOCK("one\n", "x\n"), MARK "x\r\ntwo\r\n");
+    gives(both, BLOCK("one\n", "x\n"), both); /* applied already */
+    gives(both, BLOCK(MARK "one\n", MARK "x\n"), both);
+    gives(MARK, BLOCK("", "x\n"), MARK "x\n");
+    /* A diff may take the mark away or bring it; further down it is a character of its line. */
+    gives(file, DIFF "@@ -1 +1 @@\n-" MARK "one\n+one\n", "one\ntwo\n");
+    gives("one\ntwo\n", DIFF "@@ -1 +1 @@\n-one\n+" MARK "one\n", file);
+    gives(MARK "one\n" MARK "two\n", DIFF "@@ -2 +2 @@\n-" MARK "two\n+" MARK "y\n", MARK "one\n" MARK "y\n");
+    /* Of a deleted file nothing is left. */
+    gives(MARK "one\n", "--- a/src/file.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "");
+    gives(MARK "one\n", "--- a/src/file.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-" MARK "one\n", "");
+    /* In front of the patch it belongs to neither. */
+    gives("one\n", MARK DIFF "@@ -1 +1 @@\n-one\n+x\n", "x\n");
+    gives("one\n", MARK BLOCK("one\n", "x\n"), "x\n");
+}
+
+/* core.quotePath: bytes beyond ASCII are octal in quotes, the prefix with them. */
+static void names_in_quotes_are_unescaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *path;
+    } names[] = {
+        {"\"a/caf\\303\\251.txt\"", "\"b/caf\\303\\251.txt\"", "caf\303\251.txt"},
+        {"\"a/d/\\344\\270\\255 x\"\t2026-01-01", "\"b/d/\\344\\270\\255 x\"\t2026-01-01", "d/\344\270\255 x"},
+        {"\"a/caf\\303\\251\"", "/dev/null", "caf\303\251"},
+        {"/dev/null", "\"b/\\\"\\\\\\a\\b\\f\\n\\r\\t\\v.c\"", "\"\\\a\b\f\n\r\t\v.c"},
+        {"a/plain\\303\\251", "b/plain\\303\\251", "plain\\303\\251"}, /* not in quotes */
+        /* what git does not write is the name as it stands */
+        {"\"a/x\\q\"", "\"b/x\\q\"", "x\\q"},
+        {"\"a/x\\\"", "\"b/x\\\"", "x\\"},
+        {"\"a/x\\30\"", "\"b/x\\30\"", "x\\30"},
+        {"\"a/x\\389\"", "\"b/x\\389\"", "x\\389"},
+        {"\"a/x\\477\"", "\"b/x\\477\"", "x\\477"},
+        {"\"a/x\\000y\"", "\"b/x\\000y\"", "x\\000y"},
+        {"\"a/x\"y\"", "\"b/x\"y\"", "x\"y"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        whit_patch patch = {0};
+        whit_buf text = {0};
+        whit_error error;
+        whit_buf_printf(&text, "--- %s\n+++ %s\n@@ -1 +1 @@\n-one\n+x\n", names[i].from, names[i].to);
+        assert_ok(whit_patch_parse((const char *)text.data, text.size_bytes, &patch, &error), error);
+        assert_int_equal(whit_patch_n_files(&patch), 1);
+        assert_string_equal(whit_patch_file_at(&patch, 0)->path, names[i].path);
+        whit_patch_free(&patch);
+        whit_buf_free(&text);
+    }
+}
+
 static void reasons(void **state)
 {
     (void)state;
@@ -396,6 +462,10 @@ static void reasons(void **state)
     refuse("src/file.c\n<<<<<<< SEARCH\none\n=======\n", "REPLACE");
     refuse("src/file.c\n<<<<<<< SEARCH\ntwo\n=======\nx\n>>>>>>> REPLACE\n", "several places, at lines 2 and 4");
     refuse("src/file.c\n<<<<<<< SEARCH\none\ntow\n=======\nx\n>>>>>>> REPLACE\n", "line 2 is 'two', not 'tow'");
+    refuse("src/file.c\n<<<<<<< SEARCH\nthree\ntwo\nfour\n=======\nx\n>>>>>>> REPLACE\n",
+           "nearest is line 3, where the file ends after line 4 and the patch goes on with 'four'");
+    refuse("src/file.c\n<<<<<<< SEARCH\nthree\ntwo\n\n=======\nx\n>>>>>>> REPLACE\n",
+           "where the file ends after line 4 and the patch goes on with ''");
     refuse("*** Begin Patch\n*** Update File: src/file.c\n@@\n-one\n+x\n", "cut short");
     refuse("*** Begin Patch\n*** Update File: src/file.c\n@@ nothing\n-one\n+x\n*** End Patch\n", "anchor");
     refuse("--- a/src/file.c\n+++ b/src/file.c\n@@ -1,0 +1,1 @@\n+x\n", "context");
@@ -476,6 +546,8 @@ int main(void)
         cmocka_unit_test(more_than_lines_is_refused),
         cmocka_unit_test(the_last_line_end_comes_and_goes),
         cmocka_unit_test(indentation_is_learnt_from_all_lines),
+        cmocka_unit_test(a_byte_order_mark_stays),
+        cmocka_unit_test(names_in_quotes_are_unescaped),
         cmocka_unit_test(anchors_choose),
         cmocka_unit_test(a_file_named_again_goes_on),
         cmocka_unit_test(the_unseen_counts_as_a_place),

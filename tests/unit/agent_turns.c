@@ -116,6 +116,57 @@ static void turns_go_back_and_forth(void **state)
     whit_turns_close(journal);
 }
 
+static uint32_t made_again(whit_turns *journal)
+{
+    whit_error error;
+    uint32_t number = 0;
+    assert_ok(whit_turns_redo(journal, &number, false, NULL, NULL, &error), error);
+    return number;
+}
+
+/* Of turns that build on each other the one undone last is made again first; also after the journal is read anew. */
+static void the_last_undone_comes_back_first(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    put("a", "v1");
+    put("b", "old b");
+    whit_turns *journal = open_journal(NULL);
+    const whit_change second = change("a", "v1", "v2"), third = change("a", "v2", "v3"),
+                      other = change("b", "old b", "new b");
+    assert_ok(whit_turns_write(journal, &second, 1, NULL, &error), error);
+    assert_ok(whit_turns_write(journal, &third, 1, NULL, &error), error);
+    uint32_t number = 0;
+    assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+    assert_int_equal(number, 2);
+    number = 0;
+    assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+    assert_int_equal(number, 1);
+    assert_string_equal(get("a"), "v1");
+    assert_int_equal(made_again(journal), 1);
+    assert_string_equal(get("a"), "v2");
+    whit_turns_close(journal);
+    journal = open_journal(NULL);
+    assert_int_equal(made_again(journal), 2);
+    assert_string_equal(get("a"), "v3");
+    number = 0;
+    assert_int_equal(whit_turns_redo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "there is no turn that could be made again"));
+    /* An earlier turn that was undone before a later one waits for it. */
+    assert_ok(whit_turns_write(journal, &other, 1, NULL, &error), error);
+    uint32_t of_b = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
+    number = 2;
+    assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+    number = of_b;
+    assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+    assert_int_equal(made_again(journal), of_b);
+    assert_int_equal(made_again(journal), 2);
+    assert_string_equal(get("a"), "v3");
+    assert_string_equal(get("b"), "new b");
+    whit_turns_close(journal);
+}
+
 static void nothing_leaves_the_project(void **state)
 {
     (void)state;
@@ -342,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_back_and_forth),
+        cmocka_unit_test(the_last_undone_comes_back_first),
         cmocka_unit_test(nothing_leaves_the_project),
         cmocka_unit_test(a_turn_that_fails_leaves_nothing),
         cmocka_unit_test(what_changed_during_a_turn_stays),
