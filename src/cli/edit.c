@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * whit edit: the editor. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/verbs.h"
 #include "cli/edit_agent.h"
@@ -45,10 +48,38 @@ static int list_keys(cli_call *call)
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static bool is_line(const char *operand)
+{
+    return operand[0] == '+' && operand[1] && !operand[1 + strspn(operand + 1, "0123456789")];
+}
+
+/* "+LINE FILE", which programs that start an editor write, becomes FILE:LINE, unless there is a file of the name
+ * "+LINE". The operands then point into *texts, which is to be freed behind the last use of them. */
+static int take_lines(cli_call *call, char **texts)
+{
+    size_t n = 0, n_bytes = 1;
+    for (size_t i = 0; i < call->n_operands; i++) n_bytes += strlen(call->operands[i]) + 1;
+    char *at = *texts = malloc(n_bytes);
+    if (!at) return cli_fail(call, CLI_LIMIT, "out of memory");
+    for (size_t i = 0; i < call->n_operands; i++) {
+        const char *line = call->operands[i];
+        if (i + 1 < call->n_operands && is_line(line) && access(line, F_OK) != 0) {
+            const char *file = call->operands[++i];
+            if (!strcmp(file, "-"))
+                return cli_fail(call, CLI_USAGE, "%s: only a file can be opened at a line, not stdin", line);
+            call->operands[n++] = at;
+            at = stpcpy(stpcpy(stpcpy(at, file), ":"), line + 1) + 1; /* no longer than the two were */
+        } else {
+            call->operands[n++] = line;
+        }
+    }
+    call->n_operands = n;
+    return CLI_OK;
+}
+
+static int edit(cli_call *call)
 {
     const struct edit_values *values = call->values;
-    if (values->list_keys) return list_keys(call);
     whit_edit_options wanted = {.files = call->operands,
                                 .n_files = call->n_operands,
                                 .config_path = values->config,
@@ -73,18 +104,34 @@ static int run(cli_call *call)
     return stopped ? CLI_INTERRUPTED : CLI_OK;
 }
 
+static int run(cli_call *call)
+{
+    const struct edit_values *values = call->values;
+    char *texts = NULL;
+    if (values->list_keys) return list_keys(call);
+    /* The usual file of settings need not be there; one that was asked for must. */
+    if (values->config && access(values->config, R_OK) != 0)
+        return cli_fail(call, CLI_IO, "%s: cannot open: %s", values->config, strerror(errno));
+    int status = take_lines(call, &texts);
+    if (status == CLI_OK) status = edit(call);
+    free(texts);
+    return status;
+}
+
 const cli_verb cli_edit_verb = {
     "edit",
     "[FILE[:LINE]]...",
     0,
     1000,
     "edit text in the terminal",
-    "Opens every FILE in a buffer of its own, at LINE where one is given; - is what comes through a pipe. F1 shows "
-    "all commands and keys, Ctrl-S saves, Ctrl-Q quits and asks for everything that is not saved.\n"
+    "Opens every FILE in a buffer of its own, at LINE where one is given, also as +LINE FILE; - is what comes "
+    "through a pipe. F1 shows all commands and keys, Ctrl-S saves, Ctrl-Q quits and asks for everything that is not "
+    "saved.\n"
     "What is typed into a file is kept in a journal under $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit from "
     "the moment it is typed, and offered at the next start if the editor did not end as it should. docs/editor.md says "
     "more.\n"
     "  whit edit main.c:120 README.md\n"
+    "  whit edit +120 main.c\n"
     "  git diff | whit edit -\n"
     "  EDITOR='whit edit' git commit\n",
     {{"OPTIONS", options, 0}},

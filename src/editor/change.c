@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n)
 {
@@ -230,10 +231,9 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         return;
     }
     if (!force && whit_buffer_is_conflicting(buffer)) {
-        char label[200];
-        bool lost = whit_file_is_lost(&buffer->file);
-        snprintf(label, sizeof label, "changed by another program: %sr read again, Esc cancel",
-                 lost ? "" : "o overwrite, ");
+        const char *label = whit_file_is_lost(&buffer->file) ? "cut short by another program: r read again, Esc cancel"
+            : access(buffer->path, F_OK) ? "removed by another program: o write it again, Esc cancel"
+                                         : "changed by another program: o overwrite, r read again, Esc cancel";
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
         return;
     }

@@ -181,7 +181,7 @@ void ed_config_read(ed *e, const char *text, const char *path)
     if (!text) {
         if (!path || access(path, F_OK)) return;
         if (whit_read_file(path, CONFIG_BYTES, &file, &error) != WHIT_OK || !whit_buf_append(&file, "", 1)) {
-            if (!file.failed && file.size_bytes) ed_complain_error(e, &error);
+            if (!file.failed) ed_complain_error(e, &error);
             whit_buf_free(&file);
             return;
         }

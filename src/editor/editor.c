@@ -225,7 +225,7 @@ void ed_place(ed *e, uint64_t line, uint64_t column)
     e->window->moved_away = false;
 }
 
-bool ed_read_again(ed *e, whit_status (*take)(whit_buffer *buffer, whit_error *error))
+bool ed_read_again(ed *e)
 {
     whit_error error;
     whit_layout *layout = ed_layout(e);
@@ -233,10 +233,11 @@ bool ed_read_again(ed *e, whit_status (*take)(whit_buffer *buffer, whit_error *e
     /* In a line that is too long to be walked, and where lines are not counted yet, the offset stays. */
     uint64_t line = offset - begin > WHIT_SEGMENT_BYTES ? UINT64_MAX : whit_text_line_at(ed_text(e), offset);
     for (uint64_t at = begin; line != UINT64_MAX && at < offset; column++) at = whit_layout_behind(layout, at);
-    if (take(e->window->doc->buffer, &error) != WHIT_OK) {
+    if (whit_buffer_take(e->window->doc->buffer, &error) != WHIT_OK) {
         ed_complain_error(e, &error);
         return false;
     }
+    e->window->doc->conflict_shown = false;
     if (line != UINT64_MAX) {
         ed_place(e, line + 1, column);
         return true;
@@ -545,9 +546,7 @@ static void check_file(ed *e, struct ed_doc *doc)
     doc->conflict_shown = true;
     bool lost = whit_file_is_lost(&doc->buffer->file);
     if (!whit_buffer_is_modified(doc->buffer) && access(doc->buffer->path, R_OK) == 0) {
-        if (!ed_read_again(e, whit_buffer_take)) return;
-        ed_say(e, "%s was changed by another program and read again", doc->buffer->name);
-        doc->conflict_shown = false;
+        if (ed_read_again(e)) ed_say(e, "%s was changed by another program and read again", doc->buffer->name);
         return;
     }
     ed_complain(e, "%s was %s by another program; saving will ask", doc->buffer->name,

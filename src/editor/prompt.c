@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define N_ITEMS 200000
 
@@ -374,9 +375,9 @@ static void answer(ed *e, uint32_t letter)
             ed_prompt_close(e);
             ed_save(e, doc, true);
             if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
-        } else if (letter == 'r') {
+        } else if (letter == 'r' && access(doc->buffer->path, F_OK) == 0) {
             ed_prompt_close(e);
-            if (ed_read_again(e, whit_buffer_reload)) ed_say(e, "read again");
+            if (ed_read_again(e)) ed_say(e, "read again");
         }
         break;
     case ED_PROMPT_OVERWRITE:

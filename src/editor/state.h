@@ -216,8 +216,9 @@ struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* find
 void ed_show(ed *e, struct ed_doc *doc);
 void ed_close_doc(ed *e, struct ed_doc *doc);
 void ed_place(ed *e, uint64_t line, uint64_t column); /* from 1 */
-/* Gives the shown buffer what its file holds now, by whit_buffer_take or _reload; the cursor keeps line and column. */
-bool ed_read_again(ed *e, whit_status (*take)(whit_buffer *buffer, whit_error *error));
+/* Gives the shown buffer what its file holds now, which undo takes back (but for mapped files); the cursor keeps line
+ * and column. */
+bool ed_read_again(ed *e);
 void ed_jump_push(ed *e);
 void ed_run(ed *e, int command);
 int ed_command_find(const char *name);

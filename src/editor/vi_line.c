@@ -468,7 +468,7 @@ static void open_file(ed *e, const char *name)
 static void read_again(ed *e)
 {
     if (!e->window->doc->buffer->path) return;
-    if (ed_read_again(e, whit_buffer_reload)) ed_say(e, "read again");
+    if (ed_read_again(e)) ed_say(e, "read again");
 }
 
 /* A window goes, and with the last one of a text the text, which asks where it is not saved. */

@@ -5,6 +5,11 @@ expect 0 whit edit --list-keys
 grep -E '^\| (Command|`)' "$SOURCE/docs/editor.md" >table
 grep -E '^\| (Command|`)' out >keys
 cmp -s keys table || complain "the keys in docs/editor.md are not those of the program: $(diff keys table | head -4)"
+# Settings that were asked for must be there; the editor does not begin without them.
+expect 5 whit edit --config nope.conf some.txt
+one_line "whit edit: nope.conf: cannot open"
+expect 2 whit edit +3 -
+one_line "+3: only a file"
 command -v setsid >/dev/null || finish
 setsid "$WHIT" edit --no-journal some.txt >out 2>err </dev/null
 [ $? != 0 ] || complain "no terminal should be an error"
