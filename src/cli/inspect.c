@@ -218,6 +218,16 @@ static int print_plan(cli_call *call, const whit_model *model, whit_session_opti
     return status;
 }
 
+/* Its records are the business of another verb. */
+static bool is_memory(const char *path)
+{
+    whit_ndf *file;
+    if (!whit_ndf_begins_loose(path) || whit_ndf_open_loose(path, NULL, &file, NULL) != WHIT_OK) return false;
+    bool is = whit_ndf_n_appended(file) && whit_ndf_appended_type(file, 0) == WHIT_NDF_MEMORY;
+    whit_ndf_close(file);
+    return is;
+}
+
 static int run(cli_call *call)
 {
     const struct inspect_values *values = call->values;
@@ -225,6 +235,9 @@ static int run(cli_call *call)
     cli_adapters adapters = {0};
     int status;
     if (cli_inspect_session(call, call->operands[0], values->json, &status)) return status;
+    if (is_memory(call->operands[0]))
+        return cli_fail(call, CLI_REFUSED, "%s: this is a memory; 'whit memory stats %s' says what it holds",
+                        call->operands[0], call->operands[0]);
     if (cli_inspect_adapter(call, call->operands[0], values->json, &status)) return status;
     status = cli_open_model(call, call->operands[0], values->no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);

@@ -100,16 +100,36 @@ static whit_status check_chain(const char *path, const uint8_t *key, struct fact
     return status;
 }
 
+/* What a file without a model in front is, by its first frame, which is of the kind that the chain is for. */
+static void print_loose(cli_call *call, const whit_ndf *ndf)
+{
+    char identity[2 * WHIT_HASH_BYTES + 1];
+    uint32_t type = whit_ndf_appended_type(ndf, 0), n_commits = 0;
+    if (type == WHIT_NDF_ADAPTER) {
+        whit_hash_hex(identity_of(ndf), identity);
+        cli_print(call, "adapter of the model %s\n", identity);
+    } else if (type == WHIT_NDF_MEMORY) {
+        for (uint32_t i = 0; i < whit_ndf_n_appended(ndf); i++)
+            n_commits += whit_ndf_appended_type(ndf, i) == WHIT_NDF_MEMORY;
+        cli_print(call, "memory of %u commit%s\n", n_commits, n_commits == 1 ? "" : "s");
+    } else {
+        cli_print(call, "frames of type %s\n", whit_ndf_frame_type_name(type));
+    }
+}
+
 static void print_whole(cli_call *call, const whit_ndf *ndf, uint64_t n_bytes, const struct facts *facts)
 {
     const char *path = call->operands[0];
     char identity[2 * WHIT_HASH_BYTES + 1];
-    whit_hash_hex(identity_of(ndf), identity);
     cli_print(call, "%s: every hash matches, %.1f MB, ", path, (double)n_bytes / 1e6);
-    if (facts->is_session)
+    if (facts->is_session) {
         cli_print(call, "session of %u turns, %zu tokens\n", facts->n_turns, facts->n_tokens);
-    else
-        cli_print(call, "%s %s\n", whit_ndf_is_loose(ndf) ? "adapter of the model" : "identity", identity);
+    } else if (whit_ndf_is_loose(ndf)) {
+        print_loose(call, ndf);
+    } else {
+        whit_hash_hex(identity_of(ndf), identity);
+        cli_print(call, "identity %s\n", identity);
+    }
     if (!facts->signatures.n_signatures) return;
     cli_print(call, "%s: signed up to frame %u", path, facts->signatures.n_frames - 1);
     if (facts->signatures.n_unsigned)

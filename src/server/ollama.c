@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "runtime/model.h"
 #include "server/dialect.h"
 #include "server/models.h"
 
@@ -212,10 +213,11 @@ static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_we
 
 /* ---- the model --------------------------------------------------------------------------------- */
 
+/* As its source names it; a model that was made here has no source, and its configuration says it. */
 static const char *family(const whit_api *api)
 {
     const char *name = whit_model_metadata(api->model, "general.architecture");
-    return name ? name : "unknown";
+    return name && *name ? name : api->model->config.family;
 }
 
 static json_t *details_json(const whit_api *api)
@@ -237,6 +239,17 @@ static json_t *model_json(const whit_api *api)
                      "size", (json_int_t)total_bytes, "digest", digest, "details", details_json(api));
 }
 
+/* Of the i-th of several models. A closed one has no family at hand; an open one is not closed under the lock. */
+static json_t *details_at(whit_site *site, size_t i)
+{
+    whit_models *models = site->models;
+    pthread_mutex_lock(&models->lock);
+    const whit_api *api = models->entries[i].api;
+    json_t *details = api ? details_json(api) : json_object();
+    pthread_mutex_unlock(&models->lock);
+    return details;
+}
+
 bool whit_ollama_route_site(whit_site *site, const char *path, whit_web_reply *reply)
 {
     bool tags = !strcmp(path, "/api/tags"), open = !strcmp(path, "/api/ps");
@@ -250,11 +263,11 @@ bool whit_ollama_route_site(whit_site *site, const char *path, whit_web_reply *r
     for (size_t i = 0; whit_models_at(site, i, &entry); i++)
         if (tags || entry.api)
             json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:o, s:I, s:s, s:{}, s:i, s:s, s:I}", "name",
+                                  json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:i, s:s, s:I}", "name",
                                             entry.options->name, "model", entry.options->name, "modified_at",
                                             now_text(), "size", (json_int_t)entry.n_bytes, "digest", entry.digest,
-                                            "details", "size_vram", 0, "expires_at", "9999-12-31T23:59:59Z",
-                                            "context_length", (json_int_t)entry.n_ctx));
+                                            "details", details_at(site, i), "size_vram", 0, "expires_at",
+                                            "9999-12-31T23:59:59Z", "context_length", (json_int_t)entry.n_ctx));
     whit_api_reply(reply, json_pack("{s:o}", "models", list));
     return true;
 }

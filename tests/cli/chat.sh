@@ -59,6 +59,8 @@ grep -q '^seed  *9$' out && grep -q '^min-p  *0.25$' out && grep -q '^predict  *
     complain "/show parameters: $(cat out)"
 script 0 '/show\n/show model\n/show template\n/help\n'
 grep -q '^model  *tiny$' out && grep -q 'bos_token' out && grep -q '^/save' out || complain "/show: $(cat out)"
+printf '/show info\n' | whit chat -m "$SOURCE/tools/tales/tales.ndf" >out 2>err || complain "/show info: $(cat err)"
+grep -q '^family  *llama$' out || complain "/show info of a model that was made here: $(cat out)"
 
 # ---- mistakes: a line each; a script goes on and remembers the first
 script 2 '/nonsense\nthe land\n/save kept.json\n'

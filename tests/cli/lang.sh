@@ -37,6 +37,13 @@ printf 'let x = 1\nlet y = (x + zz) * 2\n' >wrong.ndl
 expect 2 whit exec wrong.ndl
 [ "$(sed -n 1p err)" = "whit exec: wrong.ndl:2:14: 'zz' is not defined" ] || complain "message: $(cat err)"
 [ "$(sed -n 3p err)" = "                 ^" ] || complain "caret: $(cat err)"
+for wrong in "5.5 % 2" "1 << 2.5" "vec(2, 1.0) ^ 1"; do
+    printf 'print %s\n' "$wrong" >wrong.ndl
+    expect 2 whit exec wrong.ndl
+    operator=${wrong#* }
+    operator=${operator#1.0) } # behind the blank within vec(...)
+    grep -qF "'${operator%% *}' wants integers, not a" err || complain "$wrong: $(cat err)"
+done
 printf 'let i = 0\nwhile 1 { i += 1 }\n' >endless.ndl
 expect 4 whit exec endless.ndl --limit-ms 50
 grep -q 'endless.ndl:2:1: stopped after 50 ms' err || complain "limit: $(cat err)"

@@ -20,6 +20,10 @@ import json, sys
 stats = json.load(open(sys.argv[1]))
 assert stats["records"] == 6 and stats["commits"] == 3 and stats["bits"] == 8192, stats
 END
+expect 0 whit verify notes.mem
+grep -q 'every hash matches, .* memory of 3 commits$' out || complain "verify of a memory: $(cat out)"
+expect 3 whit inspect notes.mem
+one_line "notes.mem: this is a memory" "whit memory stats notes.mem"
 expect 2 whit memory forget notes.mem
 one_line forget
 expect 3 whit memory import notes.mem --jsonl lines

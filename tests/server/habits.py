@@ -40,6 +40,11 @@ def test_lists(server):
         check(one == model, model, one)
     status, text = server.ask("GET", "/v1/models/..%2f..%2fetc%2fpasswd")
     check(status == 404 and json.loads(text)["error"]["code"] == "model_not_found", status, text)
+    # A model that was made here names no architecture of a source: its configuration has the family.
+    shown = server.post("/api/show", {"model": "tales"})
+    check(shown["details"]["family"] == "llama" and shown["model_info"]["llama.context_length"] == 512, shown)
+    tags = {m["name"]: m["details"] for m in server.get("/api/tags")["models"]}
+    check(tags["tales"]["family"] == "llama" and "tools" in tags, tags)
 
 
 def test_errors(server):

@@ -150,6 +150,13 @@ static whit_status check_unary(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
+/* Whole texts: a buffer in which one is made would lie on the stack of every nested expression. */
+static const char *const wants_integers[] = {
+    [OP_MOD - OP_MOD] = "'%' wants integers",  [OP_SHL - OP_MOD] = "'<<' wants integers",
+    [OP_SHR - OP_MOD] = "'>>' wants integers", [OP_AND - OP_MOD] = "'&' wants integers",
+    [OP_OR - OP_MOD] = "'|' wants integers",   [OP_XOR - OP_MOD] = "'^' wants integers",
+};
+
 static whit_status check_binary(struct checker *c, lang_node *node)
 {
     TRY(check(c, node->a));
@@ -159,8 +166,8 @@ static whit_status check_binary(struct checker *c, lang_node *node)
     TRY(check_operand(c, node->b, "an operator wants a value"));
     bool compares = node->op >= OP_LT && node->op <= OP_NE;
     if (node->op >= OP_MOD) {
-        if (a != WHIT_LANG_INT) return mistyped(c, node->a, "this operator wants integers", a);
-        if (b != WHIT_LANG_INT) return mistyped(c, node->b, "this operator wants integers", b);
+        if (a != WHIT_LANG_INT) return mistyped(c, node->a, wants_integers[node->op - OP_MOD], a);
+        if (b != WHIT_LANG_INT) return mistyped(c, node->b, wants_integers[node->op - OP_MOD], b);
         node->type = WHIT_LANG_INT;
         return WHIT_OK;
     }
