@@ -41,7 +41,8 @@ WHIT_API void whit_model_close(whit_model *model);
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
 WHIT_API uint32_t whit_model_context_size(const whit_model *model); /* as trained, in tokens */
 WHIT_API uint32_t whit_model_embedding_size(const whit_model *model);
-/* One field of the model's metadata as text, in place; NULL where it is absent or not text. */
+/* One field of the model's metadata as text, in place; NULL where it is absent or not text. "general.architecture" is
+ * always there: the family, where no source has named it. */
 WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);
 /* The model's identity: a digest of configuration, tokenizer and weights; 32 bytes. */
 WHIT_API const uint8_t *whit_model_identity(const whit_model *model);

@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "cli/chat.h"
-#include "runtime/model.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
@@ -85,7 +84,6 @@ static void show_model(cli_chat *chat)
     const whit_model *model = chat->talk.model;
     const char *name = whit_model_metadata(model, "general.name"),
                *family = whit_model_metadata(model, "general.architecture");
-    if (!family || !*family) family = model->config.family; /* a model that was made here has no source to name it */
     cli_print(chat->call, "%-14s%s\n%-14s%s\n", "model", name ? name : "?", "family", family);
     cli_print(chat->call, "%-14s%u tokens\n%-14s%u tokens, as trained\n", "vocabulary", whit_model_vocab_size(model),
               "context", whit_model_context_size(model));

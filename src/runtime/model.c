@@ -264,7 +264,10 @@ uint32_t whit_model_embedding_size(const whit_model *model)
 
 const char *whit_model_metadata(const whit_model *model, const char *key)
 {
-    return whit_table_get_string(whit_ndf_meta(model->file), key);
+    const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
+    /* What a source says of itself; a model that was made here has none, and is of its family. */
+    if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
+    return text;
 }
 
 const uint8_t *whit_model_identity(const whit_model *model)

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "runtime/model.h"
 #include "server/dialect.h"
 #include "server/models.h"
 
@@ -213,11 +212,9 @@ static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_we
 
 /* ---- the model --------------------------------------------------------------------------------- */
 
-/* As its source names it; a model that was made here has no source, and its configuration says it. */
 static const char *family(const whit_api *api)
 {
-    const char *name = whit_model_metadata(api->model, "general.architecture");
-    return name && *name ? name : api->model->config.family;
+    return whit_model_metadata(api->model, "general.architecture");
 }
 
 static json_t *details_json(const whit_api *api)
