@@ -64,13 +64,6 @@ static bool was_answered(const loop *l, const uint8_t digest[WHIT_HASH_BYTES])
     return false;
 }
 
-static bool was_refused(const loop *l, const whit_change *c)
-{
-    uint8_t digest[WHIT_HASH_BYTES];
-    hash_change(c, digest);
-    return was_answered(l, digest);
-}
-
 static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
@@ -239,17 +232,19 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         whit_buf_printf(outcome, "error: nothing is written: %s was changed by agent %u of the same answer", path, by);
         return WHIT_OK;
     }
-    for (size_t i = 0; i < n; i++) refused = refused || was_refused(l, whit_changes_at(&l->staged, i));
+    l->proposed.size_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t digest[WHIT_HASH_BYTES];
+        hash_change(whit_changes_at(&l->staged, i), digest);
+        if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
+        refused = refused || was_answered(l, digest);
+    }
     if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error)); /* else nobody is asked about checks, either */
     if (!passed) return WHIT_OK;
     hash_changes(&l->staged, approved);
-    l->proposed.size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const whit_change *c = whit_changes_at(&l->staged, i);
         const char *red = whit_light_red(o->project, c);
-        uint8_t digest[WHIT_HASH_BYTES];
-        hash_change(c, digest);
-        if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
         if (red && !*reason) snprintf(reason, sizeof reason, "%s: %s", c->path, red);
     }
     bool is_asked = !refused && (*reason || !o->may_write);
@@ -300,9 +295,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 
 static void cut_result(const loop *l, whit_buf *result)
 {
-    size_t n = result->size_bytes, kept = l->result_bytes;
-    if (n <= kept) return;
-    while (kept && (result->data[kept] & 0xc0) == 0x80) kept--; /* not inside a character */
+    size_t n = result->size_bytes, kept = whit_utf8_cut((const char *)result->data, n, l->result_bytes);
+    if (n == kept) return;
     result->size_bytes = kept;
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
 }

@@ -4,6 +4,7 @@
 #include "agent/light.h"
 #include "agent/turns.h"
 #include "base/file.h"
+#include "base/utf8.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -83,11 +84,10 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     whit_status status = path ? whit_project_read(project, path, &rules, &there, &mode, error) : WHIT_OK;
     if (status == WHIT_OK && there) {
         size_t most = limit_bytes / 8 < RULES_BYTES ? limit_bytes / 8 : RULES_BYTES;
-        bool whole = rules.size_bytes <= most;
-        while (!whole && most && (rules.data[most] & 0xc0) == 0x80) most--; /* not inside a character */
+        size_t kept = whit_utf8_cut((const char *)rules.data, rules.size_bytes, most);
         whit_buf_append_str(&text, "\n\nThe project's AGENTS.md:\n");
-        whit_buf_append(&text, rules.data, whole ? rules.size_bytes : most);
-        if (!whole) whit_buf_append_str(&text, "\n[cut]");
+        whit_buf_append(&text, rules.data, kept);
+        if (kept < rules.size_bytes) whit_buf_append_str(&text, "\n[cut]");
     }
     if (status == WHIT_OK && (!messages->list || text.failed)) status = no_memory(error);
     if (status == WHIT_OK)
@@ -138,9 +138,7 @@ void whit_agent_messages_shorten(whit_agent_messages *messages)
         char call[160], first[80];
         if (!role || strcmp(role, "tool") != 0 || bytes < 300) continue;
         name_call(messages->list, i, json_string_value(json_object_get(message, "tool_call_id")), call, sizeof call);
-        size_t n_first = strcspn(text, "\n");
-        if (n_first > sizeof first - 1) n_first = sizeof first - 1;
-        while (n_first && (text[n_first] & 0xc0) == 0x80) n_first--; /* not inside a character */
+        size_t n_first = whit_utf8_cut(text, strcspn(text, "\n"), sizeof first - 1);
         memcpy(first, text, n_first);
         first[n_first] = 0;
         char line[320];

@@ -4,6 +4,7 @@
 #include "agent/folders.h"
 #include "agent/scratch.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -118,9 +119,8 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
         whit_buf_printf(out, "exit status %d", result->status);
     whit_buf_printf(out, " after %.1f s\n", (double)result->wall_ns / 1e9);
     if (n > n_bytes) { /* errors stand at the end, what was run at the beginning */
-        head = n_bytes / 4;
-        tail = n_bytes - head;
-        while (head && (text[head] & 0xc0) == 0x80) head--;
+        head = whit_utf8_cut(text, n, n_bytes / 4);
+        tail = n_bytes - n_bytes / 4;
         while (tail && (text[n - tail] & 0xc0) == 0x80) tail--;
     }
     whit_buf_append(out, text, head);
