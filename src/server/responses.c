@@ -273,25 +273,20 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
     const json_t *message = json_object_get(choice, "message");
     json_t *text = json_object_get(message, "content"), *thinking = json_object_get(message, "reasoning_content");
     json_t *calls = json_object_get(message, "tool_calls"), *output = json_array();
-    int i = 0, n = !!json_string_length(thinking) + !!json_string_length(text) + (int)json_array_size(calls);
-    const char *last = is_cut(ask) ? "incomplete" : "completed";
-    if (json_string_length(thinking)) {
-        json_array_append_new(output, thinking_item(ask, i, json_incref(thinking), i == n - 1 ? last : "completed"));
-        i++;
-    }
-    if (json_string_length(text)) {
-        json_array_append_new(
-            output,
-            message_item(ask, i, json_pack("[o]", text_part(json_incref(text))), i == n - 1 ? last : "completed"));
-        i++;
-    }
+    int i = 0;
+    if (json_string_length(thinking))
+        json_array_append_new(output, thinking_item(ask, i++, json_incref(thinking), "completed"));
+    if (json_string_length(text))
+        json_array_append_new(output,
+                              message_item(ask, i++, json_pack("[o]", text_part(json_incref(text))), "completed"));
     for (size_t k = 0; k < json_array_size(calls); k++, i++) {
         const json_t *function = json_object_get(json_array_get(calls, k), "function");
         json_array_append_new(output,
                               call_item(ask, i, json_incref(json_object_get(function, "name")),
-                                        json_incref(json_object_get(function, "arguments")),
-                                        i == n - 1 ? last : "completed"));
+                                        json_incref(json_object_get(function, "arguments")), "completed"));
     }
+    if (i && is_cut(ask))
+        json_object_set_new(json_array_get(output, (size_t)i - 1), "status", json_string("incomplete"));
     json_t *own = response(ask, output);
     json_decref(output);
     return own;
