@@ -124,7 +124,7 @@ whit_status whit_machine_want_key(whit_machine *m, whit_datum key)
     return whit_machine_spend(m, n_steps);
 }
 
-/* Counts what it looks at, so that many names cost their steps. */
+/* Counts what it looks at: a step each, since every one is a walk to other memory. */
 static struct whit_binding *find_binding(const whit_scope *scope, const whit_text *name, uint64_t *n_seen)
 {
     for (struct whit_binding *b = scope->bindings; b; b = b->next, ++*n_seen)
@@ -132,13 +132,11 @@ static struct whit_binding *find_binding(const whit_scope *scope, const whit_tex
     return NULL;
 }
 
-enum { BINDINGS_PER_STEP = 2 };
-
 whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name, whit_datum value)
 {
     uint64_t n_seen = 0;
     struct whit_binding *binding = find_binding(scope, name, &n_seen);
-    WHIT_TRY(whit_machine_spend(m, n_seen / BINDINGS_PER_STEP));
+    WHIT_TRY(whit_machine_spend(m, n_seen));
     if (!binding) {
         binding = whit_datum_pool_zalloc(m->pool, 1, sizeof *binding);
         if (!binding) return whit_machine_raise_memory(m);
@@ -158,7 +156,7 @@ whit_status whit_machine_lookup(whit_machine *m, const whit_text *name, bool *fo
         binding = find_binding(scope, name, &n_seen);
     *found = binding != NULL;
     if (binding) *value = binding->value;
-    return whit_machine_spend(m, n_seen / BINDINGS_PER_STEP);
+    return whit_machine_spend(m, n_seen);
 }
 
 /* ---- iteration ------------------------------------------------------------------------------- */
