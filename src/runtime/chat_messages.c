@@ -155,6 +155,20 @@ static whit_status write_content(const struct rewrite *r, uint32_t content, bool
     return WHIT_OK;
 }
 
+/* Whether a template writes messages of a role: one of the usual ones, one that its source has in quotes, or
+ * any. */
+static bool role_is_written(const struct rewrite *r, uint32_t role)
+{
+    static const char *const usual[] = {"system", "user", "assistant", "tool", "developer", NULL};
+    const whit_tool_style *style = r->style;
+    size_t n;
+    const char *name = whit_json_string(r->json, role, &n), *end = style->source + style->source_bytes;
+    if (style->any_role || is_one_of(r->json, role, usual)) return true;
+    for (const char *at = style->source; n && (at = memmem(at, (size_t)(end - at), name, n)) != NULL; at++)
+        if (at > style->source && at + n < end && (at[-1] == '\'' || at[-1] == '"') && at[n] == at[-1]) return true;
+    return false;
+}
+
 static whit_status write_message(const struct rewrite *r, uint32_t at, bool *ok, whit_error *error)
 {
     static const char *const names[] = {"role", "content", "tool_calls", "tool_call_id", NULL};
@@ -164,6 +178,10 @@ static whit_status write_message(const struct rewrite *r, uint32_t at, bool *ok,
     uint32_t call_id = whit_json_get(r->json, at, "tool_call_id");
     if (whit_json_type_of(r->json, role) != WHIT_JSON_STRING)
         return whit_json_fail(r->json, at, error, "a message has a role: system, user, assistant, tool or developer");
+    if (!role_is_written(r, role))
+        return whit_json_fail(r->json, role, error,
+                              "the model's template writes no messages of this role: use system, user, assistant, "
+                              "tool or developer");
     if (whit_json_type_of(r->json, calls) > WHIT_JSON_NULL && whit_json_type_of(r->json, calls) != WHIT_JSON_ARRAY)
         return whit_json_fail(r->json, calls, error, "tool_calls is a list");
     bool has_calls = whit_json_count(r->json, calls) > 0;

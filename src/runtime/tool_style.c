@@ -28,6 +28,8 @@ static whit_call_syntax find_syntax(const whit_prompter *p)
     "\"id\": \"%s\", \"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME                                   \
     "\", \"arguments\": {\"" PROBE_KEY                                                                                 \
     "\": 1}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"%s\", \"name\": \"" PROBE_NAME "\", \"content\": \"y\"}]"
+#define PROBE_ROLE                                                                                                     \
+    "[{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"" PROBE_KEY "\", \"content\": \"" PROBE_NAME "\"}]"
 static const char probe_tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME "\", \"description\": \"x\", \"parameters\": "
     "{\"type\": \"object\", \"properties\": {\"" PROBE_KEY "\": {\"type\": \"integer\"}}}}}]";
@@ -62,7 +64,12 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
     bool ok = false, takes_long = false;
     snprintf(short_ids, sizeof short_ids, PROBE_CALL, "abcdef123", "abcdef123");
     snprintf(long_ids, sizeof long_ids, PROBE_CALL, "call_abcdef1234567890", "call_abcdef1234567890");
-    *style = (whit_tool_style){.syntax = find_syntax(p), .developer = mentions(p, "developer"), .renders_calls = true};
+    *style = (whit_tool_style){
+        .syntax = find_syntax(p), .developer = mentions(p, "developer"), .renders_calls = true, .any_role = true};
+    style->source = whit_prompter_source(p, &style->source_bytes);
+    bool any_role = false;
+    WHIT_TRY(try(p, style, PROBE_ROLE, NULL, named, &any_role, error));
+    style->any_role = any_role;
     WHIT_TRY(
         try(p, style, "[{\"role\": \"user\", \"content\": \"x\"}]", probe_tools, named, &style->takes_tools, error));
     for (int variant = 0; variant < 4 && !ok; variant++) {

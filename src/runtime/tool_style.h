@@ -23,6 +23,9 @@ typedef struct whit_tool_style {
     bool content_null;   /* wants no content beside calls, rather than an empty one */
     bool short_ids;      /* wants ids of nine letters and digits */
     bool developer;      /* knows that role */
+    bool any_role;       /* writes the contents of roles that it does not know */
+    const char *source;  /* the template's, the prompter's: it names the roles that it knows */
+    size_t source_bytes;
 } whit_tool_style;
 
 whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style *style, whit_error *error);

@@ -230,6 +230,34 @@ static void roles_and_parts(void **state)
     whit_chat_template_close(chat);
 }
 
+/* A message that the template would drop without a word is refused; its own roles are taken. */
+static void roles_that_no_template_writes(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_chat_prompt *prompt;
+    whit_chat_template *any = open_chat("{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}", "t");
+    whit_chat_template *some = open_chat("{% for m in messages %}{% if m.role in ['user', 'facts', \"it's\"] %}"
+                                         "[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}",
+                                         "t");
+    char *text = rendered(any, "[{\"role\": \"usr\", \"content\": \"x\"}]", false);
+    assert_string_equal(text, "[usr:x]");
+    free(text);
+    text = rendered(some, "[" USER ", {\"role\": \"facts\", \"content\": \"x\"}]", false);
+    assert_string_equal(text, "[user:The weather?][facts:x]");
+    free(text);
+    static const char *const dropped[] = {"usr", "fact", "", "it", "if m.role in"};
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
+        char messages[256];
+        snprintf(messages, sizeof messages, "[" USER ", {\"role\": \"%s\", \"content\": \"x\"}]", dropped[i]);
+        assert_int_equal(render(some, messages, NULL, true, &prompt, &error), WHIT_ERROR_FORMAT);
+        assert_non_null(strstr(error.message, "role"));
+        assert_null(prompt);
+    }
+    whit_chat_template_close(any);
+    whit_chat_template_close(some);
+}
+
 static void contents_forge_nothing(void **state)
 {
     (void)state;
@@ -344,9 +372,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_survive_own_templates), cmocka_unit_test(roles_and_parts),
-        cmocka_unit_test(contents_forge_nothing),      cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),   cmocka_unit_test(calls_survive_shared_templates),
+        cmocka_unit_test(calls_survive_own_templates),    cmocka_unit_test(roles_and_parts),
+        cmocka_unit_test(roles_that_no_template_writes),  cmocka_unit_test(contents_forge_nothing),
+        cmocka_unit_test(what_makes_no_sense_is_refused), cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(calls_survive_shared_templates),
     };
     return cmocka_run_group_tests_name("chat_template", tests, set_up, tear_down);
 }
