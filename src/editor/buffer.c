@@ -279,6 +279,48 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
     return status;
 }
 
+/* Journals of texts without a file: "unnamed 0" and so on are no paths of files. */
+#define NAMELESS_MAX 16
+
+whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error)
+{
+    for (int want_left = offer; want_left >= 0; want_left--) /* what a run left, then a free one */
+        for (int i = 0; i < NAMELESS_MAX; i++) {
+            char key[32];
+            whit_buf contents = {0};
+            whit_journal journal;
+            bool busy;
+            snprintf(key, sizeof key, "unnamed %d", i);
+            WHIT_TRY(whit_journal_open(folder, key, &journal, &contents, &busy, error));
+            bool fits = !busy && want_left == (contents.size_bytes > 0);
+            if (fits) {
+                buffer->journal = journal;
+                examine(buffer, &contents);
+            } else if (!busy) {
+                whit_journal_close(&journal, !contents.size_bytes);
+            }
+            whit_buf_free(&contents);
+            if (fits) return WHIT_OK;
+        }
+    return whit_fail(error, WHIT_ERROR_LIMIT,
+                     "what you type here is not kept until it is saved: %d texts without a "
+                     "name wait already (`whit edit` without a file offers them)",
+                     NAMELESS_MAX);
+}
+
+whit_status whit_buffer_later(whit_buffer *buffer, const char *folder, whit_error *error)
+{
+    free_buffer(buffer->recovered);
+    buffer->recovered = NULL;
+    buffer->found = WHIT_FOUND_NOTHING;
+    whit_journal_close(&buffer->journal, false);
+    free(buffer->spare);
+    buffer->spare = NULL;
+    if (!buffer->path) return whit_buffer_keep_nameless(buffer, folder, false, error);
+    buffer->read_only = true;
+    return WHIT_OK;
+}
+
 void whit_buffer_recover(whit_buffer *buffer)
 {
     whit_buffer *old = buffer->recovered;
@@ -476,8 +518,8 @@ void whit_buffer_close(whit_buffer *buffer)
     if (decided) {
         whit_journal_flush(&buffer->journal, NULL);
         /* Only undo that reaches the text on disk is worth keeping. */
-        bool keep =
-            buffer->journal.has_base && !buffer->journal.failed && !buffer->plain && !whit_buffer_is_modified(buffer);
+        bool keep = buffer->path && buffer->journal.has_base && !buffer->journal.failed && !buffer->plain &&
+            !whit_buffer_is_modified(buffer);
         whit_journal_close(&buffer->journal, !keep && !buffer->keep_journal);
     }
     free_buffer(buffer);

@@ -83,8 +83,14 @@ void whit_buffer_mark_saved(whit_buffer *buffer);
 /* Writes the journal; call it when no key is waiting. */
 whit_status whit_buffer_flush(whit_buffer *buffer, whit_error *error);
 
-/* The unsaved text of an earlier run takes the place of the file's, with its undo; or it is deleted. */
+/* Keeps a journal for text without a file. `offer`: where a run that was killed left such a text, it is found like
+ * that of a file. On failure none is kept. */
+whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error);
+
+/* The unsaved text of an earlier run takes the place of the file's, with its undo; or it is deleted; or it stays for
+ * another time: the file can only be read until then, and text without a file gets another journal. */
 void whit_buffer_recover(whit_buffer *buffer);
 void whit_buffer_forget(whit_buffer *buffer);
+whit_status whit_buffer_later(whit_buffer *buffer, const char *folder, whit_error *error);
 
 #endif

@@ -187,12 +187,12 @@ void ed_check_journal(ed *e)
     switch (doc->buffer->found) {
     case WHIT_FOUND_UNSAVED:
     case WHIT_FOUND_PARTIAL:
-        snprintf(label, sizeof label, "unsaved text of an earlier run: r recover, d delete it");
+        snprintf(label, sizeof label, "unsaved text was found: r recover, d delete it, l later");
         ed_prompt_open(e, ED_PROMPT_RECOVER, label, "");
         break;
     case WHIT_FOUND_LOST:
-        snprintf(label, sizeof label, "%.90s was changed; unsaved edits cannot be applied any more: d delete them",
-                 name);
+        snprintf(label, sizeof label,
+                 "%.90s was changed; unsaved edits cannot be applied any more: d delete them, l later", name);
         ed_prompt_open(e, ED_PROMPT_RECOVER, label, "");
         break;
     case WHIT_FOUND_BUSY:
@@ -356,6 +356,9 @@ whit_status whit_editor_add_text(whit_editor *e, const char *name, const void *d
         free(buffer->name);
         buffer->name = own;
     }
+    whit_error no_journal = {.status = WHIT_OK};
+    if (e->options.journal_folder && !e->options.read_only)
+        (void)whit_buffer_keep_nameless(buffer, e->options.journal_folder, !n, &no_journal);
     whit_status status = n ? whit_buffer_edit(buffer, 0, 0, data, n, error) : WHIT_OK;
     whit_buffer_seal(buffer);
     if (status != WHIT_OK) {
@@ -364,6 +367,7 @@ whit_status whit_editor_add_text(whit_editor *e, const char *name, const void *d
     }
     struct ed_doc *doc = ed_doc_add(e, buffer);
     if (!doc) return whit_fail_memory(error, "a document", sizeof *doc);
+    if (no_journal.status != WHIT_OK) ed_complain_error(e, &no_journal);
     return show_first(e, doc, error);
 }
 

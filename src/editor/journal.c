@@ -54,20 +54,25 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);
     journal->path = strdup(path);
     if (!journal->path) return whit_fail_memory(error, "a journal", strlen(path));
-    journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (journal->fd < 0) {
-        whit_status status = whit_fail_errno(error, path, "keep unsaved text in");
-        whit_journal_close(journal, false);
-        return status;
-    }
-    if (flock(journal->fd, LOCK_EX | LOCK_NB)) {
-        *busy = true;
-        whit_journal_close(journal, false);
-        return WHIT_OK;
-    }
     struct stat about;
-    if (fstat(journal->fd, &about) == 0 && about.st_size > 0 && about.st_size <= CONTENTS_BYTES &&
-        whit_buf_reserve(contents, (size_t)about.st_size)) {
+    for (;;) {
+        struct stat named;
+        journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (journal->fd < 0) {
+            whit_status status = whit_fail_errno(error, path, "keep unsaved text in");
+            whit_journal_close(journal, false);
+            return status;
+        }
+        if (flock(journal->fd, LOCK_EX | LOCK_NB)) {
+            *busy = true;
+            whit_journal_close(journal, false);
+            return WHIT_OK;
+        }
+        /* An editor that ended between the two calls took the name away with it. */
+        if (fstat(journal->fd, &about) || (lstat(path, &named) == 0 && named.st_ino == about.st_ino)) break;
+        close(journal->fd);
+    }
+    if (about.st_size > 0 && about.st_size <= CONTENTS_BYTES && whit_buf_reserve(contents, (size_t)about.st_size)) {
         while (contents->size_bytes < (size_t)about.st_size) {
             ssize_t n = pread(journal->fd, contents->data + contents->size_bytes,
                               (size_t)about.st_size - contents->size_bytes, (off_t)contents->size_bytes);

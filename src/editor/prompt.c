@@ -400,6 +400,17 @@ static void answer(ed *e, uint32_t letter)
         } else if (letter == 'd') {
             whit_buffer_forget(doc->buffer);
             ed_prompt_close(e);
+        } else if (letter == 'l') {
+            whit_error error;
+            bool has_file = doc->buffer->path != NULL;
+            whit_status status = whit_buffer_later(doc->buffer, e->options.journal_folder, &error);
+            ed_prompt_close(e);
+            if (status != WHIT_OK)
+                ed_complain_error(e, &error);
+            else
+                ed_say(e,
+                       has_file ? "read-only: the file as it is; open it again to choose"
+                                : "the text waits for the next start without a file");
         }
         break;
     default: break;

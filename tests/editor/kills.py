@@ -25,7 +25,7 @@ KILLS_A_FILE = 25  # then a new file, so that its journal stays short
 PATIENCE_S = 60
 LINE = 16
 FIRST = 0x4E00
-ASKS = "unsaved text of an earlier run".encode()
+ASKS = "unsaved text was found".encode()
 
 
 def typed(begin, end):

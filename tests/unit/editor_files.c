@@ -498,6 +498,88 @@ static void test_become(void **state)
     whit_buffer_close(buffer);
 }
 
+static whit_buffer *open_nameless(bool offer)
+{
+    whit_error error;
+    whit_buffer *buffer;
+    assert_ok(whit_buffer_open(NULL, NULL, &buffer, &error), error);
+    assert_ok(whit_buffer_keep_nameless(buffer, journals, offer, &error), error);
+    return buffer;
+}
+
+static void test_nameless(void **state)
+{
+    (void)state;
+    whit_error error;
+    /* Two at a time, as two editors have them. */
+    whit_buffer *buffer = open_nameless(true), *other = open_nameless(true);
+    insert(buffer, 0, "first");
+    insert(buffer, 5, " text");
+    insert(other, 0, "second");
+    whit_buffer_undo(buffer, &(whit_range){0}, NULL);
+    crash(buffer);
+    crash(other);
+    /* New text does not take a journal that waits; text that comes with words of its own is offered none. */
+    buffer = open_nameless(false);
+    assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
+    insert(buffer, 0, "third");
+    whit_buffer_close(buffer); /* discarded */
+    buffer = open_nameless(true);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_recover(buffer);
+    assert_text(buffer, "first");
+    assert_true(whit_buffer_is_modified(buffer));
+    assert_true(whit_buffer_redo(buffer, &(whit_range){0}, NULL));
+    assert_text(buffer, "first text");
+    /* Under a name it leaves nothing behind. */
+    const char *path = in_folder("named.txt");
+    assert_ok(whit_buffer_save_as(buffer, path, journals, &error), error);
+    assert_file(path, "first text");
+    whit_buffer_close(buffer);
+    /* Later: the text waits, and what is typed meanwhile is kept beside it. */
+    buffer = open_nameless(true);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    assert_ok(whit_buffer_later(buffer, journals, &error), error);
+    assert_text(buffer, "");
+    insert(buffer, 0, "meanwhile");
+    other = open_nameless(true);
+    assert_int_equal(other->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_recover(other);
+    assert_text(other, "second");
+    whit_buffer_close(other);
+    crash(buffer);
+    buffer = open_nameless(true);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_forget(buffer);
+    whit_buffer_close(buffer);
+    buffer = open_nameless(true);
+    assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
+    whit_buffer_close(buffer);
+}
+
+static void test_later(void **state)
+{
+    (void)state;
+    whit_error error;
+    const char *path = in_folder("later.txt");
+    write_file(path, "old\n");
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 0, "new ");
+    crash(buffer);
+    for (int i = 0; i < 2; i++) { /* as often as one likes */
+        buffer = open_buffer(path);
+        assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+        assert_ok(whit_buffer_later(buffer, journals, &error), error);
+        assert_text(buffer, "old\n");
+        assert_int_equal(whit_buffer_edit(buffer, 0, 0, "x", 1, &error), WHIT_ERROR_ARGUMENT);
+        whit_buffer_close(buffer);
+    }
+    buffer = open_buffer(path);
+    whit_buffer_recover(buffer);
+    assert_text(buffer, "new old\n");
+    whit_buffer_close(buffer);
+}
+
 /* Types numbered words and saves now and then, and says after every step how far it came. */
 static void typist(const char *path, int fd, uint64_t seed)
 {
@@ -616,6 +698,8 @@ int main(void)
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_become),
+        cmocka_unit_test(test_nameless),
+        cmocka_unit_test(test_later),
         cmocka_unit_test(test_kills),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folder);
