@@ -474,6 +474,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
     ed_take_key(e, key, paste, n_paste);
     if (e->done) return;
+    if (key.code == WHIT_KEY_PASTE && e->recording) ed_complain(e, "the macro leaves out what was pasted");
     if (e->vi.on) ed_vi_settle(e, key);
     ed_suggest_key(e, doc, version, offset);
 }

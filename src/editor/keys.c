@@ -207,6 +207,15 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
     }
 }
 
+bool whit_keys_end_paste(whit_keys *keys, whit_key *key)
+{
+    if (!keys->pasting) return false;
+    read_paste(keys, true);
+    keys->pasting = false;
+    *key = (whit_key){.code = WHIT_KEY_PASTE};
+    return true;
+}
+
 /* ---- names --------------------------------------------------------------------------------- */
 
 static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/terminal.h"
 
+#include "base/clock.h"
 #include "editor/editor.h"
 #include "editor/journal.h"
 #include "whit_config.h"
@@ -63,6 +64,7 @@ struct terminal {
     bool colored, shown, mouse, direct; /* direct: painted without the library */
     whit_screen screen, before;         /* before: what a terminal that is painted directly shows */
     whit_keys keys;
+    uint64_t heard_ns; /* when keys came last */
     whit_editor *editor;
     int watch, watched; /* inotify */
 };
@@ -319,17 +321,31 @@ static void watch_file(struct terminal *terminal)
     }
 }
 
+static void take_key(struct terminal *terminal, whit_key key)
+{
+    const whit_buf *paste = &terminal->keys.paste;
+    if (key.code != WHIT_KEY_PASTE || paste->failed)
+        whit_editor_key(terminal->editor, key, NULL, 0);
+    else
+        whit_editor_key(terminal->editor, key, paste->size_bytes ? (const char *)paste->data : "", paste->size_bytes);
+}
+
 static void take_keys(struct terminal *terminal, bool final)
 {
     whit_key key;
-    while (!whit_editor_is_done(terminal->editor) && whit_keys_next(&terminal->keys, final, &key)) {
-        const whit_buf *paste = &terminal->keys.paste;
-        if (key.code != WHIT_KEY_PASTE || paste->failed)
-            whit_editor_key(terminal->editor, key, NULL, 0);
-        else
-            whit_editor_key(terminal->editor, key, paste->size_bytes ? (const char *)paste->data : "",
-                            paste->size_bytes);
-    }
+    while (!whit_editor_is_done(terminal->editor) && whit_keys_next(&terminal->keys, final, &key))
+        take_key(terminal, key);
+}
+
+/* Where nothing came for so long the end of a paste was lost, and what is typed must not go into it. */
+#define PASTE_MS 10000
+
+/* Milliseconds until a paste that has begun is taken as it is; -1 outside of one. */
+static int paste_wait_ms(const struct terminal *terminal)
+{
+    if (!terminal->keys.pasting) return -1;
+    uint64_t waited_ms = (whit_now_ns() - terminal->heard_ns) / 1000000;
+    return waited_ms >= PASTE_MS ? 0 : (int)(PASTE_MS - waited_ms);
 }
 
 static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
@@ -355,11 +371,17 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         struct pollfd fds[2 + WHIT_EDITOR_FDS] = {{terminal->in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
         size_t n_others = whit_editor_fds(terminal->editor, fds + 2, WHIT_EDITOR_FDS);
         int wait_ms = waiting || idle_work ? -1 : whit_editor_wait_ms(terminal->editor);
+        int paste_ms = paste_wait_ms(terminal);
+        if (paste_ms >= 0 && !waiting && !idle_work && (wait_ms < 0 || paste_ms < wait_ms)) wait_ms = paste_ms;
         if (wait_ms >= 0) soon = (struct timespec){wait_ms / 1000, wait_ms % 1000 * 1000000L};
         int n = ppoll(fds, 2 + n_others, waiting || idle_work || wait_ms >= 0 ? &soon : NULL, &before);
         if (n < 0 && errno != EINTR) return whit_fail_errno(error, "the terminal", "wait for");
+        whit_key pasted;
         if (n == 0 && waiting) {
             take_keys(terminal, true);
+            redraw = true;
+        } else if (n == 0 && paste_wait_ms(terminal) == 0 && whit_keys_end_paste(&terminal->keys, &pasted)) {
+            take_key(terminal, pasted);
             redraw = true;
         } else if (n == 0) {
             idle_work = whit_editor_idle(terminal->editor, &redraw);
@@ -381,6 +403,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
             char bytes[65536];
             ssize_t got = read(terminal->in, bytes, sizeof bytes);
             if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is gone */
+            terminal->heard_ns = whit_now_ns();
             if (got > 0 && !whit_keys_feed(&terminal->keys, bytes, (size_t)got))
                 return whit_fail_memory(error, "keys", (size_t)got);
             const char *path = whit_editor_path(terminal->editor);

@@ -31,6 +31,18 @@ static void test_paste(void **state)
     assert_true(keys.bytes.capacity_bytes <= 4 * sizeof text);
     assert_true(whit_keys_next(&keys, false, &key));
     assert_int_equal(key.code, 'x');
+
+    /* One whose end does not come swallows no keys for ever. */
+    assert_false(whit_keys_end_paste(&keys, &key));
+    assert_true(whit_keys_feed(&keys, "\033[200~lost\033[20", 14));
+    assert_false(whit_keys_next(&keys, false, &key));
+    assert_true(whit_keys_end_paste(&keys, &key));
+    assert_int_equal(key.code, WHIT_KEY_PASTE);
+    assert_int_equal(keys.paste.size_bytes, 8);
+    assert_memory_equal(keys.paste.data, "lost\033[20", 8);
+    assert_true(whit_keys_feed(&keys, "x", 1));
+    assert_true(whit_keys_next(&keys, false, &key));
+    assert_int_equal(key.code, 'x');
     whit_keys_free(&keys);
 }
 
