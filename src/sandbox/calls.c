@@ -18,6 +18,10 @@
     {                                                                                                                  \
         name, CALL_CHANGE, folder, path, 0, 0, 0                                                                       \
     }
+#define SIGNAL(name)                                                                                                   \
+    {                                                                                                                  \
+        name, CALL_SIGNAL, 0, 0, 0, 0, 0                                                                               \
+    }
 #define PATH(kind, name, folder, path)                                                                                 \
     {                                                                                                                  \
         name, kind, folder, path, 0, 0, 0                                                                              \
@@ -99,6 +103,8 @@ const whit_call whit_calls[] = {
     REFUSE_AT("ioctl", 1, 0x5412),
     REFUSE_AT("ioctl", 1, 0x541c),
     REFUSE_AT("ioctl", 1, 0x5423),
+    REFUSE_AT("ioctl", 1, 0x8901),
+    REFUSE_AT("ioctl", 1, 0x8902),
     /* Leaving the group of processes that is ended with the command. */
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
@@ -116,6 +122,16 @@ const whit_call whit_calls[] = {
     UNSPACED("semctl", -1, -1),
     UNSPACED("mq_open", -1, -1),
     UNSPACED("mq_unlink", -1, -1),
+    /* Signals to the user's other programs: Landlock knows them from ABI 6 on. A descriptor's owner gets some, too:
+     * F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP. */
+    SIGNAL("kill"),
+    SIGNAL("tkill"),
+    SIGNAL("tgkill"),
+    SIGNAL("rt_sigqueueinfo"),
+    SIGNAL("rt_tgsigqueueinfo"),
+    UNSPACED("pidfd_send_signal", -1, -1),
+    REFUSE_AT("fcntl", 1, 8),
+    REFUSE_AT("fcntl", 1, 15),
     {"prlimit64", CALL_OTHERS, 0, 0, 0, 0, 0},
     /* Landlock does not look at owners, modes, times and attributes; a read-only view of all mounts does. */
     CHANGE("chmod", -1, 0),

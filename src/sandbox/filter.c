@@ -70,7 +70,8 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     case CALL_REFUSE: return true;
     case CALL_UNSPACED:
     case CALL_CHANGE: return !wants->has_namespaces || call->path_at >= 0;
-    case CALL_OTHERS: return !wants->has_namespaces;
+    case CALL_OTHERS:
+    case CALL_SIGNAL: return !wants->has_namespaces;
     case CALL_SOCKET: return !wants->may_connect;
     case CALL_START: return wants->is_watched || !wants->may_start;
     default: return wants->is_watched;

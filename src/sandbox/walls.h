@@ -60,12 +60,13 @@ typedef struct whit_call {
         CALL_REFUSE,   /* always */
         CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
         CALL_OTHERS,   /* refused where argument `path_at` is not 0 and there are no name spaces: another process */
-        CALL_CHANGE,   /* as the last but one, but without name spaces it is made by the watcher where it may be */
-        CALL_READ,     /* names a path */
-        CALL_WRITE,    /* names a path that it changes */
-        CALL_OPEN,     /* names a path, flags behind it say which of the two */
-        CALL_SOCKET,   /* refused without may_connect */
-        CALL_START,    /* refused without may_start */
+        CALL_SIGNAL, /* argument `path_at` is a process: without name spaces refused for those outside of the command */
+        CALL_CHANGE, /* as CALL_UNSPACED, but without name spaces it is made by the watcher where it may be */
+        CALL_READ,   /* names a path */
+        CALL_WRITE,  /* names a path that it changes */
+        CALL_OPEN,   /* names a path, flags behind it say which of the two */
+        CALL_SOCKET, /* refused without may_connect */
+        CALL_START,  /* refused without may_start */
     } kind;
     int folder_at, path_at; /* arguments; folder_at -1: the current folder; path_at -1: none */
     uint64_t mask, value;   /* CALL_REFUSE: only where argument `path_at` & mask == value; mask 0: always */

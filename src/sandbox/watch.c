@@ -169,6 +169,17 @@ static int change(whit_watch *watch, const struct seccomp_notif *call, const whi
     return failure;
 }
 
+/* 0, or what the call fails with. The command is one group of processes, which none of them can leave; and what
+ * is looked at here are numbers in registers, which nobody changes before the call goes on. */
+static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
+{
+    const pid_t target = (pid_t)call->data.args[of->path_at], group = getpgid((pid_t)call->pid);
+    if (group <= 0) return EPERM;
+    if (target <= 0) return target == 0 || target == -group ? 0 : EPERM;
+    pid_t its = getpgid(target);
+    return its == group ? 0 : its < 0 ? ESRCH : EPERM;
+}
+
 /* What the caller is answered. */
 static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result,
                   struct seccomp_notif_resp *answer)
@@ -179,6 +190,13 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
     char line[80] = "clone into a name space of its own";
     if (of && of->kind == CALL_CHANGE && !result->is_spaced) {
         answer->error = -change(watch, call, of, result);
+        return;
+    }
+    if (of && of->kind == CALL_SIGNAL) {
+        int failure = look_at_target(call, of);
+        if (failure == EPERM) note(watch, result, of->name);
+        if (!failure) answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+        answer->error = -failure;
         return;
     }
     for (const whit_call *c = of; c && c->name && strcmp(c->name, of->name) == 0; c++) {

@@ -449,6 +449,12 @@ static bool is_capable(void)
 
 /* ---- other processes ------------------------------------------------------------------------- */
 
+static bool owned(void)
+{
+    int fds[2];
+    return pipe(fds) == 0 && fcntl(fds[0], F_SETOWN, parent) == 0;
+}
+
 static bool killed(void)
 {
     return kill(parent, 0) == 0 || kill(getppid(), 0) == 0;
@@ -717,6 +723,7 @@ static const struct {
     WAY(entered),
     WAY(is_capable),
     WAY(killed),
+    WAY(owned),
     WAY(traced),
     WAY(traced_keeper),
     WAY(peeked),

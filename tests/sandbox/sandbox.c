@@ -275,6 +275,17 @@ static void programs_work_without_namespaces(void **state)
     if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
     assert_non_null(strstr((char *)r.refused.data, "chmod"));
     whit_sandbox_result_free(&r);
+    /* Signals reach the command's own processes, and no other. */
+    char line[400];
+    snprintf(line, sizeof line,
+             "sleep 9 & kill $!; wait $!; test $? = 143 && sh -c 'kill -ABRT $$'; test $? = 134 &&"
+             " ! kill -0 %d && ! kill -0 $PPID && ! kill -CONT -1 && ! kill -0 4194303 && trap '' TERM && kill 0",
+             (int)getpid());
+    r = shell(line);
+    if (r.status != 0) fail_msg("%d: %s%s", r.status, r.output.data, r.refused.data);
+    assert_int_equal(r.n_refused, 1); /* the same again is not noted */
+    assert_string_equal((char *)r.refused.data, "kill\n");
+    whit_sandbox_result_free(&r);
     without_namespaces = false;
 }
 
