@@ -139,6 +139,7 @@ void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, 
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
+    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* narrowed: there is room for one */
     bool has_offset = twin->type.has_offset;
     int shift = twin->type.codec == WHIT_CODEC_I4 && has_offset ? 8 : 0;
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];

@@ -314,6 +314,24 @@ static void twins_depend_on_content(void **state)
     check_twin(&view, &twin);
     free(data);
 
+    /* 16 groups of a block with one scale: a row of the narrowed twin has one field, whatever its blocks have. */
+    data = random_tensor(WHIT_GGML_Q6_K, n_cols, n_rows, &size, &rng);
+    for (uint64_t i = 0; i < size; i += 210) {
+        memset(data + i + 192, 1, 16);
+        memcpy(data + i + 208, "\x00\x3C", 2);
+    }
+    view = (whit_ggml_view){WHIT_GGML_Q6_K, n_cols, n_rows, data};
+    assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+    assert_true(twin.one_scale && twin.scale == 1);
+    whit_ggml_narrow_twin(&twin);
+    int8_t codes[256];
+    float fields[WHIT_GGML_BLOCK_GROUPS] = {0};
+    whit_ggml_row_twin(&view, &twin, 0, codes, fields);
+    assert_true(fields[0] == 1);
+    for (int i = 1; i < WHIT_GGML_BLOCK_GROUPS; i++) assert_true(fields[i] == 0);
+    check_twin(&view, &twin);
+    free(data);
+
     data = random_tensor(WHIT_GGML_Q4_1, n_cols, n_rows, &size, &rng);
     view = (whit_ggml_view){WHIT_GGML_Q4_1, n_cols, n_rows, data};
     assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
