@@ -34,8 +34,8 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 /* A file that takes the place of `path` when it is committed, whole or not at all: until then it has
  * no name, or a temporary one beside `path` where the file system cannot do without; a writer of the
  * same path removes what killed ones left. Links are followed; a device or a pipe gets the bytes at
- * the commit; folders, block devices and sockets are refused. With path NULL it is anonymous memory
- * (memfd), never renamed. Zero-initialised is closed. */
+ * the commit; folders, block devices, sockets and names that a commit could not give are refused. With
+ * path NULL it is anonymous memory (memfd), never renamed. Zero-initialised is closed. */
 typedef struct whit_writer {
     int fd; /* -1 when closed */
     bool open;

@@ -78,6 +78,17 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
     return whit_fail(error, WHIT_ERROR_IO, "%s: too many links, one to the other", path);
 }
 
+/* Refuses at once what only the commit would find out, which may come hours later. */
+static whit_status check_name(const char *path, const char *resolved, whit_error *error)
+{
+    const char *slash = strrchr(resolved, '/');
+    size_t n = strlen(resolved), n_base = strlen(slash ? slash + 1 : resolved);
+    if (slash && !n_base) return whit_fail(error, WHIT_ERROR_IO, "%s: is the name of a folder, not of a file", path);
+    if (n_base + TEMPORARY_BYTES > NAME_MAX || n + TEMPORARY_BYTES >= PATH_MAX)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
+    return WHIT_OK;
+}
+
 static void free_names(whit_writer *writer)
 {
     whit_free(writer->allocator, writer->pending, WRITE_BYTES);
@@ -172,10 +183,12 @@ whit_status whit_writer_open(const char *path, const whit_allocator *allocator, 
     *writer = (whit_writer){.fd = -1, .allocator = allocator};
     if (!path) return open_memory(writer, error);
     bool is_special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-    if (is_special)
+    if (is_special) {
         snprintf(resolved, sizeof resolved, "%s", path);
-    else
+    } else {
         WHIT_TRY(follow_links(path, resolved, error));
+        WHIT_TRY(check_name(path, resolved, error));
+    }
     size_t n = strlen(resolved);
     writer->path = whit_strndup(allocator, resolved, n);
     writer->temporary = whit_alloc(allocator, n + TEMPORARY_BYTES + 1);

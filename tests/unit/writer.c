@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -151,12 +152,46 @@ static void killed_writers_leave_nothing(void **state)
     named_only = false;
 }
 
+/* Before a byte is written: what could not be named in the end is refused at the beginning. */
+static void names_are_looked_at_first(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n;
+        bool fits;
+    } lengths[] = {{NAME_MAX + 1, false}, {NAME_MAX - 10, false}, {NAME_MAX - 11, true}}; /* ".tmp-XXXXXX" */
+    char name[NAME_MAX + 2], path[512];
+    whit_error error;
+    whit_writer writer;
+    assert_int_equal(symlink("none/", in_folder("link")), 0);
+    static const char *const folders[] = {"none/", "none//", "link"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        assert_int_equal(whit_writer_open(in_folder(folders[i]), NULL, &writer, &error), WHIT_ERROR_IO);
+        assert_non_null(strstr(error.message, "is the name of a folder, not of a file"));
+        whit_writer_discard(&writer);
+    }
+    unlink(in_folder("link"));
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        memset(name, 'n', lengths[i].n);
+        name[lengths[i].n] = 0;
+        snprintf(path, sizeof path, "%s/%s", test_folder, name);
+        for (int round = 0; round < 2; round++) { /* where nothing is in the way, and over another */
+            whit_status status = whit_write_file(path, "x", 1, &error);
+            assert_int_equal(status, lengths[i].fits ? WHIT_OK : WHIT_ERROR_IO);
+            if (status != WHIT_OK) assert_non_null(strstr(error.message, "the name is too long"));
+        }
+        unlink(path);
+    }
+    assert_int_equal(n_entries(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_are_followed),
         cmocka_unit_test(devices_and_pipes_are_written_to),
         cmocka_unit_test(killed_writers_leave_nothing),
+        cmocka_unit_test(names_are_looked_at_first),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
