@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define SECRET_WORD "whit-secret-key-ed25519 "
 #define PUBLIC_WORD "whit-public-key-ed25519 "
@@ -40,6 +41,7 @@ static whit_status write_key(const char *path, bool is_secret, const uint8_t key
     sodium_memzero(hex, sizeof hex);
     whit_writer out;
     whit_status status = (is_secret ? whit_writer_open_private : whit_writer_open)(path, NULL, &out, error);
+    out.is_new = true; /* who has the public key must not lose it to another pair's */
     if (status == WHIT_OK) status = whit_writer_append(&out, line, (size_t)n, error);
     if (status == WHIT_OK) status = whit_writer_commit(&out, error);
     whit_writer_discard(&out);
@@ -77,8 +79,10 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
     whit_status status = whit_buf_printf(&name, "%s.pub", path) && whit_buf_append(&name, "", 1)
         ? WHIT_OK
         : whit_fail_memory(error, "a file name", name.size_bytes);
-    if (status == WHIT_OK) status = write_key(path, true, seed, error);
+    /* The public one first: a refusal must not leave a secret key that belongs to no other file. */
     if (status == WHIT_OK) status = write_key((const char *)name.data, false, public_key, error);
+    if (status == WHIT_OK && (status = write_key(path, true, seed, error)) != WHIT_OK)
+        (void)unlink((const char *)name.data);
     sodium_memzero(seed, sizeof seed);
     sodium_memzero(secret, sizeof secret);
     whit_buf_free(&name);

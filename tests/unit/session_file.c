@@ -744,6 +744,23 @@ static void signs(void **state)
     assert_ok(whit_sign_read_public(public_path, read, &error), error);
     assert_int_equal(whit_sign_read_public(key, read, &error), WHIT_ERROR_FORMAT);
     assert_ok(whit_sign_new_key(other_key, another, &error), error);
+    /* Neither half over another file, and no half alone. */
+    char third[256], third_public[256];
+    size_t n_kept;
+    snprintf(third, sizeof third, "%s", in_folder("key3"));
+    snprintf(third_public, sizeof third_public, "%s", in_folder("key3.pub"));
+    assert_ok(whit_write_file(third_public, "mine", 4, &error), error);
+    assert_int_equal(whit_sign_new_key(third, made, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "key3.pub"));
+    uint8_t *kept = read_all(third_public, &n_kept);
+    assert_int_equal(n_kept, 4);
+    assert_memory_equal(kept, "mine", 4);
+    free(kept);
+    assert_int_equal(access(third, F_OK), -1);
+    assert_int_equal(rename(third_public, third), 0);
+    assert_int_equal(whit_sign_new_key(third, made, &error), WHIT_ERROR_IO);
+    assert_int_equal(access(third_public, F_OK), -1);
+    unlink(third);
     struct talk *talk = load(model, WHIT_KV_F16, 0, path);
     turn(talk, given, 10, 10, false);
     leave(talk);
