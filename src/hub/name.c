@@ -82,16 +82,16 @@ bool whit_hub_is_address(const char *text)
     return after_scheme(text) != text || path_on_hub(text);
 }
 
-/* Bytes of a path up to '?' or '#', "%41" as the byte that it stands for. False where they do not fit
- * or hold a zero byte. */
-static bool decode_path(const char *path, char *out, size_t out_bytes)
+/* `n_text` bytes of a path, "%41" as the byte that it stands for. False where they do not fit or hold a
+ * zero byte. */
+static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
 {
     static const char digits[] = "0123456789abcdef";
     size_t n = 0;
-    for (size_t n_path = strcspn(path, "?#"), i = 0; i < n_path; i++) {
-        char c = path[i];
-        const char *high = c == '%' && i + 2 < n_path ? strchr(digits, path[i + 1] | 32) : NULL;
-        const char *low = high ? strchr(digits, path[i + 2] | 32) : NULL;
+    for (size_t i = 0; i < n_text; i++) {
+        char c = text[i];
+        const char *high = c == '%' && i + 2 < n_text ? strchr(digits, text[i + 1] | 32) : NULL;
+        const char *low = high ? strchr(digits, text[i + 2] | 32) : NULL;
         if (low) {
             c = (char)((high - digits) << 4 | (low - digits));
             i += 2;
@@ -99,37 +99,51 @@ static bool decode_path(const char *path, char *out, size_t out_bytes)
         if (!c || n + 1 >= out_bytes) return false;
         out[n++] = c;
     }
-    while (n && out[n - 1] == '/') n--;
     out[n] = 0;
     return true;
 }
 
-/* OWNER/NAME, /tree/REVISION, /blob/REVISION/FILE or /resolve/REVISION/FILE behind it, or :FILE. */
+/* Behind the next '/'; NULL where there is none. */
+static const char *behind_slash(const char *at, const char *end)
+{
+    const char *slash = at ? memchr(at, '/', (size_t)(end - at)) : NULL;
+    return slash ? slash + 1 : NULL;
+}
+
+static whit_status no_model(const char *text, whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "'%.200s' is no address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
+}
+
+/* OWNER/NAME, /tree/REVISION, /blob/REVISION/FILE or /resolve/REVISION/FILE behind it, or :FILE. Cut at
+ * its slashes before it is decoded, since those of a revision are written %2F: refs%2Fpr%2F1. */
 static whit_status parse_address(const char *text, whit_hub_name *name, whit_error *error)
 {
     static const char *const views[] = {"tree", "blob", "resolve", "raw", "commit"};
-    char path[WHIT_HUB_REPO_BYTES + WHIT_HUB_REVISION_BYTES + WHIT_HUB_PATH_BYTES];
-    const char *on_hub = path_on_hub(text);
-    if (!on_hub || !decode_path(on_hub, path, sizeof path))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%.200s' is no address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
-    char *slash = strchr(path, '/'), *view = slash ? strchr(slash + 1, '/') : NULL;
-    if (!view) return whit_hub_name_parse(path, name, error);
-    *view++ = 0;
-    char *revision = strchr(view, '/');
-    if (revision) *revision++ = 0;
-    bool known = false;
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) known |= strcmp(view, views[i]) == 0;
-    if (!known || !revision)
+    char part[WHIT_HUB_REPO_BYTES + WHIT_HUB_REVISION_BYTES + WHIT_HUB_PATH_BYTES];
+    const char *path = path_on_hub(text);
+    if (!path) return no_model(text, error);
+    const char *end = path + strcspn(path, "?#");
+    while (end > path && end[-1] == '/') end--;
+    const char *view = behind_slash(behind_slash(path, end), end), *revision = behind_slash(view, end);
+    const char *file = behind_slash(revision, end);
+    if (!decode(path, (size_t)((view ? view - 1 : end) - path), part, sizeof part)) return no_model(text, error);
+    if (!view) return whit_hub_name_parse(part, name, error);
+    bool is_tree = strncmp(view, "tree/", 5) == 0, known = false;
+    for (size_t i = 0; revision && i < sizeof views / sizeof *views; i++)
+        known |= strlen(views[i]) == (size_t)(revision - 1 - view) && strncmp(view, views[i], strlen(views[i])) == 0;
+    if (!known)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%.200s' is no page of a model; open the model's page or its files, and take that address",
                          text);
-    char *file = strchr(revision, '/');
-    if (file) *file++ = 0;
-    WHIT_TRY(whit_hub_name_parse(path, name, error));
-    WHIT_TRY(whit_hub_name_revise(name, revision, error));
-    if (!file || strcmp(view, "tree") == 0) return WHIT_OK; /* a folder's page is the repository's */
-    return take_file(name, file, text, error);
+    WHIT_TRY(whit_hub_name_parse(part, name, error));
+    if (!decode(revision, (size_t)((file ? file - 1 : end) - revision), part, sizeof part))
+        return no_model(text, error);
+    WHIT_TRY(whit_hub_name_revise(name, part, error));
+    if (!file || is_tree) return WHIT_OK; /* a folder's page is the repository's */
+    if (!decode(file, (size_t)(end - file), part, sizeof part)) return no_model(text, error);
+    return take_file(name, part, text, error);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

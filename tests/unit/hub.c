@@ -26,6 +26,10 @@ static void names_are_read_and_written(void **state)
         {"huggingface.co/a/b/tree/main", "a/b", "main", "", "a/b", "a--b"},
         {"https://huggingface.co/a/b/tree/v1/folder", "a/b", "v1", "", "a/b@v1", "a--b@v1"},
         {"https://hf.co/a/b/blob/main/x/y%20z.gguf", "a/b", "main", "x/y z.gguf", "a/b", "a--b"},
+        {"https://hf.co/a/b/tree/refs%2Fpr%2F1", "a/b", "refs/pr/1", "", "a/b@refs/pr/1", "a--b@refs--pr--1"},
+        {"https://hf.co/a/b/tree/refs%2Fpr%2F1/x/", "a/b", "refs/pr/1", "", "a/b@refs/pr/1", "a--b@refs--pr--1"},
+        {"https://hf.co/a/b/blob/refs%2fpr%2F1/x/y%20z.gguf", "a/b", "refs/pr/1", "x/y z.gguf", "a/b@refs/pr/1",
+         "a--b@refs--pr--1"},
         {"https://hf.co/a/b/resolve/main/y.gguf?download=true", "a/b", "main", "y.gguf", "a/b", "a--b"},
     };
     whit_hub_name name, back;
