@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+
+#define WAIT_NS UINT64_C(10000000000) /* for a pipe, from when it first has nothing to read */
 
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
                              whit_error *error)
@@ -76,9 +81,20 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
     if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
+/* Waits for more from a pipe, or its end, until `until_ns` at the latest; false where that has come. */
+static bool wait_readable(int fd, uint64_t until_ns)
+{
+    uint64_t now_ns = whit_now_ns();
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    if (now_ns >= until_ns) return false;
+    return poll(&wanted, 1, (int)((until_ns - now_ns) / 1000000) + 1) >= 0 || errno == EINTR;
+}
+
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
 {
+    /* O_NONBLOCK: a FIFO without a writer must not hang the open, nor a silent one the program. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    uint64_t until_ns = 0;
     if (fd < 0) return whit_fail_errno(error, path, "open");
     whit_status status = WHIT_OK;
     struct stat info;
@@ -93,6 +109,13 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
         }
         ssize_t n = read(fd, buf->data + buf->size_bytes, 65536);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) {
+            if (!until_ns) until_ns = whit_now_ns() + WAIT_NS;
+            if (wait_readable(fd, until_ns)) continue;
+            status = whit_fail(error, WHIT_ERROR_IO, "%s: what writes it has not come to an end within %d s", path,
+                               (int)(WAIT_NS / 1000000000));
+            goto cleanup;
+        }
         if (n < 0) {
             status = whit_fail_errno(error, path, "read");
             goto cleanup;

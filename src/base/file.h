@@ -67,7 +67,7 @@ void whit_writer_discard(whit_writer *writer);
 /* Removes from `folder` the temporary files of `name` (NULL: of any) that no writer holds any more. */
 void whit_writer_clean(const char *folder, const char *name);
 
-/* A whole small file into `buf` (at most limit_bytes). */
+/* A whole small file into `buf` (at most limit_bytes). A pipe is waited for, ten seconds in all. */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
 /* All of it to an open file, pipe or terminal, which blocks; false with errno set. */

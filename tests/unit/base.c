@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/file.h"
@@ -160,6 +162,35 @@ static void files_have_the_users_mode(void **state)
     assert_non_null(strstr(error.message, path));
 }
 
+/* "--key-file <(pass show key)": what a pipe has is read to its end, however late it comes. */
+static void pipes_are_waited_for(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[32];
+    whit_error error;
+    whit_buf text = {0};
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        usleep(50000);
+        bool right = write(ends[1], "la", 2) == 2;
+        usleep(50000);
+        _exit(!right || write(ends[1], "te", 2) != 2);
+    }
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_ok(whit_read_file(path, 100, &text, &error), error);
+    assert_int_equal(text.size_bytes, 4);
+    assert_memory_equal(text.data, "late", 4);
+    whit_buf_free(&text);
+    close(ends[0]);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void write_text(const char *folder, const char *name, const char *text)
 {
     char path[256];
@@ -220,6 +251,7 @@ int main(void)
         cmocka_unit_test(sizes_do_not_overflow), cmocka_unit_test(buffers_remember_failure),
         cmocka_unit_test(writes_are_atomic),     cmocka_unit_test(files_have_the_users_mode),
         cmocka_unit_test(hashes_have_domains),   cmocka_unit_test(quotas_are_read),
+        cmocka_unit_test(pipes_are_waited_for),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
