@@ -83,6 +83,9 @@ whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: others may read the key; run chmod 600 on it", key_file);
         WHIT_TRY(whit_read_file(key_file, 4096, key, error));
         while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
+        if (!key->size_bytes)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: holds no key; write the endpoint's key into it",
+                             key_file);
     } else if (given) {
         whit_buf_append_str(key, given);
     }

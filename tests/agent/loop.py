@@ -243,6 +243,10 @@ run([message("done")], "--key-file", "key", status=2)
 os.chmod("key", 0o600)
 done, e = run([message("done")], "--key-file", "key")
 wanted(e.headers[0].get("Authorization") == "Bearer sk-file", "--key-file")
+# A command that ended without a word gives no key, and no request goes out without one.
+open("key", "w").write("\n")
+done, e = run([message("done")], "--key-file", "key", status=2)
+wanted("key: holds no key" in done.stderr and e.requests == [], f"an empty key: {done.stderr}")
 # What goes to this machine goes through no proxy.
 proxy = Endpoint([])
 e = Endpoint([message("done")])
