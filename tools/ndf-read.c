@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -350,6 +351,16 @@ static void take_sections(const span *head, model *out)
     for (int kind = 1; kind < 6; kind++) need(out->sections[kind].bytes != NULL, head, names[kind]);
 }
 
+static char *beside(const char *main_path, const char *name)
+{
+    size_t room = strlen(main_path) + strlen(name) + 3; /* "." in front where the path has no folder */
+    char *path = malloc(room), *copy = strdup(main_path);
+    if (!path || !copy) fail(main_path, "not enough memory");
+    snprintf(path, room, "%s/%s", dirname(copy), name);
+    free(copy);
+    return path;
+}
+
 /* PART, DATA, COMMIT, as the main file's HEAD and SEAL say. */
 static void take_part_file(const char *main_path, const span *head, model *out, uint32_t i)
 {
@@ -357,12 +368,14 @@ static void take_part_file(const char *main_path, const span *head, model *out, 
     uint64_t at = 8 + 16 * (uint64_t)i;
     const char *name = text(files, u32(files, at + 8), u32(files, at + 12));
     need(*name && !strchr(name, '/'), files, "a name is not plain");
-    size_t room = strlen(main_path) + strlen(name) + 2;
-    char *path = malloc(room), *copy = strdup(main_path);
+    char *real = realpath(main_path, NULL), *path = beside(real ? real : main_path, name);
     file *part = malloc(sizeof *part);
-    if (!path || !copy || !part) fail(main_path, "not enough memory");
-    snprintf(path, room, "%s/%s", dirname(copy), name);
-    free(copy);
+    if (!part) fail(main_path, "not enough memory");
+    if (access(path, R_OK) != 0) {
+        free(path);
+        path = beside(main_path, name);
+    }
+    free(real);
     *part = load(path);
     uint32_t n;
     frame *frames = take_chain(part, &n);

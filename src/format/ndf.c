@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Directories and seals up to this size are hashed when a file is opened, for a quarter of a
@@ -152,20 +154,28 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
 
 static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *error)
 {
-    const char *main_path = ndf->files[0].map.path, *slash = strrchr(main_path, '/');
-    int n_folder = slash ? (int)(slash + 1 - main_path) : 0;
+    const char *main_path = ndf->files[0].map.path;
+    char target[PATH_MAX];
+    /* Where the main file was opened by a link, the parts are beside the file itself, as they were
+     * written; else beside the link: in a folder of links, all files may have other names elsewhere. */
+    bool is_link = readlink(main_path, target, sizeof target) >= 0 && realpath(main_path, target);
+    const char *beside[] = {target, main_path};
     whit_buf path = {.allocator = ndf->allocator};
     const char *name = (const char *)ndf->file_names + ndf->file_entries[number].name.offset;
     whit_status status;
     whit_error inner = {0};
     int fd = -1;
-    if (!whit_buf_printf(&path, "%.*s%s", n_folder, main_path, name)) {
-        status = whit_fail_memory(error, "a file name", path.size_bytes);
-        goto cleanup;
+    for (int i = is_link ? 0 : 1; i < 2 && fd < 0; i++) {
+        const char *slash = strrchr(beside[i], '/');
+        path.size_bytes = 0;
+        if (!whit_buf_printf(&path, "%.*s%s", slash ? (int)(slash + 1 - beside[i]) : 0, beside[i], name)) {
+            status = whit_fail_memory(error, "a file name", path.size_bytes);
+            goto cleanup;
+        }
+        fd = open_to_read((const char *)path.data);
     }
     whit_ndf_file_view *file = &ndf->files[number];
     const char *text = (const char *)path.data;
-    fd = open_to_read(text);
     status = fd < 0 ? whit_fail_errno(&inner, text, "open")
                     : map_file(&(whit_ndf_input){.fd = fd}, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);

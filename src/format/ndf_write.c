@@ -91,6 +91,18 @@ static const char *shown_path(const whit_ndf_writer *writer)
     return writer->path ? writer->path : "memory file";
 }
 
+/* The parts belong beside the main file, and that lies where a link leads. */
+static whit_status follow_path(whit_ndf_writer *writer, whit_error *error)
+{
+    const whit_writer *file = &writer->outputs[0].file;
+    if (!file->path || file->is_special || strcmp(file->path, writer->path) == 0) return WHIT_OK;
+    char *followed = whit_strndup(writer->allocator, file->path, strlen(file->path));
+    if (!followed) return whit_fail_memory(error, "a file name", strlen(file->path) + 1);
+    whit_free(writer->allocator, writer->path, strlen(writer->path) + 1);
+    writer->path = followed;
+    return WHIT_OK;
+}
+
 whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options *options,
                                  const whit_allocator *allocator, whit_ndf_writer **writer, whit_error *error)
 {
@@ -112,6 +124,7 @@ whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options 
         made->n_outputs = 1;
         status = whit_writer_open(path, allocator, &made->outputs[0].file, error);
     }
+    if (status == WHIT_OK) status = follow_path(made, error);
     if (status == WHIT_OK) status = whit_writer_gather(&made->outputs[0].file, error);
     if (status != WHIT_OK) {
         whit_ndf_writer_close(made);

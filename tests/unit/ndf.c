@@ -225,6 +225,66 @@ static void splits_into_files(void **state)
     unlink(other);
 }
 
+/* Written by a link, the parts lie beside the model itself, and are found by either name; where all files
+ * are links to others, they are found by these. */
+static void splits_beside_the_file_of_a_link(void **state)
+{
+    (void)state;
+    enum { N_FILES = 4 };
+    whit_error error;
+    whit_ndf *ndf;
+    char target[256], link_path[256], part[256], elsewhere[256];
+    const char *folder = ndf_sample_path("models");
+    ndf_sample_options options = {.n_tensors = 7, .row_bytes = 1000, .max_data_bytes = 2500};
+    snprintf(target, sizeof target, "%s/real.ndf", folder);
+    snprintf(link_path, sizeof link_path, "%s", ndf_sample_path("link.ndf"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink("models/real.ndf", link_path), 0);
+    for (int round = 0; round < 2; round++) { /* the second replaces the first, with its parts */
+        assert_ok(ndf_sample_write(link_path, &options, NULL, NULL, &error), error);
+        for (int i = 2; i <= N_FILES; i++) {
+            snprintf(part, sizeof part, "%s/real-%05d-of-00004%s.ndf", folder, i, round ? "b" : "");
+            assert_int_equal(access(part, F_OK), 0);
+        }
+        const char *const names[] = {target, link_path};
+        for (size_t i = 0; i < 2; i++) {
+            assert_ok(whit_ndf_open(names[i], NULL, &ndf, &error), error);
+            assert_int_equal(whit_ndf_n_files(ndf), N_FILES);
+            check_tensors(ndf, &options);
+            whit_ndf_close(ndf);
+        }
+        options.row_bytes++;
+    }
+    options.row_bytes--;
+    unlink(link_path);
+    snprintf(elsewhere, sizeof elsewhere, "%s/0", folder);
+    assert_int_equal(rename(target, elsewhere), 0);
+    assert_int_equal(symlink("models/0", link_path), 0);
+    for (int i = 2; i <= N_FILES; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "real-%05d-of-00004b.ndf", i);
+        snprintf(part, sizeof part, "%s/%s", folder, name);
+        snprintf(elsewhere, sizeof elsewhere, "%s/%d", folder, i);
+        assert_int_equal(rename(part, elsewhere), 0);
+        snprintf(part, sizeof part, "models/%d", i);
+        assert_int_equal(symlink(part, ndf_sample_path(name)), 0);
+    }
+    assert_ok(whit_ndf_open(link_path, NULL, &ndf, &error), error);
+    check_tensors(ndf, &options);
+    whit_ndf_close(ndf);
+    for (int i = 2; i <= N_FILES; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "real-%05d-of-00004b.ndf", i);
+        assert_int_equal(unlink(ndf_sample_path(name)), 0);
+        snprintf(elsewhere, sizeof elsewhere, "%s/%d", folder, i);
+        assert_int_equal(unlink(elsewhere), 0);
+    }
+    snprintf(elsewhere, sizeof elsewhere, "%s/0", folder);
+    assert_int_equal(unlink(elsewhere), 0);
+    unlink(link_path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* New parts never take the names of those that a whole model still has; the old ones go with it. */
 static void replaces_a_split_model(void **state)
 {
@@ -495,19 +555,13 @@ static void hostile_tables_are_refused_or_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_was_written),
-        cmocka_unit_test(crosses_chunks),
-        cmocka_unit_test(opens_in_memory),
-        cmocka_unit_test(identity_is_of_the_model),
-        cmocka_unit_test(splits_into_files),
-        cmocka_unit_test(replaces_a_split_model),
-        cmocka_unit_test(failed_commits_leave_no_parts),
-        cmocka_unit_test(refuses_misuse),
-        cmocka_unit_test(empty_model_is_sound),
-        cmocka_unit_test(tables_are_canonical),
-        cmocka_unit_test(similar_names_are_spread),
-        cmocka_unit_test(overlaps_are_refused),
-        cmocka_unit_test(hostile_tables_are_refused_or_safe),
+        cmocka_unit_test(reads_what_was_written), cmocka_unit_test(crosses_chunks),
+        cmocka_unit_test(opens_in_memory),        cmocka_unit_test(identity_is_of_the_model),
+        cmocka_unit_test(splits_into_files),      cmocka_unit_test(splits_beside_the_file_of_a_link),
+        cmocka_unit_test(replaces_a_split_model), cmocka_unit_test(failed_commits_leave_no_parts),
+        cmocka_unit_test(refuses_misuse),         cmocka_unit_test(empty_model_is_sound),
+        cmocka_unit_test(tables_are_canonical),   cmocka_unit_test(similar_names_are_spread),
+        cmocka_unit_test(overlaps_are_refused),   cmocka_unit_test(hostile_tables_are_refused_or_safe),
     };
     return cmocka_run_group_tests_name("ndf", tests, NULL, remove_folder);
 }

@@ -12,6 +12,12 @@ for file in model split adapter; do
     diff $file.library $file.reader
 done
 grep -c . model.reader
+# Both find the parts beside the file that a link leads to.
+mkdir -p linked
+ln -sf ../split.ndf linked/split.ndf
+$EMULATOR "$dump" show linked/split.ndf | diff split.library -
+$EMULATOR "$read" --container linked/split.ndf | diff split.library -
+rm -r linked
 identities=$(grep -h ^identity model.reader split.reader | sort -u | wc -l)
 [ "$identities" = 1 ] || { echo "splitting a model changed its identity"; exit 1; }
 
