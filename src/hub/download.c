@@ -242,9 +242,13 @@ static whit_status open_part(struct transfer *t, whit_error *error)
 
 static whit_status download(struct transfer *t, const char *url, whit_error *error)
 {
-    for (bool again = false;; again = true) {
-        bool same = false;
-        if (!t->have || t->have != t->file->size_bytes) WHIT_TRY(fetch(t, url, error));
+    for (bool again = false, fetched = false;; again = true) {
+        /* Without a digest only the server can say that a part of the right length is this file. */
+        bool unknown = t->file->digest_kind == WHIT_HUB_NO_DIGEST && !fetched, same = false;
+        if (!t->have || t->have != t->file->size_bytes || unknown) {
+            WHIT_TRY(fetch(t, url, error));
+            fetched = true;
+        }
         WHIT_TRY(whit_hub_digest_check(t->fd, t->part, t->file, t->line->cancel, &same, error));
         if (same) break;
         bool was_resumed = t->resumed;
@@ -256,7 +260,8 @@ static whit_status download(struct transfer *t, const char *url, whit_error *err
     }
     t->file->size_bytes = t->have;
     if (fsync(t->fd) != 0) return whit_fail_errno(error, t->part, "flush to disk");
-    unlink(t->etag_path);
+    /* Without a digest a later run, if this one does not come to its end, needs the tag once more. */
+    if (t->file->digest_kind != WHIT_HUB_NO_DIGEST) unlink(t->etag_path);
     return WHIT_OK;
 }
 

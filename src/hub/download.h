@@ -29,9 +29,10 @@ whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint6
                          whit_error *error);
 
 /* Fetches `url` into the file `part`, which may hold a beginning from before; "PART.etag" keeps what
- * the server called that version. On WHIT_OK the part is whole, checked and on disk. On failure it
- * stays, so that the next call goes on, except where its content was not what was promised. `what`
- * names the file in messages. `file` learns its size, and its digest where only the answer has it. */
+ * the server called that version. On WHIT_OK the part is whole, checked and on disk; where there is no
+ * digest "PART.etag" stays, for the next call to ask by. On failure the part stays, so that the next
+ * call goes on, except where its content was not what was promised. `what` names the file in messages.
+ * `file` learns its size, and its digest where only the answer has it. */
 whit_status whit_hub_download(const whit_hub_line *line, const char *url, const char *what, const char *part,
                               whit_hub_file *file, whit_error *error);
 

@@ -305,6 +305,7 @@ static whit_status install(struct pull *pull, whit_error *error)
         WHIT_TRY(whit_hub_entry_path(&pull->entry, file->path, ".part", from, error));
         WHIT_TRY(whit_hub_entry_path(&pull->entry, file->path, "", to, error));
         if (!pull->here[i] && rename(from, to) != 0) return whit_fail_errno(error, to, "rename the finished file to");
+        if (whit_hub_entry_path(&pull->entry, file->path, ".part.etag", from, NULL) == WHIT_OK) unlink(from);
         WHIT_TRY(whit_hub_listing_add(&pull->entry.files, file, error));
     }
     WHIT_TRY(whit_hub_listing_sort(&pull->entry.files, pull->name->repo, error));

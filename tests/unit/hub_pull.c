@@ -315,6 +315,35 @@ static void a_cut_without_a_tag_starts_over(void **state)
     f->files[1].cut_after_bytes = 0;
 }
 
+/* A part of the right length is no file yet: without a digest the server is asked, by the tag where there is one. */
+static void a_whole_part_without_a_digest_is_asked_for(void **state)
+{
+    struct fixture *f = *state;
+    char *other = malloc(LARGE_BYTES);
+    assert_non_null(other);
+    memset(other, 'x', LARGE_BYTES);
+    f->files[1].is_large = false;
+    f->files[1].no_linked_etag = true;
+    f->files[1].listed_digest = "";
+    for (int round = 0; round < 3; round++) { /* no tag; another's; its own */
+        f->files[1].etag = round ? "\"mine\"" : "";
+        f->cancel_at = 120000;
+        assert_int_equal(pull(f, "owner/name"), WHIT_ERROR_CANCELLED);
+        f->cancel_at = 0;
+        if (round == 1) f->files[1].etag = "\"newer\"";
+        const void *part = round == 2 ? f->large : other;
+        assert_ok(whit_write_file(in_store(f, "model.safetensors.part"), part, LARGE_BYTES, &f->error), f->error);
+        hub_server_log(f->server);
+        assert_ok(pull(f, "owner/name"), f->error);
+        assert_file_is(f, "model.safetensors", f->large, LARGE_BYTES);
+        assert_non_null(strstr(hub_server_log(f->server), "model.safetensors"));
+        assert_true(round == 2 ? f->pulled.fetched_bytes < LARGE_BYTES : f->pulled.fetched_bytes >= LARGE_BYTES);
+        assert_false(exists(f, "model.safetensors.part") || exists(f, "model.safetensors.part.etag"));
+        assert_ok(whit_hub_store_remove(f->cache, "name", &(whit_hub_removed){0}, &f->error), f->error);
+    }
+    free(other);
+}
+
 static void busy_and_silent_servers_are_waited_for(void **state)
 {
     struct fixture *f = *state;
@@ -530,6 +559,7 @@ int main(void)
         CASE(a_later_run_goes_on),
         CASE(a_changed_file_starts_over),
         CASE(a_cut_without_a_tag_starts_over),
+        CASE(a_whole_part_without_a_digest_is_asked_for),
         CASE(busy_and_silent_servers_are_waited_for),
         CASE(the_token_goes_to_the_hub_alone),
         CASE(refusals_say_what_to_do),
