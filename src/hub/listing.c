@@ -158,6 +158,11 @@ bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out)
     return whit_buf_append_str(out, "\n]\n") && !out->failed;
 }
 
+bool whit_hub_page_is_safe(const char *endpoint, const char *url)
+{
+    return strncasecmp(endpoint, "https:", 6) != 0 || strncasecmp(url, "https:", 6) == 0;
+}
+
 bool whit_hub_next_page(const char *link, char *url, size_t url_bytes)
 {
     while ((link = strchr(link, '<'))) {

@@ -57,5 +57,7 @@ bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out);
 bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits);
 /* The address of the next page in a Link header ('<URL>; rel="next"'); false where there is none. */
 bool whit_hub_next_page(const char *link, char *url, size_t url_bytes);
+/* May the listing of the hub at `endpoint` go on there? Not without encryption where it began with it. */
+bool whit_hub_page_is_safe(const char *endpoint, const char *url);
 
 #endif

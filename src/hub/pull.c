@@ -101,7 +101,10 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
         status = whit_hub_listing_add_tree(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
                                            error);
         if (status != WHIT_OK || !whit_hub_next_page(answer->link, url, sizeof url)) break;
-        if (n_pages == PAGES_MAX)
+        if (!whit_hub_page_is_safe(pull->options->endpoint, url))
+            status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: its listing leads from https to %.200s",
+                               pull->name->repo, url);
+        else if (n_pages == PAGES_MAX)
             status =
                 whit_fail(error, WHIT_ERROR_LIMIT, "%s: the listing has over %d pages", pull->name->repo, PAGES_MAX);
     }

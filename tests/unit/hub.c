@@ -250,6 +250,13 @@ static void links_lead_on(void **state)
     assert_false(whit_hub_next_page("", url, sizeof url));
     assert_false(whit_hub_next_page("<http://h", url, sizeof url));
     assert_false(whit_hub_next_page("<http://h/x>; rel=\"next\"", url, 5));
+    assert_true(whit_hub_page_is_safe("https://h", "https://h/x?cursor=1"));
+    assert_true(whit_hub_page_is_safe("https://h", "HTTPS://other/x"));
+    assert_true(whit_hub_page_is_safe("http://h", "http://h/x"));
+    assert_true(whit_hub_page_is_safe("http://h", "https://h/x"));
+    assert_false(whit_hub_page_is_safe("https://h", "http://h/x"));
+    assert_false(whit_hub_page_is_safe("https://h", "httpsx://h/x"));
+    assert_false(whit_hub_page_is_safe("https://h", "h/x"));
 }
 
 /* ---- choices -------------------------------------------------------------------------------- */
