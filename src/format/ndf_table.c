@@ -10,8 +10,14 @@
 
 #include "format/ndf_layout.h"
 
+static bool is_nan(uint64_t bits)
+{
+    return bits << 1 > (uint64_t)0x7FF << 53;
+}
+
 /* The array's elements; *n_bytes grows by what they take. */
-static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count, uint64_t *n_bytes)
+static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count, uint64_t n_bytes_max,
+                                 uint64_t *n_bytes)
 {
     const whit_ndf_string *strings = (const whit_ndf_string *)array;
     for (uint64_t i = 0; i < count; i++) {
@@ -19,7 +25,21 @@ static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t c
             array[(uint64_t)strings[i].offset + strings[i].bytes] != 0)
             return "one of its strings lies outside";
         *n_bytes += (uint64_t)strings[i].bytes + 1;
+        if (*n_bytes > n_bytes_max) return NULL; /* overlaps, which the caller finds; not to be walked */
+        if (memchr(array + strings[i].offset, 0, strings[i].bytes)) return "one of its strings has a zero byte";
     }
+    return NULL;
+}
+
+/* What a writer refuses (ndf_table_build.c): equal values must have equal bytes, or the identity of a
+ * model would not be one. */
+static const char *check_elements(whit_value_type type, const uint8_t *value, uint64_t count)
+{
+    if (type == WHIT_VALUE_STRING && memchr(value, 0, count)) return "its string has a zero byte";
+    for (uint64_t i = 0; type == WHIT_VALUE_BOOL_ARRAY && i < count; i++)
+        if (value[i] > 1) return "a boolean is neither 0 nor 1";
+    for (uint64_t i = 0; type == WHIT_VALUE_F64_ARRAY && i < count; i++)
+        if (is_nan(whit_load_u64(value + 8 * i))) return "a number is NaN";
     return NULL;
 }
 
@@ -33,8 +53,10 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
         if (entry->value > 1) return "a boolean is neither 0 nor 1";
         return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_U64:
-    case WHIT_VALUE_I64:
-    case WHIT_VALUE_F64: return count == 1 ? NULL : "a single value has a wrong count";
+    case WHIT_VALUE_I64: return count == 1 ? NULL : "a single value has a wrong count";
+    case WHIT_VALUE_F64:
+        if (is_nan(entry->value)) return "a number is NaN";
+        return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_STRING:
         if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at || data[at + count] != 0)
             return "its string lies outside";
@@ -50,10 +72,11 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
     *n_bytes += count * unit;
-    const char *reason = NULL;
     /* The count alone is looked at first: its elements are walked only if there can be so many. */
-    if (entry->type == WHIT_VALUE_STRING_ARRAY && *n_bytes <= size_bytes)
-        reason = check_strings(data + at, size_bytes - at, count, n_bytes);
+    if (*n_bytes > size_bytes) return "its value overlaps others";
+    const char *reason = entry->type == WHIT_VALUE_STRING_ARRAY
+        ? check_strings(data + at, size_bytes - at, count, size_bytes, n_bytes)
+        : check_elements((whit_value_type)entry->type, data + at, count);
     return reason ? reason : *n_bytes > size_bytes ? "its value overlaps others" : NULL;
 }
 

@@ -21,8 +21,8 @@ typedef struct victim {
     uint32_t *buckets;
     whit_ndf_files_header *files;
     whit_ndf_file_entry *file_entry;
-    whit_ndf_table_header *config;
-    whit_ndf_entry *entry;
+    whit_ndf_table_header *config, *meta;
+    whit_ndf_entry *entry, *meta_entry;
     whit_ndf_seal *seal;
     whit_ndf_commit *commit;
 } victim;
@@ -50,6 +50,8 @@ static void make_victim(victim *v)
     v->sections = (whit_ndf_section *)(v->head + 1);
     v->config = (whit_ndf_table_header *)(payload + v->sections[WHIT_NDF_CONFIG - 1].offset);
     v->entry = (whit_ndf_entry *)(v->config + 1);
+    v->meta = (whit_ndf_table_header *)(payload + v->sections[WHIT_NDF_META - 1].offset);
+    v->meta_entry = (whit_ndf_entry *)(v->meta + 1);
     v->tensors = (whit_ndf_tensors_header *)(payload + v->sections[WHIT_NDF_TENSORS - 1].offset);
     v->tensor = (whit_ndf_tensor_entry *)(v->tensors + 1);
     v->part = (whit_ndf_part_entry *)(v->tensor + v->tensors->n_tensors);
@@ -69,6 +71,18 @@ static whit_status open_bytes(const uint8_t *bytes, size_t size_bytes, whit_erro
     close(fd);
     whit_ndf_close(ndf);
     return status;
+}
+
+/* The bytes of a table's value; those of an element of its array of strings. */
+static uint8_t *value_of(whit_ndf_table_header *table, uint32_t i)
+{
+    return (uint8_t *)table + ((whit_ndf_entry *)(table + 1))[i].value;
+}
+
+static uint8_t *text_of(whit_ndf_table_header *table, uint32_t i, uint32_t k)
+{
+    uint8_t *array = value_of(table, i);
+    return array + ((whit_ndf_string *)array)[k].offset;
 }
 
 static void lines_are_clear(void **state)
@@ -111,6 +125,12 @@ static void lines_are_clear(void **state)
     CASE(v.entry[1].value += 4, "its value is not aligned");
     CASE(v.entry[1].count = UINT64_MAX / 4, "its value lies outside");
     CASE(v.entry[2].count = 2, "a single value has a wrong count");
+    CASE(v.entry[3].value = UINT64_C(0xFFF0000000000001), "entry 3 of 4: a number is NaN");
+    CASE(value_of(v.config, 0)[2] = 0, "entry 0 of 4: its string has a zero byte");
+    CASE(v.entry[1].type = WHIT_VALUE_BOOL_ARRAY, "entry 1 of 4: a boolean is neither 0 nor 1"); /* 4, 0, 0 */
+    CASE((v.entry[1].type = WHIT_VALUE_F64_ARRAY, memset(value_of(v.config, 1) + 16, 0xFF, 8)),
+         "entry 1 of 4: a number is NaN");
+    CASE(text_of(v.meta, 4, 2)[1] = 0, "entry 4 of 6: one of its strings has a zero byte");
     CASE(v.entry[0].name.name_offset = UINT32_MAX, "its name lies outside");
     CASE(v.entry[1].name = v.entry[0].name, "its name comes twice");
     CASE(v.tensors->n_tensors = UINT32_MAX, "do not fit into");
@@ -145,6 +165,8 @@ static void lines_are_clear(void **state)
     CASE(v.file_entry->data_bytes += 64, "its length is not the one in the file directory");
     CASE(v.seal->n_tensors = 4, "it seals another number");
     CASE(v.seal->n_part_files = 1, "it seals another number");
+    CASE(v.seal->reserved[15] = 1, "its reserved words are not 0");
+    CASE(v.files->reserved = 1, "the reserved word is not 0");
 #undef CASE
     /* A length so absurd that nothing can be hashed, under a header hash that is right. */
     static const uint64_t lengths[] = {UINT64_MAX, (uint64_t)1 << 63, (uint64_t)1 << 59, 1u << 20};
