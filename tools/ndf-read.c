@@ -274,12 +274,18 @@ static uint32_t bucket_count(uint32_t n)
 
 /* ---- tables ---- */
 
+static bool is_nan(uint64_t bits)
+{
+    return bits << 1 > UINT64_C(0xFFE0000000000000);
+}
+
 /* Prints a value and adds it to the digest. */
 static void take_value(const span *in, uint32_t type, uint64_t count, uint64_t value, hash *state)
 {
     need((type >= 1 && type <= 6) || (type >= 17 && type <= 21), in, "unknown type of value");
     if (type <= 4) {
         need(count == 1 && (type != 4 || value <= 1), in, "a wrong single value");
+        need(type != 3 || !is_nan(value), in, "a number is NaN");
         printf(" %016" PRIx64, value);
         add_u64(state, value);
     } else if (type == 5) {
@@ -297,6 +303,8 @@ static void take_value(const span *in, uint32_t type, uint64_t count, uint64_t v
         uint64_t unit = type == 6 || type == 20 ? 1 : 8;
         need(value % 8 == 0 && count <= in->size, in, "a wrong array");
         span data = piece(in, in->what, value, count * unit);
+        for (uint64_t i = 0; type == 19 && i < count; i++) need(!is_nan(u64(&data, 8 * i)), in, "a number is NaN");
+        for (uint64_t i = 0; type == 20 && i < count; i++) need(data.bytes[i] <= 1, in, "a wrong boolean");
         printf(" ");
         for (uint64_t i = 0; i < data.size; i++) printf("%02x", data.bytes[i]);
         add(state, data.bytes, data.size);
@@ -525,6 +533,7 @@ static void take_tensors(const span *in, const model *from, bool container_alone
             need(u32(in, part + 20) == i && u32(in, part + 24) == kind && u32(in, part + 28) == 0 && offset % 64 == 0 &&
                      f < from->n_files,
                  in, "a part");
+            need(u64(in, part + 8) > 0, in, "a part is empty");
             span data = piece(&from->data[f], "data", offset, u64(in, part + 8));
             hash state;
             uint8_t sum[HASH];
@@ -542,6 +551,7 @@ static void take_tensors(const span *in, const model *from, bool container_alone
             if (kind == 6) take_matrix(&data, 0, rows, rank, 4, 4);
             used++;
         }
+        need(!rank || stored[6].of, in, "a pair's second factor");
         if (!container_alone) check_digest(in, piece(in, in->what, at + 16, 32).bytes, stored, &digest);
     }
     need(used == n_parts, in, "a part belongs to no tensor");
@@ -650,10 +660,12 @@ int main(int argc, char **argv)
     const span *files = &all.sections[5];
     all.n_files = u32(files, 0);
     need(all.n_files >= 1 && all.n_files <= 512 && u64(files, 8) == all.data[0].size, files, "header");
+    need(u32(files, 4) == 0, files, "reserved");
     uint32_t n_tensors = u32(&all.sections[4], 0);
     need(all.seal.size == 128 + HASH * ((uint64_t)n_tensors + all.n_files - 1) && u64(&all.seal, 96) == n_tensors &&
              u64(&all.seal, 104) == all.n_files - 1,
          &all.seal, "seal");
+    need(is_zero(all.seal.bytes + 112, 16), &all.seal, "reserved");
     for (uint32_t f = 1; f < all.n_files; f++) take_part_file(path, head, &all, f);
 
     uint8_t config[HASH], tokenizer[HASH], other[HASH], identity[HASH];

@@ -4,6 +4,7 @@
  *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, adapter.ndf, and types.ndf: a tensor of
  *                              every type that there is, of any bytes, with the digests of the library; and
  *                              smallest.ndf, which docs/format.md prints
+ *     ndf_dump forge FOLDER    writes files under right hashes that docs/format.md forbids, named by what is wrong
  *     ndf_dump show FILE       prints what ndf-read prints, from the library's calls */
 #include "format/ndf_append.h"
 #include "format/ndf_file.h"
@@ -13,6 +14,7 @@
 #include "kernels/codec.h"
 #include "kernels/corrections.h"
 #include "model/adapter.h"
+#include "ndf_reseal.h"
 #include "ndf_sample.h"
 
 #include <inttypes.h>
@@ -305,11 +307,88 @@ static whit_status make(const char *folder, whit_error *error)
     return ndf_sample_write(path, &options, NULL, NULL, error);
 }
 
+static whit_ndf_header *frame_after(whit_ndf_header *frame)
+{
+    return (whit_ndf_header *)((uint8_t *)frame + whit_ndf_frame_bytes(frame->payload_bytes));
+}
+
+static uint8_t *section_of(whit_ndf_header *head, whit_ndf_section_kind kind)
+{
+    uint8_t *payload = (uint8_t *)(head + 1);
+    return payload + ((whit_ndf_section *)(payload + sizeof(whit_ndf_head)))[kind - 1].offset;
+}
+
+static whit_ndf_entry *entry_of(uint8_t *table, uint32_t i)
+{
+    return (whit_ndf_entry *)(table + sizeof(whit_ndf_table_header)) + i;
+}
+
+/* The scales of a tensor of 64 rows, 256 bytes, become a first factor of rank 1 without a second. */
+static void forge_pair(uint8_t *tensors, uint8_t *data)
+{
+    const whit_ndf_tensors_header *header = (const whit_ndf_tensors_header *)tensors;
+    whit_ndf_tensor_entry *tensor = (whit_ndf_tensor_entry *)(tensors + sizeof *header);
+    whit_ndf_part_entry *part = (whit_ndf_part_entry *)(tensor + header->n_tensors);
+    const uint32_t rank = 1;
+    while (tensor->type.n_rows != 64) tensor++;
+    part += tensor->part[WHIT_PART_ROW_SCALES] - 1;
+    part->part = WHIT_PART_FACTOR_A;
+    tensor->part[WHIT_PART_FACTOR_A] = tensor->part[WHIT_PART_ROW_SCALES];
+    tensor->part[WHIT_PART_ROW_SCALES] = 0;
+    memset(data + part->offset, 0, 64);
+    memcpy(data + part->offset, &rank, sizeof rank);
+}
+
+static whit_status forge(const char *folder, whit_error *error)
+{
+    static const char *const names[] = {"files", "seal", "empty", "nan", "nans", "boolean", "text", "texts", "pair"};
+    const ndf_sample_options options = {.n_tensors = 61}; /* the last has 64 rows */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[4096];
+        size_t n_bytes = 0;
+        snprintf(path, sizeof path, "%s/%s.ndf", folder, names[i]);
+        WHIT_TRY(ndf_sample_write(path, &options, NULL, NULL, error));
+        uint8_t *file = ndf_sample_load(path, &n_bytes);
+        if (!file) return whit_fail(error, WHIT_ERROR_IO, "%s", path);
+        whit_ndf_header *head = (whit_ndf_header *)file, *data = frame_after(frame_after(head));
+        uint8_t *config = section_of(head, WHIT_NDF_CONFIG), *meta = section_of(head, WHIT_NDF_META);
+        uint8_t *tensors = section_of(head, WHIT_NDF_TENSORS), *texts = meta + entry_of(meta, 4)->value;
+        const whit_ndf_tensors_header *header = (const whit_ndf_tensors_header *)tensors;
+        switch (i) {
+        case 0: ((whit_ndf_files_header *)section_of(head, WHIT_NDF_FILES))->reserved = 1; break;
+        case 1: ((whit_ndf_seal *)(frame_after(data) + 1))->reserved[15] = 1; break;
+        case 2:
+            ((whit_ndf_part_entry *)(tensors + sizeof *header + header->n_tensors * sizeof(whit_ndf_tensor_entry)))
+                ->size_bytes = 0;
+            break;
+        case 3: /* general.negative */
+            entry_of(meta, 2)->type = WHIT_VALUE_F64;
+            entry_of(meta, 2)->value = UINT64_C(0x7FF8000000000000);
+            break;
+        case 4: /* heads */
+            entry_of(config, 1)->type = WHIT_VALUE_F64_ARRAY;
+            memset(config + entry_of(config, 1)->value + 16, 0xFF, 8);
+            break;
+        case 5: entry_of(meta, 0)->type = WHIT_VALUE_BOOL_ARRAY; break;   /* general.blob: 0, 1, 2 */
+        case 6: meta[entry_of(meta, 1)->value + 1] = 0; break;            /* general.name */
+        case 7: texts[((whit_ndf_string *)texts)->offset + 1] = 0; break; /* general.tags */
+        default: forge_pair(tensors, (uint8_t *)(data + 1)); break;
+        }
+        ndf_reseal(file, n_bytes);
+        whit_status status = whit_write_file(path, file, n_bytes, error);
+        free(file);
+        WHIT_TRY(status);
+    }
+    return WHIT_OK;
+}
+
 int main(int argc, char **argv)
 {
     whit_error error = {0};
     if (argc != 3) return 2;
-    whit_status status = strcmp(argv[1], "make") == 0 ? make(argv[2], &error) : show(argv[2], &error);
+    whit_status status = strcmp(argv[1], "make") == 0 ? make(argv[2], &error)
+        : strcmp(argv[1], "forge") == 0               ? forge(argv[2], &error)
+                                                      : show(argv[2], &error);
     if (status != WHIT_OK) fprintf(stderr, "%s\n", error.message);
     return status != WHIT_OK;
 }

@@ -52,6 +52,25 @@ for at in 130 300 600; do
     if $EMULATOR "$read" --container damaged.ndf >/dev/null 2>&1; then echo "ndf-read takes an adapter's damage at $at"; exit 1; fi
     if $EMULATOR "$dump" show damaged.ndf >/dev/null 2>&1; then echo "whit takes an adapter's damage at $at"; exit 1; fi
 done
+
+# Both refuse what the specification forbids, under hashes that are right.
+$EMULATOR "$dump" forge .
+while read -r name reason; do
+    if $EMULATOR "$read" --container "$name.ndf" >/dev/null 2>why; then echo "ndf-read takes $name.ndf"; exit 1; fi
+    grep -q "$reason" why || { echo "ndf-read, $name.ndf: $(cat why)"; exit 1; }
+    [ "$name" = pair ] && continue # the model room's to refuse, as all corrections are
+    if $EMULATOR "$dump" show "$name.ndf" >/dev/null 2>&1; then echo "whit takes $name.ndf"; exit 1; fi
+done <<'EOF'
+files files: reserved
+seal frame: reserved
+empty a part is empty
+nan a number is NaN
+nans a number is NaN
+boolean a wrong boolean
+text a text has a wrong end
+texts a text has a wrong end
+pair a pair's second factor
+EOF
 head -c 1000 model.ndf >cut.ndf
 if $EMULATOR "$read" --container cut.ndf 2>/dev/null; then echo "ndf-read takes a cut file"; exit 1; fi
 rm -f ./*.ndf
