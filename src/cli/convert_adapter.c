@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/flags.h"
+#include "cli/names.h"
 #include "format/ndf_append.h"
 #include "model/import_lora.h"
 #include "runtime/model.h"
@@ -47,13 +47,6 @@ static void name_of(const char *path, char *name, size_t name_bytes)
     snprintf(name, name_bytes, "%.*s", (int)(n - from), path + from);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-        first.st_ino == second.st_ino;
-}
-
 /* Is it an adapter for this model? */
 static whit_status check(const whit_buf *image, const whit_model *model, const char *path, whit_adapter_view *view,
                          whit_error *error)
@@ -77,7 +70,7 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
     if (!wanted->output == !wanted->append)
         return cli_fail(call, CLI_USAGE,
                         "an output is wanted: -o OUT.ndf, or --append to write into the model's own file");
-    if (wanted->output && same_file(wanted->output, wanted->model))
+    if (wanted->output && cli_is_same_file(wanted->output, wanted->model))
         return cli_fail(call, CLI_USAGE, "%s is the model; --append writes the adapter into it", wanted->output);
     if (wanted->name)
         snprintf(name, sizeof name, "%s", wanted->name);

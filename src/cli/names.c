@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/tales.h"
@@ -60,6 +61,13 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);
     return WHIT_OK;
+}
+
+bool cli_is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+        first.st_ino == second.st_ino;
 }
 
 const char *cli_bytes(uint64_t n_bytes, char text[32])

@@ -16,6 +16,9 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
  * name of a folder that is there in front? */
 bool cli_looks_like_path(const char *words);
 
+/* Are both there, and one file? Links are followed. */
+bool cli_is_same_file(const char *a, const char *b);
+
 /* "3.1 GB", "271 kB": a number of bytes for people. */
 const char *cli_bytes(uint64_t n_bytes, char text[32]);
 

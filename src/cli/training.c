@@ -90,6 +90,38 @@ static int check_writable(cli_call *call, const char *path)
     return CLI_OK;
 }
 
+/* Would writing the one change the other? Devices may stand for several. */
+static bool is_one_file(const char *a, const char *b)
+{
+    struct stat info;
+    if (stat(a, &info) != 0) return strcmp(a, b) == 0;
+    return S_ISREG(info.st_mode) && cli_is_same_file(a, b);
+}
+
+/* Every file that is written is one of its own. */
+static int check_apart(cli_call *call, const cli_training_flags *v)
+{
+    const struct {
+        const char *option, *path;
+    } outputs[] = {{"-o", v->out}, {"--checkpoint", v->checkpoint}, {"--plot", v->plot}, {"--log", v->log}};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const char *path = outputs[i].path;
+        if (!path) continue;
+        for (size_t k = 0; k < v->text.n; k++)
+            if (is_one_file(path, v->text.items[k]))
+                return cli_fail(call, CLI_USAGE, "%s is the text (--text); %s wants another name", path,
+                                outputs[i].option);
+        if (v->held_out && is_one_file(path, v->held_out))
+            return cli_fail(call, CLI_USAGE, "%s is the text (--held-out); %s wants another name", path,
+                            outputs[i].option);
+        for (size_t k = 0; k < i; k++)
+            if (outputs[k].path && is_one_file(path, outputs[k].path))
+                return cli_fail(call, CLI_USAGE, "%s is wanted by %s and by %s: each wants a file of its own", path,
+                                outputs[k].option, outputs[i].option);
+    }
+    return CLI_OK;
+}
+
 int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_ctx)
 {
     if (!v->n_steps == !(v->minutes > 0))
@@ -98,7 +130,7 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
     if (n_ctx && v->n_tokens > n_ctx)
         return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
                         v->n_tokens, n_ctx);
-    int status = CLI_OK;
+    int status = check_apart(call, v);
     for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_readable(call, v->text.items[i]);
     if (status == CLI_OK && v->held_out) status = check_readable(call, v->held_out);
     if (status == CLI_OK && v->resume) status = check_readable(call, v->checkpoint);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/names.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/adapter.h"
@@ -35,6 +36,14 @@ static const cli_option options[] = {
     {0},
 };
 
+/* An adapter that takes its model's place could never be used. */
+static bool is_model(const char *out, const char *words)
+{
+    char path[CLI_PATH_BYTES];
+    whit_error error;
+    return words && cli_find_model(words, path, &error) == WHIT_OK && cli_is_same_file(out, path);
+}
+
 static int run(cli_call *call)
 {
     const struct tune_values *v = call->values;
@@ -57,6 +66,8 @@ static int run(cli_call *call)
              v->norms ? " --norms" : "", v->scales ? " --scales" : "", training->n_steps, (double)training->minutes,
              (long long)training->seed, (double)training->rate);
     o.command = command;
+    if (!v->norms && !v->scales && is_model(training->out, v->model.path))
+        return cli_fail(call, CLI_USAGE, "%s is the model: the adapter needs it; -o wants another name", training->out);
     int exit = cli_training_check(call, training, 0);
     if (exit == CLI_OK) exit = cli_open_flagged_model(call, &v->model, &model);
     if (exit == CLI_OK && v->teacher) exit = cli_open_model(call, v->teacher, v->model.no_cache, &teacher);

@@ -156,6 +156,19 @@ rm -f log* run.checkpoint
     one_line "no matrix 'head'"
     expect 3 whit tune -m model.ndf --text texts $small --scales -o none.ndf
     one_line "no scales that can be tuned"
+    # The adapter needs its model, and no file is written over a text or another file of the run.
+    cp model.ndf kept.ndf
+    cp texts kept.texts
+    expect 2 whit tune -m model.ndf --text texts $small --rank 4 -o ./model.ndf
+    one_line "is the model" "-o wants another name"
+    cmp -s model.ndf kept.ndf || complain "tuning wrote over the model"
+    expect 2 whit tune -m model.ndf --text texts $small -o texts
+    one_line "is the text (--text)"
+    expect 2 whit tune -m model.ndf --text text $small -o none.ndf --held-out texts --log ./texts
+    one_line "is the text (--held-out)" "--log wants"
+    expect 2 whit tune -m model.ndf --text texts $small -o none.ndf --checkpoint none.ndf
+    one_line "by -o and by --checkpoint"
+    cmp -s texts kept.texts || complain "tuning wrote over its text"
     : >empty
     expect 3 whit tune -m model.ndf --text empty $small -o none.ndf
     expect 2 whit tune -m model.ndf -o none.ndf
