@@ -65,7 +65,8 @@ typedef struct cli_group {
 struct cli_call;
 typedef int cli_run_fn(struct cli_call *call);
 
-#define CLI_GROUPS_MAX 6
+#define CLI_GROUPS_MAX  6
+#define CLI_OPTIONS_MAX 96
 
 typedef struct cli_verb {
     const char *name;
@@ -92,8 +93,9 @@ typedef struct cli_call {
     void *values; /* the verb's struct, filled in */
     const char **operands;
     size_t n_operands;
-    bool wants_help;    /* --help was among the options */
-    bool output_failed; /* stdout could not be written; already said */
+    bool given[CLI_OPTIONS_MAX]; /* of the verb's options, in the order of cli_verb_option */
+    bool wants_help;             /* --help was among the options */
+    bool output_failed;          /* stdout could not be written; already said */
 } cli_call;
 
 /* Fills values and operands from the arguments after the verb. A verb without operands of its own
@@ -102,6 +104,9 @@ typedef struct cli_call {
  * cli_call_free releases it in every case. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
+
+/* Was the option of this name among the arguments? Its value cannot tell: it may be the usual one. */
+bool cli_was_given(const cli_call *call, const char *name);
 
 /* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set
  * does. CLI_OK; CLI_USAGE after a line; -1 where the table has no such option that takes a value

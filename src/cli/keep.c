@@ -8,31 +8,30 @@
 /* ---- sampling ------------------------------------------------------------------------------- */
 
 /* What was not given is as it was. */
-static void take_sampling(cli_sampler_flags *flags, const whit_sampler_options *kept)
+static void take_sampling(const cli_call *call, cli_sampler_flags *flags, const whit_sampler_options *kept)
 {
-    static const cli_sampler_flags unset = CLI_SAMPLER_DEFAULTS;
-#define TAKE(name) flags->name = memcmp(&flags->name, &unset.name, sizeof unset.name) ? flags->name : kept->name
-    TAKE(temperature);
-    TAKE(dynatemp_range);
-    TAKE(dynatemp_exponent);
-    TAKE(top_k);
-    TAKE(top_p);
-    TAKE(min_p);
-    TAKE(typical_p);
-    TAKE(top_n_sigma);
-    TAKE(xtc_probability);
-    TAKE(xtc_threshold);
-    TAKE(repeat_penalty);
-    TAKE(presence_penalty);
-    TAKE(frequency_penalty);
-    TAKE(penalty_last_n);
-    TAKE(dry_multiplier);
-    TAKE(dry_base);
-    TAKE(dry_allowed_length);
-    TAKE(dry_penalty_last_n);
-    TAKE(mirostat);
-    TAKE(mirostat_tau);
-    TAKE(mirostat_eta);
+#define TAKE(name, option) flags->name = cli_was_given(call, option) ? flags->name : kept->name
+    TAKE(temperature, "--temp");
+    TAKE(dynatemp_range, "--dynatemp-range");
+    TAKE(dynatemp_exponent, "--dynatemp-exp");
+    TAKE(top_k, "--top-k");
+    TAKE(top_p, "--top-p");
+    TAKE(min_p, "--min-p");
+    TAKE(typical_p, "--typical");
+    TAKE(top_n_sigma, "--top-nsigma");
+    TAKE(xtc_probability, "--xtc-probability");
+    TAKE(xtc_threshold, "--xtc-threshold");
+    TAKE(repeat_penalty, "--repeat-penalty");
+    TAKE(presence_penalty, "--presence-penalty");
+    TAKE(frequency_penalty, "--frequency-penalty");
+    TAKE(penalty_last_n, "--repeat-last-n");
+    TAKE(dry_multiplier, "--dry-multiplier");
+    TAKE(dry_base, "--dry-base");
+    TAKE(dry_allowed_length, "--dry-allowed-length");
+    TAKE(dry_penalty_last_n, "--dry-penalty-last-n");
+    TAKE(mirostat, "--mirostat");
+    TAKE(mirostat_tau, "--mirostat-ent");
+    TAKE(mirostat_eta, "--mirostat-lr");
 #undef TAKE
 }
 
@@ -48,7 +47,7 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
     if (status == WHIT_ERROR_LIMIT) return cli_fail(call, CLI_LIMIT, "%s (-c)", error.message);
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     if (!whit_session_file_sampler(keep->file, &kept, &keep->before)) return CLI_OK;
-    take_sampling(sampler, &kept);
+    take_sampling(call, sampler, &kept);
     if (sampler->seed < 0) {
         /* A text goes on where its numbers stopped; a chat draws anew for every answer. */
         sampler->seed = (int64_t)(kept.seed + is_chat);

@@ -232,20 +232,26 @@ static void variable_name(const cli_option *option, char *variable, size_t varia
     for (char *c = variable + 5; *c; c++) *c = *c == '-' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
 }
 
-enum { MOST_OPTIONS = 96 };
+bool cli_was_given(const cli_call *call, const char *name)
+{
+    const cli_option *option, *wanted = find_option(call->verb, name, strlen(name), NULL);
+    for (size_t i = 0; i < CLI_OPTIONS_MAX && (option = cli_verb_option(call->verb, i, NULL)); i++)
+        if (option == wanted) return call->given[i];
+    return false;
+}
 
-/* Options that were not given (`seen`, by number) come from the environment; of a flag, 0 is none. */
-static int take_variables(cli_call *call, const bool *seen)
+/* Options that were not given come from the environment; of a flag, 0 is none. */
+static int take_variables(cli_call *call)
 {
     size_t group_offset;
     const cli_option *option;
     bool has_operand = cli_verb_takes_model(call->verb) && call->n_operands == 1;
-    for (size_t i = 0; i < MOST_OPTIONS && (option = cli_verb_option(call->verb, i, &group_offset)); i++) {
+    for (size_t i = 0; i < CLI_OPTIONS_MAX && (option = cli_verb_option(call->verb, i, &group_offset)); i++) {
         char variable[64];
         variable_name(option, variable, sizeof variable);
         const char *text = getenv(variable);
         bool is_model = has_operand && !strcmp(variable, "WHIT_MODEL");
-        if (seen[i] || is_model || !text || !*text || (option->kind == CLI_FLAG && !strcmp(text, "0"))) continue;
+        if (call->given[i] || is_model || !text || !*text || (option->kind == CLI_FLAG && !strcmp(text, "0"))) continue;
         if (!store(option, text, (char *)call->values + group_offset + option->offset))
             return refuse_value(call, variable, option, text);
     }
@@ -260,7 +266,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
     if (!call->values || !call->operands) return cli_fail(call, CLI_LIMIT, "out of memory");
     if (verb->values_bytes) memcpy(call->values, verb->defaults, verb->values_bytes);
 
-    bool options_over = false, seen[MOST_OPTIONS] = {false};
+    bool options_over = false;
     for (int i = 0; i < argc; i++) {
         char *given = argv[i];
         if (options_over || given[0] != '-' || !given[1]) {
@@ -299,10 +305,10 @@ int cli_parse(cli_call *call, int argc, char **argv)
         if (!store(option, text, (char *)call->values + group_offset + option->offset))
             return refuse_value(call, given, option, text);
         const cli_option *other;
-        for (size_t k = 0; k < MOST_OPTIONS && (other = cli_verb_option(verb, k, NULL)); k++)
-            seen[k] |= other == option;
+        for (size_t k = 0; k < CLI_OPTIONS_MAX && (other = cli_verb_option(verb, k, NULL)); k++)
+            call->given[k] |= other == option;
     }
-    int status = verb->takes_variables ? take_variables(call, seen) : CLI_OK;
+    int status = verb->takes_variables ? take_variables(call) : CLI_OK;
     return status == CLI_OK ? check_operands(call) : status;
 }
 

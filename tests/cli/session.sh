@@ -3,7 +3,7 @@
 #   session.sh [KILLS]      20, unless said otherwise
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state
-rm -rf cache state ./*.ndf ./*.json key key.pub race.*
+rm -rf cache state ./*.ndf ./*.json key key.pub race.* given.*
 kills=${1:-20}
 [ -n "${WHIT_TEST_BRIEF:-}" ] && kills=3
 tiny model.gguf 1 chat
@@ -30,6 +30,18 @@ for keep in blocks none; do
         grep -q 'exactly these 150 tokens in 3 turns' out || complain "replay: $(cat out err)"
     done
 done
+# ---- an option that was given counts, also where its value is the usual one: what is not is as in the last turn
+rm -f s.ndf
+expect 0 $say -p "the land" -n 20 --seed 3 --frequency-penalty 2
+mv s.ndf begun.ndf
+for penalty in '' '--frequency-penalty 0' '--frequency-penalty 1e-30'; do # the last is too little to change anything
+    cp begun.ndf s.ndf
+    expect 0 $say -n 40 $penalty
+    ids >"given.${penalty##* }"
+done
+cmp -s given.0 given.1e-30 || complain "--frequency-penalty 0 does not turn off what the last turn had"
+cmp -s given.0 given. && complain "a penalty that is not given is not that of the last turn"
+
 # ---- packed caches: closed blocks and the tail of each turn, and the replay at every level
 for kv in bitmap k4v2 k2v2; do
     for keep in blocks none; do
