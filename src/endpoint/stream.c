@@ -53,7 +53,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     json_error_t at;
     size_t i;
     json_t *piece;
-    if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->is_done = true;
+    if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->has_ended = s->is_done = true;
     json_t *event = json_loadb(data, n, JSON_ALLOW_NUL, &at);
     if (!event) return fail(s, "an event of the answer is no JSON");
     s->n_events++;
@@ -104,7 +104,8 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
         s->n_blanks = blanks;
         if (blanks + 5 > s->body.size_bytes) return true;
         s->is_stream = body[blanks] == ':' || memcmp(body + blanks, "data:", 5) == 0 ||
-            memcmp(body + blanks, "event", 5) == 0 || memcmp(body + blanks, "retry", 5) == 0;
+            memcmp(body + blanks, "event", 5) == 0 || memcmp(body + blanks, "retry", 5) == 0 ||
+            memcmp(body + blanks, "id:", 3) == 0;
         if (!s->is_stream) return true;
         whit_buf all = s->body;
         s->body = (whit_buf){0};
@@ -198,7 +199,8 @@ static void begin(void *user)
 
 static bool take(void *user, const char *data, size_t n)
 {
-    return whit_sse_push(user, data, n);
+    whit_sse *s = user;
+    return whit_sse_push(s, data, n) && !s->has_ended;
 }
 
 static bool is_whole(void *user)

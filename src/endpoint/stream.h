@@ -24,6 +24,7 @@ typedef struct whit_sse {
     json_t *usage, *finish;             /* finish: the reason why it ended; a string, or NULL */
     bool is_moved; /* calls whose index was another's: what comes without a name belongs to the last one */
     bool is_stream, is_done, failed; /* failed: `why` has a line */
+    bool has_ended;                  /* by [DONE]: how the connection ends no longer matters */
     char why[200];
 } whit_sse;
 

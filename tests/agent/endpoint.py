@@ -54,7 +54,8 @@ class Endpoint:
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body) + (100 if cut else 0)))
+                if "Content-Length" not in headers:
+                    self.send_header("Content-Length", str(len(body) + (100 if cut else 0)))
                 self.end_headers()
                 try:
                     self.wfile.write(body)

@@ -68,6 +68,12 @@ wanted(json.loads(done.stdout)["answer"] == "a", "no [DONE]")
 for broken in (streamed("x" * 50, cut=200), streamed("x", [WRITE], cut=420)):
     done, e = agent([broken, broken, streamed("whole")])
     wanted(done.stdout == "whole\n" and len(e.requests) == 3 and "breaks off" in done.stderr, f"a cut stream: {done.stderr}")
+# Behind [DONE] an answer is whole, however its connection ends; a stream may begin with any field.
+status, body, headers = streamed("whole")
+done, e = agent([(status, body, {**headers, "Content-Length": str(len(body) + 9)})])
+wanted(done.stdout == "whole\n" and len(e.requests) == 1, f"cut behind [DONE]: {done.stderr}")
+done, e = agent([(status, body.replace(b": a comment", b"id: 7", 1), headers)])
+wanted(done.stdout == "whole\n", f"a stream that begins with an id: {done.stderr}")
 for bad, words in ((streamed("x", end="data: {broken\n\n", extra=()), "no JSON"),
                    (streamed("x", end='data: {"error": {"message": "over\\u001b[2Jloaded"}}\n\n'), "loaded"),
                    (streamed("x", [("read", {"path": "a.c"})], extra=[{"choices": [{"delta": {"tool_calls": [{"index": 9999}]}}]}]), "more calls"),
