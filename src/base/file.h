@@ -64,6 +64,11 @@ whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const voi
 /* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
+/* For a file that is made in several steps, each of which wants its name: where links lead from `path`, and a name
+ * beside that, like those of writers. Both PATH_MAX bytes. Refuses what is there and no regular file. */
+whit_status whit_writer_beside(const char *path, char *resolved, char *beside, whit_error *error);
+/* Gives the finished file the name, in place of what has it; flushes the folder. */
+whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error);
 /* Removes from `folder` the temporary files of `name` (NULL: of any) that no writer holds any more. */
 void whit_writer_clean(const char *folder, const char *name);
 

@@ -303,6 +303,25 @@ static int name_it(whit_writer *writer)
     return rename(writer->temporary, writer->path);
 }
 
+whit_status whit_writer_beside(const char *path, char *resolved, char *beside, whit_error *error)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is no regular file", path);
+    WHIT_TRY(follow_links(path, resolved, error));
+    size_t n = strlen(resolved);
+    if (n + TEMPORARY_BYTES >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
+    memcpy(beside, resolved, n);
+    return random_suffix(beside + n) ? WHIT_OK : whit_fail_errno(error, path, "name a temporary file beside it");
+}
+
+whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error)
+{
+    if (rename(beside, resolved) != 0) return whit_fail_errno(error, resolved, "rename the finished file to");
+    sync_folder(resolved);
+    return WHIT_OK;
+}
+
 static whit_status copy_to_special(const whit_writer *writer, whit_error *error)
 {
     uint8_t bytes[16384];

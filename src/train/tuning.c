@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/tuning.h"
 
+#include "base/file.h"
 #include "base/rng.h"
 #include "format/ndf_append.h"
 #include "kernels/corrections.h"
@@ -9,9 +10,11 @@
 #include "quant/requantise.h"
 #include "quant/quantise.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- what is trained ------------------------------------------------------------------------ */
 
@@ -221,13 +224,23 @@ static whit_status append_adapter(const whit_trainee *trainee, const char *comma
     return status;
 }
 
+/* A model and its adapter, or neither: a full disk between the two leaves what was there. */
+static whit_status write_both(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
+{
+    char resolved[PATH_MAX], beside[PATH_MAX];
+    WHIT_TRY(whit_writer_beside(path, resolved, beside, error));
+    whit_status status = whit_trainee_write(trainee, command, beside, error);
+    if (status == WHIT_OK) status = append_adapter(trainee, command, beside, error);
+    if (status == WHIT_OK) status = whit_writer_put_in_place(beside, resolved, error);
+    if (status != WHIT_OK) unlink(beside);
+    return status;
+}
+
 whit_status whit_tuning_write(const whit_trainee *trainee, const whit_tuning *tuning, const char *command,
                               const char *path, whit_error *error)
 {
-    if (tuning->norms || tuning->scales) {
-        WHIT_TRY(whit_trainee_write(trainee, command, path, error));
-        return tuning->rank ? append_adapter(trainee, command, path, error) : WHIT_OK;
-    }
+    if (tuning->norms || tuning->scales)
+        return (tuning->rank ? write_both : whit_trainee_write)(trainee, command, path, error);
     whit_buf image = {.allocator = trainee->allocator};
     whit_status status = build_adapter(trainee, whit_model_identity(trainee->model), command, &image, error);
     if (status == WHIT_OK)

@@ -2,7 +2,7 @@
 # Adapters from the command line: convert, mount, inspect, verify, merge.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache lora* ./*.ndf
+rm -rf cache lora* tuned ./*.ndf
 tiny model.gguf
 tiny other.gguf 2
 expect 0 whit convert model.gguf -o model.ndf
@@ -150,6 +150,23 @@ rm -f log* run.checkpoint
     cmp -s out plain && complain "a tuned adapter changes nothing"
     expect 0 whit tune -m model.gguf --teacher model.gguf --text texts $small --rank 4 --norms -o tuned-model.ndf
     expect 0 whit run -m tuned-model.ndf -p 'the land' $greedy --adapter tuned
+    # A disk that has room for the model and not for its adapter leaves the older file; links stay links.
+    mkdir tuned
+    ln -s tuned/both.ndf link.ndf
+    expect 0 whit tune -m model.ndf --text texts $small --rank 0 --norms -o tuned/alone.ndf
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 --norms -o link.ndf
+    [ -L link.ndf ] && [ -f tuned/both.ndf ] || complain "tuning wrote over a link: $(ls -l link.ndf tuned)"
+    cp tuned/both.ndf both.ndf
+    blocks=$((($(stat -c %s both.ndf) - 1) / 1024))
+    [ $((blocks * 1024)) -ge "$(stat -c %s tuned/alone.ndf)" ] || complain "no size is between $(ls -l tuned)"
+    (
+        trap '' XFSZ
+        ulimit -f $blocks
+        expect 5 whit tune -m model.ndf --text texts $small --rank 4 --norms --seed 1 -o link.ndf
+        exit $failed
+    ) || failed=1
+    cmp -s tuned/both.ndf both.ndf || complain "a full disk changed the tuned model"
+    [ "$(ls tuned | wc -l)" = 2 ] || complain "a full disk left a file: $(ls tuned)"
     expect 2 whit tune -m model.ndf --text texts $small --rank 0 -o none.ndf
     one_line "nothing to tune"
     expect 2 whit tune -m model.ndf --text texts $small --matrix head -o none.ndf
