@@ -195,12 +195,12 @@ static void report(cli_call *call, bench_form form, const struct measured *all, 
                                             "columns", (int)m->n_columns, "kernel", m->kernel, "isa", m->isa, "us",
                                             m->us, "gbps", m->gbps, "bandwidth_share", m->read_share, "gmacs", m->gmacs,
                                             "int8_share", m->int8_share));
+        else if (form == BENCH_CSV)
+            cli_print(call, "\"%s\",%u,%s,%s,%.1f,%.3f,%.4f,%.1f,%.4f\n", m->name, m->n_columns, m->kernel, m->isa,
+                      m->us, m->gbps, m->read_share, m->gmacs, m->int8_share);
         else
-            cli_print(call,
-                      form == BENCH_MD ? "| %s | %u | %s | %.0f | %.1f | %.0f %% | %.0f | %.0f %% |\n"
-                                       : "\"%s\",%u,%s,%.1f,%.3f,%.1f,%.1f,%.1f\n",
-                      m->name, m->n_columns, m->kernel, m->us, m->gbps, 100 * m->read_share, m->gmacs,
-                      100 * m->int8_share);
+            cli_print(call, "| %s | %u | %s | %.0f | %.1f | %.0f %% | %.0f | %.0f %% |\n", m->name, m->n_columns,
+                      m->kernel, m->us, m->gbps, 100 * m->read_share, m->gmacs, 100 * m->int8_share);
     }
     if (form == BENCH_JSON)
         cli_print_json(call, array);

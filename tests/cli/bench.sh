@@ -41,6 +41,19 @@ one_line "only one"
 expect 5 whit bench -m missing.ndf -p 1 -n 1
 one_line "missing.ndf"
 
+# Rows of CSV have the fields of the header, shares as in JSON.
+if [ -z "$EMULATOR" ] && ! grep -qE 'WHIT_SANITIZE_[A-Z]*:BOOL=ON' "$BUILD/CMakeCache.txt"; then
+    expect 0 whit bench --kernels -r 1 --csv
+    python3 - out <<'END' || complain "bench --kernels --csv: $(head -n 3 out)"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert rows
+for row in rows:
+    assert None not in row and None not in row.values(), row
+    assert row["isa"] and not row["isa"][0].isdigit() and float(row["us"]) > 0 and 0 < float(row["int8_share"]) < 4, row
+END
+fi
+
 if [ -z "$EMULATOR" ]; then
     export XDG_CACHE_HOME=$PWD/cache
     expect 0 whit bench --shape qwen3-0.6b:b1:none:i4 -p 0 -n 1 -r 1 --json
