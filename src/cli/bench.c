@@ -120,8 +120,7 @@ static void give_core_back(pid_t pid)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static void conclude(const bench_test *test, const bench_facts *facts, const bench_sample *samples, size_t n,
-                     bench_result *result)
+static void conclude(const bench_facts *facts, const bench_sample *samples, size_t n, bench_result *result)
 {
     double values[7][BENCH_ROUNDS_MAX];
     for (size_t i = 0; i < n; i++) {
@@ -135,7 +134,7 @@ static void conclude(const bench_test *test, const bench_facts *facts, const ben
         values[3][i] = read_s / s->seconds;
         values[4][i] = s->macs / s->int8_macs_per_s / s->seconds;
         values[5][i] = (read_s > multiply_s ? read_s : multiply_s) / s->seconds;
-        values[6][i] = test->is_decode ? s->bytes / s->tokens : facts->pass_bytes;
+        values[6][i] = s->bytes / s->tokens;
         if (s->peak_rss_bytes > result->peak_rss_bytes) result->peak_rss_bytes = s->peak_rss_bytes;
     }
     result->tps_median = bench_median(values[0], n);
@@ -241,7 +240,7 @@ static whit_status measure(struct bench *b, whit_error *error)
         bench_result *result = &b->results[i];
         result->test = &b->tests[i];
         snprintf(result->cpu, sizeof result->cpu, "%s", b->cpu.model);
-        conclude(&b->tests[i], &b->workers[i].facts, &b->samples[i * n_rounds], n_rounds, result);
+        conclude(&b->workers[i].facts, &b->samples[i * n_rounds], n_rounds, result);
         if (b->values->profile) result->n_lines = bench_worker_profile(&b->workers[i], result->lines);
     }
     return WHIT_OK;
@@ -254,6 +253,9 @@ static int run(cli_call *call)
     bench_form form = v->json ? BENCH_JSON : v->csv ? BENCH_CSV : BENCH_MD;
     if (v->json + v->csv + v->md > 1)
         return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
+    if (v->profile && v->csv)
+        return cli_fail(call, CLI_USAGE,
+                        "--profile is no table of the same columns: print it without --csv, or as --json");
     if (v->arrays) return bench_arrays(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->models.n + v->shapes.n == 0)

@@ -61,8 +61,7 @@ typedef struct bench_test {
 typedef struct bench_facts {
     whit_status status;
     char message[504];
-    char isa[32];      /* strongest level of the matrix kernels used */
-    double pass_bytes; /* of the weights, for one pass */
+    char isa[32]; /* strongest level of the matrix kernels used */
 } bench_facts;
 
 /* What a worker says of each round. Rates are of the same threads, measured between the steps. */
@@ -95,6 +94,7 @@ typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads whole */
     uint32_t n_ranges;
     double pass_bytes;            /* of those, vectors included */
+    double selected_bytes;        /* the part of them that a pass without wanted logits leaves unread */
     double survivor_bytes;        /* what a row of a screened head has beside, 0: not screened */
     double row_bytes;             /* an embedding's row */
     const struct whit_kv *kv;     /* what a pass reads of the cache depends on its windows */

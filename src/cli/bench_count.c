@@ -59,10 +59,12 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
     if (!count->ranges) return whit_fail_memory(error, "the count", session->plan.n_steps);
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
         if (!n[rows]) continue;
+        const double before = count->pass_bytes;
         const whit_exec_bound *schedule = whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n[rows]);
         for (uint32_t g = 0; g < schedule->n_phases; g++)
             for (uint32_t i = 0; i < schedule->phases[g].n_steps; i++)
                 count_step(session, &schedule->phases[g].steps[i], count);
+        if (rows == WHIT_ROWS_SELECTED) count->selected_bytes = count->pass_bytes - before;
     }
     count->kv = &session->kv;
     return WHIT_OK;

@@ -241,7 +241,6 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
         if (!w->phase_ns) return whit_fail_memory(error, "the profile", w->session->plan.n_phases);
         w->session->exec.phase_ns = w->phase_ns;
     }
-    facts->pass_bytes = w->count.pass_bytes;
     snprintf(facts->isa, sizeof facts->isa, "%s", whit_isa_name(w->count.isa));
     return WHIT_OK;
 }
@@ -273,9 +272,10 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         uint64_t from_ns = whit_now_ns();
         WHIT_TRY(step(w, n_rows, wants, error));
         sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
-        /* A pass over n rows reads the weights once, and of the cache every position before. */
+        /* A pass over n rows reads the weights once (the head only where logits are wanted), and of the cache every
+         * position before. */
         double position = t->depth + done + 0.5 * (n + 1);
-        sample->bytes += w->count.pass_bytes + n_rows * w->count.row_bytes +
+        sample->bytes += w->count.pass_bytes - (wants ? 0 : w->count.selected_bytes) + n_rows * w->count.row_bytes +
             (t->is_decode ? t->columns : 1) * cache_bytes(w->count.kv, position);
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
@@ -318,6 +318,7 @@ static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_
             lines[i].seconds += (double)w->phase_ns[phase->place] * 1e-9;
             for (uint32_t k = 0; k < phase->n_steps; k++)
                 for (int part = 0; phase->steps[k].run_tiles && part < WHIT_PART_COUNT; part++) {
+                    if (phase->steps[k].plan->op == WHIT_PLAN_SCREEN && part == WHIT_PART_LOW) continue;
                     lines[i].bytes += (double)phase->steps[k].tensor->part_bytes[part];
                     if (phase->steps[k].gated) lines[i].bytes += (double)phase->steps[k].gated->part_bytes[part];
                 }

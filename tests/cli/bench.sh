@@ -26,6 +26,30 @@ expect 0 whit bench -m tiny.ndf -p 4 -n 0 -r 1 --profile
 grep -q '^| tiny.ndf | pp4 |' out || complain "bench: $(cat out)"
 grep -q 'x gate+up' out || complain "bench --profile: $(cat out)"
 
+# Only the last pass of a prompt reads the head, and a screened one not the low halves of all its rows.
+expect 0 whit convert tiny.gguf --head i8s -o screened.ndf
+prompt="-p 8 -n 0 -r 1 -t 1 --json"
+# shellcheck disable=SC2086 # options are a list
+{
+    expect 0 whit bench -m tiny.ndf $prompt --exact-head -ub 8
+    cp out one
+    expect 0 whit bench -m tiny.ndf $prompt --exact-head -ub 4
+    cp out two
+    expect 0 whit bench -m screened.ndf $prompt --profile --exact-head
+    cp out exact
+    expect 0 whit bench -m screened.ndf $prompt --profile
+}
+python3 - one two exact out <<'END' || complain "bench counts what is not read: $(cat one two exact out)"
+import json, sys
+one, two, exact, screened = (json.load(open(name))[0] for name in sys.argv[1:])
+# Two passes read all weights but the head twice, and both ways look up eight rows of the embedding.
+assert 8 * (2 * one["bytes_per_token"] - two["bytes_per_token"]) > 64 * 280 + 8 * 64 * 4, (one, two)
+whole, half = (sum(line["bytes"] for line in test["profile"]) for test in (exact, screened))
+assert whole - half > 64 * 280 / 3, (whole, half)
+END
+expect 2 whit bench -m tiny.ndf --profile --csv
+one_line "--profile"
+
 expect 2 whit bench
 one_line "--shape"
 expect 2 whit bench --shape bitnet
