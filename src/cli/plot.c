@@ -11,11 +11,6 @@ enum { WIDTH = 800, HEIGHT = 460, LEFT = 76, RIGHT = 24, TOP = 56, BOTTOM = 52, 
 
 /* ---- points --------------------------------------------------------------------------------- */
 
-void cli_plot_add(cli_plot *plot, cli_plot_point point)
-{
-    whit_buf_append(&plot->points, &point, sizeof point);
-}
-
 void cli_plot_free(cli_plot *plot)
 {
     whit_buf_free(&plot->points);
@@ -31,17 +26,25 @@ static const cli_plot_point *point_at(const cli_plot *plot, size_t i)
     return (const cli_plot_point *)(const void *)plot->points.data + i;
 }
 
+/* A run that goes on from a checkpoint does the steps behind that again: theirs are the points that count. */
+void cli_plot_add(cli_plot *plot, cli_plot_point point)
+{
+    while (count(plot) && point_at(plot, count(plot) - 1)->step >= point.step) plot->points.size_bytes -= sizeof point;
+    whit_buf_append(&plot->points, &point, sizeof point);
+}
+
 static void read_line(cli_plot *plot, const char *line, size_t n_bytes, const char *field)
 {
     char held[64];
     snprintf(held, sizeof held, "held_%s", field);
     json_t *object = json_loadb(line, n_bytes, 0, NULL);
+    const json_t *run = json_object_get(object, "run");
+    if (run && !json_is_true(json_object_get(run, "resumed"))) plot->points.size_bytes = 0; /* another one begins */
     const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field),
                  *measured = json_object_get(object, held);
     if (json_is_number(step) && json_is_number(loss)) {
         cli_plot_point point = {json_number_value(step), json_number_value(loss),
                                 json_is_number(measured) ? json_number_value(measured) : NAN};
-        if (count(plot) && point.step <= point_at(plot, count(plot) - 1)->step) plot->points.size_bytes = 0;
         cli_plot_add(plot, point);
     }
     json_decref(object);

@@ -14,11 +14,11 @@ typedef struct cli_plot {
     whit_buf points;             /* cli_plot_point[] by rising step */
 } cli_plot;
 
-/* Out of memory is told by the buffer. */
+/* Points of the same step and of later ones go. Out of memory is told by the buffer. */
 void cli_plot_add(cli_plot *plot, cli_plot_point point);
 /* The points of an earlier part of the run, from its log's JSON lines: `field` is the loss's name,
  * "held_" in front of it that of the held-out text's. Lines that say something else are passed over;
- * a line with a lower step begins another run, and what was before is dropped. */
+ * where a run begins that was not resumed, what was before is dropped. */
 void cli_plot_read_log(cli_plot *plot, const char *path, const char *field);
 /* The picture, atomically; nothing where there are no points. A vertical axis that spans more than a
  * factor of ten is logarithmic. */

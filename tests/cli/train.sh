@@ -81,6 +81,17 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
     cmp -s full.run before.run || complain "a full disk changed the checkpoint"
     [ -z "$(ls full.run.tmp-* 2>/dev/null)" ] || complain "a full disk left a torn file"
     expect 0 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf
+    # A kill lost the steps behind the checkpoint, and the log has them twice: the curve has the later ones.
+    printf '%s\n' '{"run": {"resumed": false}}' '{"step": 5, "ce": 7}' '{"run": {"resumed": false}}' '{"step": 10, "ce": 6}' \
+        '{"step": 20, "ce": 5}' '{"step": 30, "ce": 4}' '{"run": {"resumed": true}}' '{"step": 15, "ce": 3}' \
+        '{"step": 25, "ce": 2}' >twice.jsonl
+    expect 0 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf --log twice.jsonl --plot twice.svg
+    python3 - <<'END' || complain "--plot of a log with steps twice: $(grep polyline twice.svg)"
+import xml.dom.minidom
+line, = xml.dom.minidom.parse("twice.svg").getElementsByTagName("polyline")
+x = [float(point.split(",")[0]) for point in line.getAttribute("points").split()]
+assert len(x) == 3 and x[0] < x[1] < x[2], x
+END
     expect 2 whit $training --steps 21 --checkpoint full.run --resume -o small.ndf
     grep -q 'another model, text or settings' err || complain "another run's checkpoint: $(cat err)"
 }
