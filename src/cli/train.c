@@ -154,12 +154,26 @@ static int open_new(cli_call *call, const struct train_values *v, whit_model **s
     return exit == CLI_OK && status != WHIT_OK ? cli_fail_error(call, &error) : exit;
 }
 
+/* What is asked of a new model and would be dropped. */
+static int check_start(cli_call *call)
+{
+    static const char *const of_new[] = {"--config",  "--width",    "--layers",   "--heads",     "--kv-heads",
+                                         "--ffn",     "--context",  "--own-head", "--tokenizer", "--vocab",
+                                         "--special", "--template", "--name"};
+    for (size_t i = 0; i < sizeof of_new / sizeof *of_new; i++)
+        if (cli_was_given(call, of_new[i]))
+            return cli_fail(call, CLI_USAGE, "%s is for a new model; one that --start goes on with stays as it is",
+                            of_new[i]);
+    return CLI_OK;
+}
+
 static int run(cli_call *call)
 {
     const struct train_values *v = call->values;
     whit_model *start = NULL;
     if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
-    int exit = cli_training_check(call, &v->training, 0);
+    int exit = v->start ? check_start(call) : CLI_OK;
+    if (exit == CLI_OK) exit = cli_training_check(call, &v->training, 0);
     if (exit == CLI_OK) exit = v->start ? cli_open_model(call, v->start, false, &start) : open_new(call, v, &start);
     if (exit == CLI_OK) exit = train(call, v, start);
     whit_model_close(start);

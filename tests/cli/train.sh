@@ -41,6 +41,12 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
     expect 2 whit distill --teacher whole.ndf $batch --codec b1 --steps 3 -o none.ndf
     expect 0 whit distill --teacher whole.ndf --start sampled.ndf --text text --specials $batch --codec b1 --steps 3 -o settled.ndf
     expect 2 whit distill --teacher whole.ndf --start sampled.ndf --student config.json --text text $batch --steps 3 -o none.ndf
+    expect 0 whit train --text text --specials --start whole.ndf $batch --codec f32 --steps 1 -o again.ndf
+    for option in '--layers 2' '--own-head' '--name hen' '--special x'; do
+        expect 2 whit train --text text --start whole.ndf $option $batch --steps 1 -o none.ndf
+        one_line "${option%% *} is for a new model"
+    done
+    [ ! -e none.ndf ] || complain "a refused training left a model"
     tiny tiny.gguf
     expect 0 whit train --text text --tokenizer tiny.gguf $shape $batch --steps 1 -o again.ndf
 
