@@ -30,6 +30,8 @@ static const cli_option options[] = {
      "Of the layers' matrices: ternary (the default), signs, four levels, or each its own, as --start has them.", 0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
      "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
+    {"--embedding", CLI_CHOICE, AT(training.embedding), "i8|f16|f32", "Codec of embedding and head; i8 is the default.",
+     0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
      "Tokens of text that the teacher makes up, in place of --text or beside it.", 0, 1 << 30},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},

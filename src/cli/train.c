@@ -42,6 +42,8 @@ static const cli_option options[] = {
     {"--name", CLI_TEXT, AT(name), "TEXT", "The model's name."},
     {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2",
      "Of the layers' matrices; low-bit ones are rounded in training."},
+    {"--embedding", CLI_CHOICE, AT(training.embedding), "i8|f16|f32",
+     "Codec of embedding and head; i8 is the default."},
     {0},
 };
 

@@ -18,7 +18,6 @@
 const cli_option cli_training_options[] = {
     {"--text", CLI_REPEAT, AT(text), "FILE", "Training text; may be given several times.", 0, 0},
     {"-o, --output", CLI_FILE, AT(out), "FILE", "The finished .ndf.", 0, 0},
-    {"--embedding", CLI_CHOICE, AT(embedding), "i8|f16|f32", "Codec of embedding and head; i8 is the default.", 0, 0},
     {"--minutes", CLI_REAL, AT(minutes), "N", "Train for so long; this or --steps is wanted.", 0, 1e6},
     {"--steps", CLI_COUNT, AT(n_steps), "N", "Train for so many steps.", 0, 4e9},
     {"--seed", CLI_SEED, AT(seed), "N", "Which windows of the text are drawn; 0 is the default.", 0, 0},

@@ -9,7 +9,7 @@
 typedef struct cli_training_flags {
     const char *held_out, *out, *log, *plot, *checkpoint;
     cli_list text;
-    int embedding, precision;
+    int embedding, precision; /* embedding: an option of verbs that make a model */
     float minutes;
     uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_out_every, n_held_out_windows,
         checkpoint_seconds;

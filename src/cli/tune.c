@@ -66,6 +66,8 @@ static int run(cli_call *call)
              v->norms ? " --norms" : "", v->scales ? " --scales" : "", training->n_steps, (double)training->minutes,
              (long long)training->seed, (double)training->rate);
     o.command = command;
+    if (v->scales && training->refit)
+        return cli_fail(call, CLI_USAGE, "--refit-scales recomputes the scales that --scales learns: one of them");
     if (!v->norms && !v->scales && is_model(training->out, v->model.path))
         return cli_fail(call, CLI_USAGE, "%s is the model: the adapter needs it; -o wants another name", training->out);
     int exit = cli_training_check(call, training, 0);

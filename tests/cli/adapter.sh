@@ -186,6 +186,10 @@ rm -f log* run.checkpoint
     expect 2 whit tune -m model.ndf --text texts $small -o none.ndf --checkpoint none.ndf
     one_line "by -o and by --checkpoint"
     cmp -s texts kept.texts || complain "tuning wrote over its text"
+    expect 2 whit tune -m model.ndf --text texts $small --scales --refit-scales -o none.ndf
+    one_line "--refit-scales"
+    expect 2 whit tune -m model.ndf --text texts $small --embedding f16 -o none.ndf
+    one_line "--embedding" # of new models: tuning leaves it as it is
     : >empty
     expect 3 whit tune -m model.ndf --text empty $small -o none.ndf
     expect 2 whit tune -m model.ndf -o none.ndf
