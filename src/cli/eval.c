@@ -31,6 +31,8 @@ static const cli_option options[] = {
 
 struct examiner {
     cli_call *call;
+    const char *task; /* and the line of it that is asked, for messages */
+    size_t line;
     whit_model *model;
     whit_session *session;
     uint32_t n_ctx, n_batch;
@@ -94,8 +96,13 @@ static int score_choice(struct examiner *e, const char *context, const char *cho
     snprintf(whole, bytes, "%s%s", context, choice);
     int status = cli_tokenize(e->call, e->model, context, strlen(context), true, false, &context_ids, &n_context);
     if (status == CLI_OK) status = cli_tokenize(e->call, e->model, whole, strlen(whole), true, false, &ids, &n_all);
-    if (status == CLI_OK && n_all > 1)
-        status = score_ids(e, ids, n_all, n_context < n_all ? n_context : n_all - 1, sum);
+    if (status == CLI_OK && (!n_context || n_all < 2))
+        status =
+            cli_fail(e->call, CLI_REFUSED,
+                     "%s: line %zu has an empty context, and no token begins this model's texts: the first token of "
+                     "a choice has no likelihood",
+                     e->task, e->line);
+    if (status == CLI_OK) status = score_ids(e, ids, n_all, n_context < n_all ? n_context : n_all - 1, sum);
     free(whole), free(context_ids), free(ids);
     return status;
 }
@@ -139,6 +146,7 @@ static int ask_all(struct examiner *e, const struct eval_values *v, const cli_te
         if (bytes) {
             if (!cli_question_read(&question, line, bytes, answer, reason))
                 return cli_fail(e->call, CLI_REFUSED, "%s: line %zu %s", v->task, number, reason);
+            e->line = number;
             int status = ask(e, &question, tally);
             cli_question_free(&question);
             if (status != CLI_OK) return status;
@@ -175,7 +183,7 @@ static int report(cli_call *call, const struct eval_values *v, const struct tall
 static int run(cli_call *call)
 {
     const struct eval_values *v = call->values;
-    struct examiner e = {.call = call};
+    struct examiner e = {.call = call, .task = v->task};
     struct tally tally = {0};
     cli_text task = {0}, labels = {0};
     whit_error error;

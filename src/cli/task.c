@@ -66,12 +66,20 @@ static char *without_marks(const char *text)
     return clean;
 }
 
+/* As Python's capitalize, for ASCII. */
+static void capitalise(char *text)
+{
+    if (*text >= 'a' && *text <= 'z') *text -= 'a' - 'A';
+    for (char *c = text; *c && *++c;)
+        if (*c >= 'A' && *c <= 'Z') *c += 'a' - 'A';
+}
+
 static bool read_hellaswag(cli_question *q, const json_t *o)
 {
     const json_t *endings = json_object_get(o, "endings");
     const char *activity = text_of(o, "activity_label"), *a = text_of(o, "ctx_a"), *b = text_of(o, "ctx_b");
     char *second = b ? join(b, "", "", "") : NULL;
-    if (second && *second >= 'a' && *second <= 'z') *second -= 'a' - 'A';
+    if (second) capitalise(second);
     char *all = a ? join(activity ? activity : "", activity ? ": " : "", a, second && *second ? " " : "")
                   : join(activity ? activity : "", activity ? ": " : "", text_of(o, "ctx"), "");
     char *whole = all ? join(all, a && second ? second : "", "", "") : NULL,

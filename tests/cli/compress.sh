@@ -306,6 +306,16 @@ expect 3 whit eval -m original.ndf --task broken
 one_line 'broken: line 1 is no JSON'
 : >empty
 expect 3 whit eval -m original.ndf --task empty
+# Behind nothing a choice's first token has no likelihood: of a choice of one it would be 1.
+tiny tiny.gguf
+python3 -c 'b = bytearray(open("tiny.gguf", "rb").read())
+key = b"tokenizer.ggml.add_bos_token"
+b[b.index(key) + len(key) + 4] = 0 # behind the type of the value
+open("bare.gguf", "wb").write(b)'
+echo '{"context": "", "choices": ["a", "the land"], "answer": 1}' >behind-nothing
+expect 0 whit eval -m tiny.gguf --task behind-nothing
+expect 3 whit eval -m bare.gguf --task behind-nothing
+one_line 'behind-nothing: line 1 has an empty context'
 
 # ---- tuning: the same bytes with any number of threads, nearer than before; a cut run goes on
 tuned="compress original.ndf --codec b1 --calib calibration -c 32 --tune-tokens $tune_tokens --tune-rate 3e-4"
