@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/flags.h"
+#include "cli/names.h"
 #include "cli/score.h"
 #include "cli/verbs.h"
 #include "runtime/model.h"
@@ -101,7 +102,8 @@ static int score_text(struct comparison *c, const char *path)
     int status = cli_read_text(c->call, path, &text);
     if (status == CLI_OK)
         status = cli_tokenize(c->call, c->subjects[0].model, text.data, text.size_bytes, true, false, &ids, &n_ids);
-    size_t n_windows = n_ids / c->n_ctx;
+    /* The last, shorter window counts too, unless only second halves do. */
+    size_t n_windows = n_ids / c->n_ctx + (c->values->all && n_ids % c->n_ctx > 1);
     if (c->values->n_chunks && n_windows > c->values->n_chunks) n_windows = c->values->n_chunks;
     if (status == CLI_OK && !n_windows)
         status = cli_fail(c->call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", path, n_ids,
@@ -109,11 +111,11 @@ static int score_text(struct comparison *c, const char *path)
     if (status == CLI_OK && !(tokens = calloc(c->n_ctx, sizeof *tokens)))
         status = cli_fail(c->call, CLI_LIMIT, "out of memory");
     for (size_t w = 0; status == CLI_OK && w < n_windows; w++) {
-        for (uint32_t i = 0; i < c->n_ctx; i++)
-            tokens[i] =
-                (whit_step_token){.id = ids[w * c->n_ctx + i], .want_logits = c->values->all || i >= c->n_ctx / 2};
+        size_t start = w * c->n_ctx, n = n_ids - start < c->n_ctx ? n_ids - start : c->n_ctx;
+        for (size_t i = 0; i < n; i++)
+            tokens[i] = (whit_step_token){.id = ids[start + i], .want_logits = c->values->all || i >= c->n_ctx / 2};
         if (c->bos >= 0) tokens[0].id = c->bos;
-        status = score_window(c, tokens, c->n_ctx);
+        status = score_window(c, tokens, n);
         cli_progress(NULL, "compare", (double)(w + 1) / (double)n_windows);
     }
     free(tokens);
@@ -128,10 +130,16 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Bytes on disk, further parts included. */
-static uint64_t file_bytes(const whit_model *model)
+/* Bytes on disk of what was given, further parts of an .ndf included; of a folder those of its conversion. */
+static uint64_t file_bytes(const whit_model *model, const char *words)
 {
+    char path[CLI_PATH_BYTES];
+    struct stat info;
+    whit_error error;
     uint64_t sum = 0;
+    if (cli_find_model(words, path, &error) == WHIT_OK && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        !cli_is_same_file(path, whit_ndf_path(model->file)))
+        return (uint64_t)info.st_size;
     for (uint32_t i = 0; i < whit_ndf_n_files(model->file); i++) {
         uint64_t bytes = 0;
         (void)whit_ndf_file(model->file, i, &bytes);
@@ -160,7 +168,7 @@ static json_t *row_of(struct subject *s)
                      cli_quantile(score->divergences, score->n, 0.99), "kld_max", score->divergences[score->n - 1],
                      "top1", 100.0 * (double)score->n_same_top / n, "rms_change", 100 * sqrt(score->squared_change / n),
                      "body_bits_per_weight", whit_weights_layer_bits(&s->model->weights), "file_bytes",
-                     (json_int_t)file_bytes(s->model), "resident_bytes", (json_int_t)tensor_bytes(s->model));
+                     (json_int_t)file_bytes(s->model, s->path), "resident_bytes", (json_int_t)tensor_bytes(s->model));
 }
 
 static double number(const json_t *row, const char *key)

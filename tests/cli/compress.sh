@@ -279,6 +279,18 @@ kl=$(python3 -c 'import json; print(json.load(open("out"))["texts"][0]["files"][
 [ -n "$sanitized" ] || [ "$kl" = "$(divergence q2.ndf)" ] || complain "compare and perplexity disagree: $kl, $(divergence q2.ndf)"
 expect 0 whit compare original.ndf q2.ndf -f own -f calibration -c 32 --chunks 3
 grep -q 'q2.ndf' out || complain "the table: $(cat out)"
+# --all scores what perplexity does without --second-half, the last and shorter window too; a GGUF is as large as it is.
+head -c 1000 own >part
+for window in 29 32; do
+    expect 0 whit compare original.ndf q2.ndf uneven.gguf -f part -c $window --all --json
+    cp out compared
+    expect 0 whit perplexity -m q2.ndf -f part -c $window --kl-base original.ndf --json
+    python3 -c 'import json, os
+q2, gguf = json.load(open("compared"))["texts"][0]["files"]
+alone = json.load(open("out"))
+assert (q2["tokens"], q2["kld_mean"]) == (alone["tokens"], alone["kld_mean"]), (q2, alone)
+assert gguf["file_bytes"] == os.path.getsize("uneven.gguf"), gguf' || complain "compare --all -c $window: $(cat compared out)"
+done
 expect 2 whit compare original.ndf q2.ndf
 expect 3 whit compare original.ndf q2.ndf -f short
 
