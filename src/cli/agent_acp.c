@@ -44,7 +44,7 @@ static void *read_all(void *user)
     struct acp *a = user;
     json_t *message;
     for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
-        if (got == WHIT_RPC_BAD) message = json_object(); /* answered as what cannot be read */
+        if (got == WHIT_RPC_BAD) message = json_null(); /* answered as what cannot be read */
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
         if (method && strcmp(method, "session/cancel") == 0) {
@@ -197,11 +197,12 @@ static void new_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "sessionId", a->session));
 }
 
-/* Texts of a prompt, and the names of what else is in it. */
-static void read_prompt(const json_t *params, whit_buf *task)
+/* Texts of a prompt, and the names of what else is in it. False where it has neither. */
+static bool read_prompt(const json_t *params, whit_buf *task)
 {
     size_t i;
     json_t *part;
+    bool says = false;
     json_array_foreach(json_object_get(params, "prompt"), i, part)
     {
         const json_t *text = json_object_get(part, "text"), *uri = json_object_get(part, "uri");
@@ -209,10 +210,13 @@ static void read_prompt(const json_t *params, whit_buf *task)
         if (i) whit_buf_append_str(task, "\n");
         if (!json_is_string(text)) text = json_object_get(resource, "text");
         if (!uri) uri = json_object_get(resource, "uri");
+        const char *words = json_is_string(text) ? json_string_value(text) : "";
+        says = says || json_is_string(uri) || words[strspn(words, " \t\r\n")];
         if (json_is_string(uri)) whit_buf_printf(task, "[%s]\n", json_string_value(uri));
         if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
     }
     whit_buf_append(task, "", 1);
+    return says;
 }
 
 static void prompt(struct acp *a, const json_t *id, const json_t *params)
@@ -225,7 +229,11 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
         whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session");
         return;
     }
-    read_prompt(params, &task);
+    if (!read_prompt(params, &task)) {
+        whit_buf_free(&task);
+        whit_rpc_refuse(&a->rpc, id, -32602, "the prompt has no text");
+        return;
+    }
     whit_agent_options how = {.project = a->folder,
                               .state_dir = values->state,
                               .task = task.failed ? "" : (const char *)task.data,
@@ -260,7 +268,9 @@ static void handle(struct acp *a, const json_t *message)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
-    if (!method) {
+    if (!json_is_object(message)) {
+        whit_rpc_refuse(&a->rpc, NULL, -32700, "a line is no JSON object");
+    } else if (!method) {
         if (!json_object_get(message, "result") && !json_object_get(message, "error"))
             whit_rpc_refuse(&a->rpc, id, -32600, "this is no request");
     } else if (strcmp(method, "initialize") == 0) {

@@ -106,6 +106,13 @@ static whit_status add(const struct mcp *m, const char *text, size_t n, whit_err
     return status;
 }
 
+static bool is_blank(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strchr(" \t\r\n", text[i]) || !text[i]) return false;
+    return true;
+}
+
 static json_t *call_tool(const struct mcp *m, const json_t *params)
 {
     const char *name = json_string_value(json_object_get(params, "name"));
@@ -121,7 +128,9 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     else if (name && strcmp(name, "memory_search") == 0 && m->values->memory && query)
         status = search(m, query, strlen(query), &out, &error);
     else if (name && strcmp(name, "memory_add") == 0 && m->values->memory && m->values->may_add && json_is_string(text))
-        status = add(m, json_string_value(text), json_string_length(text), &error);
+        status = is_blank(json_string_value(text), json_string_length(text))
+            ? whit_fail(&error, WHIT_ERROR_ARGUMENT, "an empty text is not kept")
+            : add(m, json_string_value(text), json_string_length(text), &error);
     else
         wrong = whit_buf_append_str(&out, "there is no such tool, or an argument is missing");
     if (status != WHIT_OK) {
@@ -135,6 +144,15 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
                      "isError", wrong);
 }
 
+/* The version that is spoken: the client's where it is known, else ours, which the client may then refuse. */
+static const char *version_for(const char *wanted)
+{
+    static const char *const known[] = {"2025-06-18", "2024-11-05"};
+    for (size_t i = 0; wanted && i < sizeof known / sizeof *known; i++)
+        if (strcmp(wanted, known[i]) == 0) return known[i];
+    return known[0];
+}
+
 static void handle(struct mcp *m, const json_t *message)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
@@ -146,7 +164,7 @@ static void handle(struct mcp *m, const json_t *message)
     } else if (strcmp(method, "initialize") == 0) {
         const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
         whit_rpc_reply(&m->rpc, id,
-                       json_pack("{s:s, s:{s:{}}, s:{s:s, s:s}}", "protocolVersion", wanted ? wanted : "2025-06-18",
+                       json_pack("{s:s, s:{s:{}}, s:{s:s, s:s}}", "protocolVersion", version_for(wanted),
                                  "capabilities", "tools", "serverInfo", "name", "whit", "version", whit_version()));
     } else if (strcmp(method, "ping") == 0) {
         whit_rpc_reply(&m->rpc, id, json_object());

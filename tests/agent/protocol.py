@@ -134,6 +134,11 @@ got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "tomat
 wanted("tomatoes like the sun" in got[1]["result"]["content"][0]["text"], f"memory: {got}")
 got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "x"})], "--memory", "m.mem")
 wanted(got[0]["result"]["isError"], "added without leave")
+got = mcp([request(i, "tools/call", name="memory_add", arguments={"text": text}) for i, text in enumerate(("", " \n\t"))],
+          "--memory", "m.mem", "--may-add")
+wanted(all(g["result"]["isError"] and "an empty text is not kept" in g["result"]["content"][0]["text"] for g in got), f"blank: {got}")
+got = mcp([request(i, "initialize", protocolVersion=v) for i, v in enumerate(("2024-11-05", "2031-01-01"))])
+wanted([g["result"]["protocolVersion"] for g in got] == ["2024-11-05", "2025-06-18"], f"versions: {got}")
 
 
 # ---- an editor
@@ -198,7 +203,15 @@ a.ask("fly")
 wanted(a.answer()["error"]["code"] == -32601, "an unknown method")
 a.process.stdin.write("{broken\n")
 a.process.stdin.flush()
-wanted(a.answer()["error"]["code"] == -32600, "a line that is no JSON")
+wanted(a.answer()["error"]["code"] == -32700, "a line that is no JSON")
+a.send({"id": "neither"})
+wanted(a.answer()["error"]["code"] == -32600, "an object that is no request")
+n_requests = len(a.endpoint.requests)
+for nothing in ([], [{"type": "text", "text": " \n"}], [{"type": "image", "data": "", "mimeType": "image/png"}]):
+    a.ask("session/prompt", sessionId=session, prompt=nothing)
+    refused = a.answer()["error"]
+    wanted(refused["code"] == -32602 and "no text" in refused["message"], f"{nothing}: {refused}")
+wanted(len(a.endpoint.requests) == n_requests, "a model is asked nothing")
 # Cancelled while the model answers.
 slow = a.endpoint.answers
 a.endpoint.answers = [(503, b"", {"Retry-After": "60"})] * 3
