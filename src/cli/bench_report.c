@@ -68,7 +68,7 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
     make_cells(r, cells);
     for (size_t i = 0; i < n_columns; i++)
         json_object_set_new(object, columns[i].key,
-                            columns[i].kind == COLUMN_TEXT        ? json_string(cells[i].text)
+                            columns[i].kind == COLUMN_TEXT        ? cli_json_path(cells[i].text)
                                 : columns[i].kind == COLUMN_COUNT ? json_integer((json_int_t)(cells[i].number + 0.5))
                                                                   : json_real(cells[i].number));
     if (r->n_lines) {

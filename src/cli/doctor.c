@@ -40,7 +40,7 @@ static void problem(json_t *report, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    json_array_append_new(json_object_get(report, "problems"), json_string(line));
+    json_array_append_new(json_object_get(report, "problems"), cli_json_path(line));
 }
 
 /* The rest of the first line of a small system file that begins with `key`; "" where none does. */
@@ -201,7 +201,7 @@ static void look_at_cache(json_t *report)
         snprintf(path, sizeof path, "%s/whit", base);
     else
         snprintf(path, sizeof path, "%s/.cache/whit", home ? home : "");
-    json_object_set_new(report, "cache", json_string(path));
+    json_object_set_new(report, "cache", cli_json_path(path));
     double bytes = 0;
     long long n_files = 0;
     struct stat info;
@@ -256,8 +256,8 @@ static void look_at_hub(json_t *report)
             for (size_t k = 0; k < entries[i].files.n_files; k++) bytes += entries[i].files.files[k].size_bytes;
         whit_hub_store_free(entries, n_entries);
     }
-    json_object_set_new(report, "hub", json_string(endpoint));
-    json_object_set_new(report, "hub_token_from", json_string(from));
+    json_object_set_new(report, "hub", cli_json_path(endpoint));
+    json_object_set_new(report, "hub_token_from", cli_json_path(from));
     json_object_set_new(report, "hub_library", json_string(library ? library : ""));
     json_object_set_new(report, "pulled_repositories", json_integer((json_int_t)n_entries));
     json_object_set_new(report, "pulled_bytes", json_integer((json_int_t)bytes));

@@ -192,7 +192,7 @@ static void on_report(void *user, const whit_trainer_report *r)
 static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
 {
     json_t *text = json_array();
-    for (size_t i = 0; i < o->n_text; i++) json_array_append_new(text, json_string(o->text[i]));
+    for (size_t i = 0; i < o->n_text; i++) json_array_append_new(text, cli_json_path(o->text[i]));
     json_t *run = json_pack(
         "{s:{s:s, s:s, s:I, s:I, s:f, s:o, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b}}",
         "run", "version", whit_version(), "command", o->command, "seed", (json_int_t)o->seed, "steps",
@@ -202,7 +202,7 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
         (double)o->adamw.scale_rate, "decay", (double)o->adamw.decay, "clip", (double)o->adamw.clip, "beta2",
         (double)o->adamw.beta2, "warm_up", (double)o->adamw.warm_up, "kl_weight", (double)o->kl_weight, "ce_weight",
         (double)o->ce_weight, "resumed", (int)o->resume, "specials", (int)o->specials);
-    if (run) json_object_set_new(json_object_get(run, "run"), "output", json_string(out));
+    if (run) json_object_set_new(json_object_get(run, "run"), "output", cli_json_path(out));
     char *line = run ? json_dumps(run, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     if (line) fprintf(log, "%s\n", line);
     free(line);

@@ -2,7 +2,7 @@
 # Every field of every JSON output is explained in docs/json.md.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache ./*.json ./*.jsonl
+rm -rf cache ./*.json ./*.jsonl odd*
 tiny model.gguf
 printf 'the land and the ocean and then an inn on the land. %.0s' 1 2 3 4 >words
 batch="--steps 1 -c 16 --sequences 2 -t 1"
@@ -34,6 +34,24 @@ keep list whit list --json
 keep kernels whit kernels --json
 keep doctor whit doctor --json
 [ -n "${EMULATOR:-}" ] || keep bench whit bench -m model.ndf -p 4 -n 2 -r 1 --profile --json
+
+# A name that is not UTF-8 leaves no field out: its bytes that are none become U+FFFD.
+odd=$(printf 'odd\351')
+cp words "$odd"
+cp model.ndf "$odd.ndf"
+# shellcheck disable=SC2086
+expect 0 whit tune -m model.ndf --text "$odd" $batch -o "$odd-adapter.ndf" --log odd.log
+XDG_CACHE_HOME=$PWD/$odd-cache expect 0 whit doctor --json
+cp out odd-doctor
+[ -n "${EMULATOR:-}" ] || expect 0 whit bench -m "$odd.ndf" -p 4 -n 0 -r 1 --json
+python3 - "${EMULATOR:-}" <<'END' || complain "fields of odd names: $(cat odd.log odd-doctor out)"
+import json, sys
+run = json.loads(open("odd.log").readline())["run"]
+assert run["text"] == ["odd\ufffd"] and run["output"] == "odd\ufffd-adapter.ndf", run
+assert json.load(open("odd-doctor"))["cache"].endswith("odd\ufffd-cache/whit")
+if not sys.argv[1]:
+    assert json.load(open("out"))[0]["shape"] == "odd\ufffd.ndf"
+END
 
 python3 - "$SOURCE/docs/json.md" <<'END' || failed=1
 import glob, json, re, sys
