@@ -163,7 +163,6 @@ static void look_at_libraries(json_t *report)
         {"libcurl", "downloads", WHIT_HAVE_CURL},
         {"libmicrohttpd", "the server", WHIT_HAVE_MICROHTTPD},
         {"openblas", "training and compression", WHIT_HAVE_OPENBLAS},
-        {"lapacke", "compression", WHIT_HAVE_LAPACKE},
         {"hwloc", "the machine's layout", WHIT_HAVE_HWLOC},
         {"libseccomp", "sandboxes", WHIT_HAVE_SECCOMP},
         {"ncursesw", "the editor", WHIT_HAVE_NCURSESW},
