@@ -279,16 +279,17 @@ void whit_sandbox_probe(whit_sandbox_support *support)
     whit_error error;
     *support = (whit_sandbox_support){.landlock_abi = whit_landlock_abi()};
     if (!support->landlock_abi || !whit_filter_is_here()) return;
-    support->seccomp = whit_sandbox_run(&command, &result, &error) == WHIT_OK && result.status == 0;
-    support->namespaces = support->seccomp && result.is_spaced;
+    support->holds = whit_sandbox_run(&command, &result, &error) == WHIT_OK && result.status == 0;
+    support->seccomp = support->holds || support->landlock_abi < LANDLOCK_CUTS; /* else what lacks is not a filter */
+    support->namespaces = support->holds && result.is_spaced;
     whit_sandbox_result_free(&result);
 }
 
 const char *whit_sandbox_lacks(const whit_sandbox_support *support)
 {
     if (!support->landlock_abi) return NO_LANDLOCK;
-    if (support->seccomp) return NULL;
-    return support->landlock_abi < LANDLOCK_CUTS && whit_filter_is_here() ? NO_CUTS : NO_SECCOMP;
+    if (support->holds) return NULL;
+    return support->seccomp ? NO_CUTS : NO_SECCOMP;
 }
 
 whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *error)

@@ -12,7 +12,8 @@
 
 typedef struct whit_sandbox_support {
     uint32_t landlock_abi; /* 0: the kernel has no Landlock, or it is switched off */
-    bool seccomp;          /* libseccomp is here, and the kernel takes its filters */
+    bool seccomp;          /* libseccomp is here, and the kernel does not refuse its filters */
+    bool holds;            /* a command was held by all that it takes */
     bool namespaces;       /* of users, mounts, processes and network: a second wall, not the first */
 } whit_sandbox_support;
 

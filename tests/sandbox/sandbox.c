@@ -50,6 +50,18 @@ static int prepare(void **state)
     return 0;
 }
 
+/* An older Landlock without name spaces is that, and no want of filters. */
+static void what_lacks_is_said(void **state)
+{
+    whit_sandbox_support old = {.landlock_abi = 2, .seccomp = true}, bare = {.landlock_abi = 6},
+                         whole = {.landlock_abi = 2, .seccomp = true, .holds = true, .namespaces = true};
+    (void)state;
+    assert_non_null(strstr(whit_sandbox_lacks(&old), "name spaces"));
+    assert_non_null(strstr(whit_sandbox_lacks(&bare), "libseccomp"));
+    assert_null(whit_sandbox_lacks(&whole));
+    assert_true(support.seccomp || !support.holds);
+}
+
 static void need_sandbox(void)
 {
     const char *lacks = whit_sandbox_lacks(&support);
@@ -363,6 +375,7 @@ static void a_process_gives_up_the_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_lacks_is_said),
         cmocka_unit_test(programs_work),
         cmocka_unit_test(programs_work_without_namespaces),
         cmocka_unit_test(limits_hold),
