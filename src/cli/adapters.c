@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * --adapter A[:SCALE], as often as one likes: opened for a model, mounted on a session. */
+ * --adapter FILE[:SCALE], as often as one likes: opened for a model, mounted on a session. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define AT(member) offsetof(cli_adapter_flags, member)
 const cli_option cli_adapter_options[] = {
-    {"--adapter", CLI_REPEAT, AT(adapters), "A[:SCALE]",
+    {"--adapter", CLI_REPEAT, AT(adapters), "FILE[:SCALE]",
      "Mount an adapter: one of the model's own by name, else a file; its strength is 1 without SCALE. "
      "May be given again: they add up."},
     {0},

@@ -22,7 +22,7 @@ static const struct compare_values defaults = {.session.n_ctx = CTX_DEFAULT};
 
 #define AT(member) offsetof(struct compare_values, member)
 static const cli_option options[] = {
-    {"-f, --file", CLI_REPEAT, AT(texts), "TEXT", "A text to compare on; may be given several times.", 0, 0},
+    {"-f, --file", CLI_REPEAT, AT(texts), "FILE", "A text to compare on; may be given several times.", 0, 0},
     {"--chunks", CLI_COUNT, AT(n_chunks), "N", "Windows of each text at most; 0, the default, takes all.", 0, 0},
     {"--all", CLI_FLAG, AT(all), NULL, "Score whole windows; by default their second halves only.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},

@@ -162,6 +162,11 @@ static void zsh(cli_call *call)
               "fi\n");
 }
 
+static bool takes_file(const cli_option *option)
+{
+    return option->kind == CLI_FILE || (option->kind == CLI_REPEAT && strstr(option->argument, "FILE"));
+}
+
 static void fish(cli_call *call)
 {
     cli_print(call,
@@ -185,7 +190,7 @@ static void fish(cli_call *call)
                 const char *form = name[1] == '-' ? "l" : name[2] ? "o" : "s";
                 cli_print(call, " -%s %s", form, name + (name[1] == '-' ? 2 : 1));
             }
-            if (option->kind != CLI_FLAG) cli_print(call, option->kind == CLI_FILE ? " -r -F" : " -x");
+            if (option->kind != CLI_FLAG) cli_print(call, takes_file(option) ? " -r -F" : " -x");
             if (option->kind == CLI_CHOICE) {
                 cli_print(call, " -a '");
                 words_of(call, option->argument);

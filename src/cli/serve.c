@@ -37,7 +37,7 @@ static const cli_option options[] = {
     {"--alias", CLI_TEXT, AT(alias), "NAME", "What the first model is called in replies; the name given with -m."},
     {"--max-memory", CLI_COUNT, AT(max_memory_mb), "MB",
      "Close idle models beyond so much memory; 0, the default, keeps what was opened.", 0, 1 << 30},
-    {"--adapter", CLI_REPEAT, AT(adapters), "[NAME=]A",
+    {"--adapter", CLI_REPEAT, AT(adapters), "[NAME=]FILE",
      "An adapter that requests may ask for, by NAME, with a strength of their own; may be given again."},
     {"--api-key-file", CLI_FILE, AT(key_file), "FILE", "Ask for one of these keys, one a line."},
     {"--cache-dir", CLI_FILE, AT(cache_dir), "DIR",

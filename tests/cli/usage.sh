@@ -24,6 +24,11 @@ for shell in bash zsh fish; do
     expect 0 whit help --completion "$shell"
     while read -r verb; do grep -qw -- "$verb" out || complain "$shell completion lacks $verb"; done <verbs
 done
+expect 0 whit help --completion fish
+for option in 'train.* -l text' 'bench.* -l model' 'compare.* -l file' 'run.* -l session'; do # files, once or again
+    grep -q "from $option -r -F " out || complain "fish: no files for $option: $(grep -- "from $option" out)"
+done
+grep -q 'from tune.* -l matrix -x ' out || complain "fish: files for what is no file"
 expect 0 whit help --completion bash
 bash -n out || complain "the bash completion is no bash"
 
