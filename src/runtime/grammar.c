@@ -13,6 +13,7 @@ typedef struct spelling {
     const whit_tokenizer_view *view;
     const char *const *spelled; /* special tokens that have their text */
     bool symbols;               /* byte-level: every character stands for a byte */
+    bool byte_fallback;         /* a token spelt <0xNN> is a byte, whatever its type says */
     const uint8_t *mark, *mark_by;
     size_t mark_bytes, mark_by_bytes;
 } spelling;
@@ -39,7 +40,9 @@ static bool read_byte_token(const uint8_t *text, size_t n, whit_buf *out)
     if (n != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return false;
     for (int i = 3; i < 5; i++) {
         uint8_t c = text[i], lower = c | 32;
-        value = value * 16 + (c >= '0' && c <= '9' ? (unsigned)(c - '0') : (unsigned)(lower - 'a' + 10));
+        bool decimal = c >= '0' && c <= '9';
+        if (!decimal && (lower < 'a' || lower > 'f')) return false;
+        value = value * 16 + (unsigned)(decimal ? c - '0' : lower - 'a' + 10);
     }
     uint8_t byte = (uint8_t)value;
     return whit_buf_append(out, &byte, 1);
@@ -68,7 +71,8 @@ static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end
         if (is_spelled(s, text, n)) whit_buf_append(out, text, n);
         return WHIT_OK;
     }
-    if (!text || (type == WHIT_TOKEN_BYTE && read_byte_token(text, n, out))) return WHIT_OK;
+    /* tokenizer.json has no types: there the decoder tells that bytes are spelt. */
+    if (!text || ((type == WHIT_TOKEN_BYTE || s->byte_fallback) && read_byte_token(text, n, out))) return WHIT_OK;
     if (s->symbols && read_symbols(text, n, out)) return WHIT_OK;
     for (size_t at = 0; at < n;) {
         bool match = s->mark_bytes && n - at >= s->mark_bytes && memcmp(text + at, s->mark, s->mark_bytes) == 0;
@@ -94,6 +98,7 @@ whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32
         const whit_tokenizer_step *step = &steps[i];
         bool metaspace = step->kind == WHIT_STEP_METASPACE;
         if (step->kind == WHIT_STEP_BYTE_LEVEL) s.symbols = true;
+        if (step->kind == WHIT_STEP_BYTE_FALLBACK) s.byte_fallback = true;
         if (step->kind == WHIT_STEP_WORDPIECE || step->kind == WHIT_STEP_JOIN_SPACE || step->kind == WHIT_STEP_SUFFIX)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: what a token of this tokenizer adds to a text depends on its neighbours, so that no "

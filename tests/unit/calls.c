@@ -339,6 +339,43 @@ static void special_tokens_are_spelled(void **state)
     whit_buf_free(&json);
 }
 
+/* Where the decoder reads <0xNN> as a byte, grammars do too, though tokenizer.json gives such a token no type. */
+static void byte_tokens_are_bytes(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"decoder\": {\"type\": \"ByteFallback\"}, \"model\": {\"type\": \"BPE\", "
+                               "\"byte_fallback\": true, \"vocab\": {\"<0x22>\": 0, \"<0x0A>\": 1, \"a\": 2, "
+                               "\"<0x@g>\": 3}, \"merges\": []}}",
+                      text[] = "root ::= \"a\\n\"";
+    const char *const none[] = {NULL};
+    opened it = {.image = {0}};
+    whit_error error;
+    whit_grammar_vocabulary *v;
+    whit_grammar *grammar;
+    whit_grammar_state *place;
+    const uint64_t *bits;
+    assert_ok(whit_tokenizer_from_json("t", json, strlen(json), NULL, &it.image, &error), error);
+    open_image(&it);
+    assert_ok(whit_token_trie_of_tokenizer(&it.view, 4, none, "t", NULL, &v, &error), error);
+    assert_int_equal(v->begin[1] - v->begin[0], 1);
+    assert_int_equal(v->bytes[v->begin[0]], '"');
+    assert_int_equal(v->begin[2] - v->begin[1], 1);
+    assert_int_equal(v->bytes[v->begin[1]], '\n');
+    assert_int_equal(v->begin[4] - v->begin[3], 6); /* no byte is spelt so */
+    assert_ok(whit_grammar_open_gbnf(v, "t", text, strlen(text), &grammar, &error), error);
+    assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+    for (int32_t id = 2; id > 0; id--) { /* a, then the line's end */
+        assert_ok(whit_grammar_mask(place, &bits, &error), error);
+        assert_int_equal(bits[0], UINT64_C(1) << id);
+        assert_ok(whit_grammar_accept(place, id, &error), error);
+    }
+    assert_true(whit_grammar_is_finished(place));
+    whit_grammar_state_close(place);
+    whit_grammar_close(grammar);
+    whit_grammar_vocabulary_close(v);
+    close_tokenizer(&it);
+}
+
 /* ---- the group ------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -366,6 +403,7 @@ int main(void)
         cmocka_unit_test(what_is_taken),
         cmocka_unit_test(refusals_name_the_place),
         cmocka_unit_test(special_tokens_are_spelled),
+        cmocka_unit_test(byte_tokens_are_bytes),
     };
     return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }
