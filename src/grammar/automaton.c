@@ -139,6 +139,14 @@ uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t mi
     return add_node(graph, WHIT_AUTOMATON_REPEAT, id, next);
 }
 
+uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t quote)
+{
+    uint32_t begin = whit_automaton_repeat(graph, body, min, max, quote);
+    if (begin != WHIT_AUTOMATON_NONE)
+        ((whit_automaton_repetition *)graph->repetitions.data)[whit_automaton_at(graph, begin)->a].in_quotes = true;
+    return begin;
+}
+
 /* ---- code points ----------------------------------------------------------------------------- */
 
 static uint32_t byte_range(whit_automaton *graph, uint32_t first, uint32_t last, uint32_t next)

@@ -36,6 +36,7 @@ typedef struct whit_automaton_repetition {
     uint32_t body, min, max;
     uint64_t loop[4]; /* bytes that are a whole turn by themselves */
     bool takes_all;   /* and every code point from U+0080 on is one */
+    bool in_quotes;   /* a turn is a character of a JSON string, whose closing quote follows */
 } whit_automaton_repetition;
 
 typedef struct whit_byte_set {
@@ -86,6 +87,9 @@ void whit_automaton_define(whit_automaton *graph, uint32_t rule, uint32_t begin)
 uint32_t whit_automaton_call(whit_automaton *graph, uint32_t rule, uint32_t next);
 /* min to max times a body that was built in front of WHIT_AUTOMATON_RET. */
 uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t next);
+/* The same, where a turn is one character of a JSON string and the quote that closes it follows: masks of such a
+ * repetition are ready made. */
+uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t quote);
 /* One code point of sorted, disjoint ranges, in UTF-8; surrogates are left out. */
 uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
 /* One of n texts, common beginnings merged; `texts` is sorted by memcmp, without doubles. */

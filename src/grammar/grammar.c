@@ -209,7 +209,7 @@ bool whit_grammar_is_finished(const whit_grammar_state *s)
 typedef struct loop {
     uint64_t kinds;
     uint32_t room;
-    bool alone; /* nothing else takes those bytes */
+    bool alone; /* nothing else takes those bytes, not even behind it where a token may use it up */
 } loop;
 
 /* Is the loop of `frame` the only one that takes a byte of those kinds? */
@@ -234,6 +234,7 @@ static loop loop_of(const whit_grammar *g, uint32_t configuration)
     const whit_byte_set *sets = (const whit_byte_set *)g->graph.sets.data;
     loop best = {0};
     uint32_t frame = 0;
+    bool in_quotes = false;
     for (uint32_t i = 0; i < c->n_threads && i < 64; i++) {
         whit_stack_thread thread = ((const whit_stack_thread *)pool->threads.data)[c->first + i];
         const whit_automaton_node *n = whit_automaton_at(&g->graph, thread.node);
@@ -253,8 +254,10 @@ static loop loop_of(const whit_grammar *g, uint32_t configuration)
         if (__builtin_popcountll(kinds) <= __builtin_popcountll(best.kinds)) continue;
         best = (loop){kinds, f->room == WHIT_MACHINE_MANY ? UINT32_MAX : f->room + 1, false};
         frame = thread.frame;
+        in_quotes = r->in_quotes;
     }
-    best.alone = best.kinds == g->vocabulary->string_kinds && c->n_threads < 64 && is_alone(g, c, best.kinds, frame);
+    best.alone = best.kinds == g->vocabulary->string_kinds && c->n_threads < 64 &&
+        (in_quotes || best.room >= g->vocabulary->longest_bytes) && is_alone(g, c, best.kinds, frame);
     c->loop_known = true;
     c->loop_alone = best.alone;
     c->loop_kinds = best.kinds;

@@ -216,7 +216,7 @@ static uint32_t other_key(whit_json_schema_compiler *c, const property *list, ui
     static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}};
     whit_automaton *g = c->graph;
     uint32_t quote = whit_automaton_text(g, "\"", 1, next);
-    uint32_t rest = whit_automaton_repeat(g, whit_automaton_code(g, plain, 3, WHIT_AUTOMATON_RET), 0, 64, quote);
+    uint32_t rest = whit_automaton_characters(g, whit_automaton_code(g, plain, 3, WHIT_AUTOMATON_RET), 0, 64, quote);
     if (depth > 200) g->failed = true;
     if (g->failed) return WHIT_AUTOMATON_NONE;
     whit_buf ways = {.allocator = g->allocator};

@@ -431,7 +431,8 @@ static const struct {
 static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_t max, uint32_t next)
 {
     uint32_t body = whit_automaton_json_character(c->graph, WHIT_AUTOMATON_RET);
-    uint32_t content = whit_automaton_repeat(c->graph, body, min, max, whit_automaton_text(c->graph, "\"", 1, next));
+    uint32_t quote = whit_automaton_text(c->graph, "\"", 1, next);
+    uint32_t content = whit_automaton_characters(c->graph, body, min, max, quote);
     return whit_automaton_text(c->graph, "\"", 1, content);
 }
 

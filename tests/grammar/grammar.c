@@ -109,19 +109,24 @@ static void test_refused(void **state)
 static void test_masks(void **state)
 {
     (void)state;
-    static const char *const schemas[] = {
+    static const char *const grammars[] = {
         "{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}",
+        "{\"type\":\"string\",\"maxLength\":2}",
         "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":300},\"minItems\":2,\"maxItems\":5}",
         "{\"type\":\"object\",\"properties\":{\"abc\":{\"type\":\"boolean\"}},\"additionalProperties\":true}",
         "{\"type\":\"string\",\"pattern\":\"b[^c]*d$\"}",
+        /* A token may go on behind the repetition that it uses up, or be fewer turns than it has characters. */
+        "{\"type\":\"string\",\"pattern\":\"^[^\\n]{2}[a-z]$\"}",
+        "root ::= [^\"\\\\\\x00-\\x1F]{2} [a-z]",
+        "root ::= ([^\"\\\\\\x00-\\x1F] | \"ab\"){2}",
     };
-    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+    for (size_t i = 0; i < sizeof grammars / sizeof grammars[0]; i++) {
         whit_grammar *grammar;
         whit_grammar_state *now, *clone;
         whit_error error;
         whit_rng rng = {i + 1};
-        assert_ok(whit_grammar_open_json_schema(vocabulary, "test", schemas[i], strlen(schemas[i]), &grammar, &error),
-                  error);
+        fuzz_open_fn *open_text = grammars[i][0] == '{' ? whit_grammar_open_json_schema : whit_grammar_open_gbnf;
+        assert_ok(open_text(vocabulary, "test", grammars[i], strlen(grammars[i]), &grammar, &error), error);
         assert_ok(whit_grammar_state_open(grammar, &now, &error), error);
         for (int step = 0; step < 60; step++) {
             const uint64_t *bits;
