@@ -183,11 +183,35 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
     return !c->graph->failed;
 }
 
-/* What governs properties that a schema does not name. */
-static uint32_t others_of(whit_json_schema_compiler *c, uint32_t schema)
+/* What governs properties that a schema does not name: p, or where it is NULL one that nothing names.
+ * unevaluatedProperties is for those alone that no schema beside it governs, however far $ref and allOf lead. */
+static uint32_t others_of(whit_json_schema_compiler *c, uint32_t schema, const property *p)
 {
     uint32_t others = whit_json_schema_get(c, schema, "additionalProperties");
-    return others != WHIT_JSON_NONE ? others : whit_json_schema_get(c, schema, "unevaluatedProperties");
+    uint32_t unevaluated = whit_json_schema_get(c, schema, "unevaluatedProperties");
+    if (others != WHIT_JSON_NONE) return others;
+    if (unevaluated == WHIT_JSON_NONE || whit_json_bool(&c->json, unevaluated, false)) return unevaluated;
+    whit_buf beside = {.allocator = c->graph->allocator};
+    bool governed = !whit_json_schema_collect(c, schema, &beside);
+    const whit_json_schema_item *items = (const whit_json_schema_item *)beside.data;
+    uint32_t n = (uint32_t)(beside.size_bytes / sizeof *items);
+    if (!whit_json_schema_work(c, unevaluated, n * n)) governed = true;
+    for (uint32_t i = 0; i < n && !governed; i++) {
+        uint32_t node = items[i].node;
+        if (whit_json_schema_get(c, node, "anyOf") != WHIT_JSON_NONE ||
+            whit_json_schema_get(c, node, "oneOf") != WHIT_JSON_NONE) {
+            whit_json_schema_refuse(c, unevaluated,
+                                    "this keyword beside anyOf or oneOf cannot be enforced: list all properties in "
+                                    "each branch, with additionalProperties");
+            governed = true;
+        }
+        governed |= p && declared(c, node, p) != WHIT_JSON_NONE;
+        governed |= node != schema &&
+            (whit_json_schema_get(c, node, "additionalProperties") != WHIT_JSON_NONE ||
+             whit_json_schema_get(c, node, "unevaluatedProperties") != WHIT_JSON_NONE);
+    }
+    whit_buf_free(&beside);
+    return governed ? WHIT_JSON_NONE : unevaluated;
 }
 
 /* The rule of a property's value; `dropped` where some schema lets no such property be. */
@@ -196,7 +220,7 @@ static bool compile_property(whit_json_schema_compiler *c, whit_json_schema_set 
     schemas->size_bytes = 0;
     for (uint32_t i = 0; i < set.n; i++) {
         uint32_t own = declared(c, set.items[i].node, p);
-        if (own == WHIT_JSON_NONE) own = others_of(c, set.items[i].node);
+        if (own == WHIT_JSON_NONE) own = others_of(c, set.items[i].node, p);
         if (own == WHIT_JSON_NONE) continue;
         if (is_false(&c->json, own)) {
             p->dropped = true;
@@ -325,7 +349,7 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
     if (!list_properties(c, set, &list)) goto done;
     object o = {.list = (property *)list.data, .n = (uint32_t)(list.size_bytes / sizeof(property))};
     for (uint32_t i = 0; i < set.n; i++) {
-        uint32_t others = others_of(c, set.items[i].node);
+        uint32_t others = others_of(c, set.items[i].node, NULL);
         closed |= is_false(&c->json, others);
         asked |= others != WHIT_JSON_NONE;
         o.n_declared += whit_json_schema_get(c, set.items[i].node, "properties") != WHIT_JSON_NONE;
@@ -340,7 +364,7 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
     }
     schemas.size_bytes = 0;
     for (uint32_t i = 0; i < set.n && o.open; i++) {
-        uint32_t others = others_of(c, set.items[i].node);
+        uint32_t others = others_of(c, set.items[i].node, NULL);
         if (others != WHIT_JSON_NONE && !whit_json_schema_collect(c, others, &schemas)) goto done;
     }
     uint32_t end = whit_automaton_text(g, "}", 1, next), first = end, more = end;

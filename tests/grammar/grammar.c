@@ -156,6 +156,40 @@ static void test_masks(void **state)
     }
 }
 
+static whit_status open_schema(const char *schema, whit_grammar **grammar, whit_error *error)
+{
+    return whit_grammar_open_json_schema(vocabulary, "test", schema, strlen(schema), grammar, error);
+}
+
+/* unevaluatedProperties leaves alone what $ref and allOf govern, and closes the rest. */
+static void test_unevaluated(void **state)
+{
+    (void)state;
+#define ALL_OF "\"allOf\":[{\"$ref\":\"#/$defs/base\"}],"
+#define OWN    "\"properties\":{\"b\":{\"type\":\"integer\"}},\"required\":[\"b\",\"a\"],\"unevaluatedProperties\":"
+#define BASE   ",\"$defs\":{\"base\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}"
+    static const struct {
+        const char *schema, *good, *bad;
+    } cases[] = {
+        {"{" ALL_OF OWN "false" BASE "}}}", "{\"b\":1,\"a\":\"x\"}", "{\"b\":1,\"a\":\"x\",\"c\":1}"},
+        {"{" ALL_OF OWN "{\"type\":\"null\"}" BASE "}}}", "{\"b\":1,\"a\":\"x\",\"c\":null}",
+         "{\"b\":1,\"a\":\"x\",\"c\":1}"},
+        {"{" ALL_OF OWN "false" BASE ",\"additionalProperties\":{\"type\":\"integer\"}}}}",
+         "{\"b\":1,\"a\":\"x\",\"c\":1}", "{\"b\":1,\"a\":\"x\",\"c\":null}"},
+    };
+    whit_grammar *grammar;
+    whit_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_ok(open_schema(cases[i].schema, &grammar, &error), error);
+        if (!takes(grammar, cases[i].good)) fail_msg("%s must take %s", cases[i].schema, cases[i].good);
+        if (takes(grammar, cases[i].bad)) fail_msg("%s must not take %s", cases[i].schema, cases[i].bad);
+        whit_grammar_close(grammar);
+    }
+    assert_int_equal(open_schema("{\"anyOf\":[{\"required\":[\"b\"]}]," OWN "false}", &grammar, &error),
+                     WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "test: #/unevaluatedProperties: this keyword beside anyOf"));
+}
+
 /* Bounds are kept to the last digit, and draft 4's exclusive bounds beside lists of values. */
 static void test_bounds(void **state)
 {
@@ -206,8 +240,8 @@ static void test_long_text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gbnf), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_masks), cmocka_unit_test(test_bounds),
-                                       cmocka_unit_test(test_long_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gbnf),        cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_masks),       cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_unevaluated), cmocka_unit_test(test_long_text)};
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }
