@@ -335,6 +335,41 @@ uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next)
     return call(c, &c->any_rule, next);
 }
 
+/* Adds a schema to a list of nodes; what a reference names, once only, so that the list ends. */
+static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
+{
+    const uint32_t *known = (const uint32_t *)list->data;
+    size_t n = named ? list->size_bytes / sizeof node : 0;
+    if (!whit_json_schema_work(c, node, (uint32_t)n + 1)) return;
+    for (size_t i = 0; i < n; i++)
+        if (known[i] == node) return;
+    if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
+}
+
+/* Does a schema lead to another one for the same value, by $ref and allOf, and where `choices` also by anyOf and
+ * oneOf? */
+static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, bool choices)
+{
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
+    whit_buf met = {.allocator = c->graph->allocator};
+    bool found = false;
+    meet(c, from, false, &met);
+    for (size_t i = 0; i < met.size_bytes / sizeof from && !found && c->status == WHIT_OK; i++) {
+        uint32_t node = ((const uint32_t *)met.data)[i], ref = whit_json_schema_get(c, node, "$ref");
+        uint32_t named = ref == WHIT_JSON_NONE ? ref : whit_json_schema_resolve(c, ref);
+        found = node == to;
+        if (named != WHIT_JSON_NONE) meet(c, named, true, &met);
+        for (int l = 0; l < (choices ? 3 : 1); l++) {
+            uint32_t list = whit_json_schema_get(c, node, lists[l]);
+            for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
+                 k = whit_json_next(&c->json, list, k))
+                meet(c, k, false, &met);
+        }
+    }
+    whit_buf_free(&met);
+    return found;
+}
+
 /* Expands the i-th item's anyOf or oneOf: the set with each branch in turn. */
 static uint32_t choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t i, uint32_t which,
                        uint32_t next)
@@ -355,6 +390,10 @@ static uint32_t choose(whit_json_schema_compiler *c, whit_json_schema_set set, u
                         "branches different types or a required property with different constants");
                     break;
                 }
+        /* A branch that is the whole choice again adds nothing to it. */
+        if (leads_to(c, k, set.items[i].node, false)) continue;
+        if (leads_to(c, k, set.items[i].node, true)) whit_json_schema_refuse(c, k, "the schema refers to itself");
+        if (c->status != WHIT_OK) break;
         with.size_bytes = 0;
         if (!whit_buf_append(&with, set.items, set.n * sizeof *set.items)) c->graph->failed = true;
         if (c->graph->failed || !whit_json_schema_collect(c, k, &with)) break;

@@ -161,6 +161,29 @@ static whit_status open_schema(const char *schema, whit_grammar **grammar, whit_
     return whit_grammar_open_json_schema(vocabulary, "test", schema, strlen(schema), grammar, error);
 }
 
+/* A choice that is one of its own branches is what the others are; a way back through another choice is refused. */
+static void test_choice_of_itself(void **state)
+{
+    (void)state;
+    static const char itself[] = "{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"integer\"}]}",
+                      in_turn[] = "{\"anyOf\":[{\"$ref\":\"#/$defs/b\"},{\"minimum\":3}],\"type\":[\"integer\","
+                                  "\"string\"],\"$defs\":{\"b\":{\"anyOf\":[{\"$ref\":\"#\"}]}}}",
+                      twice[] = "{\"$defs\":{\"a\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}},"
+                                "\"allOf\":[{\"$ref\":\"#/$defs/a\"}],\"anyOf\":[{\"$ref\":\"#/$defs/a\"}]}";
+    whit_grammar *grammar;
+    whit_error error;
+    assert_ok(open_schema(itself, &grammar, &error), error);
+    assert_true(takes(grammar, "7"));
+    assert_false(takes(grammar, "\"x\""));
+    whit_grammar_close(grammar);
+    assert_int_equal(open_schema(in_turn, &grammar, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_string_equal(error.message, "test: #/anyOf/0: the schema refers to itself");
+    assert_ok(open_schema(twice, &grammar, &error), error);
+    assert_true(takes(grammar, "7"));
+    assert_false(takes(grammar, "\"x\""));
+    whit_grammar_close(grammar);
+}
+
 /* unevaluatedProperties leaves alone what $ref and allOf govern, and closes the rest. */
 static void test_unevaluated(void **state)
 {
@@ -240,8 +263,9 @@ static void test_long_text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gbnf),        cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_masks),       cmocka_unit_test(test_bounds),
-                                       cmocka_unit_test(test_unevaluated), cmocka_unit_test(test_long_text)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gbnf),     cmocka_unit_test(test_refused),          cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_bounds),   cmocka_unit_test(test_choice_of_itself), cmocka_unit_test(test_unevaluated),
+        cmocka_unit_test(test_long_text)};
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }

@@ -94,7 +94,9 @@ REFUSED = [
     ({"if": {"type": "string"}, "then": {}}, "#/if"),
     ({"patternProperties": {"^x": {}}}, "#/patternProperties"),
     ({"$ref": "#/nowhere"}, "#/$ref"), ({"$ref": "http://example.org/x"}, "#/$ref"),
-    ({"$ref": "#"}, "#"), ({"type": "strin"}, "#/type"), ({"type": "string", "minLength": -1}, "#/minLength"),
+    ({"$ref": "#"}, "#"),
+    ({"anyOf": [{"$ref": "#/$defs/b"}, I], "$defs": {"b": {"anyOf": [{"$ref": "#"}, S]}}}, "#/anyOf/0"),
+    ({"type": "strin"}, "#/type"), ({"type": "string", "minLength": -1}, "#/minLength"),
     ({"type": "string", "pattern": "^a*$", "maxLength": 3}, "#/pattern"),
     ({"properties": {"tools": {"items": {"dependentRequired": {}}}}}, "#/properties/tools/items/dependentRequired"),
 ]
