@@ -175,8 +175,9 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
     if (s->n_past == WHIT_GRAMMAR_ROLLBACK_MAX) memmove(s->past, s->past + 1, --s->n_past * sizeof *s->past);
     s->past[s->n_past++] = s->now;
     s->now = to;
+    /* Threads: half of what the pool holds, as one token takes a step for every byte. */
     bool many = whit_state_pool_n_frames(&g->exact) > g->collect_at ||
-        whit_state_pool_n_configurations(&g->exact) > g->collect_at || g->exact.threads.size_bytes > (8u << 20);
+        whit_state_pool_n_configurations(&g->exact) > g->collect_at || g->exact.threads.size_bytes > (4u << 20);
     return many ? collect(g, error) : WHIT_OK;
 }
 
