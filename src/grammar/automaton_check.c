@@ -146,7 +146,8 @@ static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
     return refers(c, node, 0, &part) && c->empty[part];
 }
 
-/* Depth first; a node met again on the way down is a call of a rule by itself. */
+/* Depth first; a node met again on the way down is a call of a rule by itself. *node_of: where a rule begins that
+ * the way round enters. */
 static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way, uint8_t *seen, uint32_t *node_of)
 {
     for (uint32_t root = 0; root < c->n_nodes; root++) {
@@ -161,6 +162,14 @@ static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way,
             next_way[n - 1]++;
             if (seen[to] == 1) {
                 *node_of = to;
+                for (uint32_t i = n; i-- > 0;) {
+                    const whit_automaton_node *call = &c->nodes[stack[i]];
+                    if (call->kind == WHIT_AUTOMATON_CALL && next_way[i] == 1) {
+                        *node_of = c->rules[call->a];
+                        break;
+                    }
+                    if (stack[i] == to) break;
+                }
                 return true;
             }
             if (!seen[to]) stack[n] = to, next_way[n] = 0, seen[to] = 1, n++;

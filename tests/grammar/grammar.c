@@ -85,6 +85,7 @@ static void test_refused(void **state)
         {"root ::= a", "test:1: rule a is used but not defined"},
         {"a ::= \"x\"", "test:1: rule root is used but not defined"},
         {"root ::= root \"a\" | \"b\"", "left recursion"},
+        {"a ::= a \"x\" | \"y\"\nroot ::= a", "test:1: rule a calls itself"},
         {"root ::= \"a\" root", "no finite text"},
         {"root ::= \"a\nroot ::= \"b\"", "test:1: "},
         {"root ::= (\"a\"", "a group wants its )"},
