@@ -5,7 +5,6 @@
 #include "grammar/schema_parts.h"
 #include "grammar/pattern.h"
 
-#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -275,11 +274,12 @@ static bool scale_bound(double bound, uint32_t n_decimals, bool up, bool exclusi
     while (n_decimals--) scale *= 10;
     double exact = bound * scale, nearest = __builtin_round(exact);
     if (!(exact > -9e15 && exact < 9e15)) return false;
-    /* What the scaling may have rounded away, and no more: 1e9 + 0.7 is not whole. */
-    bool whole = __builtin_fabs(exact - nearest) <= 4 * DBL_EPSILON * __builtin_fabs(exact);
-    double value = whole ? nearest : up ? __builtin_ceil(exact) : __builtin_floor(exact);
-    *scaled = (int64_t)value;
-    if (whole && exclusive) *scaled += up ? 1 : -1;
+    /* The product may be rounded. The quotient is what a reader of the written number gets, so that it tells on
+     * which side of the bound that number is. */
+    double read = nearest / scale;
+    *scaled = (int64_t)nearest;
+    if (up && (read < bound || (read == bound && exclusive))) ++*scaled;
+    if (!up && (read > bound || (read == bound && exclusive))) --*scaled;
     return true;
 }
 
