@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_PROPERTIES = 20000 };
+enum { MOST_PROPERTIES = 20000, MOST_SHARED_BYTES = 200 };
 
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next)
 {
@@ -234,14 +234,14 @@ static bool compile_property(whit_json_schema_compiler *c, whit_json_schema_set 
 }
 
 /* The rest of a key that is none of `list` (sorted by name, equal up to `depth`), with its quote. No
- * escapes are written, so that no spelling of a name gets by. */
+ * escapes are written, so that no spelling of a name gets by. Keys that a longer beginning than MOST_SHARED_BYTES
+ * sets apart are not written: that bounds the recursion. */
 static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t next)
 {
     static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}};
     whit_automaton *g = c->graph;
     uint32_t quote = whit_automaton_text(g, "\"", 1, next);
     uint32_t rest = whit_automaton_characters(g, whit_automaton_code(g, plain, 3, WHIT_AUTOMATON_RET), 0, 64, quote);
-    if (depth > 200) g->failed = true;
     if (g->failed) return WHIT_AUTOMATON_NONE;
     whit_buf ways = {.allocator = g->allocator};
     bool ends = n && list[0].n_bytes == depth;
@@ -254,10 +254,12 @@ static uint32_t other_key(whit_json_schema_compiler *c, const property *list, ui
         uint32_t end = i;
         while (end < n && (uint8_t)list[end].name[depth] == byte) end++;
         if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
-            uint32_t way = other_key(c, list + i, end - i, depth + 1, next);
-            way = whit_automaton_text(g, &byte, 1, way);
-            if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
             free_bytes.bits[byte / 64] &= ~(UINT64_C(1) << byte % 64);
+            if (depth < MOST_SHARED_BYTES) {
+                uint32_t way = other_key(c, list + i, end - i, depth + 1, next);
+                way = whit_automaton_text(g, &byte, 1, way);
+                if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
+            }
         }
         i = end;
     }

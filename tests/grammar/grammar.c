@@ -185,6 +185,26 @@ static void test_choice_of_itself(void **state)
     whit_grammar_close(grammar);
 }
 
+/* A name may be longer than the bytes by which other names are told from it. */
+static void test_long_name(void **state)
+{
+    (void)state;
+    char name[301], text[700];
+    whit_grammar *grammar;
+    whit_error error;
+    memset(name, 'n', 300);
+    name[300] = 0;
+    snprintf(text, sizeof text, "{\"properties\":{\"%s\":{\"type\":\"integer\"}},\"additionalProperties\":true}", name);
+    assert_ok(open_schema(text, &grammar, &error), error);
+    assert_true(takes(grammar, "{}"));
+    assert_true(takes(grammar, "{\"nm\":null}"));
+    snprintf(text, sizeof text, "{\"%s\":1}", name);
+    assert_true(takes(grammar, text));
+    snprintf(text, sizeof text, "{\"%s\":null}", name);
+    assert_false(takes(grammar, text));
+    whit_grammar_close(grammar);
+}
+
 /* unevaluatedProperties leaves alone what $ref and allOf govern, and closes the rest. */
 static void test_unevaluated(void **state)
 {
@@ -292,6 +312,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gbnf),      cmocka_unit_test(test_refused),          cmocka_unit_test(test_masks),
         cmocka_unit_test(test_bounds),    cmocka_unit_test(test_choice_of_itself), cmocka_unit_test(test_unevaluated),
-        cmocka_unit_test(test_long_text), cmocka_unit_test(test_many_ways)};
+        cmocka_unit_test(test_long_name), cmocka_unit_test(test_long_text),        cmocka_unit_test(test_many_ways)};
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }
