@@ -20,7 +20,7 @@ bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set 
             uint32_t node = whit_json_schema_get(c, set.items[i].node, k ? max_key : min_key);
             double value;
             if (node == WHIT_JSON_NONE) continue;
-            if (!whit_json_f64(&c->json, node, &value) || value < 0 || value != (double)(uint64_t)value)
+            if (!whit_json_f64(&c->json, node, &value) || value < 0 || value != __builtin_floor(value))
                 return whit_json_schema_refuse(c, node, "expected a count"), false;
             uint32_t count = value < 4e9 ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
             if (k == 0 && count > *min) *min = count;

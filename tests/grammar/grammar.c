@@ -249,6 +249,7 @@ static void test_bounds(void **state)
         {"{\"type\":\"number\",\"minimum\":0.29,\"maximum\":0.57}", "0.29", "0.28"},
         {"{\"type\":\"number\",\"minimum\":0.29,\"maximum\":0.57}", "0.57", "0.58"},
         {"{\"type\":\"number\",\"minimum\":0.1,\"exclusiveMaximum\":0.3}", "0.10", "0.30"},
+        {"{\"type\":\"string\",\"maxLength\":1e30}", "\"x\"", "1"},
         {"{\"enum\":[1,2],\"minimum\":1,\"exclusiveMinimum\":true}", "2", "1"},
         {"{\"enum\":[1,2],\"minimum\":1,\"exclusiveMinimum\":false}", "1", "3"},
         {"{\"enum\":[1,2],\"maximum\":2,\"exclusiveMaximum\":true}", "1", "2"},
