@@ -32,6 +32,7 @@ typedef struct merger {
     const whit_merge_slot *merges;
     size_t n_merges;
     bool by_text;
+    bool no_special; /* merges that give a special token do not count */
 } merger;
 
 /* Floats in falling order as rising integers: the best score is the lowest rank. */
@@ -45,11 +46,16 @@ static uint32_t rank_of_score(double score)
     return bits == NO_RANK ? NO_RANK - 1 : bits;
 }
 
+static bool may_give(const merger *m, int32_t id)
+{
+    return !m->no_special || !(whit_tokenizer_token_flags(m->view, id) & WHIT_TOKEN_SPECIAL);
+}
+
 static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *right, int32_t *merged)
 {
     if (m->by_text) {
         *merged = whit_tokenizer_lookup(m->view, m->piece + left->start, right->end - left->start);
-        if (*merged < 0) return NO_RANK;
+        if (*merged < 0 || !may_give(m, *merged)) return NO_RANK;
         return rank_of_score(whit_tokenizer_token_score(m->view, *merged));
     }
     if (m->n_merges == 0 || left->id < 0 || right->id < 0) return NO_RANK;
@@ -59,7 +65,7 @@ static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *rig
         if (slot->rank_plus_1 == 0) return NO_RANK;
         if (slot->left == a && slot->right == b) {
             *merged = (int32_t)(slot->id & INT32_MAX);
-            return slot->rank_plus_1 - 1;
+            return may_give(m, *merged) ? slot->rank_plus_1 - 1 : NO_RANK;
         }
     }
     return NO_RANK;
@@ -266,7 +272,10 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
 {
     size_t n_symbol_ids;
     const int32_t *symbol_ids = whit_tokenizer_section(view, WHIT_TOKENS_SYMBOLS, 4, &n_symbol_ids);
-    merger m = {.view = view, .piece = piece, .by_text = view->header->model == WHIT_TOKENIZER_SPM};
+    merger m = {.view = view,
+                .piece = piece,
+                .by_text = view->header->model == WHIT_TOKENIZER_SPM,
+                .no_special = scratch->no_special};
     m.merges = whit_tokenizer_section(view, WHIT_TOKENS_MERGES, sizeof *m.merges, &m.n_merges);
     scratch->symbols.size_bytes = 0;
     WHIT_TRY((m.by_text ? start_by_text : start_ranked)(view, symbol_ids, piece, n_bytes, &scratch->symbols, error));

@@ -108,7 +108,8 @@ static void user_text_is_only_text(void **state)
     close_tokenizer(&it);
 }
 
-/* Unigram's vocabulary spells its special tokens out; the user's text does not get them. */
+/* Where the vocabulary spells special tokens out, the user's text does not get them: neither as a piece of Unigram
+ * nor by merging. */
 static void user_text_gets_no_special_pieces(void **state)
 {
     (void)state;
@@ -120,6 +121,13 @@ static void user_text_gets_no_special_pieces(void **state)
     opened it = open_json_text(json, strlen(json));
     const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1};
     EXPECT(&it, "<s><s><s>", &marked, 1, 2, 3, 4, 1);
+    close_tokenizer(&it);
+    static const char merging[] =
+        "{\"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": true, \"normalized\": false}], "
+        "\"model\": {\"type\": \"BPE\", \"vocab\": {\"<\": 0, \"s\": 1, \">\": 2, \"<s\": 3, \"<s>\": 4}, "
+        "\"merges\": [\"< s\", \"<s >\"]}}";
+    it = open_json_text(merging, strlen(merging));
+    EXPECT(&it, "<s><s><s>", &marked, 4, 3, 2, 4);
     close_tokenizer(&it);
 }
 
