@@ -69,8 +69,10 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     if (scratch->cache.size_bytes == 0 &&
         !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
         return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
-    whit_cached_piece *cached = (whit_cached_piece *)(void *)scratch->cache.data + hash % WHIT_CACHE_ENTRIES;
-    if (cached->hash == hash && cached->n_bytes == n_bytes && memcmp(cached->text, piece, n_bytes) == 0) {
+    /* Text that may not get special tokens has entries of its own. */
+    uint32_t key = hash ^ (scratch->no_special ? 0x9E3779B9u : 0);
+    whit_cached_piece *cached = (whit_cached_piece *)(void *)scratch->cache.data + key % WHIT_CACHE_ENTRIES;
+    if (cached->hash == key && cached->n_bytes == n_bytes && memcmp(cached->text, piece, n_bytes) == 0) {
         for (int i = 0; i < cached->n_ids; i++) WHIT_TRY(whit_push_id(ids, cached->ids[i], error));
         return WHIT_OK;
     }
@@ -78,13 +80,7 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     WHIT_TRY(encode_new(view, scratch, piece, n_bytes, hash, ids, error));
     size_t n_ids = (ids->size_bytes - before) / sizeof(int32_t);
     if (n_ids > WHIT_CACHE_IDS) return WHIT_OK;
-    /* What is remembered serves the user's text too, which must not get special tokens. */
-    for (size_t i = 0; i < n_ids; i++) {
-        int32_t id;
-        memcpy(&id, ids->data + before + i * sizeof id, sizeof id);
-        if (whit_tokenizer_token_flags(view, id) & WHIT_TOKEN_SPECIAL) return WHIT_OK;
-    }
-    cached->hash = hash;
+    cached->hash = key;
     cached->n_bytes = (uint8_t)n_bytes;
     cached->n_ids = (uint8_t)n_ids;
     memcpy(cached->text, piece, n_bytes);

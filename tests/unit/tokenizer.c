@@ -131,6 +131,28 @@ static void user_text_gets_no_special_pieces(void **state)
     close_tokenizer(&it);
 }
 
+/* What a tokenizer remembers of a word in one role does not serve it in the other. */
+static void roles_do_not_share_words(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"added_tokens\": [{\"id\": 0, \"content\": \"<s>\", \"special\": true, \"normalized\": false}], "
+        "\"model\": {\"type\": \"BPE\", \"ignore_merges\": true, \"merges\": [], "
+        "\"vocab\": {\"<s>\": 0, \"<\": 1, \"s\": 2, \">\": 3}}}";
+    static const whit_text_range user[] = {{0, 3}};
+    const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1}, unmarked = {0};
+    opened it = open_json_text(json, strlen(json));
+    for (int i = 0; i < 2; i++) {
+        EXPECT(&it, "<s>", &marked, 1, 2, 3);
+        EXPECT(&it, "<s>", &unmarked, 0);
+    }
+    close_tokenizer(&it);
+    it = open_json_text(json, strlen(json));
+    EXPECT(&it, "<s>", &unmarked, 0);
+    EXPECT(&it, "<s>", &marked, 1, 2, 3);
+    close_tokenizer(&it);
+}
+
 static void sentencepiece_encodes(void **state)
 {
     (void)state;
@@ -477,6 +499,7 @@ int main(void)
         cmocka_unit_test(byte_level_encodes),
         cmocka_unit_test(user_text_is_only_text),
         cmocka_unit_test(user_text_gets_no_special_pieces),
+        cmocka_unit_test(roles_do_not_share_words),
         cmocka_unit_test(sentencepiece_encodes),
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(inner_tokens_are_their_bytes),
