@@ -485,7 +485,8 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
 }
 
 /* May texts be cut before a U+2581 that follows another character? Only where that character is a
- * token and no token crosses such a place. */
+ * token and no token crosses such a place. BPE without an unknown token drops what it does not know
+ * and merges across the gap: there the character in front may be gone. */
 static bool may_cut_at_space(const whit_tokenizer_builder *builder)
 {
     static const char space[] = "\xE2\x96\x81";
@@ -493,6 +494,7 @@ static bool may_cut_at_space(const whit_tokenizer_builder *builder)
     if ((model != WHIT_TOKENIZER_BPE && model != WHIT_TOKENIZER_SPM) || builder->header.prefix_bytes ||
         builder->header.suffix_bytes || whit_tokenizer_builder_find(builder, space, 3) < 0)
         return false;
+    if (model == WHIT_TOKENIZER_BPE && builder->header.unk < 0) return false;
     const builder_token *tokens = tokens_of(builder);
     for (size_t id = 0; id < n_tokens_of(builder); id++) {
         const builder_token *token = &tokens[id];

@@ -325,6 +325,12 @@ static void neighbours_of_dropped_characters_merge(void **state)
         whit_buf_free(&ids);
         close_tokenizer(&it);
     }
+    /* U+2581 too, although long texts are cut in front of it elsewhere. */
+    static const char spaces[] = "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"\u2581\": 0, \"\u2581\u2581\": 1}, "
+                                 "\"merges\": [\"\u2581 \u2581\"]}}";
+    opened it = open_json_text(spaces, strlen(spaces));
+    EXPECT(&it, "\u2581\u2603\u2581", &plain, 1);
+    close_tokenizer(&it);
 }
 
 /* Canonical order of Lao marks (Unicode 15: U+0EBA has class 9, U+0EB8 and U+0EB9 118, U+0EC8 to U+0ECB 122; the
