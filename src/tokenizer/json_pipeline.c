@@ -193,8 +193,12 @@ static whit_status add_metaspace(const reader *r, uint32_t at)
         step.a = WHIT_PREPEND_NEVER;
     else if (!is_absent(r, scheme) && !whit_json_is(r->json, scheme, "always"))
         return whit_json_fail(r->json, scheme, r->error, "this prepend_scheme is not known");
-    if (is_absent(r, scheme) && !whit_json_bool(r->json, field(r, at, "add_prefix_space"), true))
+    if (!whit_json_bool(r->json, field(r, at, "add_prefix_space"), true)) {
+        if (!is_absent(r, scheme) && step.a != WHIT_PREPEND_NEVER)
+            return whit_json_fail(r->json, scheme, r->error,
+                                  "this prepend_scheme contradicts add_prefix_space; only one of them can be meant");
         step.a = WHIT_PREPEND_NEVER;
+    }
     if (whit_json_bool(r->json, field(r, at, "split"), true)) step.flags |= WHIT_STEP_FLAG_SPLIT;
     return add_step(r, step, field(r, at, "replacement"), WHIT_JSON_NONE);
 }

@@ -51,6 +51,12 @@ static void broken_json_is_refused(void **state)
                 "damaged");
     refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Magic\"}"), "pre-tokenizer 'Magic'");
     refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"x\"}"), "behavior");
+    refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
+                      "\"add_prefix_space\": false, \"prepend_scheme\": \"always\"}"),
+                "contradicts add_prefix_space");
+    refuse_json(MODEL("\"decoder\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
+                      "\"add_prefix_space\": false, \"prepend_scheme\": \"first\"}"),
+                "contradicts add_prefix_space");
     refuse_json(MODEL("\"decoder\": {\"type\": \"CTC\"}"), "decoder 'CTC'");
     refuse_json(MODEL("\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": []}"), "no place");
     refuse_json(MODEL("\"added_tokens\": [{\"id\": 0, \"content\": \"b\"}]"), "two tokens have the id 0");
