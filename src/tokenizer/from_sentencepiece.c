@@ -2,8 +2,8 @@
  * Reads the few fields of sentencepiece_model.proto that matter:
  *
  *     1 piece:           1 text, 2 score (f32), 3 type (as GGUF's token types; 1 by default)
- *     2 trainer_spec:    3 model type (1 Unigram, 2 BPE), 40 to 43 unk, bos, eos, pad
- *     3 normalizer_spec: 2 character map, 3 add_dummy_prefix, 4 remove_extra_whitespaces
+ *     2 trainer_spec:    3 model type (1 Unigram, 2 BPE), 24 treat_whitespace_as_suffix, 40 to 43 unk, bos, eos, pad
+ *     3 normalizer_spec: 2 character map, 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces
  *
  * Protobuf's wire format: a key (field number times 8 + wire type) as a varint, then a varint (0),
  * 8 bytes (1), a length and bytes (2) or 4 bytes (5). Unknown fields are skipped. */
@@ -30,6 +30,7 @@ typedef struct sentencepiece {
     whit_vocabulary vocabulary;
     whit_buf tokens, scores, types;
     uint64_t model_type;
+    bool spaces_behind, spaces_bare; /* words end in U+2581; spaces stay spaces */
     whit_error *error;
 } sentencepiece;
 
@@ -102,6 +103,7 @@ static whit_status read_trainer(sentencepiece *model, cursor c)
         WHIT_TRY(read_field(&c, &field));
         if (field.wire != 0) continue;
         if (field.number == 3) model->model_type = field.value;
+        if (field.number == 24) model->spaces_behind = field.value != 0;
         if (field.number == 40) model->vocabulary.unk = (int64_t)field.value;
         if (field.number == 41) model->vocabulary.bos = (int64_t)field.value;
         if (field.number == 42) model->vocabulary.eos = (int64_t)field.value;
@@ -119,6 +121,7 @@ static whit_status read_normalizer(sentencepiece *model, cursor c)
             model->vocabulary.charsmap = (whit_text){(const char *)field.data, field.n};
         if (field.number == 3 && field.wire == 0) model->vocabulary.add_space_prefix = field.value != 0;
         if (field.number == 4 && field.wire == 0) model->vocabulary.collapse_spaces = field.value != 0;
+        if (field.number == 5 && field.wire == 0) model->spaces_bare = field.value == 0;
     }
     return WHIT_OK;
 }
@@ -144,6 +147,10 @@ static whit_status build(sentencepiece *model, const whit_tokenizer_config *conf
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: SentencePiece model type %llu (Unigram and BPE are supported)", v->name,
                          (unsigned long long)model->model_type);
+    /* Either changes the ids of every text. */
+    if (model->spaces_behind || model->spaces_bare)
+        return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED, "%s: SentencePiece models with %s are not supported",
+                         v->name, model->spaces_behind ? "treat_whitespace_as_suffix" : "escape_whitespaces off");
     v->kind = model->model_type == 2 ? WHIT_VOCABULARY_SPM : WHIT_VOCABULARY_UNIGRAM;
     v->tokens = (const whit_text *)(const void *)model->tokens.data;
     v->scores = (const float *)(const void *)model->scores.data;

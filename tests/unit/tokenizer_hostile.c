@@ -165,6 +165,32 @@ static void broken_models_are_refused(void **state)
     whit_buf_free(&image);
 }
 
+/* Settings of SentencePiece that change all ids are refused by name, and their defaults are fine. */
+static void other_spaces_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int field; /* 2 trainer_spec, 3 normalizer_spec */
+        uint8_t bytes[3];
+        size_t n_bytes;
+        const char *name; /* NULL: accepted */
+    } settings[] = {{2, {0xC0, 0x01, 1}, 3, "treat_whitespace_as_suffix"},
+                    {2, {0xC0, 0x01, 0}, 3, NULL},
+                    {3, {5 << 3, 0}, 2, "escape_whitespaces"},
+                    {3, {5 << 3, 1}, 2, NULL}};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        whit_buf model = {0}, image = {0};
+        whit_error error = {0};
+        sample_sentencepiece(&model, 2);
+        sample_proto_bytes(&model, settings[i].field, settings[i].bytes, settings[i].n_bytes);
+        whit_status status = whit_tokenizer_from_sentencepiece("t", model.data, model.size_bytes, NULL, &image, &error);
+        assert_int_equal(status, settings[i].name ? WHIT_ERROR_UNSUPPORTED : WHIT_OK);
+        if (settings[i].name) assert_non_null(strstr(error.message, settings[i].name));
+        whit_buf_free(&model);
+        whit_buf_free(&image);
+    }
+}
+
 /* Whatever an image holds, using it stays inside it (ASan watches). */
 static void damaged_images_are_harmless(void **state)
 {
@@ -235,7 +261,7 @@ int main(void)
         cmocka_unit_test(charsmap_with_a_cycle),       cmocka_unit_test(broken_json_is_refused),
         cmocka_unit_test(slow_patterns_end),           cmocka_unit_test(growing_normalizers_end),
         cmocka_unit_test(slow_vocabularies_end),       cmocka_unit_test(broken_models_are_refused),
-        cmocka_unit_test(damaged_images_are_harmless),
+        cmocka_unit_test(damaged_images_are_harmless), cmocka_unit_test(other_spaces_are_refused),
     };
     return cmocka_run_group_tests_name("tokenizer_hostile", tests, NULL, NULL);
 }
