@@ -23,6 +23,22 @@ struct whit_learner {
     size_t word_bytes;
 };
 
+/* A special token that is empty, or spelt like another one, could never be found in a text. */
+static whit_status check_specials(const whit_learn_options *options, whit_error *error)
+{
+    for (size_t i = 0; i < options->n_specials; i++) {
+        const char *special = options->specials[i];
+        if (!*special) return whit_fail(error, WHIT_ERROR_ARGUMENT, "special token %zu is empty; leave it out", i + 1);
+        for (size_t k = 0; k < N_OWN_SPECIALS + i; k++) {
+            bool own = k < N_OWN_SPECIALS;
+            if (strcmp(special, own ? own_specials[k] : options->specials[k - N_OWN_SPECIALS]) == 0)
+                return whit_fail(error, WHIT_ERROR_ARGUMENT, "the special token '%.80s' %s; leave it out", special,
+                                 own ? "is in every vocabulary already" : "is given twice");
+        }
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator, whit_learner **out,
                               whit_error *error)
 {
@@ -32,6 +48,7 @@ whit_status whit_learner_open(const whit_learn_options *options, const whit_allo
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "a vocabulary of %u tokens is too small or too large; %zu is the least, 1048576 the most",
                          options->n_tokens, least);
+    WHIT_TRY(check_specials(options, error));
     whit_learner *learner = whit_zalloc(allocator, sizeof *learner);
     if (!learner) return whit_fail_memory(error, "a vocabulary", sizeof *learner);
     learner->options = *options;

@@ -24,7 +24,8 @@ typedef struct whit_learn_options {
 
 typedef struct whit_learner whit_learner;
 
-/* `options` and what it points to outlive the learner. Refuses sizes that leave no room. */
+/* `options` and what it points to outlive the learner. Refuses sizes that leave no room,
+ * and special tokens that are empty, repeated, or there anyway (<unk>, <s>, </s>). */
 whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator,
                               whit_learner **learner, whit_error *error);
 /* Counts the words of a text. Memory is that of the different words. */

@@ -243,7 +243,17 @@ static void nonsense_is_refused(void **state)
     whit_learn_options options = {259, NULL, 0}; /* no room for one piece */
     assert_int_equal(whit_learner_open(&options, NULL, &learner, &error), WHIT_ERROR_ARGUMENT);
     assert_null(learner);
-    options.n_tokens = 300;
+    static const char *const specials[][2] = {
+        {"<a>", ""}, {"<a>", "<a>"}, {"<a>", "<unk>"}, {"<s>", "<a>"}, {"</s>", "<a>"}};
+    static const char *const reasons[] = {"special token 2 is empty", "'<a>' is given twice", "'<unk>' is in every",
+                                          "'<s>' is in every", "'</s>' is in every"};
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+        options = (whit_learn_options){300, specials[i], 2};
+        assert_int_equal(whit_learner_open(&options, NULL, &learner, &error), WHIT_ERROR_ARGUMENT);
+        assert_null(learner);
+        assert_non_null(strstr(error.message, reasons[i]));
+    }
+    options = (whit_learn_options){300, NULL, 0};
     assert_ok(whit_learner_open(&options, NULL, &learner, &error), error);
     assert_int_equal(whit_learner_finish(learner, &image, &error), WHIT_ERROR_ARGUMENT); /* no text */
     assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error);     /* not UTF-8, but for the x */
