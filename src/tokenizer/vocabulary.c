@@ -144,13 +144,15 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabular
     header->bos = checked_id(v, v->bos);
     header->eos = checked_id(v, v->eos);
     header->pad = checked_id(v, v->pad);
+    WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
+    WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
+    /* First: what is put around a text are the tokens that the documents name. */
+    WHIT_TRY(whit_tokenizer_apply_config(builder, v->config, error));
     if (v->add_bos >= 0) add_bos = v->add_bos;
     if (add_bos && header->bos >= 0) WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
     if (v->add_eos == 1 && header->eos >= 0)
         WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->after, header->eos, error));
-    WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
-    WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
-    return whit_tokenizer_apply_config(builder, v->config, error);
+    return WHIT_OK;
 }
 
 static whit_status add_step(whit_tokenizer_builder *builder, whit_buf *steps, whit_tokenizer_step step,

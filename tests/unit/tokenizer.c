@@ -33,16 +33,30 @@ static opened open_byte_level(void)
     return it;
 }
 
-static opened open_sentencepiece(uint8_t model_type)
+static opened open_sentencepiece_with(uint8_t model_type, const whit_tokenizer_config *config)
 {
     opened it = {0};
     whit_buf model = {0};
     whit_error error;
     sample_sentencepiece(&model, model_type);
-    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, NULL, &it.image, &error), error);
+    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, config, &it.image, &error),
+              error);
     whit_buf_free(&model);
     open_image(&it);
     return it;
+}
+
+static opened open_sentencepiece(uint8_t model_type)
+{
+    return open_sentencepiece_with(model_type, NULL);
+}
+
+static whit_json parse(const char *text)
+{
+    whit_json json;
+    whit_error error;
+    assert_ok(whit_json_parse("test", text, strlen(text), NULL, &json, &error), error);
+    return json;
 }
 
 static void expect(const opened *it, const char *text, const whit_encode_options *options, const int32_t *ids, size_t n)
@@ -168,6 +182,23 @@ static void sentencepiece_encodes(void **state)
     EXPECT(&it, "hello", &plain, first + 9);
     EXPECT(&it, "hellhello", &plain, first, first + 7, first + 8);
     close_tokenizer(&it);
+}
+
+/* What is put around a text are the tokens that the documents beside a tokenizer.model name. */
+static void documents_decide_what_surrounds_a_text(void **state)
+{
+    (void)state;
+    whit_json json = parse("{\"add_bos_token\": true, \"add_eos_token\": true, \"bos_token\": \"<|begin|>\", "
+                           "\"eos_token\": {\"content\": \"<|stop|>\"}, \"added_tokens_decoder\": {"
+                           "\"270\": {\"content\": \"<|begin|>\", \"special\": true}, "
+                           "\"271\": {\"content\": \"<|stop|>\", \"special\": true}}}");
+    const whit_tokenizer_config config = {.tokenizer_config = &json};
+    const whit_encode_options full = {.add_special = true, .parse_special = true};
+    opened it = open_sentencepiece_with(2, &config);
+    EXPECT(&it, "hello", &full, 270, 3 + 256 + 9, 271);
+    assert_true(whit_tokenizer_is_end(&it.view, 271));
+    close_tokenizer(&it);
+    whit_json_close(&json);
 }
 
 static whit_buf decode(const opened *it, const int32_t *ids, size_t n, bool skip)
@@ -507,6 +538,7 @@ int main(void)
         cmocka_unit_test(user_text_gets_no_special_pieces),
         cmocka_unit_test(roles_do_not_share_words),
         cmocka_unit_test(sentencepiece_encodes),
+        cmocka_unit_test(documents_decide_what_surrounds_a_text),
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
