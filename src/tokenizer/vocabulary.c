@@ -190,6 +190,20 @@ static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, cons
     return WHIT_OK;
 }
 
+/* The score of an unknown character. Only normal pieces count, as in SentencePiece: unused ones that pad a vocabulary
+ * may stand at -10,000. */
+static double unknown_score(const whit_vocabulary *v)
+{
+    double lowest = 0;
+    bool seen = false;
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        if (v->types && v->types[i] != WHIT_TOKEN_NORMAL) continue;
+        if (!seen || v->scores[i] < lowest) lowest = v->scores[i];
+        seen = true;
+    }
+    return lowest - UNKNOWN_PENALTY;
+}
+
 static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     bool unigram = v->kind == WHIT_VOCABULARY_UNIGRAM;
@@ -199,9 +213,7 @@ static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const wh
     header->unk = checked_id(v, v->unk);
     builder->has_scores = true;
     if (!v->scores) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
-    for (size_t i = 0; i < v->n_tokens; i++)
-        if (i == 0 || v->scores[i] < header->unk_score) header->unk_score = v->scores[i];
-    header->unk_score = unigram ? header->unk_score - UNKNOWN_PENALTY : 0;
+    if (unigram) header->unk_score = unknown_score(v);
     WHIT_TRY(add_tokens(builder, v, error));
     WHIT_TRY(add_added(builder, v, error));
     WHIT_TRY(add_sentencepiece_steps(builder, v, error));

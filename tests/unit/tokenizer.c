@@ -9,6 +9,7 @@
 #include "tokenizer/from_sentencepiece.h"
 #include "tokenizer/models.h"
 #include "tokenizer/scan.h"
+#include "tokenizer/vocabulary.h"
 #include "tokenizer_open.h"
 #include "tokenizer_sample.h"
 
@@ -49,6 +50,15 @@ static opened open_sentencepiece_with(uint8_t model_type, const whit_tokenizer_c
 static opened open_sentencepiece(uint8_t model_type)
 {
     return open_sentencepiece_with(model_type, NULL);
+}
+
+static opened open_vocabulary(const whit_vocabulary *vocabulary)
+{
+    opened it = {0};
+    whit_error error;
+    assert_ok(whit_tokenizer_from_vocabulary(vocabulary, &it.image, &error), error);
+    open_image(&it);
+    return it;
 }
 
 static whit_json parse(const char *text)
@@ -287,6 +297,26 @@ static void byte_runs_are_replaced_as_a_whole(void **state)
     text = decode(&it, bad, 4, true);
     assert_string_equal((char *)text.data, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDhello");
     whit_buf_free(&text);
+    close_tokenizer(&it);
+}
+
+/* Pieces that only pad a vocabulary do not make unknown characters dear. */
+static void unused_pieces_do_not_score(void **state)
+{
+    (void)state;
+    static const whit_text tokens[] = {{"<unk>", 5}, {"he", 2}, {"h", 1}, {"ex", 2}, {"[PAD]", 5}};
+    static const float scores[] = {0, -1, -12, -12, -10000};
+    static const int32_t types[] = {WHIT_TOKEN_UNKNOWN, WHIT_TOKEN_NORMAL, WHIT_TOKEN_NORMAL, WHIT_TOKEN_NORMAL,
+                                    WHIT_TOKEN_UNUSED};
+    const whit_encode_options plain = {.parse_special = true};
+    whit_vocabulary v = whit_vocabulary_init("test", WHIT_VOCABULARY_UNIGRAM);
+    v.tokens = tokens;
+    v.scores = scores;
+    v.types = types;
+    v.n_tokens = sizeof tokens / sizeof tokens[0];
+    v.unk = v.add_space_prefix = 0;
+    opened it = open_vocabulary(&v);
+    EXPECT(&it, "hex", &plain, 1, 0);
     close_tokenizer(&it);
 }
 
@@ -542,6 +572,7 @@ int main(void)
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
+        cmocka_unit_test(unused_pieces_do_not_score),
         cmocka_unit_test(wordpiece_works),
         cmocka_unit_test(neighbours_of_dropped_characters_merge),
         cmocka_unit_test(lao_marks_have_unicodes_order),
