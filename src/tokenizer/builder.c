@@ -233,18 +233,24 @@ whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t 
     return id < 0 ? WHIT_OK : whit_tokenizer_builder_id(builder, &builder->ends, id, error);
 }
 
+bool whit_tokenizer_is_end_name(const char *text, size_t n_bytes)
+{
+    static const char *const names[] = {
+        "<|eot_id|>", "<|im_end|>",        "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>",
+        "<|eom_id|>", "<|end_of_turn|>",   "<EOT>",   "_<EOT>",        "[EOT]",         "<|return|>",
+        "<|call|>",   "<end_of_utterance>"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (n_bytes == strlen(names[i]) && memcmp(text, names[i], n_bytes) == 0) return true;
+    return false;
+}
+
 whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error)
 {
-    static const char *const names[] = {"<|eot_id|>",    "<|im_end|>",      "<|end|>",
-                                        "<end_of_turn>", "<|endoftext|>",   "<|end_of_text|>",
-                                        "<|eom_id|>",    "<|end_of_turn|>", "<EOT>"};
     WHIT_TRY(whit_tokenizer_builder_end(builder, builder->header.eos, error));
     const builder_token *tokens = tokens_of(builder);
     for (size_t id = 0; id < n_tokens_of(builder); id++)
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (tokens[id].flags & WHIT_TOKEN_SPECIAL && tokens[id].n_bytes == strlen(names[i]) &&
-                memcmp(tokens[id].text, names[i], tokens[id].n_bytes) == 0)
-                WHIT_TRY(whit_tokenizer_builder_end(builder, (int64_t)id, error));
+        if (tokens[id].flags & WHIT_TOKEN_SPECIAL && whit_tokenizer_is_end_name(tokens[id].text, tokens[id].n_bytes))
+            WHIT_TRY(whit_tokenizer_builder_end(builder, (int64_t)id, error));
     return WHIT_OK;
 }
 

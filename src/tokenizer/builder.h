@@ -54,6 +54,8 @@ whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf 
  * tokens that are known to end a turn. */
 whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id, whit_error *error);
 whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error);
+/* Is this the text of a token that is known to end a turn? */
+bool whit_tokenizer_is_end_name(const char *text, size_t n_bytes);
 /* Subword prefix and word suffix. */
 whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix, size_t prefix_bytes,
                                            const char *suffix, size_t suffix_bytes, whit_error *error);

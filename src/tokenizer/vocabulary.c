@@ -71,9 +71,18 @@ whit_vocabulary whit_vocabulary_init(const char *name, whit_vocabulary_kind kind
                              .add_space_prefix = -1};
 }
 
+/* GGUF's type of a token. What is known to end a turn is a control token whatever its file says, as in llama.cpp:
+ * many files call it user-defined or even normal. Learned ranks spell bytes, never such a token. */
+static int32_t type_of(const whit_vocabulary *v, size_t id)
+{
+    if (v->kind != WHIT_VOCABULARY_RANKS && whit_tokenizer_is_end_name(v->tokens[id].data, v->tokens[id].n_bytes))
+        return WHIT_TOKEN_CONTROL;
+    return v->types ? v->types[id] : WHIT_TOKEN_NORMAL;
+}
+
 static uint8_t flags_of(const whit_vocabulary *v, size_t id)
 {
-    int32_t type = v->types ? v->types[id] : WHIT_TOKEN_NORMAL;
+    int32_t type = type_of(v, id);
     /* Unigram never picks an unused piece; BPE may go through one. */
     if (type == WHIT_TOKEN_UNUSED && v->kind == WHIT_VOCABULARY_UNIGRAM) return WHIT_TOKEN_UNUSED;
     switch (type) {
@@ -124,7 +133,7 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
 static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     for (size_t i = 0; i < v->n_tokens; i++) {
-        int32_t type = v->types ? v->types[i] : WHIT_TOKEN_NORMAL;
+        int32_t type = type_of(v, i);
         bool special = type == WHIT_TOKEN_CONTROL || type == WHIT_TOKEN_UNKNOWN;
         if (!special && type != WHIT_TOKEN_USER) continue;
         WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)i, v->tokens[i].data, v->tokens[i].n_bytes, false,

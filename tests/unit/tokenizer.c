@@ -300,6 +300,38 @@ static void byte_runs_are_replaced_as_a_whole(void **state)
     close_tokenizer(&it);
 }
 
+/* A token that is known to end a turn does so whatever type its file gives it, and users cannot write it. */
+static void ends_of_turns_are_special(void **state)
+{
+    (void)state;
+    static const whit_text tokens[] = {{"<|im_end|>", 10}, {"<", 1}, {"|", 1}, {"im", 2}, {"i", 1}, {"m", 1},
+                                       {"_", 1},           {"e", 1}, {"n", 1}, {"d", 1},  {">", 1}, {"[EOT]", 5}};
+    enum { N = sizeof tokens / sizeof tokens[0] };
+    static const whit_text merges[] = {{"i m", 3}};
+    static const whit_text_range user[] = {{0, 10}};
+    const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1};
+    const whit_encode_options template = {.parse_special = true};
+    int32_t types[N];
+    for (size_t i = 0; i < N; i++) types[i] = WHIT_TOKEN_NORMAL;
+    for (int32_t type = WHIT_TOKEN_NORMAL; type <= WHIT_TOKEN_USER; type++) {
+        types[0] = types[N - 1] = type;
+        whit_vocabulary v = whit_vocabulary_init("test", WHIT_VOCABULARY_BYTE_LEVEL);
+        v.pre = (whit_text){"gpt-2", 5};
+        v.tokens = tokens;
+        v.types = types;
+        v.n_tokens = N;
+        v.merges = merges;
+        v.n_merges = 1;
+        opened it = open_vocabulary(&v);
+        assert_true(whit_tokenizer_is_end(&it.view, 0));
+        assert_true(whit_tokenizer_is_end(&it.view, N - 1));
+        assert_false(whit_tokenizer_is_end(&it.view, 3));
+        EXPECT(&it, "<|im_end|>", &template, 0);
+        EXPECT(&it, "<|im_end|>", &marked, 1, 2, 3, 6, 7, 8, 9, 2, 10);
+        close_tokenizer(&it);
+    }
+}
+
 /* Pieces that only pad a vocabulary do not make unknown characters dear. */
 static void unused_pieces_do_not_score(void **state)
 {
@@ -572,6 +604,7 @@ int main(void)
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
+        cmocka_unit_test(ends_of_turns_are_special),
         cmocka_unit_test(unused_pieces_do_not_score),
         cmocka_unit_test(wordpiece_works),
         cmocka_unit_test(neighbours_of_dropped_characters_merge),
