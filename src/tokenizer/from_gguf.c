@@ -39,9 +39,9 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
     return WHIT_OK;
 }
 
+/* Where the key is absent *id stays as it was. */
 static whit_status read_id(const whit_gguf *gguf, const char *key, int64_t *id, whit_error *error)
 {
-    *id = -1;
     WHIT_TRY(whit_gguf_i64(gguf, key, id, error));
     if (*id == UINT32_MAX) *id = -1; /* a signed -1, stored as unsigned */
     return WHIT_OK;
@@ -57,6 +57,20 @@ static whit_status read_flag(const whit_gguf *gguf, const char *key, int *flag, 
     return WHIT_OK;
 }
 
+/* What a file means that lacks the keys, as in llama.cpp. */
+static void set_defaults(whit_vocabulary *v)
+{
+    if (v->kind == WHIT_VOCABULARY_SPM) {
+        v->unk = 0;
+        v->bos = 1;
+        v->eos = 2;
+    } else if (v->kind == WHIT_VOCABULARY_UNIGRAM) {
+        v->pad = 0;
+        v->eos = 1;
+        v->unk = 2;
+    }
+}
+
 static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, whit_buf buffers[4], whit_error *error)
 {
     bool has_scores, has_types;
@@ -70,6 +84,7 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     v->merges = (const whit_text *)(const void *)buffers[1].data;
     v->scores = has_scores ? (const float *)(const void *)buffers[2].data : NULL;
     v->types = has_types ? (const int32_t *)(const void *)buffers[3].data : NULL;
+    set_defaults(v);
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", &v->bos, error));
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", &v->eos, error));
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.unknown_token_id", &v->unk, error));
@@ -78,7 +93,8 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eom_token_id", &v->eom, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
-    if (v->kind == WHIT_VOCABULARY_UNIGRAM) /* llama.cpp heeds it there only */
+    if (v->kind == WHIT_VOCABULARY_UNIGRAM && v->add_eos < 0) v->add_eos = 1; /* llama.cpp's default */
+    if (v->kind == WHIT_VOCABULARY_UNIGRAM)                                   /* llama.cpp heeds it there only */
         WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", &v->collapse_spaces, error));
     return read_flag(gguf, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, error);
 }

@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "gguf_sample.h"
+#include "tokenizer/from_gguf.h"
 #include "tokenizer/from_json.h"
 #include "tokenizer/from_sentencepiece.h"
 #include "tokenizer/models.h"
@@ -297,6 +299,63 @@ static void byte_runs_are_replaced_as_a_whole(void **state)
     text = decode(&it, bad, 4, true);
     assert_string_equal((char *)text.data, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDhello");
     whit_buf_free(&text);
+    close_tokenizer(&it);
+}
+
+static opened open_gguf(const char *model, const char *const *tokens, const int32_t *types, size_t n)
+{
+    opened it = {0};
+    whit_gguf_writer writer;
+    whit_writer file;
+    whit_gguf *gguf;
+    whit_error error;
+    float scores[8];
+    size_t size_bytes;
+    bool found;
+    assert_true(n <= 8);
+    whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, NULL);
+    whit_gguf_put_string(&writer, "tokenizer.ggml.model", model, strlen(model));
+    whit_gguf_put_strings(&writer, "tokenizer.ggml.tokens", n);
+    for (size_t i = 0; i < n; i++) {
+        whit_gguf_put_element(&writer, tokens[i], strlen(tokens[i]));
+        scores[i] = -(float)i;
+    }
+    whit_gguf_put_array(&writer, "tokenizer.ggml.scores", WHIT_GGUF_F32, scores, n);
+    whit_gguf_put_array(&writer, "tokenizer.ggml.token_type", WHIT_GGUF_I32, types, n);
+    assert_ok(whit_writer_open(NULL, NULL, &file, &error), error);
+    assert_ok(whit_gguf_write_head(&writer, &file, &error), error);
+    assert_ok(whit_gguf_write_end(&writer, &error), error);
+    whit_gguf_writer_close(&writer);
+    uint8_t *bytes = take_memory_file(&file, &size_bytes);
+    assert_ok(whit_gguf_open_memory(bytes, size_bytes, "test", NULL, &gguf, &error), error);
+    assert_ok(whit_tokenizer_from_gguf(gguf, "test", &found, &it.image, &error), error);
+    assert_true(found);
+    whit_gguf_close(gguf);
+    free(bytes);
+    open_image(&it);
+    return it;
+}
+
+/* GGUF files that do not number their special tokens mean the usual ones. */
+static void absent_gguf_keys_have_defaults(void **state)
+{
+    (void)state;
+    static const char *const llama[] = {"<unk>", "<s>", "</s>", "\u2581", "a"};
+    static const int32_t llama_types[] = {2, 3, 3, 1, 1};
+    static const char *const t5[] = {"<pad>", "</s>", "<unk>", "\u2581", "a"};
+    static const int32_t t5_types[] = {3, 3, 2, 1, 1};
+    const whit_encode_options full = {.add_special = true, .parse_special = true};
+    opened it = open_gguf("llama", llama, llama_types, 5);
+    EXPECT(&it, "ab", &full, 1, 3, 4, 0);
+    assert_int_equal(it.view.header->eos, 2);
+    assert_true(whit_tokenizer_is_end(&it.view, 2));
+    assert_int_equal(it.view.header->pad, -1);
+    close_tokenizer(&it);
+    it = open_gguf("t5", t5, t5_types, 5);
+    EXPECT(&it, "ab", &full, 3, 4, 2, 1);
+    assert_int_equal(it.view.header->bos, -1);
+    assert_int_equal(it.view.header->pad, 0);
+    assert_true(whit_tokenizer_is_end(&it.view, 1));
     close_tokenizer(&it);
 }
 
@@ -604,6 +663,7 @@ int main(void)
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
+        cmocka_unit_test(absent_gguf_keys_have_defaults),
         cmocka_unit_test(ends_of_turns_are_special),
         cmocka_unit_test(unused_pieces_do_not_score),
         cmocka_unit_test(wordpiece_works),
