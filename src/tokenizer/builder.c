@@ -413,6 +413,7 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
             if (probe + 1 == WHIT_TOKENIZER_MAX_PROBES)
                 return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges share one hash", builder->name);
         }
+        if (slot->rank_plus_1 && builder->first_merge_counts) continue;
         *slot = (whit_merge_slot){merge->left, merge->right, (uint32_t)rank + 1, merge->id};
     }
     end_section(builder, image, base, WHIT_TOKENS_MERGES);

@@ -19,6 +19,7 @@ typedef struct whit_tokenizer_builder {
     whit_buf before, after, ends;      /* int32_t[] */
     whit_buf strings;
     bool has_scores;
+    bool first_merge_counts;      /* of equal pairs; else the last does */
     whit_tokenizer_header header; /* model, flags, special ids and unk_score are the reader's */
 } whit_tokenizer_builder;
 

@@ -359,6 +359,30 @@ static void absent_gguf_keys_have_defaults(void **state)
     close_tokenizer(&it);
 }
 
+/* A pair that is listed twice has its first rank in GGUF files, its last in a tokenizer.json. */
+static void repeated_merges_have_one_rank(void **state)
+{
+    (void)state;
+    static const whit_text tokens[] = {{"a", 1}, {"b", 1}, {"c", 1}, {"ab", 2}, {"bc", 2}};
+    static const whit_text merges[] = {{"a b", 3}, {"b c", 3}, {"a b", 3}};
+    static const char json[] =
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"ab\": 3, \"bc\": 4}, "
+        "\"merges\": [\"a b\", \"b c\", \"a b\"]}}";
+    const whit_encode_options plain = {.parse_special = true};
+    whit_vocabulary v = whit_vocabulary_init("test", WHIT_VOCABULARY_BYTE_LEVEL);
+    v.pre = (whit_text){"gpt-2", 5};
+    v.tokens = tokens;
+    v.n_tokens = 5;
+    v.merges = merges;
+    v.n_merges = 3;
+    opened it = open_vocabulary(&v);
+    EXPECT(&it, "abc", &plain, 3, 2);
+    close_tokenizer(&it);
+    it = open_json_text(json, strlen(json));
+    EXPECT(&it, "abc", &plain, 0, 4);
+    close_tokenizer(&it);
+}
+
 /* A token that is known to end a turn does so whatever type its file gives it, and users cannot write it. */
 static void ends_of_turns_are_special(void **state)
 {
@@ -664,6 +688,7 @@ int main(void)
         cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
         cmocka_unit_test(absent_gguf_keys_have_defaults),
+        cmocka_unit_test(repeated_merges_have_one_rank),
         cmocka_unit_test(ends_of_turns_are_special),
         cmocka_unit_test(unused_pieces_do_not_score),
         cmocka_unit_test(wordpiece_works),
