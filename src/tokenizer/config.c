@@ -53,6 +53,114 @@ whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const w
     return whit_tokenizer_builder_end_names(builder, error);
 }
 
+/* ---- added tokens -------------------------------------------------------------------------- */
+
+/* Is the node this text, as "text" or {"content": "text"}? */
+static bool is_text(const whit_json *json, uint32_t at, const char *text, size_t n)
+{
+    size_t n_named;
+    if (whit_json_type_of(json, at) == WHIT_JSON_OBJECT) at = whit_json_get(json, at, "content");
+    const char *named = whit_json_string(json, at, &n_named);
+    return named && n_named == n && memcmp(named, text, n) == 0;
+}
+
+static bool names_special(const whit_json *json, const char *text, size_t n)
+{
+    static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                       "pad_token", "cls_token", "mask_token"};
+    if (!json) return false;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (is_text(json, whit_json_get(json, WHIT_JSON_ROOT, keys[i]), text, n)) return true;
+    uint32_t list = whit_json_get(json, WHIT_JSON_ROOT, "additional_special_tokens");
+    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at))
+        if (is_text(json, at, text, n)) return true;
+    return false;
+}
+
+/* added_tokens.json does not say what is special. To transformers it is what the other documents name as such; but old
+ * folders often name the end of a turn only, and not its beginning, so texts that look like marks count too. A prompt's
+ * ids are the same either way. */
+static bool is_special(const whit_tokenizer_config *config, const char *text, size_t n)
+{
+    bool looks_so = n > 4 && memcmp(text, "<|", 2) == 0 && memcmp(text + n - 2, "|>", 2) == 0;
+    return looks_so || whit_tokenizer_is_end_name(text, n) || names_special(config->tokenizer_config, text, n) ||
+        names_special(config->special_tokens_map, text, n);
+}
+
+static int64_t n_rows_of(const whit_tokenizer_config *config)
+{
+    const whit_json *json = config->config;
+    int64_t n_rows;
+    if (!json) return INT64_MAX;
+    uint32_t text = whit_json_get(json, WHIT_JSON_ROOT, "text_config");
+    if (whit_json_i64(json, whit_json_get(json, WHIT_JSON_ROOT, "vocab_size"), &n_rows) ||
+        whit_json_i64(json, whit_json_get(json, text, "vocab_size"), &n_rows))
+        return n_rows;
+    return INT64_MAX;
+}
+
+static whit_status add_token(whit_buf *tokens, int64_t n_rows, const whit_config_token *token, whit_error *error)
+{
+    if (token->id >= n_rows) return WHIT_OK;
+    if (!whit_buf_append(tokens, token, sizeof *token)) return whit_fail_memory(error, "added tokens", sizeof *token);
+    return WHIT_OK;
+}
+
+/* {"id": {"content": ..., "special": ...}, ...}. `normalized` is not heeded: the tokenizers of transformers that read a
+ * tokenizer.model look for every added token in the text as it is. */
+static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_rows, whit_buf *tokens,
+                                whit_error *error)
+{
+    static const struct {
+        const char *key;
+        uint32_t flag;
+    } flags[] = {{"special", WHIT_ADDED_SPECIAL},
+                 {"single_word", WHIT_ADDED_SINGLE_WORD},
+                 {"lstrip", WHIT_ADDED_LSTRIP},
+                 {"rstrip", WHIT_ADDED_RSTRIP}};
+    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
+        size_t n_key;
+        const char *key = whit_json_string(json, at, &n_key);
+        whit_config_token token = {0};
+        token.text = whit_json_string(json, whit_json_get(json, at + 1, "content"), &token.n_bytes);
+        for (size_t i = 0; i < n_key && token.id < INT32_MAX / 10; i++)
+            token.id = key[i] >= '0' && key[i] <= '9' ? token.id * 10 + (key[i] - '0') : INT32_MAX;
+        if (!token.text || token.n_bytes == 0) return whit_json_fail(json, at, error, "an added token has no content");
+        for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+            if (whit_json_bool(json, whit_json_get(json, at + 1, flags[i].key), false)) token.flags |= flags[i].flag;
+        WHIT_TRY(add_token(tokens, n_rows, &token, error));
+    }
+    return WHIT_OK;
+}
+
+/* {"text": id, ...} */
+static whit_status read_added_tokens(const whit_tokenizer_config *config, int64_t n_rows, whit_buf *tokens,
+                                     whit_error *error)
+{
+    const whit_json *json = config->added_tokens;
+    if (!json || whit_json_type_of(json, WHIT_JSON_ROOT) != WHIT_JSON_OBJECT) return WHIT_OK;
+    for (uint32_t at = whit_json_first(json, WHIT_JSON_ROOT); at != WHIT_JSON_NONE;
+         at = whit_json_next(json, WHIT_JSON_ROOT, at)) {
+        whit_config_token token = {0};
+        token.text = whit_json_string(json, at, &token.n_bytes);
+        if (!whit_json_i64(json, at + 1, &token.id) || token.id < 0)
+            return whit_json_fail(json, at + 1, error, "a token id was expected here");
+        if (token.n_bytes == 0) continue;
+        if (is_special(config, token.text, token.n_bytes)) token.flags = WHIT_ADDED_SPECIAL;
+        WHIT_TRY(add_token(tokens, n_rows, &token, error));
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_tokenizer_config_tokens(const whit_tokenizer_config *config, whit_buf *tokens, whit_error *error)
+{
+    if (!config) return WHIT_OK;
+    const whit_json *json = config->tokenizer_config;
+    uint32_t list = json ? whit_json_get(json, WHIT_JSON_ROOT, "added_tokens_decoder") : WHIT_JSON_NONE;
+    return list != WHIT_JSON_NONE ? read_decoder(json, list, n_rows_of(config), tokens, error)
+                                  : read_added_tokens(config, n_rows_of(config), tokens, error);
+}
+
 int whit_tokenizer_config_flag(const whit_tokenizer_config *config, const char *key)
 {
     const whit_json *json = config ? config->tokenizer_config : NULL;

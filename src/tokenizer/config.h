@@ -11,7 +11,21 @@
  * tokenizer.json's alone (a tokenizer.model says neither: there they decide). */
 typedef struct whit_tokenizer_config {
     const whit_json *tokenizer_config, *special_tokens_map, *generation_config, *config;
+    const whit_json *added_tokens; /* added_tokens.json: beside a tokenizer.model only */
 } whit_tokenizer_config;
+
+/* A token that the documents add to a vocabulary, or say more of. The text is the document's. */
+typedef struct whit_config_token {
+    int64_t id;
+    const char *text;
+    size_t n_bytes;
+    uint32_t flags; /* WHIT_ADDED_* */
+} whit_config_token;
+
+/* Appends the tokens (whit_config_token) of tokenizer_config.json's added_tokens_decoder; where there is none, those of
+ * added_tokens.json, as transformers does. Ids from config.json's vocab_size up are left out: the model has no rows for
+ * them, although trainings that add "[PAD]" without using it leave such entries. `config` may be NULL. */
+whit_status whit_tokenizer_config_tokens(const whit_tokenizer_config *config, whit_buf *tokens, whit_error *error);
 
 /* Fills the builder's bos, eos, pad and ends (tokens are there already). */
 whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const whit_tokenizer_config *config,

@@ -104,33 +104,72 @@ static whit_status add_tokens(whit_tokenizer_builder *builder, const whit_vocabu
     return whit_tokenizer_builder_index(builder, error);
 }
 
-/* The tokens of a tokenizer_config.json, {"id": {"content": ..., "special": ...}}, that the
- * vocabulary lacks. */
-static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
+static const whit_config_token *documented(const whit_buf *list, size_t *n)
 {
-    const whit_json *json = v->config ? v->config->tokenizer_config : NULL;
-    if (!json) return WHIT_OK;
-    uint32_t list = whit_json_get(json, WHIT_JSON_ROOT, "added_tokens_decoder");
-    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
-        size_t n_key, n;
-        const char *key = whit_json_string(json, at, &n_key);
-        const char *text = whit_json_string(json, whit_json_get(json, at + 1, "content"), &n);
-        int64_t id = 0;
-        for (size_t i = 0; i < n_key && id < INT32_MAX / 10; i++)
-            id = key[i] >= '0' && key[i] <= '9' ? id * 10 + (key[i] - '0') : INT32_MAX;
-        if (!text || n == 0) return whit_json_fail(json, at, error, "an added token has no content");
-        if (id < (int64_t)v->n_tokens) continue;
-        bool special = whit_json_bool(json, whit_json_get(json, at + 1, "special"), false);
-        WHIT_TRY(whit_tokenizer_builder_token(
-            builder, id, text, n, 0, special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER, error));
-        WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)id, text, n, false, special ? WHIT_ADDED_SPECIAL : 0,
+    *n = list->size_bytes / sizeof(whit_config_token);
+    return (const whit_config_token *)(const void *)list->data;
+}
+
+/* Puts what the documents say of the vocabulary's own ids into copies of its texts and types: what they call special is
+ * special, what else they list is cut out of any text, and an id that the vocabulary only reserves gets its name. */
+static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *texts, whit_buf *types, whit_error *error)
+{
+    size_t n;
+    const whit_config_token *tokens = documented(list, &n);
+    if (n == 0) return WHIT_OK;
+    whit_buf_append(texts, v->tokens, v->n_tokens * sizeof *v->tokens);
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        int32_t type = v->types ? v->types[i] : WHIT_TOKEN_NORMAL;
+        whit_buf_append(types, &type, sizeof type);
+    }
+    if (texts->failed || types->failed) return whit_fail_memory(error, "vocabulary", v->n_tokens * sizeof *v->tokens);
+    v->tokens = (const whit_text *)(void *)texts->data;
+    v->types = (const int32_t *)(void *)types->data;
+    for (size_t i = 0; i < n; i++) {
+        const whit_config_token *token = &tokens[i];
+        if (token->id >= (int64_t)v->n_tokens) continue;
+        whit_text *text = (whit_text *)(void *)texts->data + token->id;
+        int32_t *type = (int32_t *)(void *)types->data + token->id;
+        bool same = text->n_bytes == token->n_bytes && memcmp(text->data, token->text, token->n_bytes) == 0;
+        bool is_own = *type == WHIT_TOKEN_CONTROL || *type == WHIT_TOKEN_UNKNOWN || *type == WHIT_TOKEN_BYTE;
+        if (same ? is_own : *type != WHIT_TOKEN_CONTROL && *type != WHIT_TOKEN_UNUSED) continue;
+        *text = (whit_text){token->text, token->n_bytes};
+        *type = token->flags & WHIT_ADDED_SPECIAL ? WHIT_TOKEN_CONTROL : WHIT_TOKEN_USER;
+    }
+    return WHIT_OK;
+}
+
+/* Tokens of the documents that the vocabulary lacks, and how they want its own to be looked for. */
+static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
+                                     whit_error *error)
+{
+    size_t n;
+    const whit_config_token *tokens = documented(list, &n);
+    for (size_t i = 0; i < n; i++) {
+        const whit_config_token *token = &tokens[i];
+        uint32_t flags = token->flags;
+        if (token->id < (int64_t)v->n_tokens) {
+            const whit_text *own = &v->tokens[token->id];
+            int32_t type = type_of(v, (size_t)token->id);
+            bool same = own->n_bytes == token->n_bytes && memcmp(own->data, token->text, token->n_bytes) == 0;
+            if (!same || type == WHIT_TOKEN_BYTE || !(flags & ~(uint32_t)WHIT_ADDED_SPECIAL)) continue;
+            if (type == WHIT_TOKEN_CONTROL || type == WHIT_TOKEN_UNKNOWN) flags |= WHIT_ADDED_SPECIAL;
+        } else {
+            bool special = flags & WHIT_ADDED_SPECIAL;
+            WHIT_TRY(whit_tokenizer_builder_token(builder, token->id, token->text, token->n_bytes, 0,
+                                                  special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER,
+                                                  error));
+        }
+        /* Of equal texts the later counts. */
+        WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)token->id, token->text, token->n_bytes, false, flags,
                                               error));
     }
     return WHIT_OK;
 }
 
 /* Control tokens are special, user-defined ones are cut out of any text. */
-static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
+static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
+                             whit_error *error)
 {
     for (size_t i = 0; i < v->n_tokens; i++) {
         int32_t type = type_of(v, i);
@@ -139,7 +178,7 @@ static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabul
         WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)i, v->tokens[i].data, v->tokens[i].n_bytes, false,
                                               special ? WHIT_ADDED_SPECIAL : 0, error));
     }
-    return add_config_tokens(builder, v, error);
+    return add_config_tokens(builder, v, list, error);
 }
 
 static int32_t checked_id(const whit_vocabulary *v, int64_t id)
@@ -213,7 +252,8 @@ static double unknown_score(const whit_vocabulary *v)
     return lowest - UNKNOWN_PENALTY;
 }
 
-static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
+static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
+                                       whit_error *error)
 {
     bool unigram = v->kind == WHIT_VOCABULARY_UNIGRAM;
     whit_tokenizer_header *header = &builder->header;
@@ -224,7 +264,7 @@ static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const wh
     if (!v->scores) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
     if (unigram) header->unk_score = unknown_score(v);
     WHIT_TRY(add_tokens(builder, v, error));
-    WHIT_TRY(add_added(builder, v, error));
+    WHIT_TRY(add_added(builder, v, list, error));
     WHIT_TRY(add_sentencepiece_steps(builder, v, error));
     return add_ids(builder, v, !unigram, error);
 }
@@ -242,7 +282,8 @@ static whit_status add_merges(whit_tokenizer_builder *builder, const whit_vocabu
     return WHIT_OK;
 }
 
-static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
+static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
+                                    whit_error *error)
 {
     whit_text pre = v->pre.data ? v->pre : (whit_text){"default", 7};
     const named_pattern *pattern = find_pattern(pre);
@@ -258,7 +299,7 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
         builder->header.flags |= WHIT_TOKENIZER_IGNORE_MERGES;
     WHIT_TRY(add_tokens(builder, v, error));
     WHIT_TRY(add_merges(builder, v, error));
-    WHIT_TRY(add_added(builder, v, error));
+    WHIT_TRY(add_added(builder, v, list, error));
     if (v->nfc) WHIT_TRY(add_plain(builder, &builder->normalize, WHIT_STEP_NFC, error));
     for (int i = 0; i < 4 && pattern->patterns[i]; i++)
         WHIT_TRY(add_step(
@@ -270,13 +311,22 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     return add_ids(builder, v, pattern->add_bos, error);
 }
 
-whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *v, whit_buf *image, whit_error *error)
+whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *vocabulary, whit_buf *image, whit_error *error)
 {
     whit_tokenizer_builder builder;
-    whit_tokenizer_builder_init(&builder, v->name, v->n_tokens, image->allocator);
-    bool byte_level = v->kind == WHIT_VOCABULARY_BYTE_LEVEL || v->kind == WHIT_VOCABULARY_RANKS;
-    whit_status status = byte_level ? build_byte_level(&builder, v, error) : build_sentencepiece(&builder, v, error);
+    whit_vocabulary v = *vocabulary;
+    whit_buf list = {.allocator = image->allocator}, texts = list, types = list;
+    whit_tokenizer_builder_init(&builder, v.name, v.n_tokens, image->allocator);
+    bool byte_level = v.kind == WHIT_VOCABULARY_BYTE_LEVEL || v.kind == WHIT_VOCABULARY_RANKS;
+    whit_status status = whit_tokenizer_config_tokens(v.config, &list, error);
+    if (status == WHIT_OK) status = amend(&v, &list, &texts, &types, error);
+    if (status == WHIT_OK)
+        status =
+            byte_level ? build_byte_level(&builder, &v, &list, error) : build_sentencepiece(&builder, &v, &list, error);
     if (status == WHIT_OK) status = whit_tokenizer_builder_finish(&builder, image, error);
     whit_tokenizer_builder_close(&builder);
+    whit_buf_free(&list);
+    whit_buf_free(&texts);
+    whit_buf_free(&types);
     return status;
 }

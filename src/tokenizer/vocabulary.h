@@ -33,7 +33,7 @@ typedef struct whit_vocabulary {
     int add_bos, add_eos, add_space_prefix; /* -1: absent, 0, 1 */
     bool collapse_spaces, nfc;
     whit_text charsmap; /* SentencePiece's character map; data NULL: none */
-    /* Special tokens by name; added_tokens_decoder there adds tokens. NULL: none. */
+    /* Special tokens by name, and added tokens (whit_tokenizer_config_tokens). NULL: none. */
     const whit_tokenizer_config *config;
 } whit_vocabulary;
 

@@ -213,6 +213,38 @@ static void documents_decide_what_surrounds_a_text(void **state)
     whit_json_close(&json);
 }
 
+/* The documents rename what the vocabulary reserves, say what is special and which spaces a token takes, and add tokens
+ * as far as the model has rows. */
+static void documents_amend_a_vocabulary(void **state)
+{
+    (void)state;
+    whit_json tokens = parse("{\"added_tokens_decoder\": {"
+                             "\"0\": {\"content\": \"<unk>\", \"special\": true}, "
+                             "\"2\": {\"content\": \"<|stop|>\", \"special\": true}, "
+                             "\"265\": {\"content\": \"ll\", \"special\": true}, "
+                             "\"268\": {\"content\": \"another\", \"special\": true}, "
+                             "\"270\": {\"content\": \"<tool>\", \"lstrip\": true, \"rstrip\": true}, "
+                             "\"271\": {\"content\": \"[PAD]\", \"special\": true}}}");
+    whit_json model = parse("{\"vocab_size\": 271}");
+    const whit_tokenizer_config config = {.tokenizer_config = &tokens, .config = &model};
+    static const whit_text_range user[] = {{0, 2}};
+    const whit_encode_options parsed = {.parse_special = true};
+    const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1};
+    opened it = open_sentencepiece_with(2, &config);
+    assert_int_equal(whit_tokenizer_n_tokens(&it.view), 271);
+    assert_int_equal(whit_tokenizer_token_flags(&it.view, 0) & WHIT_TOKEN_TYPE, WHIT_TOKEN_UNKNOWN);
+    EXPECT(&it, "<|stop|>", &parsed, 2);
+    assert_int_equal(whit_tokenizer_find(&it.view, "</s>", 4), -1);
+    EXPECT(&it, "ho  <tool> ho", &parsed, 259, 260, 263, 270, 259, 260, 263);
+    EXPECT(&it, "ll", &parsed, 265);
+    EXPECT(&it, "ll", &marked, 259, 262, 262);
+    assert_int_equal(whit_tokenizer_find(&it.view, "\u2581hello", 8), 268);
+    assert_int_equal(whit_tokenizer_find(&it.view, "[PAD]", 5), -1);
+    close_tokenizer(&it);
+    whit_json_close(&tokens);
+    whit_json_close(&model);
+}
+
 static whit_buf decode(const opened *it, const int32_t *ids, size_t n, bool skip)
 {
     whit_buf text = {0};
@@ -684,6 +716,7 @@ int main(void)
         cmocka_unit_test(roles_do_not_share_words),
         cmocka_unit_test(sentencepiece_encodes),
         cmocka_unit_test(documents_decide_what_surrounds_a_text),
+        cmocka_unit_test(documents_amend_a_vocabulary),
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(inner_tokens_are_their_bytes),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
