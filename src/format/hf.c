@@ -96,6 +96,7 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
     WHIT_TRY(read_document(hf, "generation_config.json", &hf->generation_config, error));
     WHIT_TRY(read_document(hf, "tokenizer_config.json", &hf->tokenizer_config, error));
     WHIT_TRY(read_document(hf, "special_tokens_map.json", &hf->special_tokens, error));
+    WHIT_TRY(read_document(hf, "added_tokens.json", &hf->added_tokens, error));
     WHIT_TRY(read_document(hf, "chat_template.json", &hf->template_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.json", &hf->tokenizer_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.model", &hf->tokenizer_model, error));
@@ -142,6 +143,7 @@ void whit_hf_close(whit_hf *hf)
     close_document(hf, &hf->generation_config);
     close_document(hf, &hf->tokenizer_config);
     close_document(hf, &hf->special_tokens);
+    close_document(hf, &hf->added_tokens);
     close_document(hf, &hf->template_json);
     free_text(hf->allocator, hf->tokenizer_json);
     free_text(hf->allocator, hf->tokenizer_model);

@@ -24,6 +24,7 @@ typedef struct whit_hf {
     whit_hf_document generation_config; /* generation_config.json */
     whit_hf_document tokenizer_config;  /* tokenizer_config.json */
     whit_hf_document special_tokens;    /* special_tokens_map.json */
+    whit_hf_document added_tokens;      /* added_tokens.json */
     whit_hf_document template_json;     /* chat_template.json */
     char *tokenizer_json;               /* paths of what is there, else NULL */
     char *tokenizer_model;

@@ -50,7 +50,7 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
 
 /* ---- folders ------------------------------------------------------------------------------- */
 
-enum { TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, GENERATION_CONFIG, CONFIG, N_DOCUMENTS };
+enum { TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, GENERATION_CONFIG, CONFIG, ADDED_TOKENS, N_DOCUMENTS };
 
 typedef struct folder {
     char path[4096]; /* of the file looked at */
@@ -71,7 +71,7 @@ static whit_status file_in(folder *f, const char *path, const char *name, bool *
 static whit_status read_documents(folder *f, const char *path, whit_error *error)
 {
     static const char *const names[N_DOCUMENTS] = {"tokenizer_config.json", "special_tokens_map.json",
-                                                   "generation_config.json", "config.json"};
+                                                   "generation_config.json", "config.json", "added_tokens.json"};
     for (int i = 0; i < N_DOCUMENTS; i++) {
         bool exists = false;
         WHIT_TRY(file_in(f, path, names[i], &exists, error));
@@ -90,7 +90,8 @@ static whit_status read_folder(folder *f, const char *path, whit_buf *image, whi
 {
     static const char *const files[] = {"tokenizer.json", "tokenizer.model"};
     const whit_tokenizer_config config = {&f->documents[TOKENIZER_CONFIG], &f->documents[SPECIAL_TOKENS_MAP],
-                                          &f->documents[GENERATION_CONFIG], &f->documents[CONFIG]};
+                                          &f->documents[GENERATION_CONFIG], &f->documents[CONFIG],
+                                          &f->documents[ADDED_TOKENS]};
     WHIT_TRY(read_documents(f, path, error));
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         bool exists = false;
@@ -121,7 +122,7 @@ whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_err
 whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image, whit_error *error)
 {
     const whit_tokenizer_config config = {&hf->tokenizer_config.json, &hf->special_tokens.json,
-                                          &hf->generation_config.json, &hf->config.json};
+                                          &hf->generation_config.json, &hf->config.json, &hf->added_tokens.json};
     const char *path = hf->tokenizer_json ? hf->tokenizer_json : hf->tokenizer_model;
     *found = path != NULL;
     return path ? read_file(path, &config, image, error) : WHIT_OK;

@@ -8,7 +8,7 @@
 
 /* Appends the image of the tokenizer at `path`: a tokenizer.json, a tokenizer.model (SentencePiece
  * or tiktoken), a GGUF file, or a folder with one of the first two (tokenizer.json is preferred)
- * and the documents that name its special tokens. The content decides, not the name. */
+ * and the documents that name its special and added tokens. The content decides, not the name. */
 whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error);
 
 /* The same for an open Hugging Face folder. Where it has no tokenizer *found is false. */

@@ -10,6 +10,9 @@
 #include "format/hf.h"
 #include "format/ternary.h"
 #include "safetensors_sample.h"
+#include "tokenizer/from_path.h"
+#include "tokenizer_open.h"
+#include "tokenizer_sample.h"
 
 static char folder[64];
 
@@ -110,6 +113,76 @@ static void folders_are_read(void **state)
     unlink(in_folder("tokenizer_config.json"));
     unlink(in_folder("pytorch_model.bin"));
     unlink(in_folder("odd-name.safetensors"));
+    rmdir(folder);
+}
+
+/* The tokenizer of the folder, by both of the ways to it. */
+static opened open_folder_tokenizer(void)
+{
+    opened it = {0};
+    whit_buf again = {0};
+    whit_error error;
+    whit_hf *hf;
+    bool found;
+    assert_ok(whit_hf_open(folder, NULL, &hf, &error), error);
+    assert_ok(whit_tokenizer_from_hf(hf, &found, &it.image, &error), error);
+    assert_true(found);
+    whit_hf_close(hf);
+    assert_ok(whit_tokenizer_from_path(folder, &again, &error), error);
+    assert_int_equal(again.size_bytes, it.image.size_bytes);
+    assert_memory_equal(again.data, it.image.data, again.size_bytes);
+    whit_buf_free(&again);
+    open_image(&it);
+    return it;
+}
+
+static bool is_special(const opened *it, int32_t id)
+{
+    return whit_tokenizer_token_flags(&it->view, id) & WHIT_TOKEN_SPECIAL;
+}
+
+/* Folders of old versions of transformers list what was added to a tokenizer.model in added_tokens.json alone. */
+static void added_tokens_are_read(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_buf model = {0}, ids = {0};
+    snprintf(folder, sizeof folder, "/tmp/whit-hf-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    sample_sentencepiece(&model, 2); /* ids 0 to 269 */
+    assert_ok(whit_write_file(in_folder("tokenizer.model"), model.data, model.size_bytes, &error), error);
+    whit_buf_free(&model);
+    write_text("config.json", "{\"vocab_size\": 274}");
+    write_text("special_tokens_map.json", "{\"eos_token\": \"<|im_end|>\"}");
+    write_text("tokenizer_config.json", "{\"additional_special_tokens\": [{\"content\": \"<turn>\"}]}");
+    write_text("added_tokens.json",
+               "{\"<s>\": 1, \"<tool>\": 273, \"[PAD]\": 274, \"<|im_end|>\": 270, \"<|im_start|>\": 271, "
+               "\"<turn>\": 272}");
+    opened it = open_folder_tokenizer();
+    assert_int_equal(whit_tokenizer_n_tokens(&it.view), 274); /* the model has no row for [PAD] */
+    for (int32_t id = 270; id < 273; id++) assert_true(is_special(&it, id));
+    assert_false(is_special(&it, 273));
+    assert_int_equal(it.view.header->eos, 270);
+    assert_true(whit_tokenizer_is_end(&it.view, 270));
+    static const char prompt[] = "<|im_start|><turn><tool><|im_end|>";
+    static const int32_t wanted[] = {271, 272, 273, 270};
+    const whit_encode_options options = {.parse_special = true};
+    assert_ok(whit_tokenizer_encode(it.tokenizer, prompt, strlen(prompt), &options, &ids, &error), error);
+    assert_int_equal(ids.size_bytes, sizeof wanted);
+    assert_memory_equal(ids.data, wanted, sizeof wanted);
+    whit_buf_free(&ids);
+    close_tokenizer(&it);
+
+    /* Newer ones say it in tokenizer_config.json, which is then all that counts. */
+    write_text("tokenizer_config.json",
+               "{\"added_tokens_decoder\": {\"270\": {\"content\": \"<|im_end|>\", \"special\": true}}}");
+    it = open_folder_tokenizer();
+    assert_int_equal(whit_tokenizer_n_tokens(&it.view), 271);
+    assert_true(whit_tokenizer_is_end(&it.view, 270));
+    close_tokenizer(&it);
+    static const char *const names[] = {"tokenizer.model", "config.json", "special_tokens_map.json",
+                                        "tokenizer_config.json", "added_tokens.json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) unlink(in_folder(names[i]));
     rmdir(folder);
 }
 
@@ -230,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_are_read),
+        cmocka_unit_test(added_tokens_are_read),
         cmocka_unit_test(every_failing_allocation_ends_cleanly),
         cmocka_unit_test(packed_rows_are_a_quarter_apart),
         cmocka_unit_test(ternary_floats_are_recognised),
