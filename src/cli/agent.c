@@ -35,13 +35,15 @@ static const cli_option options[] = {
     {"--max-turns", CLI_COUNT, AT(n_turns), "N", "Answers of the model at most; 50 by default.", 1, 10000},
     {"--max-cost", CLI_COUNT, AT(n_tokens), "N", "Tokens at most, in and out; any number by default.", 1, UINT32_MAX},
     {"--session", CLI_FILE, AT(keep), "FILE", "Go on with the messages of this file, and keep them in it.", 0, 0},
-    {"--preview", CLI_FLAG, AT(preview), NULL, "Show what would be written, and write nothing.", 0, 0},
+    {"--preview", CLI_FLAG, AT(preview), NULL,
+     "Of apply, undo and redo: show what would be written, and write nothing.", 0, 0},
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL,
      "Run commands without a sandbox, each after a question; never without one unless you say this.", 0, 0},
     {"--acp", CLI_FLAG, AT(acp), NULL, "Let an editor give the tasks (Agent Client Protocol on stdin and stdout).", 0,
      0},
-    {"--json", CLI_FLAG, AT(json), NULL, "Print JSON: one object for each file, or for each turn.", 0, 0},
+    {"--json", CLI_FLAG, AT(json), NULL,
+     "Print JSON: one object for a task; of apply one for each file, of log one for each turn.", 0, 0},
     {0},
 };
 

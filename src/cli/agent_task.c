@@ -292,6 +292,9 @@ int cli_agent_task(cli_call *call, const char *project)
     if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
+    if (values->preview)
+        return cli_fail(call, CLI_USAGE,
+                        "--preview is of apply, undo and redo; a task shows each change before it is written");
     if (values->acp) return cli_agent_acp(call, project);
     int status = cli_tasks_open(&t);
     if (status == CLI_OK) status = values->prompt ? one_task(&t, values->prompt) : typed_tasks(&t);

@@ -237,10 +237,10 @@ const cli_verb cli_compare_verb = {
     2,
     FILES_MAX + 1,
     "what compressed models keep of their original",
-    "Runs all models over each text in windows of -c tokens, as perplexity does, and prints a line per file: the ratio "
-    "of perplexities, the divergence of the original from it (KL in nats: mean, median, 99 %, largest), how often the "
-    "likeliest token is the same, the root mean square change of the probability of the token that came (percent), "
-    "true bits per weight of the layers, and megabytes on disk and of tensors in memory.\n"
+    "Runs all models over each text in windows of -c tokens (512 by default), as perplexity does, and prints a line "
+    "per file: the ratio of perplexities, the divergence of the original from it (KL in nats: mean, median, 99 %, "
+    "largest), how often the likeliest token is the same, the root mean square change of the probability of the "
+    "token that came (percent), true bits per weight of the layers, and megabytes on disk and of tensors in memory.\n"
     "  whit compare model.gguf q2.ndf t.ndf -f own.txt -f wiki.test.raw -c 256",
     {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct compare_values),

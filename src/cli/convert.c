@@ -27,8 +27,8 @@ enum { TERNARY_AUTO = 3 };
 static const cli_option options[] = {
     {"-o, --output", CLI_FILE, AT(output), "OUT", "The .ndf to write; replaced when all is written."},
     {"--codec", CLI_CHOICE, AT(ternary), "t5|t2|q2|auto",
-     "How ternary matrices lie: t5, the default, where it can hold them; q2, two planes of signs, for --act q2; auto "
-     "measures which one this machine decodes faster."},
+     "How ternary matrices lie: t5 (1.6 bits), the default, where it can hold them; t2, two bits; q2, two planes of "
+     "signs, for --act q2; auto measures which one this machine decodes faster."},
     {"--embd", CLI_TEXT, AT(embd), "CODEC", "Store the embedding in this codec (f32 f16 bf16 i8 i4), with loss."},
     {"--head", CLI_TEXT, AT(head), "CODEC",
      "Store the head in this codec (also i8s), with loss; counts for both where they are one."},

@@ -33,8 +33,10 @@ const cli_option cli_model_options[] = {
 
 #define AT(member) offsetof(cli_session_flags, member)
 const cli_option cli_session_options[] = {
-    {"-c, --ctx-size", CLI_AUTO, AT(n_ctx), "N", "Context in tokens; 0, the default, is as trained, at most 4096.", 0,
-     1 << 30},
+    {"-c, --ctx-size", CLI_AUTO, AT(n_ctx), "N",
+     "Context in tokens; 0 is as trained, at most 4096, and the default, but 512 in compare and the number of tokens "
+     "in logits.",
+     0, 1 << 30},
     {"-t, --threads", CLI_AUTO, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
      WHIT_POOL_THREADS_MAX},
     {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N",
@@ -45,7 +47,7 @@ const cli_option cli_session_options[] = {
     {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
      "Full blocks of 64 positions before a token that it reads in f16 with k4v2, k2v2 and bitmap; 1 by default."},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
-     "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8. q2 "
+     "Activations in front of coded weights; auto is f32 in logits, perplexity, compare and eval, else i8. q2 "
      "rounds to {-2, -1, 1, 2} in front of b1 and q2 matrices, whose products are bits alone then, and is i8 "
      "elsewhere."},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head also where only the largest logits matter.",

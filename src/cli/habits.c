@@ -36,9 +36,9 @@ static const cli_habit options[] = {
     {"--in-prefix-bos", CLI_HABIT_FLAG, EVERY, "the chat template says where that token stands"},
     {"-mli, --multiline-input", CLI_HABIT_FLAG, NULL, "\"\"\" begins and ends a message of several lines"},
     {"--prompt-cache, --slot-save-path, --session", CLI_HABIT_VALUE, NULL,
-     "in a chat /save FILE keeps the conversation, and --load FILE goes on with it"},
+     "'whit run' and 'whit chat' keep what was read with --session FILE; in a chat /save FILE keeps the messages"},
     {"--prompt-cache-all, --prompt-cache-ro", CLI_HABIT_FLAG, NULL,
-     "in a chat /save FILE keeps the conversation, and --load FILE goes on with it"},
+     "'whit run' and 'whit chat' keep what was read with --session FILE; in a chat /save FILE keeps the messages"},
     {"--keep", CLI_HABIT_VALUE, EVERY, "a chat keeps its system message, and leaves out the oldest turns"},
     {"--verbose", CLI_HABIT_FLAG, "run", "'whit chat --stats' shows tokens per second"},
     {"--keepalive", CLI_HABIT_VALUE, EVERY, "a model is open in a moment, and nothing stays in the background"},
@@ -81,9 +81,9 @@ static const cli_habit options[] = {
      "an adapter is mounted by --adapter FILE[:SCALE]"},
     {"-mm, --mmproj, --mmproj-url, --image, --audio, --video", CLI_HABIT_VALUE, NULL, TEXT},
     {"--embedding, --embeddings, --rerank, --reranking", CLI_HABIT_FLAG, NULL,
-     "no command prints embeddings yet; the library has whit_embed (include/whit/embeddings.h)"},
+     "'whit serve' answers /v1/embeddings; the library has whit_embed (include/whit/embeddings.h)"},
     {"--pooling, --embd-normalize, --embd-output-format", CLI_HABIT_VALUE, NULL,
-     "no command prints embeddings yet; the library has whit_embed (include/whit/embeddings.h)"},
+     "'whit serve' answers /v1/embeddings; the library has whit_embed (include/whit/embeddings.h)"},
     /* What is drawn. */
     {"--samplers, --sampling-seq, --sampler-seq", CLI_HABIT_VALUE, NULL,
      "the samplers' order is fixed; each has an option that turns it on or off"},
@@ -126,15 +126,15 @@ static const struct {
      "'whit convert FILE -o OUT.ndf' makes a model file of a GGUF file or a folder; 'whit chat' has "
      "options for what else a Modelfile says"},
     {"quantize, quantise, llama-quantize",
-     "'whit convert FILE -o OUT.ndf' keeps the codes of a low-bit model as they "
-     "are; 'whit distill' makes a low-bit model of a float one"},
+     "'whit compress FILE --codec q2 --calib TEXT -o OUT.ndf' rounds a float model to 1, 1.58 or 2 bits; 'whit convert "
+     "FILE -o OUT.ndf' keeps the codes of a low-bit one"},
     {"cp, copy, mv, rename", "models are plain files: cp copies them, and -m takes a path"},
     {"push, publish, signin, signout, login", "whit publishes nothing; 'whit pull' reads the token in HF_TOKEN"},
     {"finetune, fine-tune, lora", "'whit tune -m MODEL --text FILE -o OUT.ndf' trains an adapter"},
     {"export-lora", "'whit merge' bakes an adapter into a model"},
-    {"imatrix, llama-imatrix", "no importance matrix is needed: low-bit codes are kept as they are"},
+    {"imatrix, llama-imatrix", "no importance matrix is made here; 'whit compress --imatrix FILE' takes one"},
     {"embed, embedding, embeddings, rerank",
-     "no command prints embeddings yet; the library has whit_embed (include/whit/embeddings.h)"},
+     "'whit serve' answers /v1/embeddings; the library has whit_embed (include/whit/embeddings.h)"},
     {"benchmark, llama-bench, batched-bench", "'whit bench' measures how fast a model is"},
     {"ppl, evaluate, llama-perplexity", "'whit perplexity MODEL -f TEXT' measures a model on a text"},
     {"tokenise, encode, detokenize, decode", "'whit tokenize' turns a text into ids; see its --jsonl"},
@@ -143,7 +143,7 @@ static const struct {
     {"version, about", "'whit --version' says which one this is"},
     {"update, upgrade", "whit is updated where it came from: git pull, then make install"},
     {"man, manual, usage, commands", "'whit help' lists the commands, 'whit help COMMAND' explains one"},
-    {"server, llama-server", "a server would be 'whit serve'; 'whit help' says whether this build has it"},
+    {"server, llama-server", "'whit serve -m MODEL' answers requests over HTTP"},
     {0},
 };
 

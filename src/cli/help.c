@@ -24,14 +24,23 @@ static const struct {
 } variables[] = {
     {"WHIT_CPU",
      "The highest instruction set to use: generic, avx2, avx512, amx, neon, dotprod or i8mm. "
-     "Empty is no limit; a level above the machine's is no error. Results are the same bits "
-     "on every level."},
-    {"XDG_CACHE_HOME", "Where pulled and converted models are kept, in a folder named whit; ~/.cache by default."},
-    {"XDG_STATE_HOME", "Where the lines typed in chats are kept, as whit/chat_history; ~/.local/state by default."},
+     "Empty is no limit; a level above the machine's is no error. What a model computes has the same bits on every "
+     "level."},
+    {"XDG_CACHE_HOME",
+     "Where pulled and converted models, code graphs and an agent's copies of projects are kept, in a folder named "
+     "whit; ~/.cache by default."},
+    {"XDG_STATE_HOME",
+     "Where the lines typed in chats and to agents (chat_history), the journals of agents' turns and the editor's "
+     "journals are kept, in a folder named whit; ~/.local/state by default."},
+    {"XDG_CONFIG_HOME", "Where whit/edit.conf and whit/agent.json are; ~/.config by default."},
+    {"WHIT_API_KEY", "The key of the endpoint of 'whit agent' and 'whit edit' where --key-file names none."},
+    {"WHIT_TIER",
+     "How programs of the array language run: 0 walks the tree, 1 is closures, 2, the default, machine code; the same "
+     "bits."},
     {"HF_ENDPOINT", "The address of the hub that 'whit pull' downloads from."},
     {"HF_TOKEN",
-     "The hub's token; else it is read from the file HF_TOKEN_PATH or HF_HOME/token. Only the hub itself is "
-     "sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
+     "The hub's token; else it is read from the file HF_TOKEN_PATH, HF_HOME/token or ~/.cache/huggingface/token. "
+     "Only the hub itself is sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
 };
 
 static void exits_and_environment(cli_page *page)
@@ -61,13 +70,15 @@ static void program_page(cli_page *page)
         }
     }
     cli_page_section(page, "DESCRIPTION");
-    cli_page_text(page,
-                  "Every command that takes a model takes an .ndf file, any readable source, which is "
-                  "converted once into a cache, or the name of a model that 'whit pull' downloaded. Results depend on "
-                  "the model, the tokens and the "
-                  "settings, never on the CPU, the number of threads or the batch.\n"
-                  "Results go to stdout, everything else to stderr; a progress bar is shown on a "
-                  "terminal only.");
+    cli_page_text(
+        page,
+        "Every command that takes a model takes an .ndf file, any readable source, which is "
+        "converted once into a cache, or the name of a model that 'whit pull' downloaded. What a model "
+        "computes depends on the model, the tokens and the settings, never on the CPU, the number of threads or "
+        "the batch; what train, distill, tune and compress make may differ in last bits from one kind of CPU to "
+        "another.\n"
+        "Results go to stdout, everything else to stderr; a progress bar is shown on a "
+        "terminal only.");
     exits_and_environment(page);
 }
 

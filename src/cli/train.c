@@ -41,7 +41,7 @@ static const cli_option options[] = {
     {"--template", CLI_FILE, AT(chat_template), "FILE", "The model's chat template."},
     {"--name", CLI_TEXT, AT(name), "TEXT", "The model's name."},
     {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2",
-     "Of the layers' matrices; low-bit ones are rounded in training."},
+     "Of the layers' matrices; f16 is the default, low-bit ones are rounded in training."},
     {"--embedding", CLI_CHOICE, AT(training.embedding), "i8|f16|f32",
      "Codec of embedding and head; i8 is the default."},
     {0},
@@ -188,9 +188,9 @@ const cli_verb cli_train_verb = {
     0,
     0,
     "train a new model on text",
-    "Learns a vocabulary from the text (byte pairs with byte fallback, as SentencePiece does it), makes a model of the "
-    "wanted shape with random weights, and trains it to foretell the text. A run that is cut goes on with --resume and "
-    "the same options; with --steps it then ends with the same bits.\n"
+    "Learns a vocabulary from the text (byte pairs with byte fallback, as SentencePiece does it), makes a model of "
+    "the wanted shape with random weights, and trains it to foretell the text. With --checkpoint FILE a run that is "
+    "cut goes on with --resume and the same options; with --steps it then ends with the same bits.\n"
     "  whit train --text stories.txt --vocab 2048 --codec t --minutes 60 -o stories.ndf",
     {{"MODEL", options, 0},
      {"TRAINING", cli_training_options, AT(training)},

@@ -21,6 +21,8 @@ grep -q '^+    return 1;' out || complain "the difference is not shown: $(cat ou
 cmp -s project/src/main.c before/src/main.c || complain "written without being agreed to"
 expect 0 whit agent apply good.patch --project project --allow yellow --preview
 cmp -s project/src/main.c before/src/main.c || complain "a preview writes"
+expect 2 whit agent -p task -m model.ndf --project project --preview
+said "is of apply, undo and redo"
 expect 0 whit agent apply good.patch --project project --allow yellow
 grep -q 'return 1;' project/src/main.c || complain "not written"
 expect 0 whit agent apply good.patch --project project --allow yellow
