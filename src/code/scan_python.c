@@ -185,6 +185,13 @@ static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
     return 0;
 }
 
+/* A slash and a star of a path that a shell expands begin no comment: they stand behind a folder's name. */
+static bool begins_comment(const struct scan *scan)
+{
+    uint8_t before = scan->at ? (uint8_t)scan->text[scan->at - 1] : '\n';
+    return !is_word(before) && !memchr(".*}\"'", before, 5);
+}
+
 static struct token next_other(struct scan *scan)
 {
     while (scan->at < scan->n) {
@@ -195,7 +202,7 @@ static struct token next_other(struct scan *scan)
         } else if ((byte == '/' && after == '/') || (byte == '#' && after != '[' && after != '!') ||
                    (byte == '-' && after == '-')) {
             while (scan->at < scan->n && scan->text[scan->at] != '\n') scan->at++;
-        } else if (byte == '/' && after == '*') {
+        } else if (byte == '/' && after == '*' && begins_comment(scan)) {
             for (scan->at += 2; scan->at < scan->n; scan->at++) {
                 if (scan->text[scan->at] == '\n') scan->line++;
                 if (scan->text[scan->at] == '/' && scan->text[scan->at - 1] == '*') break;

@@ -15,12 +15,17 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static whit_graph *open_graph(void)
+static whit_graph *open_graph_of(const char *folder)
 {
     whit_error error;
     whit_graph *graph;
-    assert_ok(whit_graph_open(in_folder("project"), in_folder("cache"), &graph, &error), error);
+    assert_ok(whit_graph_open(in_folder(folder), in_folder("cache"), &graph, &error), error);
     return graph;
+}
+
+static whit_graph *open_graph(void)
+{
+    return open_graph_of("project");
 }
 
 /* The definition of a name in a file, by its kind; false where there is none. */
@@ -312,9 +317,27 @@ static void test_damage(void **state)
     whit_buf_free(&bad);
 }
 
+/* What looks like a comment's beginning in a path swallows nothing. */
+static void test_globs(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("globs"), 0700);
+    write_file("globs/all.sh",
+               "for f in src/*.c \"$d\"/*.h ${d}/*; do\n  echo $f\ndone\nbehind_globs() {\n  echo\n}\n");
+    write_file("globs/all.js", "/* function hidden() {} */ function seen() {}\n");
+    whit_graph *graph = open_graph_of("globs");
+    assert_true(find(graph, "behind_globs", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_int_equal(symbol.line, 4);
+    assert_true(find(graph, "seen", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_false(find(graph, "hidden", WHIT_SYMBOL_FUNCTION, &symbol));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages), cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_edits)};
+                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_edits),
+                                       cmocka_unit_test(test_globs)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
