@@ -15,6 +15,7 @@ enum scope_kind { CONTAINER, BODY, LIST, ENUM };
 struct scope {
     enum scope_kind kind;
     uint32_t definition; /* what it belongs to */
+    bool members;        /* a type's body: what it declares are no variables */
 };
 
 struct c {
@@ -376,6 +377,7 @@ static void open_brace(struct c *c)
     } else if (is_type && function < 0) {
         uint32_t definition = name < 0 ? parent : scan_define(scan, c->tokens[name], WHIT_SYMBOL_TYPE, parent);
         open_scope(c, is_enum ? ENUM : CONTAINER, definition);
+        scope(c)->members = true;
         forget(c);
     } else if (function >= 0) {
         uint32_t definition = scan_define(scan, c->tokens[function], WHIT_SYMBOL_FUNCTION, parent);
@@ -429,13 +431,21 @@ static void define_others(struct c *c, uint32_t parent)
     }
 }
 
+/* "struct NAME {...} PACKED;": what stands alone behind a type with a name may be an attribute's macro. */
+static bool is_attribute(const struct c *c)
+{
+    struct token last = c->tokens[c->n_tokens - 1];
+    return c->n_tokens == 2 && c->tokens[0].kind == 'N' &&
+        (is_shouted(c, last) || (last.n > 2 && !memcmp(c->scan->text + last.begin, "__", 2)));
+}
+
 /* A declaration that ends: typedefs and variables are definitions, prototypes are mentions. */
 static void end_declaration(struct c *c, bool typedef_of_type)
 {
     struct scan *scan = c->scan;
     uint32_t parent = inside(c);
     bool is_typedef = typedef_of_type || has_word(c, "typedef"), is_extern = has_word(c, "extern");
-    bool member = parent != WHIT_PARSE_NONE;
+    bool member = scope(c)->members;
     int function = function_name(c), depth = 0, name = -1, pointer = -1;
     for (unsigned i = 0; i < c->n_tokens; i++) {
         struct token token = c->tokens[i];
@@ -463,7 +473,8 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         bool forward = c->n_tokens == 2 && !is_name(c, c->tokens[0]) &&
             (scan_is(scan, c->tokens[0], "struct") || scan_is(scan, c->tokens[0], "union") ||
              scan_is(scan, c->tokens[0], "enum") || scan_is(scan, c->tokens[0], "class"));
-        if (!forward) scan_define(scan, c->tokens[pointer >= 0 ? pointer : name], WHIT_SYMBOL_VARIABLE, parent);
+        if (!forward && !is_attribute(c))
+            scan_define(scan, c->tokens[pointer >= 0 ? pointer : name], WHIT_SYMBOL_VARIABLE, parent);
     }
     for (unsigned i = 0; i < c->n_tokens; i++)
         if (is_name(c, c->tokens[i])) scan_mention(scan, c->tokens[i], parent, false, false);
@@ -519,8 +530,11 @@ void scan_c(struct scan *scan)
             bool was_typedef = typedefs[c.depth];
             struct scope closed = *scope(&c);
             close_brace(&c);
-            if (scope(&c)->kind == CONTAINER && closed.kind != LIST && was_typedef && c.n_tokens < TOKENS_MAX)
-                c.tokens[c.n_tokens++] = (struct token){0, 0, token.line, 'T'};
+            bool is_type = closed.kind != LIST && (was_typedef || closed.members);
+            /* It stands in front of the names that follow: a typedef, a type with a name, one without. */
+            char type = was_typedef ? 'T' : closed.definition != inside(&c) ? 'N' : 'S';
+            if (scope(&c)->kind == CONTAINER && is_type && c.n_tokens < TOKENS_MAX)
+                c.tokens[c.n_tokens++] = (struct token){0, 0, token.line, type};
         } else if (token.kind == ';' && c.parens <= 0) {
             bool of_type = c.n_tokens && c.tokens[0].kind == 'T';
             if (kind == CONTAINER) end_declaration(&c, of_type);

@@ -334,10 +334,33 @@ static void test_globs(void **state)
     whit_graph_close(graph);
 }
 
+/* A type's members are no variables, also without its name; what is declared behind its body is one. */
+static void test_members(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("members"), 0700);
+    write_file(
+        "members/all.c",
+        "typedef struct { int loose; } bag;\nstatic const struct { int k; } rows[] = {{1}};\n"
+        "struct named { int m; } variable;\nunion packed { int n; } PACKED;\nunion aligned { int o; } __aligned;\n"
+        "static struct { struct { int p; } inner; } G;\nenum { ONE } mode;\nint plain;\n");
+    whit_graph *graph = open_graph_of("members");
+    const char *variables[] = {"rows", "variable", "G", "ONE", "mode", "plain"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (!find(graph, variables[i], WHIT_SYMBOL_VARIABLE, &symbol)) fail_msg("no variable %s", variables[i]);
+    const char *others[] = {"loose", "k", "m", "n", "o", "p", "inner", "PACKED", "__aligned"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (find(graph, others[i], WHIT_SYMBOL_VARIABLE, &symbol)) fail_msg("%s is no variable", others[i]);
+    assert_true(find(graph, "bag", WHIT_SYMBOL_TYPE, &symbol));
+    assert_true(find(graph, "named", WHIT_SYMBOL_TYPE, &symbol));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages), cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_edits),
-                                       cmocka_unit_test(test_globs)};
+                                       cmocka_unit_test(test_damage),    cmocka_unit_test(test_edits),
+                                       cmocka_unit_test(test_globs),     cmocka_unit_test(test_members)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
