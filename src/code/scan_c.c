@@ -544,9 +544,10 @@ void scan_c(struct scan *scan)
             if (token.kind == ')') c.parens--;
             if (token.kind == '=' && !c.parens && kind == CONTAINER) c.in_value = true;
             bool word = is_name(&c, token);
-            if (kind == ENUM && word && c.n_tokens == 0) scan_define(scan, token, WHIT_SYMBOL_VARIABLE, inside(&c));
-            if (kind == ENUM) c.n_tokens = token.kind == ',' ? 0 : 1;
-            if (word && (kind == BODY || kind == LIST || c.in_value)) {
+            bool in_value = kind == ENUM && c.n_tokens > 0; /* of an enumerator */
+            if (kind == ENUM && word && !in_value) scan_define(scan, token, WHIT_SYMBOL_VARIABLE, inside(&c));
+            if (kind == ENUM) c.n_tokens = token.kind == ',' && c.parens <= 0 ? 0 : 1;
+            if (word && (kind == BODY || kind == LIST || c.in_value || in_value)) {
                 uint32_t behind = scan->at;
                 while (behind < scan->n && isspace((uint8_t)scan->text[behind])) behind++;
                 scan_mention(scan, token, inside(&c), byte_at(scan, behind) == '(', false);

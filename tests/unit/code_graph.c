@@ -357,10 +357,33 @@ static void test_members(void **state)
     whit_graph_close(graph);
 }
 
+/* A comma in an enumerator's value begins no other one, and what stands in it is mentioned. */
+static void test_enumerators(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    whit_graph_mention mention;
+    mkdir(in_folder("enumerators"), 0700);
+    write_file("enumerators/all.c",
+               "#define LIMIT_X 2\n#define TWO(a, b) (a)\n"
+               "enum size { QUAD = TWO(1, LIMIT_X), NEXT, LAST = NEXT };\n");
+    whit_graph *graph = open_graph_of("enumerators");
+    assert_true(find(graph, "LIMIT_X", WHIT_SYMBOL_MACRO, &symbol));
+    assert_false(find(graph, "LIMIT_X", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_true(find(graph, "QUAD", WHIT_SYMBOL_VARIABLE, &symbol) &&
+                find(graph, "NEXT", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_int_equal(calls_from(graph, "TWO", "size"), 1);
+    whit_graph_run run = whit_graph_mentions_of(graph, "LIMIT_X", strlen("LIMIT_X"));
+    assert_true(whit_graph_next_mention(graph, &run, &mention));
+    assert_int_equal(mention.line, 3);
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages), cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage),    cmocka_unit_test(test_edits),
-                                       cmocka_unit_test(test_globs),     cmocka_unit_test(test_members)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),  cmocka_unit_test(test_follows_changes),
+                                       cmocka_unit_test(test_damage),     cmocka_unit_test(test_edits),
+                                       cmocka_unit_test(test_globs),      cmocka_unit_test(test_members),
+                                       cmocka_unit_test(test_enumerators)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
