@@ -270,7 +270,8 @@ static void directive(struct c *c)
         if (c->n_ifs < IFS_MAX) c->ifs[c->n_ifs] = c->depth;
         c->n_ifs++;
     } else if (scan_is(scan, word, "else") || scan_is(scan, word, "elif")) {
-        if (c->n_ifs && c->n_ifs <= IFS_MAX && c->depth > c->ifs[c->n_ifs - 1]) c->depth = c->ifs[c->n_ifs - 1];
+        /* Also where the branch has closed more than it opened: what it closed is as it was. */
+        if (c->n_ifs && c->n_ifs <= IFS_MAX) c->depth = c->ifs[c->n_ifs - 1];
     } else if (scan_is(scan, word, "endif")) {
         if (c->n_ifs) c->n_ifs--;
     }

@@ -379,11 +379,29 @@ static void test_enumerators(void **state)
     whit_graph_close(graph);
 }
 
+/* A block that both branches of an #if close is closed once. */
+static void test_branches(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("branches"), 0700);
+    write_file("branches/all.c",
+               "int helper(int a)\n{\n    return a;\n}\nint f(int a)\n{\n    if (a) {\n"
+               "#if X\n        return 1;\n    }\n#else\n        return 2;\n    }\n#endif\n    return helper(a);\n}\n"
+               "int after(void)\n{\n    return helper(1);\n}\n");
+    whit_graph *graph = open_graph_of("branches");
+    assert_int_equal(calls_from(graph, "helper", "f"), 1);
+    assert_int_equal(calls_from(graph, "helper", "after"), 1);
+    assert_true(find(graph, "f", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_int_equal(symbol.end_line, 16);
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),  cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage),     cmocka_unit_test(test_edits),
-                                       cmocka_unit_test(test_globs),      cmocka_unit_test(test_members),
-                                       cmocka_unit_test(test_enumerators)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes),
+                                       cmocka_unit_test(test_damage),      cmocka_unit_test(test_edits),
+                                       cmocka_unit_test(test_globs),       cmocka_unit_test(test_members),
+                                       cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
