@@ -6,9 +6,10 @@
 
 #include <ctype.h>
 
-#define DEPTH_MAX  256
-#define IFS_MAX    64
-#define TOKENS_MAX 512 /* of one declaration that are looked at */
+#define DEPTH_MAX      256
+#define IFS_MAX        64
+#define TOKENS_MAX     512 /* of one declaration that are looked at */
+#define OPERATOR_BYTES 200 /* of an operator's name */
 
 enum scope_kind { CONTAINER, BODY, LIST, ENUM };
 
@@ -229,6 +230,43 @@ static void open_scope(struct c *c, enum scope_kind kind, uint32_t definition)
     c->scopes[c->depth] = (struct scope){kind, definition};
 }
 
+static bool is_name(const struct c *c, struct token token)
+{
+    return token.kind == 'a' && !scan_is_one_of(c->scan, token, keywords);
+}
+
+/* "operator==", "operator()", "operator bool": one name, up to the bracket in front of the parameters. */
+static struct token read_operator(struct scan *scan, struct token token)
+{
+    uint32_t end = scan->at;
+    while (byte_at(scan, end) == ' ') end++;
+    if (byte_at(scan, end) == '(' && byte_at(scan, end + 1) == ')') end += 2;
+    while (end < scan->n && end - token.begin < OPERATOR_BYTES && !memchr("(;{}\n", scan->text[end], 5)) end++;
+    if (byte_at(scan, end) != '(') return token;
+    while (scan->text[end - 1] == ' ') end--;
+    scan->at = end;
+    token.n = end - token.begin;
+    return token;
+}
+
+/* The parameters of a template, whose '=' gives no value. What cuts them off is left where it is. */
+static void skip_template(struct c *c)
+{
+    struct scan *scan = c->scan;
+    int angles = 0, parens = 0;
+    do {
+        struct scan before = *scan;
+        struct token token = next(scan, false);
+        if (!token.kind || strchr("{};#", token.kind) || (!angles && token.kind != '<')) {
+            *scan = before;
+            return;
+        }
+        parens += (token.kind == '(') - (token.kind == ')');
+        if (parens <= 0) angles += (token.kind == '<') - (token.kind == '>');
+        if (is_name(c, token)) scan_mention(scan, token, inside(c), false, false);
+    } while (angles > 0);
+}
+
 /* ---- directives ---------------------------------------------------------------------------- */
 
 static void skip_line(struct scan *scan)
@@ -279,11 +317,6 @@ static void directive(struct c *c)
 }
 
 /* ---- declarations -------------------------------------------------------------------------- */
-
-static bool is_name(const struct c *c, struct token token)
-{
-    return token.kind == 'a' && !scan_is_one_of(c->scan, token, keywords);
-}
 
 /* Without a small letter, as macros are named. */
 static bool is_shouted(const struct c *c, struct token token)
@@ -541,6 +574,11 @@ void scan_c(struct scan *scan)
             if (kind == CONTAINER) end_declaration(&c, of_type);
             forget(&c);
         } else {
+            if (declares && scan_is(scan, token, "template")) {
+                skip_template(&c);
+                continue;
+            }
+            if (declares && scan_is(scan, token, "operator")) token = read_operator(scan, token);
             if (token.kind == '(') c.parens++;
             if (token.kind == ')') c.parens--;
             if (token.kind == '=' && !c.parens && kind == CONTAINER) c.in_value = true;

@@ -397,11 +397,42 @@ static void test_branches(void **state)
     whit_graph_close(graph);
 }
 
+/* Templates with defaults and operators are functions, and what stands behind them is found. */
+static void test_templates(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("templates"), 0700);
+    write_file(
+        "templates/all.cc",
+        "struct Other {};\n"
+        "template <typename T = Other, template <class> class C = Box, int N = (2 > 1)> void filled(T t) {}\n"
+        "struct Same {\n    bool operator==(const Same &b) const { return compare(b); }\n"
+        "    int operator ()(int a) { return compare(a); }\n    explicit operator bool() const { return true; }\n"
+        "    Same &operator=(const Same &) = delete;\n    int member;\n};\n"
+        "bool operator!=(const Same &a, const Same &b) { return compare(a, b); }\n"
+        "template <> struct Special { int a; };\ntemplate <class T> class Forward;\n"
+        "int compare(int a) { return a; }\nint value = compare(1);\n");
+    whit_graph *graph = open_graph_of("templates");
+    const char *functions[] = {"filled", "operator==", "operator ()", "operator bool", "operator!=", "compare"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!find(graph, functions[i], WHIT_SYMBOL_FUNCTION, &symbol)) fail_msg("no function %s", functions[i]);
+    assert_int_equal(calls_from(graph, "compare", "operator=="), 1);
+    assert_int_equal(calls_from(graph, "compare", "operator ()"), 1);
+    assert_int_equal(calls_from(graph, "compare", "operator!="), 1);
+    assert_true(find(graph, "Same", WHIT_SYMBOL_TYPE, &symbol) && symbol.line == 3 && symbol.end_line == 9);
+    assert_true(find(graph, "Special", WHIT_SYMBOL_TYPE, &symbol));
+    assert_true(find(graph, "value", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_false(find(graph, "member", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_false(find(graph, "Forward", WHIT_SYMBOL_VARIABLE, &symbol));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage),      cmocka_unit_test(test_edits),
-                                       cmocka_unit_test(test_globs),       cmocka_unit_test(test_members),
-                                       cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
+        cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
