@@ -75,6 +75,8 @@ static const char *const keywords[] = {"if",
                                        "_Static_assert",
                                        "_Alignof",
                                        "alignof",
+                                       "_Alignas",
+                                       "alignas",
                                        "__typeof__",
                                        "typeof",
                                        "_Generic",
@@ -379,7 +381,7 @@ static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_s
             name = -1;
         } else if (scan_is(c->scan, token, "namespace")) {
             *is_space = true;
-        } else if (is_name(c, token)) {
+        } else if (is_name(c, token) && (name < 0 || !scan_is(c->scan, token, "final"))) { /* "class NAME final" */
             name = (int)i;
         }
     }

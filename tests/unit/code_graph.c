@@ -428,11 +428,34 @@ static void test_templates(void **state)
     whit_graph_close(graph);
 }
 
+/* What stands around a name and is none. */
+static void test_specifiers(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("specifiers"), 0700);
+    write_file("specifiers/all.cc",
+               "class Derived final : public Base {\n};\nstruct alignas(64) Line {\n    int a;\n};\n"
+               "alignas(8) static int aligned(void) { return 1; }\nstruct final {\n};\n");
+    write_file("specifiers/all.c", "_Alignas(64) static float table[4];\nint final(int a) { return a; }\n");
+    whit_graph *graph = open_graph_of("specifiers");
+    const char *types[] = {"Derived", "Line", "final"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!find(graph, types[i], WHIT_SYMBOL_TYPE, &symbol)) fail_msg("no type %s", types[i]);
+    assert_int_equal(symbol.line, 7);
+    assert_true(find(graph, "table", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_true(find(graph, "aligned", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_true(find(graph, "final", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_false(find(graph, "alignas", WHIT_SYMBOL_FUNCTION, &symbol));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
-        cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes),
+                                       cmocka_unit_test(test_damage),      cmocka_unit_test(test_edits),
+                                       cmocka_unit_test(test_globs),       cmocka_unit_test(test_members),
+                                       cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),
+                                       cmocka_unit_test(test_templates),   cmocka_unit_test(test_specifiers)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
