@@ -175,14 +175,18 @@ static struct token next(struct scan *scan, bool directive)
         skip_string(scan, (char)first);
         token.kind = '"';
     } else if (isdigit(first)) {
-        while (is_word_char(byte_at(scan, scan->at)) || byte_at(scan, scan->at) == '.') scan->at++;
+        while (is_word_char(byte_at(scan, scan->at)) || byte_at(scan, scan->at) == '.' ||
+               (byte_at(scan, scan->at) == '\'' && isalnum(byte_at(scan, scan->at + 1))))
+            scan->at++;
         token.kind = '0';
     } else if (is_word_char(first)) {
         while (is_word_char(byte_at(scan, scan->at))) scan->at++;
         token.kind = 'a';
         /* L"", u8"" and R"x( )x" */
         if (byte_at(scan, scan->at) == '"' && scan->at - token.begin <= 3) {
-            if (scan->text[scan->at - 1] == 'R') {
+            static const char *const raw[] = {"R", "LR", "uR", "UR", "u8R", NULL};
+            token.n = scan->at - token.begin;
+            if (scan_is_one_of(scan, token, raw)) {
                 uint32_t open = scan->at + 1, paren = open;
                 while (paren < scan->n && paren - open < 17 && scan->text[paren] != '(') paren++;
                 for (scan->at = paren; scan->at < scan->n; scan->at++) {

@@ -450,12 +450,31 @@ static void test_specifiers(void **state)
     whit_graph_close(graph);
 }
 
+/* Quotes that begin no string, and strings that are not raw, swallow nothing. */
+static void test_literals(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("literals"), 0700);
+    write_file("literals/all.cc",
+               "int thousands = 10'000;\nint first(void) { return 0xFF'FF + 1'0; }\n"
+               "const char *bad = ERR\"bad\\n\";\nint second(void) { return 'x'; }\n"
+               "const char *raw = u8R\"x(\" int none(void) { )x\";\nint third(void) { return 1; }\n");
+    whit_graph *graph = open_graph_of("literals");
+    const char *functions[] = {"first", "second", "third"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!find(graph, functions[i], WHIT_SYMBOL_FUNCTION, &symbol)) fail_msg("no function %s", functions[i]);
+    assert_int_equal(symbol.line, 6);
+    assert_false(find(graph, "none", WHIT_SYMBOL_FUNCTION, &symbol));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage),      cmocka_unit_test(test_edits),
-                                       cmocka_unit_test(test_globs),       cmocka_unit_test(test_members),
-                                       cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),
-                                       cmocka_unit_test(test_templates),   cmocka_unit_test(test_specifiers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
+        cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
