@@ -266,41 +266,69 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
     return true;
 }
 
-/* The file that an import means: beside the one that imports, else the path that ends so. */
-static uint32_t resolve(const struct graph_file *files, const char *strings, const char *written, uint32_t importer,
-                        const uint32_t *by_base, uint32_t mask)
+/* Files by the last part of their paths, in an open hash table: number + 1, or 0. */
+struct by_base {
+    const struct graph_file *files;
+    const char *strings;
+    uint32_t *slots, mask;
+};
+
+static const char *base_of(const char *path)
 {
-    char path[PATH_MAX];
-    const char *from = strings + files[importer].path;
-    bool python = whit_code_language_of(from) == WHIT_CODE_PYTHON;
-    snprintf(path, sizeof path - 16, "%s", written);
-    if (python) {
-        for (char *dot = path; (dot = strchr(dot, '.'));) *dot = '/';
-        strcat(path, ".py");
-    }
-    const char *wanted = path;
-    while (!strncmp(wanted, "../", 3) || !strncmp(wanted, "./", 2)) wanted += wanted[1] == '/' ? 2 : 3;
-    const char *slash = strrchr(wanted, '/'), *base = slash ? slash + 1 : wanted;
-    const char *folder_end = strrchr(from, '/');
-    size_t n_folder = folder_end ? (size_t)(folder_end + 1 - from) : 0, n_wanted = strlen(wanted);
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The first n bytes of a path are a folder with its slash: how many those of the folder around it are. SIZE_MAX: it
+ * lies outside of the project. */
+static size_t folder_above(const char *path, size_t n)
+{
+    if (!n || n == SIZE_MAX) return SIZE_MAX;
+    for (n--; n && path[n - 1] != '/';) n--;
+    return n;
+}
+
+/* The file that an import means: in the folder where it is looked for first, which are n_first bytes of the path of
+ * the one that imports, else the path that ends so. */
+static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted)
+{
+    const char *base = base_of(wanted);
+    size_t n_folder = (size_t)(base_of(from) - from), n_wanted = strlen(wanted), best_common = 0;
     uint32_t best = WHIT_GRAPH_NONE;
-    size_t best_common = 0;
-    for (uint32_t i = graph_hash(base, strlen(base)) & mask; by_base[i]; i = (i + 1) & mask) {
-        const char *file = strings + files[by_base[i] - 1].path;
+    for (uint32_t i = graph_hash(base, strlen(base)) & all->mask; all->slots[i]; i = (i + 1) & all->mask) {
+        const char *file = all->strings + all->files[all->slots[i] - 1].path;
         size_t n_file = strlen(file);
         if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
             (n_file > n_wanted && file[n_file - n_wanted - 1] != '/'))
             continue;
         size_t common = 0; /* the nearer in the tree of folders, the likelier */
         while (common < n_folder && from[common] == file[common]) common++;
-        bool beside = common == n_folder && n_file == n_folder + n_wanted;
-        if (beside) common = SIZE_MAX;
+        if (common >= n_first && n_file == n_first + n_wanted) common = SIZE_MAX;
         if (best == WHIT_GRAPH_NONE || common > best_common) {
-            best = by_base[i] - 1;
+            best = all->slots[i] - 1;
             best_common = common;
         }
     }
     return best;
+}
+
+/* "./", "../" and the dots of Python say in which folder it is looked for first; without them it is the importer's. */
+static uint32_t resolve(const struct by_base *all, const char *written, uint32_t importer)
+{
+    char path[PATH_MAX];
+    const char *from = all->strings + all->files[importer].path;
+    size_t n_first = (size_t)(base_of(from) - from);
+    if (whit_code_language_of(from) != WHIT_CODE_PYTHON) {
+        for (; !strncmp(written, "../", 3) || !strncmp(written, "./", 2); written += written[1] == '/' ? 2 : 3)
+            if (written[1] == '.') n_first = folder_above(from, n_first);
+        return nearest(all, from, n_first, written);
+    }
+    for (; *written == '.'; written++)
+        if (written[1] == '.') n_first = folder_above(from, n_first);
+    snprintf(path, sizeof path - 16, "%s", written);
+    for (char *dot = path; (dot = strchr(dot, '.'));) *dot = '/';
+    strcat(path, ".py");
+    return nearest(all, from, n_first, path);
 }
 
 static bool resolve_imports(struct build *build, whit_buf *out)
@@ -313,24 +341,23 @@ static bool resolve_imports(struct build *build, whit_buf *out)
     uint32_t n_all = build->base ? (uint32_t)build->base->n[GRAPH_FILES] : build->n_files;
     uint32_t n_slots = 64, n = (uint32_t)(build->imports.size_bytes / sizeof *raw);
     while (n_slots < 2 * n_all) n_slots *= 2;
-    uint32_t *by_base = calloc(n_slots, sizeof *by_base);
-    if (!by_base) return false;
+    struct by_base by_base = {all, strings, calloc(n_slots, sizeof *by_base.slots), n_slots - 1};
+    if (!by_base.slots) return false;
     for (uint32_t i = 0; i < n_all; i++) {
-        const char *path = strings + all[i].path, *slash = strrchr(path, '/');
-        const char *base = slash ? slash + 1 : path;
-        uint32_t at = graph_hash(base, strlen(base)) & (n_slots - 1);
-        while (by_base[at]) at = (at + 1) & (n_slots - 1);
-        by_base[at] = i + 1;
+        const char *base = base_of(strings + all[i].path);
+        uint32_t at = graph_hash(base, strlen(base)) & by_base.mask;
+        while (by_base.slots[at]) at = (at + 1) & by_base.mask;
+        by_base.slots[at] = i + 1;
     }
     for (uint32_t i = 0; i < n; i++) {
         struct graph_file *file = &files[raw[i].file];
         if (!file->n_imports++) file->first_import = i;
         const char *written = (const char *)build->strings.data + raw[i].written;
         struct graph_import import = {raw[i].written, raw[i].target, raw[i].line};
-        if (import.file == UNRESOLVED) import.file = resolve(all, strings, written, file->number, by_base, n_slots - 1);
+        if (import.file == UNRESOLVED) import.file = resolve(&by_base, written, file->number);
         whit_buf_append(out, &import, sizeof import);
     }
-    free(by_base);
+    free(by_base.slots);
     return !out->failed;
 }
 

@@ -81,11 +81,11 @@ static uint32_t indentation(const struct scan *scan, uint32_t at)
     return columns;
 }
 
-/* import a.b as c, d   and   from x.y import z: modules are imports, names are mentions. */
+/* import a.b as c, d   and   from ..x.y import z: modules, with the dots in front, are imports, names are mentions. */
 static struct token read_import(struct scan *scan, bool from, uint32_t inside)
 {
     struct token token, path = {0};
-    bool module = true;
+    bool module = true, named = false; /* the path is more than dots */
     int parens = 0;
     for (;;) {
         token = next_python(scan);
@@ -93,15 +93,16 @@ static struct token read_import(struct scan *scan, bool from, uint32_t inside)
         if (token.kind == ')') parens--;
         bool ends = !token.kind || (token.kind == '\n' && parens <= 0) || token.kind == ';';
         bool is_name = token.kind == 'a' && !scan_is_one_of(scan, token, python_keywords);
-        if (is_name && module) {
+        if (module && (is_name || (token.kind == '.' && from && !named))) {
             if (!path.n) path = token;
             path.n = token.begin + token.n - path.begin;
+            named = named || is_name;
         } else if (is_name && from) {
             scan_mention(scan, token, inside, false, false);
         }
         bool separates = ends || token.kind == ',' || scan_is(scan, token, "import") || scan_is(scan, token, "as");
         if (separates && path.n) {
-            scan_mention(scan, path, inside, false, true);
+            if (named) scan_mention(scan, path, inside, false, true);
             path = (struct token){0};
         }
         if (scan_is(scan, token, "import") || scan_is(scan, token, "as")) module = false;

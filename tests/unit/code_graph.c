@@ -469,12 +469,54 @@ static void test_literals(void **state)
     whit_graph_close(graph);
 }
 
+/* The project's file that an import of a file means; none is "". */
+static const char *import_in(const whit_graph *graph, const char *file, const char *text)
+{
+    uint32_t n, first = whit_graph_imports_of(graph, whit_graph_file_number(graph, file), &n), target, line;
+    const char *written;
+    for (uint32_t i = first; i < first + n; i++) {
+        assert_true(whit_graph_import_at(graph, i, &written, &target, &line));
+        if (!strcmp(written, text)) return target == WHIT_GRAPH_NONE ? "" : whit_graph_file(graph, target);
+    }
+    return "not imported";
+}
+
+/* Ways to a file that begin with dots lead to that file, and not to one of its name that is nearer. */
+static void test_imports(void **state)
+{
+    (void)state;
+    const char *folders[] = {"ways", "ways/a", "ways/a/b", "ways/a/b/c"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) mkdir(in_folder(folders[i]), 0700);
+    const char *headers[] = {"ways/util.h", "ways/a/util.h", "ways/a/b/util.h"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) write_file(headers[i], "int util(void);\n");
+    write_file("ways/a/b/x.c",
+               "#include \"../util.h\"\n#include \"./util.h\"\n#include \"../../util.h\"\n#include \"util.h\"\n"
+               "#include \"../../../util.h\"\n#include \"../none.h\"\n");
+    write_file("ways/a/head.py", "def f(): pass\n");
+    write_file("ways/a/b/head.py", "def f(): pass\n");
+    write_file("ways/a/b/c/head.py", "def f(): pass\n");
+    write_file("ways/a/b/c/x.py",
+               "from ..head import f\nfrom ...head import (f,\n    g)\nfrom .head import f\nimport head\n");
+    whit_graph *graph = open_graph_of("ways");
+    assert_string_equal(import_in(graph, "a/b/x.c", "../util.h"), "a/util.h");
+    assert_string_equal(import_in(graph, "a/b/x.c", "./util.h"), "a/b/util.h");
+    assert_string_equal(import_in(graph, "a/b/x.c", "../../util.h"), "util.h");
+    assert_string_equal(import_in(graph, "a/b/x.c", "util.h"), "a/b/util.h");
+    assert_string_equal(import_in(graph, "a/b/x.c", "../../../util.h"), "a/b/util.h"); /* outside: the nearest */
+    assert_string_equal(import_in(graph, "a/b/x.c", "../none.h"), "");
+    assert_string_equal(import_in(graph, "a/b/c/x.py", "..head"), "a/b/head.py");
+    assert_string_equal(import_in(graph, "a/b/c/x.py", "...head"), "a/head.py");
+    assert_string_equal(import_in(graph, "a/b/c/x.py", ".head"), "a/b/c/head.py");
+    assert_string_equal(import_in(graph, "a/b/c/x.py", "head"), "a/b/c/head.py");
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
         cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
         cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals)};
+        cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
