@@ -76,7 +76,8 @@ uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
 /* The symbols that a file defines, in the order of its lines: entries first to first + n of an array. */
 uint32_t whit_graph_file_symbols(const whit_graph *graph, uint32_t file, uint32_t *n);
 uint32_t whit_graph_file_symbol(const whit_graph *graph, uint32_t entry);
-/* What a file imports, as it is written there, and the project's file that it is (WHIT_GRAPH_NONE: none). */
+/* What a file imports, as it is written there ("from . import name" is ".name"), and the project's file that it is
+ * (WHIT_GRAPH_NONE: none). */
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
                           uint32_t *line);

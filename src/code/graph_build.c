@@ -41,6 +41,15 @@ static uint32_t add_string(struct build *build, const char *text, size_t n)
     return at;
 }
 
+/* An import's text: of "from .. import name", "..name". */
+static uint32_t add_written(struct build *build, const char *bytes, const whit_parse_mention *at)
+{
+    uint32_t begin = (uint32_t)build->strings.size_bytes;
+    for (uint32_t i = 0; i < at->n_dots; i++) build->failed |= !whit_buf_append(&build->strings, ".", 1);
+    add_string(build, bytes + at->name, at->n_name);
+    return begin;
+}
+
 static bool grow_slots(struct build *build)
 {
     uint32_t n = build->n_slots ? 2 * build->n_slots : 4096;
@@ -129,7 +138,7 @@ static void add_text(struct build *build, const char *path, uint64_t stamp, uint
     for (size_t i = 0; i < parse->n_mentions; i++) {
         const whit_parse_mention *at = &parse->mentions[i];
         if (at->imports) {
-            struct raw_import import = {add_string(build, bytes + at->name, at->n_name), file, at->line, UNRESOLVED};
+            struct raw_import import = {add_written(build, bytes, at), file, at->line, UNRESOLVED};
             whit_buf_append(&build->imports, &import, sizeof import);
         } else {
             struct raw_mention mention = {add_name(build, bytes + at->name, at->n_name), file,
@@ -266,7 +275,7 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
     return true;
 }
 
-/* Files by the last part of their paths, in an open hash table: number + 1, or 0. */
+/* Files by the last part of their paths, of packages by the last two, in an open hash table: number + 1, or 0. */
 struct by_base {
     const struct graph_file *files;
     const char *strings;
@@ -277,6 +286,15 @@ static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+/* All packages have a file of one name: the folder's tells them apart. */
+static const char *key_of(const char *path)
+{
+    const char *base = base_of(path);
+    if (base == path || strcmp(base, "__init__.py")) return base;
+    for (base--; base > path && base[-1] != '/';) base--;
+    return base;
 }
 
 /* The first n bytes of a path are a folder with its slash: how many those of the folder around it are. SIZE_MAX: it
@@ -292,10 +310,10 @@ static size_t folder_above(const char *path, size_t n)
  * the one that imports, else the path that ends so. */
 static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted)
 {
-    const char *base = base_of(wanted);
+    const char *key = key_of(wanted);
     size_t n_folder = (size_t)(base_of(from) - from), n_wanted = strlen(wanted), best_common = 0;
     uint32_t best = WHIT_GRAPH_NONE;
-    for (uint32_t i = graph_hash(base, strlen(base)) & all->mask; all->slots[i]; i = (i + 1) & all->mask) {
+    for (uint32_t i = graph_hash(key, strlen(key)) & all->mask; all->slots[i]; i = (i + 1) & all->mask) {
         const char *file = all->strings + all->files[all->slots[i] - 1].path;
         size_t n_file = strlen(file);
         if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
@@ -327,7 +345,11 @@ static uint32_t resolve(const struct by_base *all, const char *written, uint32_t
         if (written[1] == '.') n_first = folder_above(from, n_first);
     snprintf(path, sizeof path - 16, "%s", written);
     for (char *dot = path; (dot = strchr(dot, '.'));) *dot = '/';
-    strcat(path, ".py");
+    size_t n_path = strlen(path);
+    strcpy(path + n_path, ".py");
+    uint32_t found = nearest(all, from, n_first, path);
+    if (found != WHIT_GRAPH_NONE) return found;
+    strcpy(path + n_path, "/__init__.py");
     return nearest(all, from, n_first, path);
 }
 
@@ -344,8 +366,8 @@ static bool resolve_imports(struct build *build, whit_buf *out)
     struct by_base by_base = {all, strings, calloc(n_slots, sizeof *by_base.slots), n_slots - 1};
     if (!by_base.slots) return false;
     for (uint32_t i = 0; i < n_all; i++) {
-        const char *base = base_of(strings + all[i].path);
-        uint32_t at = graph_hash(base, strlen(base)) & by_base.mask;
+        const char *key = key_of(strings + all[i].path);
+        uint32_t at = graph_hash(key, strlen(key)) & by_base.mask;
         while (by_base.slots[at]) at = (at + 1) & by_base.mask;
         by_base.slots[at] = i + 1;
     }

@@ -62,7 +62,8 @@ void scan_mention(struct scan *scan, struct token name, uint32_t inside, bool ca
         parse->failed = true;
         return;
     }
-    parse->mentions[parse->n_mentions++] = (whit_parse_mention){name.begin, name.n, name.line, inside, calls, imports};
+    parse->mentions[parse->n_mentions++] =
+        (whit_parse_mention){name.begin, name.n, name.line, inside, calls, imports, 0};
 }
 
 bool scan_is(const struct scan *scan, struct token token, const char *word)

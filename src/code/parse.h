@@ -28,6 +28,7 @@ typedef struct whit_parse_mention {
     uint32_t name, n_name, line;
     uint32_t inside; /* the definition it is in; WHIT_PARSE_NONE */
     bool calls, imports;
+    uint32_t n_dots; /* of an import: to be put in front of the name, where the text has them elsewhere */
 } whit_parse_mention;
 
 typedef struct whit_parse {

@@ -5,6 +5,7 @@
 #include <ctype.h>
 
 #define DEPTH_MAX 64
+#define DOTS_MAX  32 /* in front of an import: no folder of a project is deeper */
 
 static const char *const python_keywords[] = {
     "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
@@ -81,11 +82,22 @@ static uint32_t indentation(const struct scan *scan, uint32_t at)
     return columns;
 }
 
-/* import a.b as c, d   and   from ..x.y import z: modules, with the dots in front, are imports, names are mentions. */
+/* A name of "from .. import name" as "..name". */
+static void import_name(struct scan *scan, struct token name, uint32_t n_dots, uint32_t inside)
+{
+    size_t n = scan->parse->n_mentions;
+    scan_mention(scan, name, inside, false, true);
+    if (scan->parse->n_mentions > n) scan->parse->mentions[n].n_dots = n_dots;
+}
+
+/* import a.b as c, d   and   from ..x.y import z: modules, with the dots in front, are imports, names are mentions.
+ * Names of   from . import z   may be modules: they are both. */
 static struct token read_import(struct scan *scan, bool from, uint32_t inside)
 {
     struct token token, path = {0};
     bool module = true, named = false; /* the path is more than dots */
+    bool renamed = false;              /* behind "as" */
+    uint32_t n_dots = 0;
     int parens = 0;
     for (;;) {
         token = next_python(scan);
@@ -97,9 +109,12 @@ static struct token read_import(struct scan *scan, bool from, uint32_t inside)
             if (!path.n) path = token;
             path.n = token.begin + token.n - path.begin;
             named = named || is_name;
+            n_dots += !named;
         } else if (is_name && from) {
             scan_mention(scan, token, inside, false, false);
+            if (!named && !renamed && n_dots <= DOTS_MAX) import_name(scan, token, n_dots, inside);
         }
+        renamed = scan_is(scan, token, "as");
         bool separates = ends || token.kind == ',' || scan_is(scan, token, "import") || scan_is(scan, token, "as");
         if (separates && path.n) {
             if (named) scan_mention(scan, path, inside, false, true);

@@ -511,12 +511,41 @@ static void test_imports(void **state)
     whit_graph_close(graph);
 }
 
+/* Packages are their __init__.py, and what "from . import" names are modules beside. */
+static void test_packages(void **state)
+{
+    (void)state;
+    const char *folders[] = {"packages", "packages/pkg", "packages/pkg/sub", "packages/other"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) mkdir(in_folder(folders[i]), 0700);
+    write_file("packages/pkg/__init__.py", "def here(): pass\n");
+    write_file("packages/pkg/sub/__init__.py", "def there(): pass\n");
+    write_file("packages/other/__init__.py", "from pkg import here\n");
+    write_file("packages/head.py", "def f(): pass\n");
+    write_file("packages/pkg/head.py", "def f(): pass\n");
+    write_file("packages/main.py",
+               "import pkg, os\nimport pkg.sub as s\nfrom . import head as h, here\nfrom pkg import head\n");
+    write_file("packages/pkg/sub/deep.py", "from .. import (head,\n    sub)\nfrom ... import head\nfrom . import *\n");
+    whit_graph *graph = open_graph_of("packages");
+    assert_string_equal(import_in(graph, "main.py", "pkg"), "pkg/__init__.py");
+    assert_string_equal(import_in(graph, "main.py", "os"), "");
+    assert_string_equal(import_in(graph, "main.py", "pkg.sub"), "pkg/sub/__init__.py");
+    assert_string_equal(import_in(graph, "main.py", ".head"), "head.py");
+    assert_string_equal(import_in(graph, "main.py", ".h"), "not imported");
+    assert_string_equal(import_in(graph, "main.py", ".here"), "");
+    assert_string_equal(import_in(graph, "other/__init__.py", "pkg"), "pkg/__init__.py");
+    assert_string_equal(import_in(graph, "pkg/sub/deep.py", "..head"), "pkg/head.py");
+    assert_string_equal(import_in(graph, "pkg/sub/deep.py", "..sub"), "pkg/sub/__init__.py");
+    assert_string_equal(import_in(graph, "pkg/sub/deep.py", "...head"), "head.py");
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
         cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
         cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports)};
+        cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports),
+        cmocka_unit_test(test_packages)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
