@@ -153,7 +153,7 @@ void scan_python(struct scan *scan)
         }
         bool begins = line_begins;
         line_begins = false;
-        last_line = token.line;
+        last_line = token.kind == '"' ? scan->line : token.line; /* a string ends further on */
         if (strchr("([{", token.kind)) brackets++;
         if (strchr(")]}", token.kind) && brackets) brackets--;
         if (token.kind != 'a') {

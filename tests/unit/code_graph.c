@@ -539,6 +539,23 @@ static void test_packages(void **state)
     whit_graph_close(graph);
 }
 
+/* What ends with a string of several lines ends where that does. */
+static void test_docstrings(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("docstrings"), 0700);
+    write_file("docstrings/all.py",
+               "class Told:\n    \"\"\"One line,\n    two,\n    three.\"\"\"\n\n"
+               "def short():\n    'one'\n\nlast = '''\n'''\n");
+    whit_graph *graph = open_graph_of("docstrings");
+    assert_true(find(graph, "Told", WHIT_SYMBOL_TYPE, &symbol));
+    assert_int_equal(symbol.end_line, 4);
+    assert_true(find(graph, "short", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_int_equal(symbol.end_line, 7);
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +563,6 @@ int main(void)
         cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
         cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
         cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports),
-        cmocka_unit_test(test_packages)};
+        cmocka_unit_test(test_packages),    cmocka_unit_test(test_docstrings)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
