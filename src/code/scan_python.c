@@ -35,6 +35,17 @@ static void skip_quoted(struct scan *scan, const char *end, bool lines)
     }
 }
 
+/* How many letters here belong to a string: of r"", Rb'', f"" ... */
+static uint32_t prefix_bytes(const struct scan *scan)
+{
+    for (uint32_t n = 0; n <= 2 && scan->at + n < scan->n; n++) {
+        char byte = scan->text[scan->at + n];
+        if (byte == '"' || byte == '\'') return n;
+        if (!memchr("rRbBuUfF", byte, 8)) break;
+    }
+    return 0;
+}
+
 /* The next token of Python; '\n' ends a line outside of brackets as well as inside. */
 static struct token next_python(struct scan *scan)
 {
@@ -53,6 +64,7 @@ static struct token next_python(struct scan *scan)
     }
     struct token token = {scan->at, 0, scan->line, 0};
     if (scan->at >= scan->n) return token;
+    scan->at += prefix_bytes(scan);
     uint8_t byte = (uint8_t)scan->text[scan->at];
     if (byte == '"' || byte == '\'') {
         char end[4] = {(char)byte, (char)byte, (char)byte, 0};
@@ -71,6 +83,60 @@ static struct token next_python(struct scan *scan)
     }
     token.n = scan->at - token.begin;
     return token;
+}
+
+static bool is_formatted(const struct scan *scan, struct token string)
+{
+    for (uint32_t i = string.begin; scan->text[i] != '"' && scan->text[i] != '\''; i++)
+        if (scan->text[i] == 'f' || scan->text[i] == 'F') return true;
+    return false;
+}
+
+static void mention_word(struct scan *scan, struct token word, uint32_t inside)
+{
+    uint32_t behind = scan->at;
+    while (behind < scan->n && scan->text[behind] == ' ') behind++;
+    scan_mention(scan, word, inside, behind < scan->n && scan->text[behind] == '(', false);
+}
+
+static void mention_fields(const struct scan *scan, struct token string, uint32_t inside);
+
+/* The expression of a field, up to its '}', or to the ':' in front of its format: true. */
+static bool mention_field(struct scan *in, uint32_t inside)
+{
+    int brackets = 0;
+    for (struct token token, before = {0}; (token = next_python(in)).kind; before = token) {
+        if (!brackets && (token.kind == '}' || token.kind == ':')) return token.kind == ':';
+        if (strchr("([{", token.kind)) brackets++;
+        if (strchr(")]}", token.kind) && brackets) brackets--;
+        bool conversion = before.kind == '!'; /* "{word!r}" */
+        if (token.kind == 'a' && !conversion && !scan_is_one_of(in, token, python_keywords))
+            mention_word(in, token, inside);
+        if (token.kind == '"') mention_fields(in, token, inside);
+    }
+    return false;
+}
+
+/* Words in the fields of an f-string are mentions. Strings in it have other quotes: they nest four deep at the most. */
+static void mention_fields(const struct scan *scan, struct token string, uint32_t inside)
+{
+    struct scan in = *scan;
+    unsigned n_formats = 0; /* that this is in: they have fields of their own */
+    if (!is_formatted(scan, string)) return;
+    in.at = string.begin;
+    in.n = string.begin + string.n;
+    in.line = string.line;
+    while (in.at < in.n) {
+        char byte = in.text[in.at++], after = in.at < in.n ? in.text[in.at] : 0;
+        if (byte == '\n') in.line++;
+        if (byte == '}' && n_formats) n_formats--;
+        if ((byte == '{' && after == '{' && !n_formats) || (byte == '\\' && after == 'N')) {
+            in.at++; /* a bracket, or a character's name in some */
+            if (byte == '\\' && in.at < in.n && in.text[in.at] == '{') in.at++;
+        } else if (byte == '{') {
+            n_formats += mention_field(&in, inside);
+        }
+    }
 }
 
 static uint32_t indentation(const struct scan *scan, uint32_t at)
@@ -156,6 +222,7 @@ void scan_python(struct scan *scan)
         last_line = token.kind == '"' ? scan->line : token.line; /* a string ends further on */
         if (strchr("([{", token.kind)) brackets++;
         if (strchr(")]}", token.kind) && brackets) brackets--;
+        if (token.kind == '"') mention_fields(scan, token, inside);
         if (token.kind != 'a') {
             before = token;
             continue;
@@ -180,7 +247,7 @@ void scan_python(struct scan *scan)
             if (begins && !depth && (assigns || follows == ':') && !indentation(scan, token.begin))
                 scan_define(scan, token, WHIT_SYMBOL_VARIABLE, WHIT_PARSE_NONE);
             else
-                scan_mention(scan, token, inside, follows == '(', false);
+                mention_word(scan, token, inside);
         }
         before = token;
     }

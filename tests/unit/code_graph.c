@@ -556,6 +556,36 @@ static void test_docstrings(void **state)
     whit_graph_close(graph);
 }
 
+/* A string's letters in front are no name; what an f-string calls is called. */
+static void test_formatted(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    whit_graph_mention mention;
+    mkdir(in_folder("formatted"), 0700);
+    write_file("formatted/all.py",
+               "def helper(n): return n\ndef r(): pass\ndef width(): pass\ndef d(): pass\ndef hidden(): pass\n"
+               "def g(n):\n    return f\"{helper(n)!r} {{hidden()}} \\N{hidden()} {n:{width()}d}\"\n"
+               "def h(n):\n    return rf'''\n{helper({'a': n}[\"a\"]):>8} hidden() {f\"{helper(1)}\"}\n'''\n"
+               "def plain(n):\n    return '{helper(n)}' + rb\"{helper(n)}\" + u'x'\n"
+               "def after(n):\n    return helper(n) if n != 3 else f'{n != helper(n)}'\n");
+    whit_graph *graph = open_graph_of("formatted");
+    assert_int_equal(calls_from(graph, "helper", "g"), 1);
+    assert_int_equal(calls_from(graph, "width", "g"), 1);
+    assert_int_equal(calls_from(graph, "hidden", "g"), 0);
+    assert_int_equal(calls_from(graph, "helper", "h"), 2);
+    assert_int_equal(calls_from(graph, "hidden", "h"), 0);
+    assert_int_equal(calls_from(graph, "helper", "plain"), 0);
+    assert_int_equal(calls_from(graph, "helper", "after"), 2);
+    assert_true(find(graph, "after", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_int_equal(symbol.line, 14);
+    whit_graph_run run = whit_graph_mentions_of(graph, "r", 1);
+    assert_false(whit_graph_next_mention(graph, &run, &mention));
+    run = whit_graph_mentions_of(graph, "d", 1);
+    assert_false(whit_graph_next_mention(graph, &run, &mention));
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +593,6 @@ int main(void)
         cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
         cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
         cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports),
-        cmocka_unit_test(test_packages),    cmocka_unit_test(test_docstrings)};
+        cmocka_unit_test(test_packages),    cmocka_unit_test(test_docstrings),      cmocka_unit_test(test_formatted)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
