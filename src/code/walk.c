@@ -80,7 +80,15 @@ static bool matches(const char *pattern, const char *path)
             if (matches(pattern + 3, at)) return true;
         return false;
     }
-    return !fnmatch(pattern, path, 0);
+    const char *middle = strstr(pattern, "/**/");
+    if (!middle) return !fnmatch(pattern, path, 0);
+    char front[sizeof((struct rule *)0)->pattern], head[PATH_MAX];
+    snprintf(front, sizeof front, "%.*s", (int)(middle - pattern), pattern);
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        snprintf(head, sizeof head, "%.*s", (int)(slash - path), path);
+        if (!fnmatch(front, head, FNM_PATHNAME)) return matches(middle + 1, slash + 1); /* no other has its slashes */
+    }
+    return false;
 }
 
 /* The last rule that matches decides. */

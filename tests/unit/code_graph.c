@@ -586,13 +586,32 @@ static void test_formatted(void **state)
     whit_graph_close(graph);
 }
 
+/* "**" between folders stands for none, too. */
+static void test_ignored_folders(void **state)
+{
+    (void)state;
+    const char *folders[] = {"walked",       "walked/sub",       "walked/sub/gen",
+                             "walked/sub/a", "walked/sub/a/gen", "walked/gen"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) mkdir(in_folder(folders[i]), 0700);
+    const char *files[] = {"walked/sub/gen/x.c", "walked/sub/a/gen/y.c", "walked/sub/a/kept.c",
+                           "walked/gen/kept.c",  "walked/sub/a/old.c",   "walked/sub/old.c"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) write_file(files[i], "int one;\n");
+    write_file("walked/.gitignore", "sub/**/gen/\ns*/**/**/old.c\n");
+    whit_graph *graph = open_graph_of("walked");
+    assert_int_equal(whit_graph_count(graph).n_files, 2);
+    assert_int_not_equal(whit_graph_file_number(graph, "sub/a/kept.c"), WHIT_GRAPH_NONE);
+    assert_int_not_equal(whit_graph_file_number(graph, "gen/kept.c"), WHIT_GRAPH_NONE);
+    whit_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
-        cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_specifiers),  cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports),
-        cmocka_unit_test(test_packages),    cmocka_unit_test(test_docstrings),      cmocka_unit_test(test_formatted)};
+        cmocka_unit_test(test_languages),      cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_edits),          cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
+        cmocka_unit_test(test_enumerators),    cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_specifiers),     cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports),
+        cmocka_unit_test(test_packages),       cmocka_unit_test(test_docstrings),      cmocka_unit_test(test_formatted),
+        cmocka_unit_test(test_ignored_folders)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
