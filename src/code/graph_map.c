@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The outline of a project that fits so many tokens. */
+#include "base/utf8.h"
 #include "code/graph.h"
 
 #include <ctype.h>
@@ -75,7 +76,7 @@ static bool count_all(const whit_graph *graph, uint32_t *counts)
     return ok;
 }
 
-/* The definition's own line, as the source has it. */
+/* The definition's own line, as the source has it; a long one ends with a whole character. */
 static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t room)
 {
     const char *at = (const char *)text->data, *end = at + text->size_bytes;
@@ -83,9 +84,11 @@ static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t
         const char *feed = memchr(at, '\n', (size_t)(end - at));
         at = feed ? feed + 1 : end;
     }
-    size_t n = 0;
+    size_t n_line = 0;
     while (at < end && isspace((uint8_t)*at) && *at != '\n') at++;
-    while (at < end && *at != '\n' && n + 1 < room) out[n++] = *at++;
+    while (at + n_line < end && at[n_line] != '\n' && n_line < room) n_line++;
+    size_t n = whit_utf8_cut(at, n_line, room - 1);
+    if (n) memcpy(out, at, n);
     while (n && isspace((uint8_t)out[n - 1])) n--;
     out[n] = 0;
     return n;
@@ -142,7 +145,9 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
             if (whit_read_file(path, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
             whit_buf_printf(out, "%s:\n", symbol.file);
         }
-        if (!source_line(&text, symbol.line, line, sizeof line)) snprintf(line, sizeof line, "%.100s", symbol.name);
+        if (!source_line(&text, symbol.line, line, sizeof line))
+            snprintf(line, sizeof line, "%.*s", (int)whit_utf8_cut(symbol.name, strlen(symbol.name), LINE_BYTES - 1),
+                     symbol.name);
         whit_buf_printf(out, "%5u %s\n", symbol.line, line);
         if (out->size_bytes > budget) {
             out->size_bytes = before;

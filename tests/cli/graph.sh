@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # whit graph as a user asks it.
 . "$SOURCE/tests/cli/lib.sh"
-rm -rf project cache latin
+rm -rf project cache latin accents
 mkdir -p project/inc
 printf '#include "inc/a.h"\nint main(void) { return helper(1); }\n' >project/main.c
 printf 'int helper(int n);\n#define LIMIT 3\n' >project/inc/a.h
@@ -37,6 +37,13 @@ expect 0 whit graph latin map --cache cache
 expect 5 whit graph latin map --cache cache --json
 one_line "not UTF-8"
 [ ! -s out ] || complain "half an object: $(cat out)"
+# A long line is cut between characters, wherever they lie.
+for space in '' ' '; do
+    mkdir -p accents
+    python3 -c 'import sys; open("accents/f.c", "wb").write(("int f(void) /* " + sys.argv[1] + 60 * "\u00e9" + " */\n{\n}\n").encode())' "$space"
+    expect 0 whit graph accents map --cache cache --json
+    python3 -c 'import json; assert "\u00e9" in json.load(open("out", encoding="utf-8"))["map"]' || complain "no accents"
+done
 printf 'int other(void) { return helper(2); }\n' >>project/main.c
 expect 0 graph callers helper
 grep -q 'main.c:3: in other' out || complain "an edit is not followed: $(cat out)"
