@@ -139,6 +139,9 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
     json_t *value = json_stringn(out.size_bytes ? (const char *)out.data : "", out.size_bytes);
+    /* Lines of sources may be no UTF-8: the rest of them is better than nothing. */
+    if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path((const char *)out.data);
+    wrong = wrong || !value;
     whit_buf_free(&out);
     return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", value ? value : json_string(""),
                      "isError", wrong);

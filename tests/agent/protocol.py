@@ -127,6 +127,12 @@ got = mcp([request(1, "initialize", protocolVersion="2025-06-18"), {"method": "n
 wanted([g.get("id") for g in got] == [1, None, None, "x", 3, 4, 5, 6] and got[0]["result"]["protocolVersion"] == "2025-06-18", f"{got}")
 wanted([t["name"] for t in got[3]["result"]["tools"]] == ["graph"] and got[4]["error"]["code"] == -32601, f"{got}")
 wanted(got[7]["result"]["isError"], "a memory that is not offered")
+# Long lines are cut between characters, and bytes that are no UTF-8 do not take the rest with them.
+for line, shown in ((60 * b"\xc3\xa9", "\u00e9"), (b" " + 60 * b"\xc3\xa9", "\u00e9"), (b"\xe8", "/* \ufffd */")):
+    open("p/long.c", "wb").write(b"int f(void) /* " + line + b" */\n{\n}\n")
+    got = mcp([request(1, "tools/call", name="graph", arguments={"query": "map"})])[0]["result"]
+    wanted("int f(void) /* " in got["content"][0]["text"] and shown in got["content"][0]["text"] and not got["isError"], f"map: {got}")
+os.remove("p/long.c")
 if os.path.exists("m.mem"):
     os.remove("m.mem")
 got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "tomatoes like the sun"}),
