@@ -30,7 +30,8 @@ static void add_place(struct rows *rows, const char *file, uint32_t line, const 
                       uint32_t end_line)
 {
     if (rows->array) {
-        json_t *row = json_pack("{s:s, s:i, s:s, s:s}", "file", file, "line", (int)line, "what", what, "name", name);
+        json_t *row = json_pack("{s:o, s:i, s:s, s:o}", "file", cli_json_path(file), "line", (int)line, "what", what,
+                                "name", cli_json_path(name));
         if (row && end_line) json_object_set_new(row, "end_line", json_integer(end_line));
         json_array_append_new(rows->array, row);
     } else {
@@ -83,9 +84,10 @@ static bool imports(const whit_graph *graph, const char *path, struct rows *rows
         if (!whit_graph_import_at(graph, i, &written, &target, &line)) break;
         const char *found = target == WHIT_GRAPH_NONE ? NULL : whit_graph_file(graph, target);
         if (rows->array)
-            json_array_append_new(
-                rows->array,
-                json_pack("{s:s, s:i, s:s, s:s?}", "file", path, "line", (int)line, "written", written, "is", found));
+            json_array_append_new(rows->array,
+                                  json_pack("{s:o, s:i, s:o, s:o}", "file", cli_json_path(path), "line", (int)line,
+                                            "written", cli_json_path(written), "is",
+                                            found ? cli_json_path(found) : json_null()));
         else
             cli_print(rows->call, "%s:%u: %s%s%s\n", path, line, written, found ? " is " : "", found ? found : "");
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # whit graph as a user asks it.
 . "$SOURCE/tests/cli/lib.sh"
-rm -rf project cache latin accents
+rm -rf project cache latin accents odd
 mkdir -p project/inc
 printf '#include "inc/a.h"\nint main(void) { return helper(1); }\n' >project/main.c
 printf 'int helper(int n);\n#define LIMIT 3\n' >project/inc/a.h
@@ -37,6 +37,16 @@ expect 0 whit graph latin map --cache cache
 expect 5 whit graph latin map --cache cache --json
 one_line "not UTF-8"
 [ ! -s out ] || complain "half an object: $(cat out)"
+# Names of files that are not UTF-8 leave no row out.
+odd=$(printf 'n\350')
+mkdir -p odd
+printf 'int odd_one(void) { return odd_one(); }\n' >"odd/$odd.h"
+printf '#include "%s.h"\n' "$odd" >odd/a.c
+for query in "def odd_one" "callers odd_one" "imports a.c"; do
+    # shellcheck disable=SC2086 # a query and its name
+    expect 0 whit graph odd $query --cache cache --json
+    python3 -c 'import json; r, = json.load(open("out", encoding="utf-8")); assert "n\ufffd.h" in (r["file"], r.get("is")), r' || complain "$query"
+done
 # A long line is cut between characters, wherever they lie.
 for space in '' ' '; do
     mkdir -p accents
