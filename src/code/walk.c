@@ -70,25 +70,38 @@ static void read_rules(struct walk *walk, const char *base, int depth)
     whit_buf_free(&text);
 }
 
-/* "**" stands for any number of folders; fnmatch knows the rest. */
+static bool segment_matches(const char *pattern, size_t n_pattern, const char *name, size_t n_name)
+{
+    char own[sizeof((struct rule *)0)->pattern], copy[NAME_MAX + 1];
+    if (!n_pattern || n_pattern >= sizeof own || n_name >= sizeof copy) return false;
+    memcpy(own, pattern, n_pattern);
+    memcpy(copy, name, n_name);
+    own[n_pattern] = copy[n_name] = 0;
+    return !fnmatch(own, copy, 0);
+}
+
+/* Name by name; "**" stands for any number of folders. Only the last one that was met ever takes more: what an
+ * earlier one could take, it can, too. */
 static bool matches(const char *pattern, const char *path)
 {
-    const char *stars = strstr(pattern, "**");
-    if (!stars) return !fnmatch(pattern, path, FNM_PATHNAME);
-    if (stars == pattern && stars[2] == '/') {
-        for (const char *at = path; at; at = (at = strchr(at, '/')) ? at + 1 : NULL)
-            if (matches(pattern + 3, at)) return true;
-        return false;
+    const char *behind_stars = NULL, *taken = NULL;
+    while (*path) {
+        size_t n = strcspn(pattern, "/"), n_name = strcspn(path, "/");
+        if (n == 2 && !memcmp(pattern, "**", 2)) {
+            pattern += pattern[2] ? 3 : 2;
+            if (!*pattern) return true;
+            behind_stars = pattern;
+            taken = path;
+        } else if (segment_matches(pattern, n, path, n_name)) {
+            pattern += n + (pattern[n] == '/');
+            path += n_name + (path[n_name] == '/');
+        } else {
+            if (!behind_stars || !(taken = strchr(taken, '/'))) return false;
+            pattern = behind_stars;
+            path = ++taken;
+        }
     }
-    const char *middle = strstr(pattern, "/**/");
-    if (!middle) return !fnmatch(pattern, path, 0);
-    char front[sizeof((struct rule *)0)->pattern], head[PATH_MAX];
-    snprintf(front, sizeof front, "%.*s", (int)(middle - pattern), pattern);
-    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
-        snprintf(head, sizeof head, "%.*s", (int)(slash - path), path);
-        if (!fnmatch(front, head, FNM_PATHNAME)) return matches(middle + 1, slash + 1); /* no other has its slashes */
-    }
-    return false;
+    return !*pattern;
 }
 
 /* The last rule that matches decides. */
