@@ -7,7 +7,7 @@
 #include "model/source.h"
 
 /* Changes whenever the same source would give another file: part of the cache's key. */
-#define WHIT_CONVERT_VERSION "4"
+#define WHIT_CONVERT_VERSION "5"
 
 typedef struct whit_convert_tensor_report {
     uint32_t i, n;
