@@ -93,7 +93,7 @@ typedef struct whit_norm_rows {
 typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts, uint32_t token_begin,
                                uint32_t token_end);
 
-/* Index of the largest of x (n > 0), the lowest of equal ones; x is finite. */
+/* Index of the largest of x (n > 0), the lowest of equal ones; x is finite, else any index below n. */
 typedef uint32_t whit_argmax_fn(const float *x, uint32_t n);
 /* False where x (n) holds a NaN or an infinity. */
 typedef bool whit_all_finite_fn(const float *x, uint32_t n);

@@ -188,6 +188,14 @@ static void compare_argmax(const trial *t)
     uint32_t found = ((whit_argmax_fn *)t->row->function)(x.data, n), expected = t->generic->argmax(x.data, n);
     if (found != expected) fail_msg("%s: %u of %u for %u", t->name, found, n, expected);
     floats_free(&x);
+    /* Of what is not finite the index is any, within the vector. */
+    for (n = 16; n <= 1008; n += 992) {
+        x = floats_random(t->rng, n, random_mode(t->rng));
+        x.data[0] = NAN;
+        found = ((whit_argmax_fn *)t->row->function)(x.data, n);
+        if (found >= n) fail_msg("%s: %u of %u behind a NaN", t->name, found, n);
+        floats_free(&x);
+    }
 }
 
 static void compare_all_finite(const trial *t)
