@@ -152,7 +152,7 @@ static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint
 
 enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
 
-/* Makes n rotated queries of a row ready for the sinks. */
+/* Makes n queries of a row, rotated as its layer's keys are, ready for the sinks. */
 static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *rotated,
                             uint32_t n, uint8_t *ready)
 {
@@ -160,9 +160,10 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
     const whit_exec_cache *cache = step->cache;
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
     const float *table = exec->sink_tables + (size_t)row * 2 * exec->rope_pairs;
+    const uint32_t pairs = exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0: at any distance alike */
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
-        exec->kernels->rope_half(rotated, k, head_dim, exec->rope_pairs, table, back);
+        exec->kernels->rope_half(rotated, k, head_dim, pairs, table, back);
         cache->query(back, head_dim, k, head_dim, ready);
         ready += k * whit_kv_query_bytes(cache->class->type, head_dim);
     }

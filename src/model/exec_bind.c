@@ -251,7 +251,7 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
         const whit_node *node = &graph->nodes[i];
         if (node->output != keys) continue;
         if (node->op == WHIT_OP_LINEAR) layer->has_key_bias = node->bias >= 0;
-        if (node->op != WHIT_OP_ROPE && node->op != WHIT_OP_RMS_NORM) return;
+        if (node->op != WHIT_OP_ROPE && node->op != WHIT_OP_RMS_NORM && node->op != WHIT_OP_SCALE) return;
         if (node->op == WHIT_OP_ROPE) layer->rope_pairs = node->rotary / 2;
         note_keys(graph, node->input[0], layer);
         return;

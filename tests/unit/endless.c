@@ -5,10 +5,12 @@
  * refused. */
 #include "test.h"
 
+#include "changed_decoder.h"
 #include "kernels/codec.h"
 #include "kernels/hadamard.h"
 #include "random_model.h"
 #include "runtime/session.h"
+#include "tiny_model.h"
 #include "train_reference.h"
 
 #include <sys/prctl.h>
@@ -350,6 +352,97 @@ static void is_what_places_in_the_cache_give(void **state)
     reference_close(&r);
 }
 
+/* ---- programs -------------------------------------------------------------------------------- */
+
+enum { N_SHORT = 200, SHORT_CTX = 64, SHORT_SINKS = 4 };
+
+/* A model of one layer, under the decoder's program with `to` in place of `from`. */
+static whit_model *open_changed(const char *from, const char *to)
+{
+    char path[] = "/tmp/whit-endless-XXXXXX";
+    whit_error error;
+    whit_model *opened;
+    tiny_model tiny = tiny_model_default();
+    whit_model_options options = {
+        .struct_bytes = sizeof options, .no_cache = true, .family_program = changed_decoder(from, to)};
+    tiny.n_layers = 1;
+    assert_int_equal(tiny_model_make(&tiny, path), 0);
+    assert_ok(whit_model_open(path, &options, &opened, &error), error);
+    unlink(path);
+    return opened;
+}
+
+static int32_t short_id(uint32_t position)
+{
+    return (int32_t)(position * 37 % 199);
+}
+
+/* Logits of position `position` of an endless session, into `logits` (n_vocab). */
+static void run_to(const whit_model *of, uint32_t position, float *logits)
+{
+    whit_error error;
+    whit_session *session;
+    whit_step_token tokens[N_SHORT];
+    const whit_session_options options = endless(WHIT_KV_F32, SHORT_CTX, SHORT_SINKS);
+    for (uint32_t i = 0; i <= position; i++)
+        tokens[i] = (whit_step_token){.id = short_id(i), .want_logits = i == position};
+    assert_ok(whit_session_open(of, &options, &session, &error), error);
+    assert_ok(whit_session_step(session, tokens, position + 1, &error), error);
+    memcpy(logits, whit_session_logits(session, 0), whit_model_vocab_size(of) * sizeof *logits);
+    whit_session_close(session);
+}
+
+static void are_near(const float *a, const float *b, size_t n, uint32_t position)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabsf(a[i] - b[i]) <= 1e-4f)) fail_msg("position %u: %g for %g", position, (double)a[i], (double)b[i]);
+}
+
+/* Without RoPE the sinks are as far away as anything else: a session of what a query sees gives the same. */
+static void sinks_without_rope_stay_as_they_are(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *plain = open_changed("head_dim, rope_dim)", "head_dim, 0)");
+    const uint32_t n_vocab = whit_model_vocab_size(plain);
+    float *logits = malloc(n_vocab * sizeof *logits);
+    whit_session_options options = endless(WHIT_KV_F32, SHORT_CTX, 0);
+    options.endless = false;
+    assert_non_null(logits);
+    for (uint32_t p = SHORT_CTX; p < N_SHORT; p += 9) {
+        whit_session *session;
+        whit_step_token tokens[SHORT_CTX];
+        for (uint32_t i = 0; i < SHORT_CTX; i++) {
+            const uint32_t at = i < SHORT_SINKS ? i : p + 1 - SHORT_CTX + i;
+            tokens[i] = (whit_step_token){.id = short_id(at), .want_logits = i + 1 == SHORT_CTX};
+        }
+        assert_ok(whit_session_open(plain, &options, &session, &error), error);
+        assert_ok(whit_session_step(session, tokens, SHORT_CTX, &error), error);
+        run_to(plain, p, logits);
+        are_near(logits, whit_session_logits(session, 0), n_vocab, p);
+        whit_session_close(session);
+    }
+    free(logits);
+    whit_model_close(plain);
+}
+
+/* Keys that are scaled behind RoPE are rotated all the same. */
+static void sinks_of_scaled_keys_are_rotated(void **state)
+{
+    (void)state;
+    whit_model *models[2] = {open_changed("q, k, v, head_dim", "q, k,  v, head_dim"),
+                             open_changed("q, k, v, head_dim", "q, scaled(l, \"k_scaled\", k, 1), v, head_dim")};
+    const uint32_t n_vocab = whit_model_vocab_size(models[0]);
+    float *logits = malloc(2 * n_vocab * sizeof *logits);
+    assert_non_null(logits);
+    for (int i = 0; i < 2; i++) run_to(models[i], N_SHORT - 1, logits + (size_t)i * n_vocab);
+    are_near(logits, logits + n_vocab, n_vocab, N_SHORT - 1);
+    for (int i = 0; i < 2; i++) whit_model_close(models[i]);
+    free(logits);
+}
+
+/* ---- packed caches --------------------------------------------------------------------------- */
+
 /* What queries see of a packed cache is known exactly, but they and their weights are rounded to integers, and a key
  * that lies between two codes may get the other one: logits are near in the mean, and far from those of other
  * readings. */
@@ -597,6 +690,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_what_places_in_the_cache_give),
+        cmocka_unit_test(sinks_without_rope_stay_as_they_are),
+        cmocka_unit_test(sinks_of_scaled_keys_are_rotated),
         cmocka_unit_test(packed_caches_are_what_places_give),
         cmocka_unit_test(bits_and_memory_stay),
         cmocka_unit_test(reads_on_in_the_same_memory),
