@@ -218,17 +218,10 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     return a->failed ? whit_fail_memory(error, "the answer", a->text.size_bytes) : status;
 }
 
-whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
-                                     whit_answer *answer, whit_error *error)
+/* Generates behind the prompt and appends what has come. */
+static whit_status generate_and_add(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
+                                    uint32_t n_kept, whit_answer *answer, whit_error *error)
 {
-    whit_answer own;
-    if (!answer) answer = &own;
-    *answer = (whit_answer){0};
-    size_t n_left_out = c->messages.n_left_out;
-    uint32_t n_kept = 0;
-    WHIT_TRY(make_prompt(c, options, error));
-    answer->n_left_out = (uint32_t)(c->messages.n_left_out - n_left_out);
-    WHIT_TRY(keep_common(c, &n_kept, error));
     struct answering a = {.c = c,
                           .options = options,
                           .thinking = {.open = whit_prompter_thinking_open(c->prompter),
@@ -250,6 +243,25 @@ whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler
         }
     }
     whit_buf_free(&a.text);
+    return status;
+}
+
+whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
+                                     whit_answer *answer, whit_error *error)
+{
+    whit_answer own;
+    if (!answer) answer = &own;
+    *answer = (whit_answer){0};
+    const size_t n_left_out = c->messages.n_left_out, n_messages = whit_messages_count(&c->messages);
+    uint32_t n_kept = 0;
+    WHIT_TRY(make_prompt(c, options, error));
+    answer->n_left_out = (uint32_t)(c->messages.n_left_out - n_left_out);
+    whit_status status = keep_common(c, &n_kept, error);
+    if (status == WHIT_OK) status = generate_and_add(c, sampler, options, n_kept, answer, error);
+    if (whit_messages_count(&c->messages) == n_messages) { /* the next prompt may have room for what this one had not */
+        c->messages.n_left_out = n_left_out;
+        answer->n_left_out = 0;
+    }
     return status;
 }
 

@@ -73,7 +73,7 @@ static bool append_clean(whit_buf *out, const char *text, size_t n)
 static whit_status append(whit_messages *messages, whit_role role, const char *text, size_t n, whit_error *error)
 {
     whit_buf clean = {.allocator = messages->items.allocator};
-    whit_message message = {.role = role};
+    whit_message message = {.role = role, .n_left_out = messages->n_left_out};
     if (append_clean(&clean, text, n)) {
         message.text_bytes = clean.size_bytes;
         message.text = whit_strndup(clean.allocator, clean.data ? (const char *)clean.data : "", clean.size_bytes);
@@ -114,7 +114,9 @@ bool whit_messages_take_back(whit_messages *messages, whit_role role)
 {
     size_t n = whit_messages_count(messages);
     if (!n || items_of(messages)[n - 1].role != role) return false;
+    const size_t n_before = items_of(messages)[n - 1].n_left_out;
     cut(messages, n - 1);
+    if (messages->n_left_out > n_before) messages->n_left_out = n_before;
     size_t n_behind = n - 1 - (whit_messages_system(messages) != NULL);
     if (messages->n_left_out > n_behind) messages->n_left_out = n_behind;
     return true;

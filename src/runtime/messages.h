@@ -15,6 +15,7 @@ typedef struct whit_message {
     whit_role role;
     char *text; /* UTF-8, may hold zeros; terminated by one that text_bytes does not count */
     size_t text_bytes;
+    size_t n_left_out; /* as the list's when it was added */
 } whit_message;
 
 /* Zero-initialise with the allocator of `items` set; free with whit_messages_free. */
@@ -35,7 +36,7 @@ whit_status whit_messages_add(whit_messages *messages, whit_role role, const cha
                               whit_error *error);
 /* Sets the system's; no bytes: there is none. On failure it is as before. */
 whit_status whit_messages_set_system(whit_messages *messages, const char *text, size_t text_bytes, whit_error *error);
-/* Removes the last message where it is of that role. */
+/* Removes the last message where it is of that role, and with it what was left out for it. */
 bool whit_messages_take_back(whit_messages *messages, whit_role role);
 /* Removes all but the system's. */
 void whit_messages_clear(whit_messages *messages);

@@ -422,6 +422,32 @@ static void a_stopped_answer_is_kept(void **state)
     close_talk(&talk);
 }
 
+/* What is left out for a message that is cancelled or taken back is left out no more. */
+static void turns_come_back(void **state)
+{
+    (void)state;
+    struct talk talk = open_talk(160, &cancelled);
+    whit_error error;
+    whit_answer answer = {0};
+    while (!answer.n_left_out) {
+        const size_t before = talk.messages->n_left_out;
+        say(talk.messages, WHIT_ROLE_USER, "the ocean and the land");
+        cancelled = true;
+        assert_int_equal(try_answer(&talk, 0, 8, 0, &answer, &error), WHIT_ERROR_CANCELLED);
+        assert_int_equal(answer.n_left_out, 0);
+        assert_int_equal(talk.messages->n_left_out, before);
+        cancelled = false;
+        answer = answer_now(&talk, 0, 8, 0);
+        assert_int_equal(talk.messages->n_left_out, before + answer.n_left_out);
+        assert_true(whit_messages_count(talk.messages) < 40);
+    }
+    assert_true(whit_messages_take_back(talk.messages, WHIT_ROLE_ASSISTANT));
+    assert_int_equal(talk.messages->n_left_out, answer.n_left_out); /* the question is still there */
+    assert_true(whit_messages_take_back(talk.messages, WHIT_ROLE_USER));
+    assert_int_equal(talk.messages->n_left_out, 0);
+    close_talk(&talk);
+}
+
 /* Two turns with a system message, and a file of them. The first failure ends it; everything is
  * closed in any case. */
 static whit_status short_talk(const whit_model *of, whit_error *error)
@@ -542,8 +568,8 @@ int main(void)
         cmocka_unit_test(thinking_is_told_from_saying), cmocka_unit_test(what_users_write_is_no_token),
         cmocka_unit_test(templates_say_how_turns_end),  cmocka_unit_test(only_new_tokens_are_evaluated),
         cmocka_unit_test(an_answer_can_be_given_again), cmocka_unit_test(the_oldest_turns_make_room),
-        cmocka_unit_test(a_stopped_answer_is_kept),     cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(present_tokens_must_be_there),
+        cmocka_unit_test(a_stopped_answer_is_kept),     cmocka_unit_test(turns_come_back),
+        cmocka_unit_test(every_allocation_may_fail),    cmocka_unit_test(present_tokens_must_be_there),
     };
     return cmocka_run_group_tests_name("conversation", tests, open_model, close_model);
 }
