@@ -264,12 +264,16 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
 {
     stage *s = &decoder->stages[i];
     int byte = byte_of_token(text, n);
+    /* Behind Fuse the text is one token, in this stage's own buffer: no run is held there, and nothing comes after. */
+    const bool own = text == s->held.data;
+    if (own) s->held.size_bytes = 0;
     if (byte < 0) {
         WHIT_TRY(end_byte_run(decoder, i, error));
         return feed_whole(decoder, i + 1, text, n, error);
     }
     uint8_t one = (uint8_t)byte;
     WHIT_TRY(hold(s, &one, 1, error));
+    if (own) return end_byte_run(decoder, i, error);
     return decoder->options.hold_bytes || decoder->options.is_inner ? WHIT_OK : advance_byte_run(decoder, i, error);
 }
 

@@ -467,6 +467,24 @@ static void unused_pieces_do_not_score(void **state)
     close_tokenizer(&it);
 }
 
+/* Behind Fuse a text is one token: as a whole it is the name of a byte, or it is not. */
+static void fused_bytes_come_once(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"decoder\": {\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Fuse\"}, "
+                               "{\"type\": \"ByteFallback\"}]}, \"model\": {\"type\": \"BPE\", \"merges\": [], "
+                               "\"vocab\": {\"a\": 0, \"b\": 1, \"<0x41>\": 2}}}";
+    static const int32_t ids[] = {0, 1, 2};
+    opened it = open_json_text(json, strlen(json));
+    whit_buf text = decode(&it, ids, 2, false);
+    assert_string_equal((char *)text.data, "ab");
+    whit_buf_free(&text);
+    text = decode(&it, ids + 2, 1, false);
+    assert_string_equal((char *)text.data, "A");
+    whit_buf_free(&text);
+    close_tokenizer(&it);
+}
+
 /* WordPiece, with its unknown words and its decoder's clean-up. */
 static void wordpiece_works(void **state)
 {
@@ -724,6 +742,7 @@ int main(void)
         cmocka_unit_test(repeated_merges_have_one_rank),
         cmocka_unit_test(ends_of_turns_are_special),
         cmocka_unit_test(unused_pieces_do_not_score),
+        cmocka_unit_test(fused_bytes_come_once),
         cmocka_unit_test(wordpiece_works),
         cmocka_unit_test(neighbours_of_dropped_characters_merge),
         cmocka_unit_test(lao_marks_have_unicodes_order),
