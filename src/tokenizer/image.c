@@ -47,7 +47,7 @@ static whit_status check_counts(const whit_tokenizer_header *header, whit_error 
         n_elems(header, WHIT_TOKENS_NORMALIZE) > WHIT_TOKENIZER_MAX_STEPS ||
         n_elems(header, WHIT_TOKENS_SPLIT) > WHIT_TOKENIZER_MAX_STEPS ||
         n_elems(header, WHIT_TOKENS_DECODE) > WHIT_TOKENIZER_MAX_STEPS ||
-        header->n_added_raw > n_elems(header, WHIT_TOKENS_ADDED))
+        header->n_added_raw > n_elems(header, WHIT_TOKENS_ADDED) || header->max_word_chars > WHIT_TOKENIZER_MAX_WORD)
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a table has an impossible size");
     if (header->model < WHIT_TOKENIZER_BPE || header->model > WHIT_TOKENIZER_WORDPIECE)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: model kind %u is not known", header->model);

@@ -16,8 +16,9 @@
 
 #define WHIT_TOKENIZER_MAGIC      "WHITTOKN"
 #define WHIT_TOKENIZER_VERSION    1u
-#define WHIT_TOKENIZER_MAX_PROBES 256u /* hash slots looked at before "absent" */
-#define WHIT_TOKENIZER_MAX_STEPS  32u  /* normalizers, pre-tokenizers or decoders in a row */
+#define WHIT_TOKENIZER_MAX_PROBES 256u  /* hash slots looked at before "absent" */
+#define WHIT_TOKENIZER_MAX_STEPS  32u   /* normalizers, pre-tokenizers or decoders in a row */
+#define WHIT_TOKENIZER_MAX_WORD   4096u /* characters of a word of WordPiece: matching is quadratic in them */
 
 enum whit_tokenizer_section {
     WHIT_TOKENS_OFFSETS,   /* u32[n_tokens + 1] into WHIT_TOKENS_TEXT */

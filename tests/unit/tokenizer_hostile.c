@@ -228,6 +228,22 @@ static void damaged_images_are_harmless(void **state)
     whit_buf_free(&image);
 }
 
+/* Words so long that a trie which goes round would be walked for ever. */
+static void words_without_end_are_refused(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"u\", "
+                               "\"max_input_chars_per_word\": 4096, \"vocab\": {\"u\": 0, \"a\": 1}}}";
+    whit_buf image = {0};
+    whit_error error;
+    whit_tokenizer_view view;
+    assert_ok(whit_tokenizer_from_json("t", json, strlen(json), NULL, &image, &error), error);
+    assert_ok(whit_tokenizer_check(image.data, image.size_bytes, &view, &error), error);
+    ((whit_tokenizer_header *)(void *)image.data)->max_word_chars = UINT32_MAX;
+    assert_int_equal(whit_tokenizer_check(image.data, image.size_bytes, &view, &error), WHIT_ERROR_FORMAT);
+    whit_buf_free(&image);
+}
+
 /* A character map whose trie goes round on 'a': it costs no more than its longest sensible key. */
 static void charsmap_with_a_cycle(void **state)
 {
@@ -258,10 +274,15 @@ static void charsmap_with_a_cycle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(charsmap_with_a_cycle),       cmocka_unit_test(broken_json_is_refused),
-        cmocka_unit_test(slow_patterns_end),           cmocka_unit_test(growing_normalizers_end),
-        cmocka_unit_test(slow_vocabularies_end),       cmocka_unit_test(broken_models_are_refused),
-        cmocka_unit_test(damaged_images_are_harmless), cmocka_unit_test(other_spaces_are_refused),
+        cmocka_unit_test(charsmap_with_a_cycle),
+        cmocka_unit_test(broken_json_is_refused),
+        cmocka_unit_test(slow_patterns_end),
+        cmocka_unit_test(growing_normalizers_end),
+        cmocka_unit_test(slow_vocabularies_end),
+        cmocka_unit_test(broken_models_are_refused),
+        cmocka_unit_test(damaged_images_are_harmless),
+        cmocka_unit_test(other_spaces_are_refused),
+        cmocka_unit_test(words_without_end_are_refused),
     };
     return cmocka_run_group_tests_name("tokenizer_hostile", tests, NULL, NULL);
 }
