@@ -7,13 +7,16 @@
 
 #include "tokenizer/scan.h"
 
-/* Names that every reader knows, for the patterns that it knows. */
+/* Names that every reader knows, for the patterns that it knows; a name also says whether words that are tokens are
+ * taken whole, without merging. */
 static const struct pattern_name {
     const char *pattern, *name;
+    bool ignore_merges;
 } pattern_names[] = {
-    {WHIT_PATTERN_LLAMA3, "llama-bpe"},
-    {WHIT_PATTERN_QWEN2, "qwen2"},
-    {WHIT_PATTERN_GPT2, "gpt-2"},
+    {WHIT_PATTERN_LLAMA3, "llama-bpe", true},
+    {WHIT_PATTERN_LLAMA3, "smaug-bpe", false},
+    {WHIT_PATTERN_QWEN2, "qwen2", false},
+    {WHIT_PATTERN_GPT2, "gpt-2", false},
 };
 
 /* The name of a pipeline that is one known pattern followed by the byte-level symbols. */
@@ -21,13 +24,16 @@ static const char *find_pattern(const whit_tokenizer_view *view)
 {
     size_t n;
     const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_SPLIT, sizeof *steps, &n);
-    if (n == 1 && steps[0].kind == WHIT_STEP_BYTE_LEVEL && steps[0].flags == WHIT_STEP_FLAG_REGEX) return "gpt-2";
+    const bool ignore_merges = view->header->flags & WHIT_TOKENIZER_IGNORE_MERGES;
+    if (n == 1 && steps[0].kind == WHIT_STEP_BYTE_LEVEL && steps[0].flags == WHIT_STEP_FLAG_REGEX)
+        return ignore_merges ? NULL : "gpt-2";
     if (n != 2 || steps[0].kind != WHIT_STEP_SPLIT || steps[0].flags != WHIT_STEP_FLAG_REGEX ||
         steps[0].a != WHIT_SPLIT_ISOLATED || steps[1].kind != WHIT_STEP_BYTE_LEVEL || steps[1].flags)
         return NULL;
     const uint8_t *text = whit_tokenizer_string(view, steps[0].text_offset, steps[0].text_bytes);
     for (size_t i = 0; text && i < sizeof pattern_names / sizeof *pattern_names; i++)
         if (strlen(pattern_names[i].pattern) == steps[0].text_bytes &&
+            pattern_names[i].ignore_merges == ignore_merges &&
             memcmp(pattern_names[i].pattern, text, steps[0].text_bytes) == 0)
             return pattern_names[i].name;
     return NULL;
@@ -105,6 +111,26 @@ static bool has_step(const whit_tokenizer_view *view, enum whit_tokenizer_sectio
     return false;
 }
 
+/* GGUF has added tokens that are looked for anywhere, and no others. */
+static whit_status check_added(const whit_tokenizer_view *view, const char *path, whit_error *error)
+{
+    size_t n;
+    const whit_added_token *added = whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t flags = added[i].flags;
+        if (!(flags & (WHIT_ADDED_SINGLE_WORD | WHIT_ADDED_LSTRIP | WHIT_ADDED_RSTRIP))) continue;
+        const uint8_t *text = whit_tokenizer_string(view, added[i].text_offset, added[i].text_bytes);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the added token '%.*s' has %s, for which GGUF has no place; export without the tokenizer",
+                         path, text ? (int)(added[i].text_bytes < 80 ? added[i].text_bytes : 80) : 0,
+                         text ? (const char *)text : "",
+                         flags & WHIT_ADDED_SINGLE_WORD  ? "single_word"
+                             : flags & WHIT_ADDED_LSTRIP ? "lstrip"
+                                                         : "rstrip");
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path, whit_gguf_writer *writer,
                                        const whit_allocator *allocator, whit_error *error)
 {
@@ -114,11 +140,13 @@ whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const ch
     whit_tokenizer_section(view, WHIT_TOKENS_NORMALIZE, sizeof(whit_tokenizer_step), &n_normalize);
     whit_tokenizer_section(view, WHIT_TOKENS_BEFORE, sizeof(int32_t), &n_before);
     whit_tokenizer_section(view, WHIT_TOKENS_AFTER, sizeof(int32_t), &n_after);
+    WHIT_TRY(check_added(view, path, error));
     if (header->model == WHIT_TOKENIZER_BPE && byte_level && n_normalize == 0) {
         const char *name = find_pattern(view);
         if (!name)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: the tokenizer's pattern has no name in GGUF; export without the tokenizer", path);
+                             "%s: the tokenizer's pattern%s has no name in GGUF; export without the tokenizer", path,
+                             header->flags & WHIT_TOKENIZER_IGNORE_MERGES ? ", with ignore_merges," : "");
         whit_gguf_put_string(writer, "tokenizer.ggml.model", "gpt2", 4);
         whit_gguf_put_string(writer, "tokenizer.ggml.pre", name, strlen(name));
         WHIT_TRY(put_merges(view, writer, allocator, error));

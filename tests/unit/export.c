@@ -7,6 +7,11 @@
 #include "runtime/model.h"
 #include "test.h"
 #include "test_folder.h"
+#include "tokenizer/from_gguf.h"
+#include "tokenizer/from_json.h"
+#include "tokenizer/scan.h"
+#include "tokenizer_open.h"
+#include "tokenizer_sample.h"
 
 static void compare_configs(const whit_config *a, const whit_config *b, uint32_t i)
 {
@@ -80,8 +85,98 @@ static void exports_are_the_model_or_refused(void **state)
     assert_true(n_exported >= n / 6);
 }
 
+/* ---- tokenizers ------------------------------------------------------------------------------ */
+
+/* Byte-level BPE in which no merges give "xyz". */
+static void open_tokenizer(const char *pattern, bool ignore_merges, const char *added, opened *it)
+{
+    whit_buf json = {0};
+    whit_error error;
+    whit_buf_printf(&json, "{\"added_tokens\": [%s], \"decoder\": {\"type\": \"ByteLevel\"}, ", added);
+    whit_buf_append_str(&json,
+                        "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": "
+                        "\"Split\", \"behavior\": \"Isolated\", \"pattern\": {\"Regex\": ");
+    whit_json_write_string(&json, pattern, strlen(pattern));
+    whit_buf_printf(&json,
+                    "}}, {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]}, "
+                    "\"model\": {\"type\": \"BPE\", \"ignore_merges\": %s, \"vocab\": ",
+                    ignore_merges ? "true" : "false");
+    sample_byte_vocabulary(&json, "th xyz");
+    whit_buf_append_str(&json, ", \"merges\": [\"t h\"]}}");
+    *it = (opened){0};
+    assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes, NULL, &it->image, &error), error);
+    open_image(it);
+    whit_buf_free(&json);
+}
+
+/* Into a file and back. */
+static whit_status bring_back(const opened *from, opened *to, whit_error *error)
+{
+    whit_gguf_writer writer;
+    whit_writer file;
+    whit_gguf *gguf;
+    bool found;
+    *to = (opened){0};
+    whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, NULL);
+    whit_gguf_put_string(&writer, "general.architecture", "llama", 5);
+    whit_status status = whit_export_gguf_tokenizer(&from->view, "t", &writer, NULL, error);
+    if (status == WHIT_OK) {
+        assert_ok(whit_writer_open(in_folder("vocabulary.gguf"), NULL, &file, error), *error);
+        assert_ok(whit_gguf_write_head(&writer, &file, error), *error);
+        assert_ok(whit_gguf_write_end(&writer, error), *error);
+        assert_ok(whit_writer_commit(&file, error), *error);
+        whit_writer_discard(&file);
+        assert_ok(whit_gguf_open(in_folder("vocabulary.gguf"), NULL, &gguf, error), *error);
+        assert_ok(whit_tokenizer_from_gguf(gguf, "t", &found, &to->image, error), *error);
+        assert_true(found);
+        whit_gguf_close(gguf);
+        open_image(to);
+    }
+    whit_gguf_writer_close(&writer);
+    return status;
+}
+
+static void tokenizers_come_back_or_are_refused(void **state)
+{
+    (void)state;
+    static const char text[] = "the xyz, xyz";
+    static const struct {
+        const char *pattern;
+        bool ignore_merges, is_known;
+    } cases[] = {{WHIT_PATTERN_LLAMA3, true, true}, {WHIT_PATTERN_LLAMA3, false, true},
+                 {WHIT_PATTERN_QWEN2, true, false}, {WHIT_PATTERN_QWEN2, false, true},
+                 {WHIT_PATTERN_GPT2, true, false},  {WHIT_PATTERN_GPT2, false, true}};
+    const whit_encode_options options = {0};
+    opened of[2];
+    whit_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_buf ids[2] = {{0}, {0}};
+        open_tokenizer(cases[i].pattern, cases[i].ignore_merges, "", &of[0]);
+        const whit_status status = bring_back(&of[0], &of[1], &error);
+        assert_int_equal(status, cases[i].is_known ? WHIT_OK : WHIT_ERROR_UNSUPPORTED);
+        for (int k = 0; k < 2 && status == WHIT_OK; k++)
+            assert_ok(whit_tokenizer_encode(of[k].tokenizer, text, strlen(text), &options, &ids[k], &error), error);
+        assert_int_equal(ids[0].size_bytes, ids[1].size_bytes);
+        if (status == WHIT_OK) assert_memory_equal(ids[0].data, ids[1].data, ids[0].size_bytes);
+        for (int k = 0; k < 2; k++) whit_buf_free(&ids[k]);
+        if (status == WHIT_OK) close_tokenizer(&of[1]);
+        close_tokenizer(&of[0]);
+    }
+    static const char *const flags[] = {"lstrip", "rstrip", "single_word"};
+    for (size_t i = 0; i < 3; i++) {
+        char added[128];
+        snprintf(added, sizeof added, "{\"id\": 258, \"content\": \"<x>\", \"special\": true, \"%s\": true}", flags[i]);
+        open_tokenizer(WHIT_PATTERN_QWEN2, false, added, &of[0]);
+        assert_int_equal(bring_back(&of[0], &of[1], &error), WHIT_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "'<x>'"));
+        assert_non_null(strstr(error.message, flags[i]));
+        close_tokenizer(&of[0]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exports_are_the_model_or_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exports_are_the_model_or_refused),
+                                       cmocka_unit_test(tokenizers_come_back_or_are_refused)};
     return cmocka_run_group_tests_name("export", tests, make_folder, remove_folder);
 }
