@@ -31,6 +31,7 @@ typedef struct merger {
     const uint8_t *piece;
     const whit_merge_slot *merges;
     size_t n_merges;
+    uint64_t *steps_left; /* of merging by text; 0: the vocabulary is made to be slow */
     bool by_text;
     bool no_special; /* merges that give a special token do not count */
 } merger;
@@ -54,6 +55,12 @@ static bool may_give(const merger *m, int32_t id)
 static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *right, int32_t *merged)
 {
     if (m->by_text) {
+        const uint64_t steps = (right->end - left->start) / 8 + 1; /* words that are hashed */
+        if (*m->steps_left <= steps) {
+            *m->steps_left = 0; /* for all other pairs too */
+            return NO_RANK;
+        }
+        *m->steps_left -= steps;
         *merged = whit_tokenizer_lookup(m->view, m->piece + left->start, right->end - left->start);
         if (*merged < 0 || !may_give(m, *merged)) return NO_RANK;
         return rank_of_score(whit_tokenizer_token_score(m->view, *merged));
@@ -277,6 +284,7 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
                 .by_text = view->header->model == WHIT_TOKENIZER_SPM,
                 .no_special = scratch->no_special};
     m.merges = whit_tokenizer_section(view, WHIT_TOKENS_MERGES, sizeof *m.merges, &m.n_merges);
+    m.steps_left = &scratch->steps_left;
     scratch->symbols.size_bytes = 0;
     WHIT_TRY((m.by_text ? start_by_text : start_ranked)(view, symbol_ids, piece, n_bytes, &scratch->symbols, error));
     symbol *symbols = (symbol *)(void *)scratch->symbols.data;
@@ -285,5 +293,7 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
         n = merge_few(&m, symbols, n);
     else
         WHIT_TRY(merge_many(&m, &scratch->heap, symbols, &n, error));
+    if (m.by_text && scratch->steps_left == 0)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: this vocabulary takes too many steps on this text");
     return push_ids(view, piece, symbols, n, ids, error);
 }

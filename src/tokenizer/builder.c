@@ -513,15 +513,18 @@ static bool may_cut_at_space(const whit_tokenizer_builder *builder)
     return true;
 }
 
-/* Marks the tokens that merging their own text gives, so that encoding can look them up at once. */
+/* Marks the tokens that merging their own text gives, so that encoding can look them up at once. Merging by text looks
+ * at a long token's bytes again and again: it is left to encoding, for the texts that have such tokens. */
 static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, size_t size_bytes, whit_error *error)
 {
+    enum { MOST_BYTES_BY_TEXT = 512 };
     whit_tokenizer_view view;
     WHIT_TRY(whit_tokenizer_check(image, size_bytes, &view, error));
     uint8_t *flags = image + view.header->sections[WHIT_TOKENS_FLAGS].offset_bytes;
     bool always = view.header->flags & WHIT_TOKENIZER_IGNORE_MERGES;
     bool by_merging = (view.header->model == WHIT_TOKENIZER_BPE || view.header->model == WHIT_TOKENIZER_SPM) &&
         !view.header->prefix_bytes && !view.header->suffix_bytes;
+    const uint32_t most_bytes = view.header->model == WHIT_TOKENIZER_SPM ? MOST_BYTES_BY_TEXT : UINT32_MAX;
     whit_model_scratch scratch;
     whit_model_scratch_init(&scratch, builder->allocator);
     whit_buf ids = {.allocator = builder->allocator};
@@ -530,8 +533,9 @@ static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, s
         const builder_token *token = &tokens_of(builder)[id];
         if (!(token->flags & WHIT_TOKEN_IN_VOCAB) || token->n_bytes == 0) continue;
         bool whole = always;
-        if (!whole && by_merging) {
+        if (!whole && by_merging && token->n_bytes <= most_bytes) {
             ids.size_bytes = 0;
+            whit_model_scratch_begin(&scratch, token->n_bytes);
             status =
                 whit_tokenizer_merge_piece(&view, &scratch, (const uint8_t *)token->text, token->n_bytes, &ids, error);
             int32_t first;

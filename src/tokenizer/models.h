@@ -20,7 +20,7 @@ typedef struct whit_cached_piece {
 /* Reused memory of the models; belongs to one thread and one image. */
 typedef struct whit_model_scratch {
     whit_buf symbols, heap, nodes, cache;
-    uint64_t steps_left; /* through the trie; see whit_model_scratch_begin */
+    uint64_t steps_left; /* through the trie, or of merging by text; see whit_model_scratch_begin */
     /* The text is the user's: special tokens that the vocabulary spells out are not picked. */
     bool no_special;
 } whit_model_scratch;

@@ -138,6 +138,38 @@ static void slow_vocabularies_end(void **state)
     free(json);
 }
 
+/* Pieces a, aa, aaa ... : a run of them is merged by looking at thousands of bytes for every one. */
+static void slow_merges_end(void **state)
+{
+    (void)state;
+    enum { LONGEST = 2048, N_TEXT = 150000, FIRST = 3 + 256 + 11 };
+    static char piece[LONGEST + 1], text[N_TEXT];
+    whit_buf model = {0}, image = {0}, ids = {0};
+    whit_error error;
+    whit_tokenizer_view view;
+    whit_tokenizer *tokenizer;
+    const whit_encode_options options = {0};
+    memset(text, 'a', N_TEXT);
+    sample_sentencepiece(&model, 2);
+    for (int k = 0; k < LONGEST; k++) {
+        piece[k] = 'a';
+        sample_proto_piece(&model, piece, (float)k, 1);
+    }
+    assert_ok(whit_tokenizer_from_sentencepiece("t", model.data, model.size_bytes, NULL, &image, &error), error);
+    assert_ok(whit_tokenizer_check(image.data, image.size_bytes, &view, &error), error);
+    assert_ok(whit_tokenizer_open(&view, NULL, &tokenizer, &error), error);
+    assert_true(whit_tokenizer_token_flags(&view, FIRST + 100) & WHIT_TOKEN_WHOLE);
+    assert_false(whit_tokenizer_token_flags(&view, FIRST + LONGEST - 1) & WHIT_TOKEN_WHOLE); /* not tried */
+    assert_ok(whit_tokenizer_encode(tokenizer, text, LONGEST, &options, &ids, &error), error);
+    assert_int_equal(ids.size_bytes, sizeof(int32_t));
+    assert_int_equal(*(const int32_t *)(const void *)ids.data, FIRST + LONGEST - 1);
+    assert_int_equal(whit_tokenizer_encode(tokenizer, text, N_TEXT, &options, &ids, &error), WHIT_ERROR_LIMIT);
+    whit_tokenizer_close(tokenizer);
+    whit_buf_free(&model);
+    whit_buf_free(&image);
+    whit_buf_free(&ids);
+}
+
 static void broken_models_are_refused(void **state)
 {
     (void)state;
@@ -283,6 +315,7 @@ int main(void)
         cmocka_unit_test(damaged_images_are_harmless),
         cmocka_unit_test(other_spaces_are_refused),
         cmocka_unit_test(words_without_end_are_refused),
+        cmocka_unit_test(slow_merges_end),
     };
     return cmocka_run_group_tests_name("tokenizer_hostile", tests, NULL, NULL);
 }
