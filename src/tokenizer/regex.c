@@ -3,6 +3,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -47,10 +48,36 @@ static void pcre_free(void *memory, void *user)
     whit_free(user, start, padded);
 }
 
-static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_bytes, whit_error *error)
+static bool is_lack_of_memory(int code)
+{
+    return code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED;
+}
+
+static pcre2_general_context *open_memory(const whit_allocator *allocator)
 {
     /* The context's user pointer is not const in PCRE2's interface; nothing writes through it. */
-    regex->memory = pcre2_general_context_create(pcre_alloc, pcre_free, (void *)(uintptr_t)regex->allocator);
+    return pcre2_general_context_create(pcre_alloc, pcre_free, (void *)(uintptr_t)allocator);
+}
+
+whit_status whit_regex_has_property(const char *name, const whit_allocator *allocator, bool *has, whit_error *error)
+{
+    uint8_t pattern[96];
+    int n = snprintf((char *)pattern, sizeof pattern, "\\p{%s}", name), code = 0;
+    PCRE2_SIZE place;
+    pcre2_general_context *memory = open_memory(allocator);
+    pcre2_compile_context *how = memory ? pcre2_compile_context_create(memory) : NULL;
+    pcre2_code *compiled = how ? pcre2_compile(pattern, (size_t)n, PCRE2_UTF, &code, &place, how) : NULL;
+    *has = compiled != NULL;
+    bool failed = !how || (!compiled && is_lack_of_memory(code));
+    pcre2_code_free(compiled);
+    pcre2_compile_context_free(how);
+    pcre2_general_context_free(memory);
+    return failed ? whit_fail_memory(error, "regular expression", 0) : WHIT_OK;
+}
+
+static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_bytes, whit_error *error)
+{
+    regex->memory = open_memory(regex->allocator);
     pcre2_compile_context *how = regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
     if (!how) return whit_fail_memory(error, "regular expression", 0);
     pcre2_set_newline(how, PCRE2_NEWLINE_LF);
@@ -60,8 +87,7 @@ static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_b
         pattern, n_bytes, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT | PCRE2_NEVER_BACKSLASH_C,
         &code, &place, how);
     pcre2_compile_context_free(how);
-    if (!regex->code && (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED))
-        return whit_fail_memory(error, "regular expression", n_bytes);
+    if (!regex->code && is_lack_of_memory(code)) return whit_fail_memory(error, "regular expression", n_bytes);
     if (!regex->code) {
         PCRE2_UCHAR why[128];
         pcre2_get_error_message(code, why, sizeof why);

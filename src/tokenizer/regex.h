@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Regular expressions of tokenizer files: written for Oniguruma (Ruby's syntax), run by PCRE2.
  *
- * The pattern is translated where the two differ (\s, \w, \h, \b, {n,m}+, nested classes), and
+ * The pattern is translated where the two differ (\s, \w, \h, \b, scripts, {n,m}+, nested classes), and
  * what cannot be said is refused by name. Every match has limits on steps, depth and memory, and
  * all searches since `begin` share a time limit, so that a pattern that backtracks for ever ends in
  * an error. */
@@ -15,6 +15,8 @@ typedef struct whit_regex whit_regex;
 
 /* The pattern in PCRE2's syntax, appended to `out`. */
 whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out, whit_error *error);
+/* Whether PCRE2 has a property of that name, of at most 80 characters. */
+whit_status whit_regex_has_property(const char *name, const whit_allocator *allocator, bool *has, whit_error *error);
 
 whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whit_allocator *allocator,
                                whit_regex **regex, whit_error *error);

@@ -6,9 +6,11 @@
  *     \h \H \v \Q hexadecimal digit, vertical tab, the letter Q
  *     (?m)        dot matches newline, PCRE2's (?s); ^ and $ always match at lines
  *     {n,m}+ {,n} repeated repetition; from zero
+ *     \p{Han}     characters of a script, which PCRE2 takes for all that are used with it
  *     [a[bc]]     union of classes; negated sets inside classes become alternatives */
 #include "tokenizer/regex.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/utf8.h"
@@ -133,9 +135,15 @@ static whit_status translate_property(translator *t, whit_buf *out)
         n--;
     }
     const char *category = category_of(name, n);
+    char script[80];
+    bool is_script = false;
+    if (!category && n > 1 && !(n == 2 && strchr("CLMNPSZ", name[0])) && !memchr(name, 0, n)) {
+        snprintf(script, sizeof script, "sc:%.*s", (int)n, (const char *)name);
+        WHIT_TRY(whit_regex_has_property(script, t->allocator, &is_script, t->error));
+    }
     whit_buf_printf(out, "\\%c{", negated ? 'P' : 'p');
-    if (category)
-        whit_buf_append_str(out, category);
+    if (category || is_script)
+        whit_buf_append_str(out, category ? category : script);
     else
         whit_buf_append(out, name, n);
     return need_memory(t, whit_buf_append(out, "}", 1));

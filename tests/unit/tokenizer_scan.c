@@ -122,6 +122,12 @@ static void patterns_mean_what_oniguruma_means(void **state)
     assert_true(matches("\\u0041", "A"));
     assert_true(matches("\\p{Letter}\\p{^Lu}", "aa"));
     assert_true(matches("\\p{Han}", "\xE4\xB8\x80"));
+    assert_false(matches("\\p{Han}", "\u3001")); /* a comma that several scripts share */
+    assert_true(matches("\\P{Han}", "\u3001"));
+    assert_true(matches("[\\p{^Han}]", "\u3001"));
+    assert_false(matches("[\\p{katakana}\\p{Hiragana}]", "\u30FC"));
+    assert_true(matches("[\\p{katakana}\\p{Hiragana}]+", "\u3042\u30A2"));
+    assert_true(matches("\\p{Yi}", "\uA000"));
     assert_true(matches("\\p{L}", "\xF0\x90\x90\x80"));
 }
 
