@@ -7,6 +7,7 @@
  *     (?m)        dot matches newline, PCRE2's (?s); ^ and $ always match at lines
  *     {n,m}+ {,n} repeated repetition; from zero
  *     \p{Han}     characters of a script, which PCRE2 takes for all that are used with it
+ *     [:alpha:]   sets of Oniguruma's own
  *     [a[bc]]     union of classes; negated sets inside classes become alternatives */
 #include "tokenizer/regex.h"
 
@@ -183,6 +184,13 @@ typedef struct class_parts {
 
 static whit_status read_class(translator *t, class_parts *parts, bool *negated, int depth);
 
+static whit_status add_minus(translator *t, class_parts *parts, const char *set)
+{
+    if (parts->n_minus == 8) return refuse(t, "too many negated sets in a class");
+    parts->minus[parts->n_minus++] = set;
+    return WHIT_OK;
+}
+
 static whit_status read_class_escape(translator *t, class_parts *parts)
 {
     static const struct {
@@ -195,11 +203,45 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
         if ((c | 0x20) != sets[i].letter || !((c | 0x20) >= 'a')) continue;
         t->at++;
         if (c == (uint8_t)sets[i].letter) return need_memory(t, whit_buf_append_str(&parts->items, sets[i].set));
-        if (parts->n_minus == 8) return refuse(t, "too many negated sets in a class");
-        parts->minus[parts->n_minus++] = sets[i].set;
-        return WHIT_OK;
+        return add_minus(t, parts, sets[i].set);
     }
     return translate_common_escape(t, &parts->items);
+}
+
+/* [:name:] or [:^name:], as in Oniguruma 6.9.8; `at` stands on the '['. */
+static whit_status read_posix_class(translator *t, class_parts *parts)
+{
+    static const struct {
+        const char *name, *set;
+    } classes[] = {
+        {"alnum", "\\p{Alphabetic}\\p{Nd}"},
+        {"alpha", "\\p{Alphabetic}"},
+        {"ascii", "\\x00-\\x7F"},
+        {"blank", "\\p{Zs}\\t"},
+        {"cntrl", "\\p{Cc}"},
+        {"digit", "\\p{Nd}"},
+        {"lower", "\\p{Lowercase}"},
+        {"punct", "\\p{P}"},
+        {"space", SPACE},
+        {"upper", "\\p{Uppercase}"},
+        {"word", WORD},
+        {"xdigit", HEX},
+    };
+    const uint8_t *name = t->pattern + t->at + 2, *stop = t->pattern + t->n;
+    const uint8_t *end = memmem(name, (size_t)(stop - name), ":]", 2);
+    if (!end) return refuse(t, "a POSIX class that never ends");
+    const bool negated = *name == '^';
+    name += negated;
+    const size_t n = (size_t)(end - name);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        if (strlen(classes[i].name) != n || memcmp(classes[i].name, name, n) != 0) continue;
+        t->at = (size_t)(end - t->pattern) + 2;
+        return negated ? add_minus(t, parts, classes[i].set)
+                       : need_memory(t, whit_buf_append_str(&parts->items, classes[i].set));
+    }
+    char what[80];
+    snprintf(what, sizeof what, "the class [:%.*s:] is not supported", (int)(n < 20 ? n : 20), (const char *)name);
+    return refuse(t, what);
 }
 
 static whit_status read_nested_class(translator *t, class_parts *parts, int depth)
@@ -235,12 +277,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
         if (c == '\\') {
             WHIT_TRY(read_class_escape(t, parts));
         } else if (c == '[' && peek(t, 1) == ':') {
-            const uint8_t *rest = t->pattern + t->at;
-            const uint8_t *end = memmem(rest, t->n - t->at, ":]", 2);
-            if (!end) return refuse(t, "a POSIX class that never ends");
-            size_t n = (size_t)(end - rest) + 2;
-            WHIT_TRY(need_memory(t, whit_buf_append(&parts->items, rest, n)));
-            t->at += n;
+            WHIT_TRY(read_posix_class(t, parts));
         } else if (c == '[') {
             WHIT_TRY(read_nested_class(t, parts, depth));
         } else if (c == '&' && peek(t, 1) == '&') {

@@ -115,6 +115,20 @@ static void patterns_mean_what_oniguruma_means(void **state)
     assert_true(matches("[a[bc]]+", "abc"));
     assert_true(matches("[a[^b]]+", "acd"));
     assert_true(matches("[]a]+", "]a"));
+    assert_true(matches("[[:alpha:]]+", "\u0915\u093F")); /* a letter and its vowel sign */
+    assert_false(matches("[[:alpha:]]", "1"));
+    assert_true(matches("[[:alnum:]]+", "\u0915\u093F1"));
+    assert_false(matches("[^[:alpha:]]", "\u093F"));
+    assert_true(matches("[[:^alpha:]]", "1"));
+    assert_false(matches("[[:^alpha:]]", "a"));
+    assert_true(matches("[[:word:]]", "\xCC\x81"));
+    assert_false(matches("[[:space:]]", "\xE1\xA0\x8E"));
+    assert_true(matches("[[:space:]x]+", "\tx\u3000"));
+    assert_false(matches("[[:punct:]]", "$"));
+    assert_true(matches("[[:punct:]]+", "-!\u3001"));
+    assert_true(matches("[[:xdigit:]]+", "0aF"));
+    assert_false(matches("[[:xdigit:]]", "\uFF21")); /* a wide A */
+    assert_true(matches("[[:lower:][:upper:][:digit:]]+", "aA1"));
     assert_true(matches("(?i:'s|'t)", "'\xC5\xBF"));
     assert_true(matches("(?m:.)", "\n"));
     assert_false(matches(".", "\n"));
@@ -134,8 +148,9 @@ static void patterns_mean_what_oniguruma_means(void **state)
 static void bad_patterns_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a(",   "[a",           "a\\", "(*FAIL)", "(?R)",     "(?(1)a)", "[a&&b]",
-                                      "\\p{", "\\p{Nothing}", "*",   "\\g<1>",  "[[:alpha", "\xFF",    "\\C"};
+    static const char *const bad[] = {"a(",          "[a",           "a\\", "(*FAIL)", "(?R)",     "(?(1)a)", "[a&&b]",
+                                      "\\p{",        "\\p{Nothing}", "*",   "\\g<1>",  "[[:alpha", "\xFF",    "\\C",
+                                      "[[:graph:]]", "[[:^print:]]", "[[:]"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         whit_regex *regex;
         whit_error error;
