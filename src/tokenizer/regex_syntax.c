@@ -6,6 +6,8 @@
  *     \h \H \v \Q hexadecimal digit, vertical tab, the letter Q
  *     (?m)        dot matches newline, PCRE2's (?s); ^ and $ always match at lines
  *     {n,m}+ {,n} repeated repetition; from zero
+ *     {n}?        so many or none
+ *     a(?i)b|c    would be a(?i:b|c), and is refused
  *     \p{Han}     characters of a script, which PCRE2 takes for all that are used with it
  *     [:alpha:]   sets of Oniguruma's own
  *     [a[bc]]     union of classes; negated sets inside classes become alternatives */
@@ -33,6 +35,8 @@ typedef struct translator {
     size_t atom; /* where the last atom begins in `out` */
     size_t groups[MAX_GROUPS];
     size_t n_groups;
+    size_t branch;                      /* where an alternative begins in the pattern */
+    bool option_inside[MAX_GROUPS + 1]; /* in so many groups: an option stands within an alternative */
 } translator;
 
 static whit_status refuse(const translator *t, const char *what)
@@ -362,24 +366,32 @@ static whit_status translate_escape(translator *t)
 
 static whit_status translate_group(translator *t)
 {
+    const bool begins = t->at == t->branch;
     if (t->n_groups == MAX_GROUPS) return refuse(t, "groups nested too deeply");
     t->groups[t->n_groups++] = t->out->size_bytes;
+    t->option_inside[t->n_groups] = false;
     t->at++;
     whit_buf_append(t->out, "(", 1);
     if (peek(t, 0) == '*') return refuse(t, "'(*' is not supported");
+    t->branch = t->at;
     if (peek(t, 0) != '?') return need_memory(t, !t->out->failed);
     t->at++;
     whit_buf_append(t->out, "?", 1);
     uint8_t c = peek(t, 0);
+    t->branch = t->at + 1;
     if (c && strchr(":=!>#", c)) return need_memory(t, !t->out->failed);
     if (c == '<') {
         t->at++;
+        while (peek(t, 0) != '=' && peek(t, 0) != '!' && t->branch < t->n && t->pattern[t->branch] != '>') t->branch++;
+        t->branch++; /* behind the mark or the name */
         return need_memory(t, whit_buf_append(t->out, "<", 1));
     }
     if (!c || !strchr("imx-", c)) return refuse(t, "this kind of group is not supported");
     for (; (c = peek(t, 0)) && strchr("imx-", c); t->at++)
         whit_buf_append(t->out, c == 'm' ? "s" : (const char *)&c, 1);
     if (c != ':' && c != ')') return refuse(t, "this kind of group is not supported");
+    if (c == ')' && !begins) t->option_inside[t->n_groups - 1] = true;
+    if (c == ':' || begins) t->branch = t->at + 1;
     return need_memory(t, !t->out->failed);
 }
 
@@ -397,6 +409,10 @@ static whit_status translate_repeat(translator *t)
     whit_buf_append_str(t->out, t->pattern[start] == ',' ? "{0" : "{");
     whit_buf_append(t->out, t->pattern + start, at - start + 1);
     t->at = at + 1;
+    if (peek(t, 0) == '?' && !memchr(t->pattern + start, ',', at - start)) {
+        t->at++;
+        return need_memory(t, wrap_atom(t, "(?:", ")?"));
+    }
     if (peek(t, 0) == '+') {
         t->at++;
         return need_memory(t, wrap_atom(t, "(?:", ")+"));
@@ -421,6 +437,10 @@ whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_bu
             size_t length;
             if (whit_utf8_decode(pattern + t.at, n_bytes - t.at, &length) == WHIT_UTF8_INVALID)
                 return refuse(&t, "not UTF-8");
+            if (c == '|' && t.option_inside[t.n_groups])
+                return refuse(&t,
+                              "an option like (?i) within an alternative reaches over the next ones: write (?i:...)");
+            if (c == '|') t.branch = t.at + 1;
             if (c == ')' && t.n_groups)
                 t.atom = t.groups[--t.n_groups];
             else if (c == 0 || !strchr("*+?|", c))

@@ -111,6 +111,16 @@ static void patterns_mean_what_oniguruma_means(void **state)
     assert_true(matches("a{1,2}+", "aaaaa")); /* repeated, not possessive */
     assert_true(matches("(?:ab){1,1}+", "ababab"));
     assert_true(matches("x{,2}", "xx"));
+    assert_true(matches("xa{2}?", "xaa")); /* greedy: both or none */
+    assert_true(matches("xa{2}?", "x"));
+    assert_true(matches("x(?:ab){2}?y", "xababy"));
+    assert_true(matches("(?i)a|b", "B"));
+    assert_true(matches("(?i)(?m)a|.", "\n"));
+    assert_true(matches("x(?:(?i)a|b)", "xB"));
+    assert_true(matches("x|(?i)c|d", "D"));
+    assert_true(matches("a(?i)b", "aB"));
+    assert_true(matches("(?:a(?i)b)|c", "c")); /* its group ends in front of the alternative */
+    assert_false(matches("(?:a(?i)b)|c", "C"));
     assert_true(matches("a{b", "a{b"));
     assert_true(matches("[a[bc]]+", "abc"));
     assert_true(matches("[a[^b]]+", "acd"));
@@ -148,9 +158,10 @@ static void patterns_mean_what_oniguruma_means(void **state)
 static void bad_patterns_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a(",          "[a",           "a\\", "(*FAIL)", "(?R)",     "(?(1)a)", "[a&&b]",
-                                      "\\p{",        "\\p{Nothing}", "*",   "\\g<1>",  "[[:alpha", "\xFF",    "\\C",
-                                      "[[:graph:]]", "[[:^print:]]", "[[:]"};
+    static const char *const bad[] = {
+        "a(",          "[a",           "a\\",  "(*FAIL)",  "(?R)",           "(?(1)a)",       "[a&&b]",
+        "\\p{",        "\\p{Nothing}", "*",    "\\g<1>",   "[[:alpha",       "\xFF",          "\\C",
+        "[[:graph:]]", "[[:^print:]]", "[[:]", "a(?i)b|c", "(?:x|a(?i)b|c)", "(?<n>a(?-i)|b)"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         whit_regex *regex;
         whit_error error;
