@@ -278,11 +278,14 @@ static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_
 
 static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
 {
-    uint32_t single = field(r, at, "single");
+    enum { MOST_PIECES = 64 }; /* every one is looked for among all special tokens */
+    uint32_t single = field(r, at, "single"), n_pieces = 0;
     bool seen = false;
     for (uint32_t piece = whit_json_first(r->json, single); piece != WHIT_JSON_NONE;
          piece = whit_json_next(r->json, single, piece)) {
         uint32_t token = field(r, piece, "SpecialToken");
+        if (n_pieces++ == MOST_PIECES)
+            return whit_json_fail(r->json, piece, r->error, "a template of more than 64 pieces");
         if (token != WHIT_JSON_NONE) {
             WHIT_TRY(add_template_ids(r, at, token, seen ? &r->builder->after : front));
         } else if (field(r, piece, "Sequence") != WHIT_JSON_NONE && !seen) {

@@ -63,6 +63,30 @@ static void broken_json_is_refused(void **state)
     refuse_json(MODEL("\"added_tokens\": [{\"content\": \"b\"}]"), "content and an id");
 }
 
+/* A template of 64 pieces is read, one of more is refused. */
+static void long_templates_are_refused(void **state)
+{
+    (void)state;
+    for (int n = 64; n <= 65; n++) {
+        whit_buf json = {0}, image = {0};
+        whit_error error = {0};
+        whit_buf_append_str(&json,
+                            "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, "
+                            "\"post_processor\": {\"type\": \"TemplateProcessing\", \"special_tokens\": "
+                            "{\"a\": {\"ids\": [0]}}, \"single\": [{\"Sequence\": {\"id\": \"A\"}}");
+        for (int i = 1; i < n; i++) whit_buf_append_str(&json, ", {\"SpecialToken\": {\"id\": \"a\"}}");
+        whit_buf_append(&json, "]}}", 4);
+        if (n == 65) {
+            refuse_json((const char *)json.data, "more than 64 pieces");
+        } else {
+            assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes - 1, NULL, &image, &error),
+                      error);
+        }
+        whit_buf_free(&json);
+        whit_buf_free(&image);
+    }
+}
+
 /* Encodes `text` with a tokenizer.json. */
 static whit_status encode_with(const char *json, const char *text, size_t n, size_t *n_ids, whit_error *error)
 {
@@ -316,6 +340,7 @@ int main(void)
         cmocka_unit_test(other_spaces_are_refused),
         cmocka_unit_test(words_without_end_are_refused),
         cmocka_unit_test(slow_merges_end),
+        cmocka_unit_test(long_templates_are_refused),
     };
     return cmocka_run_group_tests_name("tokenizer_hostile", tests, NULL, NULL);
 }
