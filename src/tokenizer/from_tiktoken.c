@@ -12,6 +12,7 @@
 #define LLAMA3_RANKS    128000
 #define LLAMA3_SPECIALS 256
 #define QWEN_RANKS      151643
+#define QWEN_EXTRAS     205
 
 typedef struct ranks {
     whit_buf tokens; /* whit_text[], texts in `spellings` as offsets until all are read */
@@ -80,6 +81,11 @@ static whit_status read_lines(ranks *r, const char *text, const char *end)
     return WHIT_OK;
 }
 
+static whit_status add_special(ranks *r, const char *text)
+{
+    return add_token(r, (const uint8_t *)text, strlen(text), 0, WHIT_TOKEN_CONTROL);
+}
+
 /* Llama 3's names, as Meta's tokenizer.py numbers them. */
 static whit_status add_llama3_specials(ranks *r)
 {
@@ -95,7 +101,21 @@ static whit_status add_llama3_specials(ranks *r)
             snprintf(text, sizeof text, "%s", named[i]);
         else
             snprintf(text, sizeof text, "<|reserved_special_token_%u|>", n_reserved++);
-        WHIT_TRY(add_token(r, (const uint8_t *)text, strlen(text), 0, WHIT_TOKEN_CONTROL));
+        WHIT_TRY(add_special(r, text));
+    }
+    return WHIT_OK;
+}
+
+/* Qwen's, as its tokenization_qwen.py numbers them. */
+static whit_status add_qwen_specials(ranks *r)
+{
+    WHIT_TRY(add_special(r, "<|endoftext|>"));
+    WHIT_TRY(add_special(r, "<|im_start|>"));
+    WHIT_TRY(add_special(r, "<|im_end|>"));
+    for (unsigned i = 0; i < QWEN_EXTRAS; i++) {
+        char text[24];
+        snprintf(text, sizeof text, "<|extra_%u|>", i);
+        WHIT_TRY(add_special(r, text));
     }
     return WHIT_OK;
 }
@@ -112,6 +132,8 @@ static whit_status build(ranks *r, const whit_tokenizer_config *config, whit_buf
     } else if (n_ranks == QWEN_RANKS) {
         v.pre = (whit_text){"qwen2", 5};
         v.nfc = true;
+        v.eos = QWEN_RANKS;
+        WHIT_TRY(add_qwen_specials(r));
     } else {
         return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: %zu tiktoken ranks; the pattern is known for 128,000 (Llama 3) and "

@@ -9,6 +9,7 @@
 #include "tokenizer/from_gguf.h"
 #include "tokenizer/from_json.h"
 #include "tokenizer/from_sentencepiece.h"
+#include "tokenizer/from_tiktoken.h"
 #include "tokenizer/models.h"
 #include "tokenizer/scan.h"
 #include "tokenizer/vocabulary.h"
@@ -485,6 +486,54 @@ static void fused_bytes_come_once(void **state)
     close_tokenizer(&it);
 }
 
+/* One, two or three bytes. */
+static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 3; i++) bits = bits << 8 | (i < n ? bytes[i] : 0);
+    const char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], n > 1 ? digits[bits >> 6 & 63] : '=',
+                          n > 2 ? digits[bits & 63] : '='};
+    whit_buf_append(out, four, 4);
+}
+
+/* As many ranks as Qwen has: all of one and two bytes, and some of three. Its special tokens come behind them. */
+static void ranks_of_qwen_have_its_special_tokens(void **state)
+{
+    (void)state;
+    enum { N_RANKS = 151643, SINGLE = 256, DOUBLE = SINGLE + 65536 };
+    static const struct {
+        const char *text;
+        int32_t id;
+    } specials[] = {{"<|endoftext|>", N_RANKS},
+                    {"<|im_start|>", N_RANKS + 1},
+                    {"<|im_end|>", N_RANKS + 2},
+                    {"<|extra_0|>", N_RANKS + 3},
+                    {"<|extra_204|>", N_RANKS + 207}};
+    const whit_encode_options options = {.parse_special = true};
+    whit_buf ranks = {0};
+    whit_error error;
+    opened it = {0};
+    for (uint32_t id = 0; id < N_RANKS; id++) {
+        const uint32_t n = id < SINGLE ? 1 : id < DOUBLE ? 2 : 3, i = id - (n == 1 ? 0 : n == 2 ? SINGLE : DOUBLE);
+        const uint8_t bytes[3] = {(uint8_t)i, (uint8_t)(i >> 8), (uint8_t)(i >> 16)};
+        append_base64(&ranks, bytes, n);
+        whit_buf_printf(&ranks, " %u\n", id);
+    }
+    assert_ok(whit_tokenizer_from_tiktoken("test", ranks.data, ranks.size_bytes, NULL, &it.image, &error), error);
+    open_image(&it);
+    assert_int_equal(whit_tokenizer_n_tokens(&it.view), N_RANKS + 208);
+    assert_int_equal(it.view.header->eos, N_RANKS);
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+        assert_true(whit_tokenizer_token_flags(&it.view, specials[i].id) & WHIT_TOKEN_SPECIAL);
+        expect(&it, specials[i].text, &options, &specials[i].id, 1);
+    }
+    assert_true(whit_tokenizer_is_end(&it.view, N_RANKS));
+    assert_true(whit_tokenizer_is_end(&it.view, N_RANKS + 2));
+    whit_buf_free(&ranks);
+    close_tokenizer(&it);
+}
+
 /* WordPiece, with its unknown words and its decoder's clean-up. */
 static void wordpiece_works(void **state)
 {
@@ -743,6 +792,7 @@ int main(void)
         cmocka_unit_test(ends_of_turns_are_special),
         cmocka_unit_test(unused_pieces_do_not_score),
         cmocka_unit_test(fused_bytes_come_once),
+        cmocka_unit_test(ranks_of_qwen_have_its_special_tokens),
         cmocka_unit_test(wordpiece_works),
         cmocka_unit_test(neighbours_of_dropped_characters_merge),
         cmocka_unit_test(lao_marks_have_unicodes_order),
