@@ -44,6 +44,21 @@ static bool same_kind(const whit_kv_class *a, const whit_kv_class *b)
         a->n_sinks == b->n_sinks;
 }
 
+uint32_t whit_kv_kinds(const whit_kv_shape *shape)
+{
+    whit_kv_class kinds[WHIT_KV_KINDS_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < shape->n_layers; i++) {
+        if (!shape->layers[i].n_kv_heads) continue;
+        const whit_kv_class kind = kind_of(shape, &shape->layers[i]);
+        uint32_t k = 0;
+        while (k < n && !same_kind(&kinds[k], &kind)) k++;
+        if (k == WHIT_KV_KINDS_MAX) return k + 1;
+        if (k == n) kinds[n++] = kind;
+    }
+    return n;
+}
+
 /* Open blocks are kept as far as queries read them; beyond that there is room in the last block for some tokens to
  * be taken back. The first block of an endless cache is read open until it is read closed, however short the window
  * is: for its sinks. */

@@ -73,8 +73,10 @@ typedef struct whit_kv {
     uint32_t *n_tokens; /* (n_sequences) positions that have a place */
 } whit_kv;
 
-/* Sets everything but memory, and says how much of that it takes; false where that overflows, or layers are of more
- * kinds than WHIT_KV_CLASSES_MAX. */
+/* Of how many kinds the layers are; where they are of too many, WHIT_KV_KINDS_MAX + 1. */
+uint32_t whit_kv_kinds(const whit_kv_shape *shape);
+/* Sets everything but memory, and says how much of that it takes; false where that overflows, or layers are of too
+ * many kinds. */
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
 /* `memory` is 64-byte aligned and large enough; its keys and values need not be zeroed. */
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);

@@ -82,20 +82,26 @@ static void place_marks(whit_session *s, whit_arena *arena)
     if (marks->items) memset(marks->items, 0, marks->n * sizeof *marks->items);
 }
 
-/* Everything that a session needs in memory, counted or handed out. */
-static void place(whit_session *s, whit_arena *arena)
+static whit_kv_shape kv_shape_of(const whit_session *s)
 {
-    const whit_config *c = &s->model->config;
     const whit_session_options *o = &s->options;
-    whit_kv_shape shape = {.type = o->kv,
+    return (whit_kv_shape){.type = o->kv,
                            .layers = s->kv_layers,
-                           .n_layers = c->n_layers,
+                           .n_layers = s->model->config.n_layers,
                            .n_sequences = o->n_sequences,
                            .n_ctx_tokens = o->n_ctx_tokens,
                            .n_batch_tokens = o->n_batch_tokens,
                            .is_endless = o->endless,
                            .n_sinks = o->n_sinks,
                            .n_window_blocks = o->n_kv_window};
+}
+
+/* Everything that a session needs in memory, counted or handed out. */
+static void place(whit_session *s, whit_arena *arena)
+{
+    const whit_config *c = &s->model->config;
+    const whit_session_options *o = &s->options;
+    const whit_kv_shape shape = kv_shape_of(s);
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->to_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->to_mark);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
@@ -137,6 +143,11 @@ static whit_status prepare(whit_session *s, const whit_model *model, const whit_
     WHIT_TRY(fill_options(model, options, cpu.n_threads, &s->options, error));
     WHIT_TRY(whit_kernels_select(&cpu, s->options.cpu, &s->kernels, error));
     WHIT_TRY(compile(s, error));
+    const whit_kv_shape shape = kv_shape_of(s);
+    if (whit_kv_kinds(&shape) > WHIT_KV_KINDS_MAX)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: its layers attend in over %d ways (windows, heads): too many", model->path,
+                         WHIT_KV_KINDS_MAX);
     whit_arena count = {0};
     place(s, &count);
     if (count.overflow)

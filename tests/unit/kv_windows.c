@@ -3,8 +3,10 @@
  * longest beginning that is there. */
 #include "test.h"
 
+#include "changed_decoder.h"
 #include "random_model.h"
 #include "runtime/session.h"
+#include "tiny_model.h"
 
 enum { MODEL = 7, WINDOW = 100, N_CTX = 4096, LONG = 1500 };
 
@@ -150,13 +152,39 @@ static void beginnings_are_found(void **state)
     whit_session_close(whole);
 }
 
+static void too_many_windows_are_refused(void **state)
+{
+    (void)state;
+    for (uint32_t n = 8; n <= 9; n++) { /* layers, each with a window of its own */
+        char path[] = "/tmp/whit-windows-XXXXXX";
+        whit_error error;
+        whit_model *many;
+        whit_session *session;
+        tiny_model tiny = tiny_model_default();
+        tiny.n_layers = n;
+        whit_model_options options = {.struct_bytes = sizeof options,
+                                      .no_cache = true,
+                                      .family_program = changed_decoder("head_dim, window,", "head_dim, 10 + l,")};
+        assert_int_equal(tiny_model_make(&tiny, path), 0);
+        assert_ok(whit_model_open(path, &options, &many, &error), error);
+        if (n == 8) {
+            assert_ok(whit_session_open(many, NULL, &session, &error), error);
+            whit_session_close(session);
+        } else {
+            assert_int_equal(whit_session_open(many, NULL, &session, &error), WHIT_ERROR_UNSUPPORTED);
+            assert_non_null(strstr(error.message, "over 8 ways"));
+        }
+        whit_model_close(many);
+        unlink(path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_that_of_the_window),
-        cmocka_unit_test(bits_are_those_of_the_whole),
-        cmocka_unit_test(steps_back_end_where_they_may),
-        cmocka_unit_test(beginnings_are_found),
+        cmocka_unit_test(memory_is_that_of_the_window),  cmocka_unit_test(bits_are_those_of_the_whole),
+        cmocka_unit_test(steps_back_end_where_they_may), cmocka_unit_test(beginnings_are_found),
+        cmocka_unit_test(too_many_windows_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
