@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,19 @@
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
 
+/* A socket that nobody listens on is left from a server that was killed. connect() refuses for any other file as well,
+ * which is not the server's to remove. */
+static bool is_stale(const struct sockaddr_un *address)
+{
+    struct stat about;
+    if (lstat(address->sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool stale =
+        probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
+    if (probe >= 0) close(probe);
+    return stale;
+}
+
 static whit_status listen_unix(const char *path, int *fd, whit_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -33,11 +47,7 @@ static whit_status listen_unix(const char *path, int *fd, whit_error *error)
     *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool ok = *fd >= 0;
     if (ok && bind(*fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        /* A socket that nobody listens on is left from a server that was killed. */
-        int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        bool stale = errno == EADDRINUSE && connect(probe, (struct sockaddr *)&address, sizeof address) != 0 &&
-            errno == ECONNREFUSED;
-        close(probe);
+        bool stale = errno == EADDRINUSE && is_stale(&address);
         ok = stale && unlink(path) == 0 && bind(*fd, (struct sockaddr *)&address, sizeof address) == 0;
         if (!ok && !stale) errno = EADDRINUSE;
     }

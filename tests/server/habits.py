@@ -358,6 +358,15 @@ def test_successor():
     check(processes[1].wait(60) == 0 and not os.path.exists(path), "the second server did not end well")
 
 
+def test_socket_names():
+    """A file that is no socket stays as it is."""
+    with open("notes.txt", "w", encoding="ascii") as out:
+        out.write("kept")
+    check("in use" in client.refused("--socket", "notes.txt", "-c", "512"), "a file in the socket's place")
+    with open("notes.txt", encoding="ascii") as notes:
+        check(notes.read() == "kept", "the file was removed")
+
+
 def test_origins():
     """A browser's own question (preflight), and pages that may not ask."""
     server = Server("-c", "512", "--cors", ALLOWED)
@@ -437,6 +446,7 @@ both.end()
 test_many_answers()
 test_end()
 test_successor()
+test_socket_names()
 test_origins()
 test_bytes()
 sys.exit(1 if client.failures else 0)
