@@ -47,9 +47,10 @@ static whit_status listen_unix(const char *path, int *fd, whit_error *error)
     *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool ok = *fd >= 0;
     if (ok && bind(*fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        bool stale = errno == EADDRINUSE && is_stale(&address);
+        int failure = errno;
+        bool stale = failure == EADDRINUSE && is_stale(&address);
         ok = stale && unlink(path) == 0 && bind(*fd, (struct sockaddr *)&address, sizeof address) == 0;
-        if (!ok && !stale) errno = EADDRINUSE;
+        if (!stale) errno = failure;
     }
     if (!ok || listen(*fd, 128) != 0) return whit_fail_errno(error, path, "listen on");
     return WHIT_OK;

@@ -359,12 +359,13 @@ def test_successor():
 
 
 def test_socket_names():
-    """A file that is no socket stays as it is."""
+    """A file that is no socket stays as it is, and a folder that is not there is named as the reason."""
     with open("notes.txt", "w", encoding="ascii") as out:
         out.write("kept")
     check("in use" in client.refused("--socket", "notes.txt", "-c", "512"), "a file in the socket's place")
     with open("notes.txt", encoding="ascii") as notes:
         check(notes.read() == "kept", "the file was removed")
+    check("No such file" in client.refused("--socket", "nowhere/habits.socket", "-c", "512"), "a folder that is not there")
 
 
 def test_origins():
