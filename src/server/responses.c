@@ -249,11 +249,15 @@ static json_t *text_part(json_t *text)
     return json_pack("{s:s, s:o, s:[]}", "type", "output_text", "text", text, "annotations");
 }
 
+static json_t *thinking_part(json_t *text)
+{
+    return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
+}
+
 static json_t *thinking_item(const whit_ask *ask, int i, json_t *text, const char *status)
 {
-    json_t *item = json_pack("{s:s, s:o, s:[], s:[{s:s, s:o}], s:s}", "type", "reasoning", "id", item_id(ask, "rs", i),
-                             "summary", "content", "type", "reasoning_text", "text", text, "status", status);
-    return item;
+    return json_pack("{s:s, s:o, s:[], s:[o], s:s}", "type", "reasoning", "id", item_id(ask, "rs", i), "summary",
+                     "content", thinking_part(text), "status", status);
 }
 
 static json_t *message_item(const whit_ask *ask, int i, json_t *content, const char *status)
@@ -342,6 +346,7 @@ static void close_item(whit_ask *ask, const char *status, whit_buf *out)
         item = message_item(ask, state->index, json_pack("[o]", text_part(json_incref(text))), status);
     } else if (state->kind == WHIT_CHAT_THINKING) {
         send(ask, "response.reasoning_text.done", with(place(ask), "text", json_incref(text)), out);
+        send(ask, "response.content_part.done", with(place(ask), "part", thinking_part(json_incref(text))), out);
         item = thinking_item(ask, state->index, json_incref(text), status);
     } else {
         send(ask, "response.function_call_arguments.done",
@@ -371,8 +376,11 @@ static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
                                      : call_item(ask, state->index, whit_dialect_text(state->name, strlen(state->name)),
                                                  json_string(""), "in_progress");
     send(ask, "response.output_item.added", json_pack("{s:i, s:o}", "output_index", state->index, "item", item), out);
-    if (kind == WHIT_CHAT_TEXT)
-        send(ask, "response.content_part.added", with(place(ask), "part", text_part(json_string(""))), out);
+    /* OpenAI's libraries add a delta to a part, of thinking as of text. */
+    json_t *part = kind == WHIT_CHAT_TEXT ? text_part(json_string(""))
+        : kind == WHIT_CHAT_THINKING      ? thinking_part(json_string(""))
+                                          : NULL;
+    if (part) send(ask, "response.content_part.added", with(place(ask), "part", part), out);
 }
 
 static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)

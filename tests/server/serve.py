@@ -280,6 +280,17 @@ def test_tools():
     check([{**i, "id": 0, "call_id": 0} for i in stream[-1]["response"]["output"]] ==
           [{**i, "id": 0, "call_id": 0} for i in answer["output"]], stream[-1])
 
+    # Thinking has parts, as text has: clients add a delta to the part that was added before it.
+    thought = {"input": question, "temperature": 0, "grammar": 'root ::= "<think>a why</think>yes"'}
+    stream = [e for e in named_events("/v1/responses", thought) if not e["type"].endswith(".delta")]
+    check([e["type"][9:] for e in stream] == [
+        "created", "in_progress",
+        "output_item.added", "content_part.added", "reasoning_text.done", "content_part.done", "output_item.done",
+        "output_item.added", "content_part.added", "output_text.done", "content_part.done", "output_item.done",
+        "completed"], stream)
+    check([e["part"] for e in stream if "part" in e and e["output_index"] == 0] ==
+          [{"type": "reasoning_text", "text": ""}, {"type": "reasoning_text", "text": "a why"}], stream)
+
     # What the tools gave, in three forms, is one prompt.
     results = ["sunny", "17 degrees"]
     as_chat = question + [done["message"]] + [
