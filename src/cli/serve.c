@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/tales.h"
@@ -104,6 +105,13 @@ static char *name_of(const char *text, const char **path)
     return *path == text ? strdup(text) : strndup(text, n);
 }
 
+/* Every reply names a model, and JSON has no other names. */
+static bool is_utf8(const char *name)
+{
+    size_t n = strlen(name);
+    return whit_utf8_valid_bytes((const uint8_t *)name, n) == n;
+}
+
 /* What is served; strings and lists that free_served releases. */
 struct served {
     whit_server_model *models;
@@ -150,6 +158,9 @@ static int open_model(cli_call *call, const struct serve_values *values, const c
     model->name = text ? name_of(text, &path) : strdup(CLI_TALES_NAME);
     served->n_models++;
     if (!model->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+    bool has_alias = values->alias && served->n_models == 1;
+    if (!has_alias && !is_utf8(model->name))
+        return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the model: -m NAME=FILE");
     for (size_t i = 0; i + 1 < served->n_models; i++)
         if (!strcmp(served->models[i].name, model->name))
             return cli_fail(call, CLI_USAGE, "two models are called %s; name them: -m NAME=FILE", model->name);
@@ -178,6 +189,7 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         int status = cli_read_text(call, values->family, &served->family);
         if (status != CLI_OK) return status;
     }
+    if (values->alias && !is_utf8(values->alias)) return cli_fail(call, CLI_USAGE, "--alias: the name is not UTF-8");
     if (values->no_cache && n > 1) return cli_fail(call, CLI_USAGE, "--no-cache is for one model");
     for (size_t i = 0; i < n; i++) {
         int status = open_model(call, values, values->models.n ? values->models.items[i] : NULL, served);
@@ -195,6 +207,8 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         whit_server_adapter *adapter = &served->adapters[served->n_adapters++];
         adapter->name = name_of(values->adapters.items[i], &adapter->path);
         if (!adapter->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!is_utf8(adapter->name))
+            return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the adapter: --adapter NAME=FILE");
         bool is_taken = false;
         for (size_t k = 0; k < i; k++) is_taken |= !strcmp(served->adapters[k].name, adapter->name);
         for (size_t k = 0; k < n; k++) is_taken |= !strcmp(served->models[k].name, adapter->name);

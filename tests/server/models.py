@@ -96,6 +96,10 @@ def test_swapping():
     check("max-memory" in refused("-m", "one.ndf", "--max-memory", "1", "-c", "256", "-np", "64"), "--max-memory")
     check("two models" in refused("-m", "one.ndf", "-m", "one.ndf"), "two of one name")
     check("nowhere" in refused("-m", "one.ndf", "-m", "nowhere.ndf"), "a model that is not there")
+    # No reply could name it.
+    for arguments in (["-m", b"\xff.ndf"], ["-m", b"\xff=one.ndf"], ["-m", "one.ndf", "-m", b"\xff.ndf"],
+                      ["-m", "one.ndf", "--alias", b"\xff"], ["-m", "one.ndf", "--adapter", b"\xff.ndf"]):
+        check("the name is not UTF-8" in refused(*arguments), arguments)
 
 
 def test_adapters():
