@@ -34,8 +34,9 @@ typedef struct slot {
     size_t n_held;
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* that they were computed with */
     size_t n_mounts;
-    bool is_kept;  /* in the cache folder, as it is */
-    uint64_t used; /* the step of its last use */
+    bool is_kept;           /* in the cache folder, as it is */
+    bool is_prompt_counted; /* of the job at work */
+    uint64_t used;          /* the step of its last use */
 } slot;
 
 struct whit_engine {
@@ -201,7 +202,7 @@ static void free_slot(whit_engine *e, uint32_t at)
     s->held = n ? malloc(n * sizeof *ids) : NULL;
     s->n_held = s->held ? n : 0;
     if (s->held) memcpy(s->held, ids, n * sizeof *ids);
-    s->is_kept = false;
+    s->is_kept = s->is_prompt_counted = false;
     whit_generation_close(s->generation);
     whit_sampler_close(s->sampler);
     s->generation = NULL;
@@ -287,10 +288,15 @@ static bool take_output(whit_engine *e, slot *s)
     const char *text = whit_generation_text(s->generation, &n);
     if (n && !whit_buf_append(&job->text, text, n)) atomic_store(&job->cancelled, true);
     whit_generation_result(s->generation, &result);
-    if (job->n_generated == 0 && result.n_generated_tokens) {
-        job->first_ns = whit_now_ns();
+    /* An answer may end without a token: none was wanted, or the first ended it. */
+    bool prompt_done = result.n_generated_tokens || whit_generation_finished(s->generation);
+    if (prompt_done && !s->is_prompt_counted) {
+        s->is_prompt_counted = true;
         e->counts.n_prompt_tokens += result.n_prompt_tokens;
         e->counts.prompt_ns += result.prompt_ns;
+    }
+    if (job->n_generated == 0 && result.n_generated_tokens) {
+        job->first_ns = whit_now_ns();
         e->counts.first_token_ns += job->first_ns - job->queued_ns;
         whit_histogram_add(&e->counts.first_token, job->first_ns - job->queued_ns);
         job->last_ns = job->first_ns;
@@ -303,7 +309,6 @@ static bool take_output(whit_engine *e, slot *s)
         const whit_logprob *entries = whit_generation_logprobs(s->generation, i);
         if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
     }
-    bool prompt_done = result.n_generated_tokens || whit_generation_finished(s->generation);
     if (job->prompt_logprobs && prompt_done && !job->prompt_logprobs_of.size_bytes)
         for (size_t i = 1; i < job->n_ids; i++) {
             const whit_logprob *entries = whit_generation_prompt_logprobs(s->generation, i);

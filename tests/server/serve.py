@@ -119,7 +119,10 @@ def test_prompt_logprobs():
     """What evaluation harnesses ask: how likely a text is, token by token, one or many."""
     body = {"max_tokens": 0, "echo": True, "logprobs": 2, "temperature": 0}
     text = "Once upon a time there was a cat and a dog"
+    before = metric("prompt_tokens_total"), metric("prompt_seconds_total")
     whole = post("/v1/completions", {**body, "prompt": text})
+    check(metric("prompt_tokens_total") - before[0] == whole["usage"]["prompt_tokens"] and
+          metric("prompt_seconds_total") > before[1], "a prompt without an answer is not counted")
     choice, logs = whole["choices"][0], whole["choices"][0]["logprobs"]
     check(choice["text"] == text and choice["finish_reason"] == "length", choice)
     check(logs["token_logprobs"][0] is None and logs["top_logprobs"][0] is None, logs)
