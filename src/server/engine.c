@@ -187,7 +187,9 @@ static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const 
     if (error) job->error = *error;
     job->finished = true;
     job->done_ns = whit_now_ns();
-    if (finish == WHIT_FINISH_CANCELLED) e->counts.n_cancelled++;
+    bool has_left = atomic_load(&job->cancelled);
+    if (finish == WHIT_FINISH_CANCELLED && has_left) e->counts.n_cancelled++;
+    job->is_late = finish == WHIT_FINISH_CANCELLED && !has_left && job->deadline_ns && job->done_ns > job->deadline_ns;
     if (job->started) whit_histogram_add(&e->counts.whole, job->done_ns - job->queued_ns);
     pthread_cond_broadcast(&e->changed);
     whit_job_close(job);

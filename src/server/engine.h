@@ -35,6 +35,7 @@ typedef struct whit_job {
     whit_buf prompt_logprobs_of; /* the same of the prompt's tokens from the second on, all at once */
     uint32_t n_generated, n_cached;
     bool started, finished;
+    bool is_late; /* finished by its deadline, as WHIT_FINISH_CANCELLED */
     whit_finish finish;
     const char *stopped_by; /* of `stops`, the one of its own that ended it; NULL: none did */
     whit_error error;       /* status WHIT_OK: none */

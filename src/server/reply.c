@@ -561,7 +561,10 @@ static void log_ask(const whit_ask *ask, int status)
         if (job->started_ns > queued_ns) queued_ns = job->started_ns;
         if (job->first_ns && (!first_ns || job->first_ns < first_ns)) first_ns = job->first_ns;
         if (job->queued_ns < begun_ns) begun_ns = job->queued_ns;
-        json_array_append_new(finishes, json_string(job->finished ? names[job->finish] : "cancelled"));
+        json_array_append_new(finishes,
+                              json_string(!job->finished     ? "cancelled"
+                                              : job->is_late ? "timeout"
+                                                             : names[job->finish]));
         if (api->log.texts)
             json_array_append_new(answers, text_or_null((const char *)job->text.data, job->text.size_bytes));
     }

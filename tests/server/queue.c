@@ -7,7 +7,7 @@
 #include "server/engine.h"
 #include "tiny_model.h"
 
-enum { WAIT_MS = 100, WAIT_TIMES = 1200 };
+enum { WAIT_MS = 100, WAIT_TIMES = 1200, LATE_NS = 400000000 };
 
 static whit_job *make_job(const char *program)
 {
@@ -88,8 +88,43 @@ static void waiting_ends(void **state)
     whit_model_close(model);
 }
 
+/* Whose client left is counted; an answer that its deadline ended is not, and says so. */
+static void deadlines_are_no_departures(void **state)
+{
+    (void)state;
+    tiny_model tiny = tiny_model_default();
+    assert_true(tiny_model_write(&tiny, in_folder("model.gguf")));
+    whit_model *model = open_model("model.gguf");
+    whit_engine_options options = {.n_slots = 2, .n_threads = 1, .n_ctx_tokens = 100000, .n_queue = 8};
+    whit_engine *engine;
+    whit_engine_counts counts;
+    whit_error error;
+    assert_ok(whit_engine_open(model, &options, &engine, &error), error);
+    static const char slow[] = "let x = 1\nfor i in 0..20000 { x = x * x + i }\nstate[0] = float(x)";
+    whit_job *late = make_job(slow), *left = make_job(slow);
+    late->deadline_ns = whit_now_ns() + LATE_NS;
+    submit(engine, late);
+    submit(engine, left);
+    wait_for(engine, &late->finished);
+    whit_engine_count(engine, &counts);
+    assert_true(late->started);
+    assert_int_equal(late->finish, WHIT_FINISH_CANCELLED);
+    assert_true(late->is_late);
+    assert_int_equal(counts.n_cancelled, 0);
+    atomic_store(&left->cancelled, true);
+    wait_for(engine, &left->finished);
+    whit_engine_count(engine, &counts);
+    assert_int_equal(left->finish, WHIT_FINISH_CANCELLED);
+    assert_false(left->is_late);
+    assert_int_equal(counts.n_cancelled, 1);
+    whit_engine_close(engine);
+    whit_job_close(late);
+    whit_job_close(left);
+    whit_model_close(model);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_ends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_ends), cmocka_unit_test(deadlines_are_no_departures)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
