@@ -364,7 +364,7 @@ static bool answer_cors(const whit_site *site, const whit_web_request *request, 
     if (!site->options->cors_origin) return false;
     add_header(reply, "Access-Control-Allow-Origin", site->options->cors_origin);
     if (strcmp(request->method, "OPTIONS") != 0) {
-        add_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+        add_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, request-id, Retry-After");
         return false;
     }
     if (request->headers_only) return true; /* told behind the body */

@@ -158,7 +158,10 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     whit_buf_free(&reply->body);
     if (!response) return MHD_NO;
     if (reply->type) api->add_header(response, "Content-Type", reply->type);
-    if (reply->id[0]) api->add_header(response, "X-Request-Id", reply->id);
+    if (reply->id[0]) {
+        api->add_header(response, "X-Request-Id", reply->id);
+        api->add_header(response, "request-id", reply->id); /* the name that Anthropic's libraries read */
+    }
     for (size_t i = 0; i < reply->n_headers; i++)
         api->add_header(response, reply->headers[2 * i], reply->headers[2 * i + 1]);
     enum MHD_Result result = api->queue(connection, (unsigned)reply->status, response);

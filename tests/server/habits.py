@@ -173,6 +173,7 @@ def test_ids(server):
     for path in (CHAT, "/v1/messages", "/v1/responses"):
         status, headers, text = ask(server, "POST", path, {"messages": HI, "input": "hi", "max_tokens": 4})
         check(status == 200 and headers["X-Request-Id"] == json.loads(text)["id"], path, headers, text)
+        check(headers["request-id"] == headers["X-Request-Id"], path, headers)
         ids.add(headers["X-Request-Id"])
     stream = ask(server, "POST", CHAT, {"messages": HI, "max_tokens": 4, "stream": True})
     check(json.loads(stream[2].split(b"\n")[0][6:])["id"] == stream[1]["X-Request-Id"], stream)
@@ -379,7 +380,8 @@ def test_origins():
     body = {"messages": HI, "max_tokens": 2}
     status, headers, _ = ask(server, "POST", CHAT, body, {"Origin": ALLOWED, "Sec-Fetch-Site": "cross-site"})
     check(status == 200 and headers["Access-Control-Allow-Origin"] == ALLOWED, status, headers)
-    check("X-Request-Id" in headers["Access-Control-Expose-Headers"], headers)
+    exposed = headers["Access-Control-Expose-Headers"].split(", ")
+    check("X-Request-Id" in exposed and "request-id" in exposed, headers)
     test_methods(server, ", OPTIONS")
     check(ask(server, "POST", CHAT, body, {"Origin": "http://elsewhere.example:8080"})[0] == 403, "a name made to lead here")
     server.end()
