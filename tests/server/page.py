@@ -150,6 +150,14 @@ key("Enter", 13, text="\r")
 wait("document.querySelector('.message.assistant .tools')", "an answer to the edited message")
 check(run("document.querySelector('.message.user .text').textContent") == "A cat", "the message is not the edited one")
 picture("desktop", 1100, 700)
+# A question whose answer failed is not asked again beside the next one.
+run("window.ownFetch = window.fetch; window.fetch = async () => { throw new Error('no answer today') }; send('Lost')")
+wait("!running && document.querySelector('.message .error')", "the failure")
+run("window.fetch = (a, o) => { window.sent = JSON.parse(o.body).messages; return ownFetch(a, o) }; send('Found')")
+wait("!running", "an answer behind a failed one")
+check(run("sent.map(m => m.role).join()") == "user,assistant,user" and run("sent[2].content") == "Found",
+      run("JSON.stringify(sent)"))
+run("window.fetch = ownFetch; current.messages.length = 2; show(); save()")
 # An answer that takes long is stopped by Esc.
 run("new MutationObserver(() => { window.couldStop ||= !document.getElementById('stop').hidden })"
     ".observe(document.getElementById('stop'), {attributes: true}); "
