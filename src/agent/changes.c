@@ -90,12 +90,13 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     if (status == WHIT_OK && !there && file->action != WHIT_PATCH_ADD)
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch makes this file, and it is there already", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch makes this file, and it is there already", path);
     if (status == WHIT_OK && (change.is || file->n_hunks)) /* a diff says what is deleted, *** Delete File does not */
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: holds more than the patch deletes", path);
-    if (status == WHIT_ERROR_FORMAT && there && whit_light_secret(project, path)) /* the reason quotes the file */
+    bool may_quote = status == WHIT_ERROR_FORMAT && there && file->action != WHIT_PATCH_ADD;
+    if (may_quote && whit_light_secret(project, path)) /* the reason quotes the file */
         status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
     if (status == WHIT_OK) return add(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);
@@ -134,8 +135,12 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
                                name);
         for (size_t k = n; status == WHIT_OK && k < whit_changes_count(set); k++)
             if (strcmp(whit_changes_at(set, k)->path, name) == 0)
-                status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch has this file twice", name);
+                status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch has this file twice", name);
         if (status == WHIT_OK) status = add_file(set, project, patch, file, name, error);
+        if (status == WHIT_ERROR_ARGUMENT && file->path) { /* a name that cannot be is the patch's, not the caller's */
+            status = WHIT_ERROR_FORMAT;
+            if (error) error->status = status;
+        }
     }
     if (status != WHIT_OK) cut(set, n);
     return status;

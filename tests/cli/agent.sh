@@ -105,6 +105,12 @@ for i in 1 2 3 4; do
     diff -r project before >/dev/null || complain "red$i changed something: $(diff -r project before)"
 done
 [ ! -e outside ] || complain "written outside"
+# A patch that cannot be applied is a refused file, not a wrong command line.
+expect 3 whit agent apply red4.patch --project project --allow yellow
+one_line "outside"
+printf '*** Begin Patch\n*** Add File: src/main.c\n+x\n*** End Patch\n' >there.patch
+expect 3 whit agent apply there.patch --project project --allow yellow
+one_line "it is there already"
 for path in .git/hooks/pre-commit sub/.gitlab-ci.yml .circleci/config.yml Jenkinsfile .travis.yml azure-pipelines.yml \
     .idea/workspace.xml .vscode/tasks.json .devcontainer/devcontainer.json .exrc sub/.editorconfig .envrc .env.local \
     .husky/pre-commit .pre-commit-config.yaml CLAUDE.md .cursor/rules; do
