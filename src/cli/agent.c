@@ -255,4 +255,7 @@ const cli_verb cli_agent_verb = {
     sizeof(struct agent_values),
     &defaults,
     run,
+    false,
+    "apply|undo|redo|log",
+    0,
 };

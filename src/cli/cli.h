@@ -79,6 +79,8 @@ typedef struct cli_verb {
     const void *defaults;             /* one such struct */
     cli_run_fn *run;
     bool takes_variables; /* what no option gave may come from WHIT_PORT for --port, and so on */
+    const char *words;    /* "apply|undo": what the operand at i_words may be, for completion; NULL: none has words */
+    unsigned i_words;     /* from 0 */
 } cli_verb;
 
 extern const cli_verb *const cli_verbs[]; /* ends with NULL */

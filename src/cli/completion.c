@@ -46,6 +46,18 @@ static void model_verbs(cli_call *call, const char *between)
     }
 }
 
+/* Of each verb whose operand has words: the first text, its name, the second, the place of the operand among the words
+ * of the line (`n_before` for the verb's first), the third, the words, the last. */
+static void operand_words(cli_call *call, const char *const texts[4], unsigned n_before)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        if (!(*verb)->words) continue;
+        cli_print(call, "%s%s%s%u%s", texts[0], (*verb)->name, texts[1], (*verb)->i_words + n_before, texts[2]);
+        words_of(call, (*verb)->words);
+        cli_print(call, "%s", texts[3]);
+    }
+}
+
 static void verb_names(cli_call *call)
 {
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s ", (*verb)->name);
@@ -91,8 +103,11 @@ static void bash(cli_call *call)
     model_verbs(call, "|");
     cli_print(call, ") [ \"$COMP_CWORD\" = 2 ] && models=yes ;;\n        help) words='");
     verb_names(call);
+    cli_print(call, "' ;;\n");
+    static const char *const texts[] = {
+        "        ", ") [[ $COMP_CWORD == ", " && $word != -* && $before != -* ]] && words='", "' ;;\n"};
+    operand_words(call, texts, 2);
     cli_print(call,
-              "' ;;\n"
               "        esac\n"
               "        case $word in\n"
               "        -*) ;;\n"
@@ -149,7 +164,11 @@ static void zsh(cli_call *call)
               "if [[ $words[CURRENT] == -* ]]; then\n"
               "    compadd -a options\n"
               "elif [[ $words[2] == help ]]; then\n"
-              "    _describe verb verbs\n"
+              "    _describe verb verbs\n");
+    static const char *const texts[] = {
+        "elif [[ $words[2] == ", " && $CURRENT == ", " && $words[CURRENT-1] != -* ]]; then\n    compadd -- ", "\n"};
+    operand_words(call, texts, 3);
+    cli_print(call,
               "else\n"
               "    if [[ $words[CURRENT-1] == (-m|--model|--kl-base|--teacher|--start) ]] ||\n"
               "        [[ $CURRENT == 3 && $words[2] == (");
@@ -178,6 +197,9 @@ static void fish(cli_call *call)
               "complete -c whit -f -n '__fish_seen_subcommand_from help' -a '");
     verb_names(call);
     cli_print(call, "'\n");
+    static const char *const texts[] = {"complete -c whit -f -n '__fish_seen_subcommand_from ",
+                                        "; and test (count (commandline -opc)) -eq ", "' -a '", "'\n"};
+    operand_words(call, texts, 2);
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         cli_print(call, "complete -c whit -f -n __fish_use_subcommand -a %s -d ", (*verb)->name);
         quoted(call, (*verb)->summary);

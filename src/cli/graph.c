@@ -188,4 +188,7 @@ const cli_verb cli_graph_verb = {
     sizeof(struct graph_values),
     &defaults,
     run,
+    false,
+    "def|refs|callers|imports|like|map",
+    1,
 };

@@ -303,4 +303,7 @@ const cli_verb cli_memory_verb = {
     sizeof(struct memory_values),
     &defaults,
     run,
+    false,
+    "add|query|import|stats",
+    0,
 };

@@ -54,6 +54,17 @@ completes whit run mod | grep -qx model.gguf || complain "a file"
 completes whit chat -m ta | grep -qx tales || complain "-m NAME"
 completes whit run --kv f | grep -qx f16 || complain "a choice"
 completes whit run --no-st | grep -qx -- --no-stats || complain "an option"
+[ "$(completes whit agent '' | xargs)" = "apply undo redo log" ] || complain "what agent does: $(completes whit agent '')"
+completes whit memory q | grep -qx query || complain "what memory does"
+completes whit graph . ca | grep -qx callers || complain "what graph is asked"
+completes whit agent --al | grep -qx -- --allow || complain "an option in a word's place"
+completes whit graph mod | grep -qx model.gguf || complain "a path before the word"
+for shell in zsh fish; do
+    expect 0 whit help --completion $shell
+    for words in "apply undo redo log" "add query import stats" "def refs callers imports like map"; do
+        grep -q "$words" out || complain "$shell completes none of $words"
+    done
+done
 expect 0 whit list --names
 head -n 1 out | grep -qx tales || complain "list --names: $(cat out)"
 expect 0 whit inspect model.gguf
