@@ -134,6 +134,7 @@ typedef struct whit_ask_calls {
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
+    bool is_formed;           /* a schema holds the answer from its first byte: no thinking in front */
     bool infill;              /* the answer belongs between the prompt and `suffix` */
     const json_t *suffix;     /* the body's; NULL: empty */
     bool ollama, ollama_chat; /* replies as Ollama has them; those of /api/chat */

@@ -175,7 +175,7 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
 }
 
 /* response_format, json_schema (llama.cpp's) or grammar. */
-static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
+static bool read_form(whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *format = json_object_get(body, "response_format"), *schema = json_object_get(body, "json_schema");
     const json_t *grammar = json_object_get(body, "grammar");
@@ -196,6 +196,7 @@ static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, wh
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
     bool calls = ask->calls.is_held || (ask->tools && (schema || object)); /* calls, or an answer of that form */
+    ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
     if (!ask->api->vocabulary) return fail(reply, param, "the model's tokenizer cannot follow a grammar");
     if (gbnf && (schema || object)) return fail(reply, "grammar", "a grammar or a schema, not both");

@@ -219,6 +219,12 @@ json_t *whit_ask_timings(const whit_ask *ask)
 
 /* ---- whole ------------------------------------------------------------------------------------- */
 
+/* From which a parser knows whether the prompt opened the thinking; an answer that a schema holds has none. */
+static const whit_chat_prompt *prompt_of(const whit_ask *ask)
+{
+    return ask->is_formed ? NULL : ask->prompt;
+}
+
 /* Ids as in a stream: no two answers have the same. */
 static void name_calls(const whit_ask *ask, json_t *message)
 {
@@ -232,7 +238,7 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
     whit_chat_parser *parser;
     size_t n;
     *calls = false;
-    if (whit_chat_parser_open(ask->api->chat, ask->prompt, ask->tools, NULL, NULL, &parser, error) != WHIT_OK)
+    if (whit_chat_parser_open(ask->api->chat, prompt_of(ask), ask->tools, NULL, NULL, &parser, error) != WHIT_OK)
         return NULL;
     json_t *message = NULL;
     if (whit_chat_parser_push(parser, job->text.data ? (const char *)job->text.data : "", job->text.size_bytes,
@@ -629,7 +635,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
         s->parts[i].stream = s;
         s->parts[i].i = i;
         if (ask->is_chat)
-            ok = whit_chat_parser_open(ask->api->chat, ask->prompt, ask->tools, on_event, &s->parts[i],
+            ok = whit_chat_parser_open(ask->api->chat, prompt_of(ask), ask->tools, on_event, &s->parts[i],
                                        &s->parts[i].parser, &error) == WHIT_OK;
     }
     if (!ok) {

@@ -272,6 +272,34 @@ def test_responses(server):
     check(n_read("an-effort-of-many-letters") > n_read("low"), "reasoning.effort in the template")
 
 
+def test_formed(server):
+    """Of a template that opens the thinking: an answer that a schema holds has none, and is the content."""
+    body = {"model": "thinker", "messages": HI, "max_tokens": 60, "temperature": 0}
+    free = server.post(CHAT, {**body, "ignore_eos": True})["choices"][0]["message"]
+    check(free.get("reasoning_content"), "the template does not open the thinking", free)
+    schema = {"enum": ["yes", "no"]}
+    for form in ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}},
+                 {"json_schema": schema}):
+        message = server.post(CHAT, {**body, **form})["choices"][0]["message"]
+        check(json.loads(message["content"] or "{}") in schema["enum"] and "reasoning_content" not in message, form, message)
+        text = ""
+        for line in server.ask("POST", CHAT, {**body, **form, "stream": True})[1].decode().split("\n\n"):
+            for choice in json.loads(line[6:])["choices"] if line.startswith("data: {") else []:
+                text += choice["delta"].get("content", "")
+        check(text == message["content"], form, text, message)
+    message = server.post(CHAT, {**body, "response_format": {"type": "json_object"}})["choices"][0]["message"]
+    check(message["content"].startswith("{") and "reasoning_content" not in message, message)
+    asked = {"model": "thinker", "messages": HI, "format": schema, "options": {"temperature": 0}}
+    message = server.post("/api/chat", {**asked, "stream": False})["message"]
+    check(json.loads(message["content"] or "{}") in schema["enum"] and "thinking" not in message, message)
+    lines = server.ask("POST", "/api/chat", asked)[1].decode().splitlines()
+    text = "".join(json.loads(line)["message"]["content"] for line in lines)
+    check(text == message["content"], lines)
+    made = server.post("/v1/responses", {"model": "thinker", "input": "hi", "temperature": 0, "text": {
+        "format": {"type": "json_schema", "name": "x", "schema": schema}}})["output"]
+    check([item["type"] for item in made] == ["message"] and json.loads(made[0]["content"][0]["text"]) in schema["enum"], made)
+
+
 def test_seeds(server):
     """Ollama's seed of -1 is drawn, its null is none given; a prompt of one token has its entry in a stream."""
     body = {"model": "tales", "prompt": "Once", "raw": True, "stream": False}
@@ -436,14 +464,15 @@ def test_http(server):
     check(b"200 OK" in head and b"chunked" not in head and events.endswith(b"data: [DONE]\n\n"), old)
 
 
-with open("habits.jinja", "w", encoding="utf-8") as out:
-    out.write(TEMPLATE)
-subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "/tests/make_folder", "qwen3-0.6b",
-                "habits_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", "habits.jinja"],
-               check=True, stdout=subprocess.DEVNULL)
-both = Server("-m", "tales", "-m", "tools=habits_model", "-c", "512")
+for name, template in (("habits", TEMPLATE), ("thinker", TEMPLATE.replace("assistant\\n'", "assistant\\n<think>\\n'"))):
+    with open(name + ".jinja", "w", encoding="utf-8") as out:
+        out.write(template)
+    subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "/tests/make_folder", "qwen3-0.6b",
+                    name + "_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", name + ".jinja"],
+                   check=True, stdout=subprocess.DEVNULL)
+both = Server("-m", "tales", "-m", "tools=habits_model", "-m", "thinker=thinker_model", "-c", "512")
 for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_token_bytes,
-             test_ids, test_answers, test_template, test_http, test_shapes, test_responses, test_seeds):
+             test_ids, test_answers, test_template, test_http, test_shapes, test_responses, test_formed, test_seeds):
     test(both)
 both.end()
 test_many_answers()
