@@ -14,6 +14,12 @@ static bool is_blank(uint8_t c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
+/* Within a character of several bytes. */
+static bool is_continued(uint8_t c)
+{
+    return (c & 0xC0) == 0x80;
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* False where memory is short; a host that stops is remembered. */
@@ -421,6 +427,9 @@ static bool read_section(whit_chat_parser *p, bool *wait)
         read = p->syntax == WHIT_CALLS_DEEPSEEK ? read_arguments(p, byte) : read_call(p, byte, &takes);
         i += takes && read != MALFORMED;
     }
+    /* What is given out as text ends behind a character, not in one. */
+    if (read == MALFORMED)
+        while (i < p->held.size_bytes && is_continued(p->held.data[i])) i++;
     if (read == NO_MEMORY || !consume(p, i)) return false;
     if (!tell_call(p)) return false;
     if (read == MALFORMED) return leave_section(p, true);
@@ -501,9 +510,10 @@ static bool read_thinking(whit_chat_parser *p, bool *wait)
 
 static bool read_text(whit_chat_parser *p, bool *wait)
 {
-    if (p->after) { /* behind thinking or a call */
+    if (p->after) { /* behind thinking or a call, which may have ended in a character */
         size_t blank = 0;
-        while (blank < p->held.size_bytes && is_blank(p->held.data[blank])) blank++;
+        while (blank < p->held.size_bytes && (is_blank(p->held.data[blank]) || is_continued(p->held.data[blank])))
+            blank++;
         drop_held(p, blank);
         if (p->held.size_bytes) p->after = p->section && match(p, p->section) != 0;
     }

@@ -2,6 +2,7 @@
  * Answers told apart as they stream: text, thinking and calls, whatever the pieces are. */
 #include "test.h"
 
+#include "base/utf8.h"
 #include "failing_memory.h"
 #include "runtime/chat.h"
 
@@ -101,12 +102,53 @@ static void what_is_no_call_is_text(void **state)
     assert_told(TAGGED, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": ", "[f|{\"a\": !]");
     assert_told(TAGGED, "<tool_call>{\"name\": \"f\", \"arguments\": {a: 1}}</tool_call>", "[f|{a: 1}!]");
     assert_told(TAGGED, "<tool_call>{\"name\": \"f\", \"arguments\": {}, x}</tool_call>b", "[f|{}!]t(x}</tool_call>b)");
+    assert_told(TAGGED, "<tool_call>{\"name\": \"f\", \"arguments\": {}, \"имя пользователя\": 1}",
+                "[f|{}!]t(ователя\": 1})");
     assert_told(LLAMA, "{\"answer\": 42}", "t({\"answer\": 42})");
     assert_told(LLAMA, "{\"name\": \"Bob\", \"age\": 3}", "t({\"name\": \"Bob\", \"age\": 3})");
     assert_told(LLAMA, "{\"name\": \"Bob\"}", "t({\"name\": \"Bob\"})");
     assert_told(WHIT_CALLS_LLAMA, false, false, "{\"name\": \"f\", \"parameters\": {}}",
                 "t({\"name\": \"f\", \"parameters\": {}})");
     assert_told(MISTRAL, "[TOOL_CALLS]nothing", "t([TOOL_CALLS]nothing)");
+}
+
+static bool on_characters(void *user, const whit_chat_event *event)
+{
+    (void)user;
+    if (whit_utf8_valid_bytes((const uint8_t *)event->text, event->text_bytes) != event->text_bytes)
+        fail_msg("cut in a character: '%.*s'", (int)event->text_bytes, event->text);
+    return true;
+}
+
+/* Pushes a character at a time, or all at once. */
+static void assert_characters(const char *answer, bool by_character)
+{
+    whit_chat_parser *parser;
+    whit_error error;
+    size_t n = strlen(answer), end;
+    assert_ok(whit_answer_open(WHIT_CALLS_TAGGED, true, "<think>", "</think>", false, on_characters, NULL, NULL,
+                               &parser, &error),
+              error);
+    for (size_t i = 0; i < n; i = end) {
+        end = by_character ? i + 1 : n;
+        while (end < n && ((uint8_t)answer[end] & 0xC0) == 0x80) end++;
+        assert_ok(whit_chat_parser_push(parser, answer + i, end - i, &error), error);
+    }
+    assert_ok(whit_chat_parser_flush(parser, &error), error);
+    whit_chat_parser_close(parser);
+}
+
+/* A key is too long at byte 17, a name at byte 513: here in the middle of a character. */
+static void what_is_no_call_is_cut_between_characters(void **state)
+{
+    (void)state;
+    char name[700] = "<tool_call>{\"name\": \"a";
+    for (int i = 0; i < 300; i++) strcat(name, "é");
+    for (int by_character = 0; by_character < 2; by_character++) {
+        assert_characters("<tool_call>\n{\"имя пользователя\": 1}", by_character);
+        assert_characters("<tool_call>{\"name\": \"f\", \"arguments\": {}, \"имя пользователя\": 1}", by_character);
+        assert_characters(name, by_character);
+    }
 }
 
 static void other_syntaxes(void **state)
@@ -185,7 +227,7 @@ int main(void)
         cmocka_unit_test(thinking_and_text),         cmocka_unit_test(calls_between_tags),
         cmocka_unit_test(what_is_no_call_is_text),   cmocka_unit_test(other_syntaxes),
         cmocka_unit_test(the_whole_is_a_message),    cmocka_unit_test(a_host_may_stop),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(what_is_no_call_is_cut_between_characters),
     };
     return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
 }
