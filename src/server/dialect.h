@@ -10,6 +10,8 @@
 void whit_dialect_send(whit_buf *out, json_t *event);
 /* Of bytes that may end within a character. */
 json_t *whit_dialect_text(const void *text, size_t n);
+/* A call's arguments as an object; NULL: they are none, as those of a call that was cut. */
+json_t *whit_dialect_arguments(const json_t *text);
 
 /* POST /v1/messages and /v1/messages/count_tokens; POST /v1/responses. False: the path is none of them. */
 bool whit_messages_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,

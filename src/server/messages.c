@@ -23,6 +23,18 @@ json_t *whit_dialect_text(const void *text, size_t n)
     return own ? own : json_string("");
 }
 
+json_t *whit_dialect_arguments(const json_t *text)
+{
+    const char *bytes = json_string_value(text);
+    size_t n = json_string_length(text);
+    json_t *own = bytes ? json_loadb(bytes, n, JSON_ALLOW_NUL, NULL) : NULL;
+    /* Integers of more than 64 bits are JSON, too. */
+    if (bytes && !own) own = json_loadb(bytes, n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    if (json_is_object(own)) return own;
+    json_decref(own);
+    return NULL;
+}
+
 /* ---- requests ------------------------------------------------------------------------------------ */
 
 static bool refuse(whit_web_reply *reply, const char *what)
@@ -256,10 +268,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
         json_array_append_new(content, json_pack("{s:s, s:O, s:n}", "type", "text", "text", text, "citations"));
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
-        const json_t *arguments = json_object_get(function, "arguments");
-        json_t *input = json_is_string(arguments)
-            ? json_loadb(json_string_value(arguments), json_string_length(arguments), JSON_ALLOW_NUL, NULL)
-            : NULL;
+        json_t *input = whit_dialect_arguments(json_object_get(function, "arguments"));
         json_array_append_new(content,
                               json_pack("{s:s, s:O, s:O, s:o, s:{s:s}}", "type", "tool_use", "id",
                                         json_object_get(call, "id"), "name", json_object_get(function, "name"), "input",

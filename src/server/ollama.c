@@ -23,18 +23,18 @@ static json_t *now_text(void)
     return json_string(text);
 }
 
-/* Ollama has a call's arguments as an object where OpenAI has them as text. */
+/* Ollama has a call's arguments as an object where OpenAI has them as text. A call that was cut has none yet, and is
+ * left out: its readers would take {} for all of them. */
 static json_t *calls_json(const json_t *calls)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
-        const json_t *text = json_object_get(function, "arguments");
-        json_t *arguments = json_loadb(json_string_value(text) ? json_string_value(text) : "", json_string_length(text),
-                                       JSON_ALLOW_NUL, NULL);
-        json_array_append_new(list,
-                              json_pack("{s:{s:O, s:o}}", "function", "name", json_object_get(function, "name"),
-                                        "arguments", arguments ? arguments : json_object()));
+        json_t *arguments = whit_dialect_arguments(json_object_get(function, "arguments"));
+        if (arguments)
+            json_array_append_new(list,
+                                  json_pack("{s:{s:O, s:o}}", "function", "name", json_object_get(function, "name"),
+                                            "arguments", arguments));
     }
     return list;
 }
@@ -47,7 +47,9 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
     json_t *holder = ask->ollama_chat ? json_pack("{s:s}", "role", "assistant") : json_incref(line);
     json_object_set_new(holder, ask->ollama_chat ? "content" : "response", whit_dialect_text(text, n_text));
     if (thinking) json_object_set_new(holder, "thinking", whit_dialect_text(thinking, n_thinking));
-    if (json_array_size(calls)) json_object_set_new(holder, "tool_calls", calls_json(calls));
+    json_t *own_calls = calls_json(calls);
+    if (json_array_size(own_calls)) json_object_set(holder, "tool_calls", own_calls);
+    json_decref(own_calls);
     if (ask->ollama_chat) json_object_set(line, "message", holder);
     json_decref(holder);
     if (!done) return line;

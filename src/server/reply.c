@@ -426,7 +426,9 @@ static void end_ollama(struct stream *s, uint32_t i)
     const char *text = s->parts[i].parser ? whit_chat_parser_message(s->parts[i].parser, &n) : NULL;
     json_t *message = text ? json_loadb(text, n, JSON_ALLOW_NUL, NULL) : NULL;
     const json_t *calls = json_object_get(message, "tool_calls");
-    if (json_array_size(calls)) send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, calls, false));
+    json_t *line = json_array_size(calls) ? whit_ollama_line(s->ask, NULL, 0, NULL, 0, calls, false) : NULL;
+    if (json_object_get(json_object_get(line, "message"), "tool_calls")) send_event(s, json_incref(line));
+    json_decref(line);
     json_decref(message);
     send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, NULL, true));
 }

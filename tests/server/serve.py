@@ -312,10 +312,49 @@ def test_tools():
     check(n == two["usage"]["input_tokens"] + two["usage"]["cache_read_input_tokens"] == three["usage"]["input_tokens"],
           one["usage"], two["usage"], three["usage"])
     check(one["choices"][0]["message"]["content"] == "".join(b["text"] for b in two["content"]), one, two)
+    test_cut_calls(question, tools)
     test_forced_tools(question)
     server.send_signal(signal.SIGTERM)
     check(server.wait(60) == 0, "the server did not end well")
     port = before
+
+
+def saying(text):
+    """A program that has the model write this, token by token, and end."""
+    ids = post("/tokenize", {"content": text})["tokens"]
+    return "let ids = [%s]\nlogits[int(ids[step])] = 1000000.0\nif step == %d { end = 1 }" % (
+        ", ".join(map(str, ids)), len(ids) - 1)
+
+
+def ollama_calls(body):
+    """Of /api/chat, streamed and whole."""
+    whole = post("/api/chat", {**body, "stream": False})["message"]
+    found = []
+    for line in lines("/api/chat", body):
+        check(line["done"] or line["message"]["content"] or line["message"].get("tool_calls"), "a line without anything", line)
+        found += line["message"].get("tool_calls", [])
+    check(found == whole.get("tool_calls", []), found, whole)
+    return [call["function"]["arguments"] for call in found]
+
+
+def test_cut_calls(question, tools):
+    """Clients that read a call's arguments as an object never get an empty one in place of what was cut."""
+    def body(arguments, n=400):
+        text = '<tool_call>\n{"name": "weather", "arguments": %s}\n</tool_call>' % arguments
+        return {"messages": question, "tools": tools, "program": saying(text), "options": {"temperature": 0, "num_predict": n}}
+    arguments = {"city": "Bern", "n": 2}
+    whole = body(json.dumps(arguments))
+    check(ollama_calls(whole) == [arguments], "a whole call", ollama_calls(whole))
+    n_tokens = post("/api/chat", {**whole, "stream": False})["eval_count"]
+    for n in range(n_tokens - 40, n_tokens, 6):
+        got = ollama_calls({**whole, "options": {"temperature": 0, "num_predict": n}})
+        check(got in ([], [arguments]), n, got)
+    large = body('{"n": 123456789012345678901234567890}')
+    check(ollama_calls(large) == [{"n": 123456789012345678901234567890.0}], ollama_calls(large))
+    asked = {"messages": question, "max_tokens": 400, "temperature": 0, "program": large["program"], "tools": [
+        {"name": "weather", "input_schema": {"type": "object"}}]}
+    used = [b["input"] for b in post("/v1/messages", asked)["content"] if b["type"] == "tool_use"]
+    check(used == [{"n": 123456789012345678901234567890.0}], used)
 
 
 def test_forced_tools(question):
