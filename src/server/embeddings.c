@@ -45,9 +45,21 @@ static bool read_text(whit_api *api, const json_t *one, int32_t **ids, size_t *n
     return false;
 }
 
-bool whit_api_embed(whit_api *api, const json_t *input, int fd, float **values, size_t *n, size_t *n_tokens,
-                    whit_web_reply *reply)
+/* Vectors are computed without adapters: refused rather than those of another model. */
+static bool has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
 {
+    whit_job job = {0};
+    if (!whit_mounts_read(api, body, &job, reply)) return false;
+    if (!job.n_mounts) return true;
+    whit_api_fail(reply, 400, "invalid_request_error", "adapters",
+                  "adapters: vectors are computed without any; ask by the name of the model, %s", api->name);
+    return false;
+}
+
+bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, float **values, size_t *n,
+                    size_t *n_tokens, whit_web_reply *reply)
+{
+    const json_t *input = json_object_get(body, key);
     const json_t *first = json_array_get(input, 0);
     bool several = json_is_string(first) || json_is_array(first);
     size_t width = whit_model_embedding_size(api->model);
@@ -57,6 +69,7 @@ bool whit_api_embed(whit_api *api, const json_t *input, int fd, float **values, 
     if (!json_is_string(input) && !json_is_array(input))
         return fail(reply, "expected a text, token ids, or a list of either");
     if (*n > MOST_TEXTS) return fail(reply, "at most 2048 texts");
+    if (!has_no_adapters(api, body, reply)) return false;
     *values = malloc(*n * width * sizeof **values);
     bool ok = *values || fail(reply, "out of memory");
     for (size_t i = 0; i < *n && ok; i++) {
@@ -110,7 +123,7 @@ void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_we
     } else if (size && !json_is_null(size) && json_integer_value(size) != (json_int_t)width) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
                       "dimensions: the model's vectors have %zu, and no others are given", width);
-    } else if (whit_api_embed(api, json_object_get(body, "input"), request->fd, &values, &n, &n_tokens, reply)) {
+    } else if (whit_api_embed(api, body, "input", request->fd, &values, &n, &n_tokens, reply)) {
         json_t *data = json_array();
         for (size_t i = 0; i < n; i++)
             json_array_append_new(data,

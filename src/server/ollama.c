@@ -192,8 +192,7 @@ static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_we
     uint64_t begun_ns = whit_now_ns();
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
-    json_t *input = json_object_get(body, older ? "prompt" : "input");
-    if (!whit_api_embed(api, input, fd, &values, &n, &n_tokens, reply)) return;
+    if (!whit_api_embed(api, body, older ? "prompt" : "input", fd, &values, &n, &n_tokens, reply)) return;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         json_t *one = json_array();

@@ -113,6 +113,15 @@ def test_adapters():
     for wrong in ({"adapters": {"nobody": 1}}, {"adapters": {"verse": "much"}}, {"adapters": {"verse": 17}},
                   {"adapters": ["verse"]}, {"lora": [{"id": 1}]}):
         server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, **wrong}, 400)
+    # Vectors are the model's alone, and those of an adapter are refused.
+    for path, key in (("/v1/embeddings", "input"), ("/api/embed", "input"), ("/api/embeddings", "prompt")):
+        vectors = server.post(path, {key: "the land"})
+        for same in ({"model": "one"}, {"adapters": {"verse": 0}}, {"adapters": {}}):
+            got = server.post(path, {key: "the land", **same})
+            check({**got, "total_duration": 0} == {**vectors, "total_duration": 0}, path, same)
+        for wrong in ({"model": "verse"}, {"adapters": {"verse": 1}}, {"adapters": {"nobody": 1}},
+                      {"lora": [{"id": 0, "scale": 1}]}):
+            check("adapter" in str(server.post(path, {key: "the land", **wrong}, 400)["error"]), path, wrong)
     # Together, each as alone: what one has computed with an adapter is never another's beginning.
     rng = random.Random(3)
     asked = [{"prompt": "the land and the ice " * rng.randrange(1, 12), "n": 16,
