@@ -191,6 +191,21 @@ static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
     return true;
 }
 
+/* The form of the answer: output_config.format, or output_format, as it was called at first. */
+static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
+{
+    const json_t *format = json_object_get(json_object_get(body, "output_config"), "format");
+    if (!format || json_is_null(format)) format = json_object_get(body, "output_format");
+    if (!format || json_is_null(format)) return true;
+    const char *type = json_string_value(json_object_get(format, "type"));
+    const json_t *schema = json_object_get(format, "schema");
+    if (!type || strcmp(type, "json_schema") || !schema || json_is_null(schema))
+        return refuse(reply, "output_config.format: expected the type json_schema, and a schema");
+    json_object_set_new(own, "response_format",
+                        json_pack("{s:s, s:{s:O}}", "type", type, "json_schema", "schema", schema));
+    return true;
+}
+
 /* As OpenAI has it; NULL: refused. */
 static json_t *translate(const json_t *body, bool counting, whit_web_reply *reply)
 {
@@ -201,7 +216,7 @@ static json_t *translate(const json_t *body, bool counting, whit_web_reply *repl
     const char *thinking = json_string_value(json_object_get(json_object_get(body, "thinking"), "type"));
     bool ok = counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
         refuse(reply, "max_tokens: expected a number above 0");
-    ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply);
+    ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply) && read_format(body, own, reply);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(body, same[i]);
         if (value) json_object_set(own, same[i], value);

@@ -194,7 +194,18 @@ def test_vendors():
     stopped = post("/v1/messages", {**body, "stop_sequences": [text[3:6]]})
     check(stopped["stop_reason"] == "stop_sequence" and stopped["stop_sequence"] == text[3:6] and
           stopped["content"][0]["text"] == text[:3], stopped)
+    pets = {"type": "json_schema", "schema": {"enum": ["cat", "dog"]}}
+    for form in ({"output_config": {"format": pets}}, {"output_format": pets}, {"output_config": {}, "output_format": pets}):
+        made = post("/v1/messages", {**body, **form})
+        check(json.loads(made["content"][0]["text"]) in ("cat", "dog"), form, made)
+        said = [e["delta"]["text"] for e in named_events("/v1/messages", {**body, **form}) if e["type"] == "content_block_delta"]
+        check("".join(said) == made["content"][0]["text"], form, said)
+    for form in ({"output_config": None, "output_format": None}, {"output_config": {"format": None, "effort": "low"}}):
+        check(post("/v1/messages", {**body, **form})["content"] == whole["content"], form)
     for bad in ({"messages": messages}, {**body, "messages": []}, {**body, "messages": "x"},
+                {**body, "output_config": {"format": {"type": "text"}}}, {**body, "output_format": {"type": "json_schema"}},
+                {**body, "output_format": "json_schema"},
+                {**body, "output_format": {**pets, "schema": {"properties": {"a": {"not": {}}}}}},
                 {**body, "messages": [{"role": "user", "content": [{"type": "image"}]}]},
                 {**body, "tools": [{"type": "web_search_20250305", "name": "web"}]}):
         error = post("/v1/messages", bad, 400)
