@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * OpenAI's Responses API, https://platform.openai.com/docs/api-reference/responses: texts, function calls,
- * reasoning. Nothing is stored: previous_response_id is refused. */
+ * reasoning. Nothing is stored: what refers to something stored is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,9 +160,18 @@ static json_t *translate(const json_t *body, whit_web_reply *reply)
     json_t *own = json_object(), *messages = json_array();
     const json_t *most = json_object_get(body, "max_output_tokens"),
                  *before = json_object_get(body, "previous_response_id");
+    static const struct {
+        const char *name, *why;
+    } missing[] = {{"conversation", "nothing is stored here; send what came before in input"},
+                   {"prompt", "no prompts are stored here; send its text in input or instructions"},
+                   {"background", "an answer comes with its own request; leave it out, or stream"}};
     const char *effort = json_string_value(json_object_get(json_object_get(body, "reasoning"), "effort"));
     bool ok = !json_is_string(before) ||
         refuse(reply, "previous_response_id", "nothing is stored here; send what came before in input");
+    for (size_t i = 0; ok && i < sizeof missing / sizeof missing[0]; i++) {
+        const json_t *value = json_object_get(body, missing[i].name);
+        ok = !value || json_is_null(value) || json_is_false(value) || refuse(reply, missing[i].name, missing[i].why);
+    }
     ok = ok && read_input(body, messages, reply) && read_tools(body, own, reply) && read_format(body, own);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(body, same[i]);

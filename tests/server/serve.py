@@ -232,7 +232,11 @@ def test_vendors():
     made = post("/v1/responses", {"input": "a pet", "text": {"format": {"type": "json_schema", "name": "pet",
                                                                         "schema": schema}}, **options})
     check(json.loads(made["output"][0]["content"][0]["text"])["pet"] in ("cat", "dog"), made)
+    none = {"conversation": None, "prompt": None, "background": False}
+    check(post("/v1/responses", {**body, **none})["status"] == whole["status"], none)
     for bad in ({"input": []}, {}, {"input": "x", "previous_response_id": "resp_1"}, {"input": [{"type": "nonsense"}]},
+                {"input": "x", "conversation": "conv_1"}, {"input": "x", "conversation": {"id": "conv_1"}},
+                {"input": "x", "background": True}, {"input": "x", "prompt": {"id": "pmpt_1"}},
                 {"input": "x", "tools": [{"type": "web_search"}]}):
         check(post("/v1/responses", bad, 400)["error"]["message"], bad)
 
