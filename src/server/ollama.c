@@ -73,6 +73,26 @@ static bool refuse(whit_web_reply *reply, const char *what)
     return false;
 }
 
+/* Clients send what they leave out as null, "" or []; that is no value. */
+static bool is_given(const json_t *value)
+{
+    if (json_is_string(value)) return json_string_length(value) > 0;
+    if (json_is_array(value)) return json_array_size(value) > 0;
+    return value && !json_is_null(value);
+}
+
+/* Of /api/generate: what would change the answer, but has no place in its prompt. */
+static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
+{
+    if (is_given(json_object_get(body, "template")))
+        return refuse(reply, "template: the model's own is used; with raw the prompt is taken as it is");
+    if (is_given(json_object_get(body, "context")))
+        return refuse(reply, "context: answers give none; send what came before as messages to /api/chat");
+    if (raw && is_given(json_object_get(body, "system")))
+        return refuse(reply, "system: a prompt that goes through no chat template has no place for it");
+    return true;
+}
+
 /* Messages as OpenAI has them: arguments of calls as text, thinking by its other name. */
 static bool read_messages(json_t *messages, whit_web_reply *reply)
 {
@@ -162,6 +182,7 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
         refuse(reply, "the model sees no images");
         return;
     }
+    if (!chat && !has_place(body, raw, reply)) return;
     if ((chat && !read_messages(messages, reply)) || !(own = read_settings(body, reply))) return;
     if (raw) {
         json_object_set(own, "prompt", prompt);
@@ -192,6 +213,13 @@ static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_we
     uint64_t begun_ns = whit_now_ns();
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
+    const json_t *dimensions = json_object_get(body, "dimensions");
+    json_int_t wanted = json_integer_value(dimensions); /* 0: as many as there are */
+    if (is_given(dimensions) && !(json_is_integer(dimensions) && (!wanted || wanted == (json_int_t)width))) {
+        whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
+                      "dimensions: the model's vectors have %zu, and no others are given", width);
+        return;
+    }
     if (!whit_api_embed(api, body, older ? "prompt" : "input", fd, &values, &n, &n_tokens, reply)) return;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {

@@ -581,7 +581,15 @@ def test_ollama():
     embedded = post("/api/embed", {"input": ["a cat", "a dog"]})
     direct = post("/v1/embeddings", {"input": ["a cat", "a dog"]})
     check(embedded["embeddings"] == [row["embedding"] for row in direct["data"]], "other vectors")
-    for path, body in (("chat", "{"), ("chat", {}), ("chat", {"messages": [1]}), ("chat", {"messages": "x"}),
+    empty = {"template": "", "context": [], "system": "", "images": None, "suffix": ""}
+    for fields in (empty, dict.fromkeys(empty)):
+        check(post("/api/generate", {**raw, **fields, "stream": False})["response"] == text, fields)
+    for size in (None, 0, len(embedded["embeddings"][0])):
+        same = post("/api/embed", {"input": ["a cat", "a dog"], "dimensions": size})
+        check(same["embeddings"] == embedded["embeddings"], "dimensions", size)
+    for path, body in (("chat", "{"), ("chat", {}), ("generate", {**raw, "system": "Be brief."}),
+                       ("generate", {"prompt": "a", "template": "{{ .Prompt }}"}),
+                       ("generate", {"prompt": "a", "context": [1, 2]}), ("embed", {"input": "a", "dimensions": 3}), ("chat", {"messages": [1]}), ("chat", {"messages": "x"}),
                        ("generate", {"prompt": "a", "format": "yaml"}), ("generate", {"prompt": "a", "images": ["x"]}),
                        ("generate", {"prompt": "word " * 3000}), ("embed", {}), ("chat", {"messages": [{}]}),
                        ("chat", {"messages": messages, "options": {"temperature": "hot"}}),
