@@ -93,7 +93,39 @@ static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
     return true;
 }
 
-/* Messages as OpenAI has them: arguments of calls as text, thinking by its other name. */
+/* Has a message behind the i-th, before the end, the result of that call? */
+static bool is_answered(const json_t *messages, size_t i, size_t end, const char *id)
+{
+    while (++i < end) {
+        const char *of = json_string_value(json_object_get(json_array_get(messages, i), "tool_call_id"));
+        if (id && of && !strcmp(of, id)) return true;
+    }
+    return false;
+}
+
+/* Ollama's results name the function alone, which templates that ask for the id do not take: the i-th message is given
+ * that of the first call without a result, among those of this name if there are any. */
+static void find_call(const json_t *messages, size_t i, json_t *message)
+{
+    size_t at = i, k;
+    json_t *calls = NULL, *call, *found = NULL, *tool = json_object_get(message, "tool_name");
+    if (json_is_string(tool) && !json_object_get(message, "name")) json_object_set(message, "name", tool);
+    const char *name = json_string_value(json_object_get(message, "name"));
+    if (json_is_string(json_object_get(message, "tool_call_id"))) return;
+    while (at && !json_array_size(calls)) calls = json_object_get(json_array_get(messages, --at), "tool_calls");
+    json_array_foreach(calls, k, call)
+    {
+        const char *own = json_string_value(json_object_get(json_object_get(call, "function"), "name"));
+        json_t *id = json_object_get(call, "id");
+        if (!json_is_string(id) || is_answered(messages, at, i, json_string_value(id))) continue;
+        bool named = name && own && !strcmp(name, own);
+        if (!found || named) found = id;
+        if (named) break;
+    }
+    if (found) json_object_set(message, "tool_call_id", found);
+}
+
+/* Messages as OpenAI has them: arguments of calls as text, thinking by its other name, ids. */
 static bool read_messages(json_t *messages, whit_web_reply *reply)
 {
     size_t i, k;
@@ -102,7 +134,9 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
     {
         json_t *thinking = json_object_get(message, "thinking");
         if (json_array_size(json_object_get(message, "images"))) return refuse(reply, "the model sees no images");
+        const char *role = json_string_value(json_object_get(message, "role"));
         if (thinking) json_object_set(message, "reasoning_content", thinking);
+        if (role && !strcmp(role, "tool")) find_call(messages, i, message);
         json_array_foreach(json_object_get(message, "tool_calls"), k, call)
         {
             json_t *function = json_object_get(call, "function"), *arguments = json_object_get(function, "arguments");

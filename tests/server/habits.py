@@ -15,6 +15,10 @@ TEMPLATE = r"""{%- for m in messages %}{{- '<|im_start|>' + m.role + '\n' + m.co
 {%- if mood %}{{- '[' + mood + ']' }}{%- endif %}{%- if reasoning_effort %}{{- '(' + reasoning_effort + ')' }}{%- endif %}
 {%- if tools %}{{- tools | tojson }}{%- endif %}{%- if enable_thinking is defined %}{{- enable_thinking }}{%- endif %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"""
+# Of results, their ids, which it wants.
+IDS_TEMPLATE = TEMPLATE.replace("m.content", "(m.content or '')").replace("{{- '<|im_start|>' + m.role", r"""{%- if m.role == 'tool' %}
+{%- if not m.tool_call_id %}{{- raise_exception('a result needs its id') }}{%- endif %}{{- m.tool_call_id }}{%- endif %}
+{{- '<|im_start|>' + m.role""")
 HI = [{"role": "user", "content": "hi"}]
 CHAT, ALLOWED = "/v1/chat/completions", "https://chat.example.org"
 
@@ -300,6 +304,27 @@ def test_formed(server):
     check([item["type"] for item in made] == ["message"] and json.loads(made[0]["content"][0]["text"]) in schema["enum"], made)
 
 
+def test_results(server):
+    """Ollama's results say which function they are of; a template that wants ids has those of the calls."""
+    ids = ["a", "b" * 20, "c" * 50]  # prompts of other ids have another length
+    calls = [{"function": {"name": name, "arguments": {}}} for name in ("look", "find", "look")]
+    named = [{**call, "id": id} for call, id in zip(calls, ids)]
+
+    def n_read(calls, results):
+        messages = HI + [{"role": "assistant", "content": "", "tool_calls": calls}]
+        messages += [{"role": "tool", "content": "yes", **result} for result in results]
+        return server.post("/api/chat", {"model": "ids", "messages": messages, "options": {"num_predict": 1},
+                                         "stream": False})["prompt_eval_count"]
+    for names, of in ((["look"], [0]), (["find"], [1]), (["look", "look"], [0, 2]), (["find", "look"], [1, 0]),
+                      ([None], [0]), ([None, None], [0, 1]), (["find", None, "look"], [1, 0, 2]), (["other", "look"], [0, 2])):
+        results = [{"tool_name": name} if name else {} for name in names]
+        same = [{"tool_call_id": ids[at]} for at in of]
+        check(n_read(named, results) == n_read(named, same), names, of)
+        check(n_read(calls, results) > 0, "calls without ids", names)
+    check(n_read(named, [{"tool_call_id": ids[0]}, {"tool_name": "look"}]) ==
+          n_read(named, [{"tool_call_id": ids[0]}, {"tool_call_id": ids[2]}]), "beside a result with an id")
+
+
 def test_seeds(server):
     """Ollama's seed of -1 is drawn, its null is none given; a prompt of one token has its entry in a stream."""
     body = {"model": "tales", "prompt": "Once", "raw": True, "stream": False}
@@ -464,15 +489,17 @@ def test_http(server):
     check(b"200 OK" in head and b"chunked" not in head and events.endswith(b"data: [DONE]\n\n"), old)
 
 
-for name, template in (("habits", TEMPLATE), ("thinker", TEMPLATE.replace("assistant\\n'", "assistant\\n<think>\\n'"))):
+for name, template in (("habits", TEMPLATE), ("thinker", TEMPLATE.replace("assistant\\n'", "assistant\\n<think>\\n'")),
+                       ("ids", IDS_TEMPLATE)):
     with open(name + ".jinja", "w", encoding="utf-8") as out:
         out.write(template)
     subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "/tests/make_folder", "qwen3-0.6b",
                     name + "_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", name + ".jinja"],
                    check=True, stdout=subprocess.DEVNULL)
-both = Server("-m", "tales", "-m", "tools=habits_model", "-m", "thinker=thinker_model", "-c", "512")
+both = Server("-m", "tales", "-m", "tools=habits_model", "-m", "thinker=thinker_model", "-m", "ids=ids_model", "-c", "512")
 for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_token_bytes,
-             test_ids, test_answers, test_template, test_http, test_shapes, test_responses, test_formed, test_seeds):
+             test_ids, test_answers, test_template, test_http, test_shapes, test_responses, test_formed,
+             test_results, test_seeds):
     test(both)
 both.end()
 test_many_answers()
