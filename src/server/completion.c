@@ -58,7 +58,8 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         json_object_set_new(own, "max_tokens", json_integer(1 << 30));
     if (json_is_integer(n_probs) && json_integer_value(n_probs) > 0)
         json_object_set(own, "logprobs", (json_t *)n_probs);
-    json_object_del(own, "n");
+    json_object_del(own, "n"); /* OpenAI's, as is echo: the answer is one, and alone */
+    json_object_del(own, "echo");
     if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed"); /* drawn */
     whit_buf_free(&prefix);
     whit_buf_free(&suffix);

@@ -441,7 +441,7 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
     if (!s->parts[i].begun && !s->ask->ollama) {
         s->parts[i].begun = true;
         if (s->ask->dialect)
-            s->ask->dialect->begin(s->ask, &s->out);
+            s->ask->dialect->begin(s->ask, &s->out), json_decref(of_prompt);
         else if (s->ask->is_chat)
             send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
         else if (s->ask->echo)

@@ -730,6 +730,12 @@ def test_native():
     probs = post("/completion", {**asked, "n_probs": 2, "n_predict": 3})["completion_probabilities"]
     check(len(probs) == 3 and all(len(one["top_logprobs"]) == 2 and one["logprob"] <= 0 for one in probs), probs)
     check(whole["timings"]["predicted_n"] == 12 and whole["timings"]["predicted_per_second"] > 0, whole)
+    echoed = {**asked, "echo": True, "n_probs": 1, "n_predict": 3}  # as OpenAI's: it has no meaning here
+    check([post("/completion", {**echoed, "echo": echo})["completion_probabilities"] for echo in (True, False)] ==
+          [post("/completion", {**asked, "n_probs": 1, "n_predict": 3})["completion_probabilities"]] * 2, "echo")
+    status, stream = ask("POST", "/completion", {**echoed, "stream": True})
+    said = "".join(json.loads(line[6:])["content"] for line in stream.decode().split("\n\n") if line)
+    check(status == 200 and said == post("/completion", echoed)["content"] and text.startswith(said), said)
     drawn = {post("/completion", {"prompt": "The", "n_predict": 20, "temperature": 2, "seed": -1})["content"] for _ in range(8)}
     check(len(drawn) > 1, "seed -1 is a seed", drawn)
     pieces = post("/tokenize", {"content": "Once upon a time", "with_pieces": True})["tokens"]
