@@ -64,6 +64,24 @@ static bool read_switch(const json_t *body, const char *key, bool *value, whit_w
     return !own || json_is_null(own) || json_is_boolean(own) || fail(reply, key, "expected true or false");
 }
 
+/* Those of the sampler alone, in any order. */
+static bool read_breakers(const json_t *body, const whit_sampler_options *s, whit_web_reply *reply)
+{
+    static const char fixed[] = "\n:\"*";
+    const json_t *own = json_object_get(body, "dry_sequence_breakers");
+    bool same = json_is_array(own);
+    unsigned found = 0;
+    if (!own || json_is_null(own) || s->dry_multiplier <= 0) return true;
+    for (size_t i = 0; same && i < json_array_size(own); i++) {
+        const json_t *one = json_array_get(own, i);
+        const char *at = json_string_length(one) == 1 ? strchr(fixed, *json_string_value(one)) : NULL;
+        same = at && *at;
+        if (same) found |= 1u << (at - fixed);
+    }
+    return (same && found == (1u << (sizeof fixed - 1)) - 1) ||
+        fail(reply, "dry_sequence_breakers", "only line feed, colon, double quote and asterisk together; leave it out");
+}
+
 static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_reply *reply)
 {
     struct {
@@ -105,6 +123,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         if (!read_count(body, counts[i].key, counts[i].min, counts[i].max, &value, reply)) return false;
         *counts[i].value = (int32_t)value;
     }
+    if (!read_breakers(body, s, reply)) return false;
     if (s->top_k < 0) s->top_k = 0;
     double seed = 0;
     if (!read_count(body, "seed", -0x1p63, 0x1p63, &seed, reply)) return false;

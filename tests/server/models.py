@@ -169,6 +169,11 @@ def test_session_options():
     check(server.text(**dry, dry_penalty_last_n=0) == free, "dry_penalty_last_n is ignored")
     check(server.text(temperature=1, seed=1, mirostat=2, mirostat_tau=0.01) != server.text(temperature=1, seed=1),
           "mirostat is ignored")
+    for breakers in (["\n", ":", "\"", "*"], ["*", "\"", ":", "\n"], None):
+        check(server.text(**dry, dry_sequence_breakers=breakers) == server.text(**dry), "DRY's own breakers", breakers)
+    for breakers in ([], ["\n", ":", "*"], ["\n", ":", "\"", "*", "x"], ["\n", ":", "\"", "*."], "\n:\"*", ["\n", ":", 1, "*"]):
+        server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, **dry, "dry_sequence_breakers": breakers}, 400)
+    check(server.text(**again, dry_sequence_breakers=["x"]) == free, "breakers without DRY")
     for wrong in ({"dry_allowed_length": -1}, {"dry_penalty_last_n": 0.5}, {"mirostat": 3}, {"mirostat_tau": "x"}):
         server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, **wrong}, 400)
     server.end()
