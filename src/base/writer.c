@@ -83,7 +83,9 @@ static whit_status check_name(const char *path, const char *resolved, whit_error
 {
     const char *slash = strrchr(resolved, '/');
     size_t n = strlen(resolved), n_base = strlen(slash ? slash + 1 : resolved);
-    if (slash && !n_base) return whit_fail(error, WHIT_ERROR_IO, "%s: is the name of a folder, not of a file", path);
+    if (!n_base)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: %s", path,
+                         slash ? "is the name of a folder, not of a file" : "an output needs a name");
     if (n_base + TEMPORARY_BYTES > NAME_MAX || n + TEMPORARY_BYTES >= PATH_MAX)
         return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
     return WHIT_OK;

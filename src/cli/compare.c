@@ -130,7 +130,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Bytes on disk of what was given, further parts of an .ndf included; of a folder those of its conversion. */
+/* Bytes on disk of what was given, further parts of an .ndf included; of a folder, and of a GGUF in parts, those of
+ * its conversion. */
 static uint64_t file_bytes(const whit_model *model, const char *words)
 {
     char path[CLI_PATH_BYTES];
@@ -138,6 +139,7 @@ static uint64_t file_bytes(const whit_model *model, const char *words)
     whit_error error;
     uint64_t sum = 0;
     if (cli_find_model(words, path, &error) == WHIT_OK && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        !strstr(path, "-of-") && /* a GGUF's part of several */
         !cli_is_same_file(path, whit_ndf_path(model->file)))
         return (uint64_t)info.st_size;
     for (uint32_t i = 0; i < whit_ndf_n_files(model->file); i++) {

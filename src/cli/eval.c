@@ -96,7 +96,10 @@ static int score_choice(struct examiner *e, const char *context, const char *cho
     snprintf(whole, bytes, "%s%s", context, choice);
     int status = cli_tokenize(e->call, e->model, context, strlen(context), true, false, &context_ids, &n_context);
     if (status == CLI_OK) status = cli_tokenize(e->call, e->model, whole, strlen(whole), true, false, &ids, &n_all);
-    if (status == CLI_OK && (!n_context || n_all < 2))
+    if (status == CLI_OK && n_context && n_all < 2)
+        status = cli_fail(e->call, CLI_REFUSED, "%s: context and choice of line %zu are one token to this model",
+                          e->task, e->line);
+    if (status == CLI_OK && !n_context)
         status =
             cli_fail(e->call, CLI_REFUSED,
                      "%s: line %zu has an empty context, and no token begins this model's texts: the first token of "

@@ -308,7 +308,7 @@ static size_t folder_above(const char *path, size_t n)
 
 /* The file that an import means: in the folder where it is looked for first, which are n_first bytes of the path of
  * the one that imports, else the path that ends so. */
-static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted)
+static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted, bool *is_first)
 {
     const char *key = key_of(wanted);
     size_t n_folder = (size_t)(base_of(from) - from), n_wanted = strlen(wanted), best_common = 0;
@@ -327,6 +327,7 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
             best_common = common;
         }
     }
+    *is_first = best_common == SIZE_MAX;
     return best;
 }
 
@@ -336,10 +337,11 @@ static uint32_t resolve(const struct by_base *all, const char *written, uint32_t
     char path[PATH_MAX];
     const char *from = all->strings + all->files[importer].path;
     size_t n_first = (size_t)(base_of(from) - from);
+    bool is_first; /* it lies where it is looked for first */
     if (whit_code_language_of(from) != WHIT_CODE_PYTHON) {
         for (; !strncmp(written, "../", 3) || !strncmp(written, "./", 2); written += written[1] == '/' ? 2 : 3)
             if (written[1] == '.') n_first = folder_above(from, n_first);
-        return nearest(all, from, n_first, written);
+        return nearest(all, from, n_first, written, &is_first);
     }
     for (; *written == '.'; written++)
         if (written[1] == '.') n_first = folder_above(from, n_first);
@@ -347,10 +349,11 @@ static uint32_t resolve(const struct by_base *all, const char *written, uint32_t
     for (char *dot = path; (dot = strchr(dot, '.'));) *dot = '/';
     size_t n_path = strlen(path);
     strcpy(path + n_path, ".py");
-    uint32_t found = nearest(all, from, n_first, path);
-    if (found != WHIT_GRAPH_NONE) return found;
+    uint32_t module = nearest(all, from, n_first, path, &is_first);
+    if (is_first) return module;
     strcpy(path + n_path, "/__init__.py");
-    return nearest(all, from, n_first, path);
+    uint32_t package = nearest(all, from, n_first, path, &is_first);
+    return is_first || module == WHIT_GRAPH_NONE ? package : module;
 }
 
 static bool resolve_imports(struct build *build, whit_buf *out)

@@ -11,14 +11,17 @@
 whit_code_language whit_code_language_of(const char *path)
 {
     static const char *const c[] = {"c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "inc", "cu"};
-    static const char *const others[] = {"js", "mjs",  "jsx", "ts",  "tsx", "rs",    "go",    "java", "kt",
-                                         "sh", "bash", "rb",  "lua", "zig", "swift", "scala", "cs",   "php"};
+    static const char *const scripts[] = {"sh", "bash", "rb", "lua"}; /* which know no comments like those of C */
+    static const char *const others[] = {"js",   "mjs", "jsx", "ts",    "tsx",   "rs", "go",
+                                         "java", "kt",  "zig", "swift", "scala", "cs", "php"};
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     if (!dot) return WHIT_CODE_NONE;
     dot++;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++)
         if (!strcmp(dot, c[i])) return WHIT_CODE_C;
     if (!strcmp(dot, "py") || !strcmp(dot, "pyi")) return WHIT_CODE_PYTHON;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        if (!strcmp(dot, scripts[i])) return WHIT_CODE_SCRIPT;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(dot, others[i])) return WHIT_CODE_OTHER;
     return WHIT_CODE_NONE;
@@ -83,6 +86,7 @@ void whit_parse_text(whit_parse *parse, whit_code_language language, const char 
     parse->n_definitions = parse->n_mentions = 0;
     if (n > TEXT_BYTES || language == WHIT_CODE_NONE) return;
     struct scan scan = {.parse = parse, .text = text, .n = (uint32_t)n, .line = 1, .at_line_begin = true};
+    scan.has_block_comments = language == WHIT_CODE_OTHER;
     switch (language) {
     case WHIT_CODE_C: scan_c(&scan); break;
     case WHIT_CODE_PYTHON: scan_python(&scan); break;

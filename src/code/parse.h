@@ -38,7 +38,13 @@ typedef struct whit_parse {
     bool failed; /* no memory: what is here is not all */
 } whit_parse;
 
-typedef enum whit_code_language { WHIT_CODE_NONE, WHIT_CODE_C, WHIT_CODE_PYTHON, WHIT_CODE_OTHER } whit_code_language;
+typedef enum whit_code_language {
+    WHIT_CODE_NONE,
+    WHIT_CODE_C,
+    WHIT_CODE_PYTHON,
+    WHIT_CODE_SCRIPT,
+    WHIT_CODE_OTHER
+} whit_code_language;
 
 /* By a file's name. */
 whit_code_language whit_code_language_of(const char *path);

@@ -15,7 +15,7 @@ struct scan {
     whit_parse *parse;
     const char *text;
     uint32_t n, at, line;
-    bool at_line_begin;
+    bool at_line_begin, has_block_comments;
 };
 
 uint32_t scan_define(struct scan *scan, struct token name, whit_symbol_kind kind, uint32_t parent);

@@ -247,7 +247,7 @@ static struct token read_operator(struct scan *scan, struct token token)
     uint32_t end = scan->at;
     while (byte_at(scan, end) == ' ') end++;
     if (byte_at(scan, end) == '(' && byte_at(scan, end + 1) == ')') end += 2;
-    while (end < scan->n && end - token.begin < OPERATOR_BYTES && !memchr("(;{}\n", scan->text[end], 5)) end++;
+    while (end < scan->n && end - token.begin < OPERATOR_BYTES && !memchr("();{}\n", scan->text[end], 6)) end++;
     if (byte_at(scan, end) != '(') return token;
     while (scan->text[end - 1] == ' ') end--;
     scan->at = end;
@@ -268,6 +268,10 @@ static void skip_template(struct c *c)
             return;
         }
         parens += (token.kind == '(') - (token.kind == ')');
+        if (token.kind == '<' && angles && byte_at(scan, scan->at) == '<') { /* a shift in a default */
+            scan->at++;
+            continue;
+        }
         if (parens <= 0) angles += (token.kind == '<') - (token.kind == '>');
         if (is_name(c, token)) scan_mention(scan, token, inside(c), false, false);
     } while (angles > 0);

@@ -409,7 +409,7 @@ static void answer(ed *e, uint32_t letter)
                 ed_complain_error(e, &error);
             else
                 ed_say(e,
-                       has_file ? "read-only: the file as it is; open it again to choose"
+                       has_file ? "read-only: the file as it is; close and open it to choose"
                                 : "the text waits for the next start without a file");
         }
         break;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "endpoint/endpoint.h"
 
+#include "base/clock.h"
 #include "base/flag.h"
 #include "base/status.h"
 #include "endpoint/libcurl.h"
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #define WAIT_MAX_MS 60000u
+#define ENDED_NS    1000000000ull
 #define SAID_BYTES  400 /* of an error page, for the message */
 
 struct whit_endpoint {
@@ -24,6 +26,7 @@ struct whit_endpoint {
     whit_buf said; /* what came with an error */
     size_t n_taken;
     bool too_long, is_enough;
+    uint64_t ended_ns; /* when the sink had all of it; 0: not yet */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -133,6 +136,7 @@ static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
         return n_bytes;
     }
     endpoint->is_enough = !endpoint->sink->take(endpoint->sink->user, data, n_bytes);
+    if (!endpoint->ended_ns && endpoint->sink->has_ended(endpoint->sink->user)) endpoint->ended_ns = whit_now_ns();
     return endpoint->is_enough ? 0 : n_bytes;
 }
 
@@ -140,7 +144,9 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 {
     const whit_endpoint *endpoint = user;
     (void)total, (void)now, (void)up_total, (void)up_now;
-    return whit_flag_is_set(endpoint->options.cancel);
+    /* The connection may be used again where the server ends the answer, too; it has a moment to do so. */
+    bool is_late = endpoint->ended_ns && whit_now_ns() - endpoint->ended_ns > ENDED_NS;
+    return is_late || whit_flag_is_set(endpoint->options.cancel);
 }
 
 static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body_bytes, long *code, uint64_t *wait_ms)
@@ -151,6 +157,7 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     api->easy_reset(curl);
     endpoint->said.size_bytes = endpoint->n_taken = 0;
     endpoint->is_enough = false;
+    endpoint->ended_ns = 0;
     endpoint->sink->begin(endpoint->sink->user);
     endpoint->reason[0] = 0;
     api->setopt(curl, CURLOPT_URL, endpoint->url);
@@ -219,7 +226,7 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
         long code;
         uint64_t wait_ms;
         CURLcode result = post_once(endpoint, body, body_bytes, &code, &wait_ms);
-        bool came = code / 100 == 2 && (result == CURLE_OK || endpoint->is_enough);
+        bool came = code / 100 == 2 && (result == CURLE_OK || endpoint->is_enough || endpoint->ended_ns);
         if (came && sink->is_whole(sink->user)) return WHIT_OK;
         if (result == CURLE_ABORTED_BY_CALLBACK || is_cancelled(endpoint))
             return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");

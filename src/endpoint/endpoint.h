@@ -31,7 +31,8 @@ void whit_endpoint_close(whit_endpoint *endpoint);
 typedef struct whit_endpoint_sink {
     void (*begin)(void *user);                                  /* of each try */
     bool (*take)(void *user, const char *data, size_t n_bytes); /* false: enough, the answer ends here */
-    bool (*is_whole)(void *user);                               /* false: it broke off, and is asked for again */
+    bool (*has_ended)(void *user); /* nothing that comes behind matters: whatever the connection does, it came */
+    bool (*is_whole)(void *user);  /* false: it broke off, and is asked for again */
     void *user;
 } whit_endpoint_sink;
 

@@ -86,6 +86,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
 /* A line of the stream without its end: data, a comment, another field, or the empty one between events. */
 static bool take_line(whit_sse *s, const char *line, size_t n)
 {
+    if (s->has_ended) return true;
     if (n && line[n - 1] == '\r') n--;
     if (n < 5 || memcmp(line, "data:", 5) != 0) return true;
     line += 5, n -= 5;
@@ -200,7 +201,13 @@ static void begin(void *user)
 static bool take(void *user, const char *data, size_t n)
 {
     whit_sse *s = user;
-    return whit_sse_push(s, data, n) && !s->has_ended;
+    return whit_sse_push(s, data, n);
+}
+
+static bool has_ended(void *user)
+{
+    const whit_sse *s = user;
+    return s->has_ended;
 }
 
 static bool is_whole(void *user)
@@ -210,5 +217,5 @@ static bool is_whole(void *user)
 
 whit_endpoint_sink whit_sse_sink(whit_sse *s)
 {
-    return (whit_endpoint_sink){begin, take, is_whole, s};
+    return (whit_endpoint_sink){begin, take, has_ended, is_whole, s};
 }

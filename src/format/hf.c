@@ -96,10 +96,11 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
     WHIT_TRY(read_document(hf, "generation_config.json", &hf->generation_config, error));
     WHIT_TRY(read_document(hf, "tokenizer_config.json", &hf->tokenizer_config, error));
     WHIT_TRY(read_document(hf, "special_tokens_map.json", &hf->special_tokens, error));
-    WHIT_TRY(read_document(hf, "added_tokens.json", &hf->added_tokens, error));
     WHIT_TRY(read_document(hf, "chat_template.json", &hf->template_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.json", &hf->tokenizer_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.model", &hf->tokenizer_model, error));
+    /* A tokenizer.json has them all, so that one beside it is not read, whatever it is. */
+    if (!hf->tokenizer_json) WHIT_TRY(read_document(hf, "added_tokens.json", &hf->added_tokens, error));
     return find_file(hf, "chat_template.jinja", &hf->template_jinja, error);
 }
 

@@ -77,7 +77,7 @@ whit_buf whit_api_token_bytes(const whit_api *api, int32_t id);
 bool whit_api_is_text(const whit_buf *bytes);
 json_t *whit_api_byte_list(const whit_buf *bytes);
 
-/* Vectors of the body's member `key` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values,
+/* Vectors of a request's member `key` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values,
  * the caller's. False: the reply says why. */
 bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply);

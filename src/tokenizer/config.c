@@ -133,19 +133,32 @@ static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_
     return WHIT_OK;
 }
 
+#define SPECIAL_STEPS (64u << 20) /* of all added tokens against all names of special ones */
+
+static uint64_t steps_of(const whit_json *json)
+{
+    if (!json) return 0;
+    uint32_t list = whit_json_get(json, WHIT_JSON_ROOT, "additional_special_tokens");
+    return 8 * (uint64_t)whit_json_count(json, WHIT_JSON_ROOT) + whit_json_count(json, list);
+}
+
 /* {"text": id, ...} */
 static whit_status read_added_tokens(const whit_tokenizer_config *config, int64_t n_rows, whit_buf *tokens,
                                      whit_error *error)
 {
     const whit_json *json = config->added_tokens;
     if (!json || whit_json_type_of(json, WHIT_JSON_ROOT) != WHIT_JSON_OBJECT) return WHIT_OK;
+    const uint64_t each = steps_of(config->tokenizer_config) + steps_of(config->special_tokens_map);
+    uint64_t steps = 0;
     for (uint32_t at = whit_json_first(json, WHIT_JSON_ROOT); at != WHIT_JSON_NONE;
          at = whit_json_next(json, WHIT_JSON_ROOT, at)) {
         whit_config_token token = {0};
         token.text = whit_json_string(json, at, &token.n_bytes);
         if (!whit_json_i64(json, at + 1, &token.id) || token.id < 0)
             return whit_json_fail(json, at + 1, error, "a token id was expected here");
-        if (token.n_bytes == 0) continue;
+        if (token.n_bytes == 0 || token.id >= n_rows) continue;
+        if ((steps += each) > SPECIAL_STEPS)
+            return whit_json_fail(json, at, error, "too many added tokens beside too many special ones");
         if (is_special(config, token.text, token.n_bytes)) token.flags = WHIT_ADDED_SPECIAL;
         WHIT_TRY(add_token(tokens, n_rows, &token, error));
     }

@@ -72,6 +72,8 @@ for broken in (streamed("x" * 50, cut=200), streamed("x", [WRITE], cut=420)):
 status, body, headers = streamed("whole")
 done, e = agent([(status, body, {**headers, "Content-Length": str(len(body) + 9)})])
 wanted(done.stdout == "whole\n" and len(e.requests) == 1, f"cut behind [DONE]: {done.stderr}")
+done, e = agent([(status, body + b"data: x\n\n", headers)])
+wanted(done.stdout == "whole\n", f"behind [DONE]: {done.stderr}")
 done, e = agent([(status, body.replace(b": a comment", b"id: 7", 1), headers)])
 wanted(done.stdout == "whole\n", f"a stream that begins with an id: {done.stderr}")
 for bad, words in ((streamed("x", end="data: {broken\n\n", extra=()), "no JSON"),

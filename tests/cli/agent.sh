@@ -22,7 +22,7 @@ cmp -s project/src/main.c before/src/main.c || complain "written without being a
 expect 0 whit agent apply good.patch --project project --allow yellow --preview
 cmp -s project/src/main.c before/src/main.c || complain "a preview writes"
 expect 2 whit agent -p task -m model.ndf --project project --preview
-said "is of apply, undo and redo"
+one_line "is of apply, undo and redo"
 expect 0 whit agent apply good.patch --project project --allow yellow
 grep -q 'return 1;' project/src/main.c || complain "not written"
 expect 0 whit agent apply good.patch --project project --allow yellow

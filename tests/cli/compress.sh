@@ -326,7 +326,8 @@ b[b.index(key) + len(key) + 4] = 0 # behind the type of the value
 open("bare.gguf", "wb").write(b)'
 echo '{"context": "", "choices": ["a", "the land"], "answer": 1}' >behind-nothing
 expect 0 whit eval -m tiny.gguf --task behind-nothing
-expect 3 whit eval -m bare.gguf --task behind-nothing
+expect 0 whit convert bare.gguf -o bare.ndf
+expect 3 whit eval -m bare.ndf --task behind-nothing
 one_line 'behind-nothing: line 1 has an empty context'
 
 # ---- tuning: the same bytes with any number of threads, nearer than before; a cut run goes on

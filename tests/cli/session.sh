@@ -31,7 +31,7 @@ for keep in blocks none; do
     done
 done
 # ---- an option that was given counts, also where its value is the usual one: what is not is as in the last turn
-rm -f s.ndf
+mv s.ndf kept.ndf
 expect 0 $say -p "the land" -n 20 --seed 3 --frequency-penalty 2
 mv s.ndf begun.ndf
 for penalty in '' '--frequency-penalty 0' '--frequency-penalty 1e-30'; do # the last is too little to change anything
@@ -41,6 +41,7 @@ for penalty in '' '--frequency-penalty 0' '--frequency-penalty 1e-30'; do # the 
 done
 cmp -s given.0 given.1e-30 || complain "--frequency-penalty 0 does not turn off what the last turn had"
 cmp -s given.0 given. && complain "a penalty that is not given is not that of the last turn"
+mv kept.ndf s.ndf
 
 # ---- packed caches: closed blocks and the tail of each turn, and the replay at every level
 for kv in bitmap k4v2 k2v2; do

@@ -325,11 +325,16 @@ static void test_globs(void **state)
     mkdir(in_folder("globs"), 0700);
     write_file("globs/all.sh",
                "for f in src/*.c \"$d\"/*.h ${d}/*; do\n  echo $f\ndone\nbehind_globs() {\n  echo\n}\n");
-    write_file("globs/all.js", "/* function hidden() {} */ function seen() {}\n");
+    write_file("globs/more.sh", "for f in $(pwd)/* ~/* /*; do\n  echo\ndone\nbehind_more() {\n  echo\n}\n");
+    write_file("globs/all.js",
+               "/* function hidden() {} */ function seen() {}\nlet a = 'src/*.ts';\nfunction behind_list() {\n}/* end "
+               "function hidden */\n");
     whit_graph *graph = open_graph_of("globs");
     assert_true(find(graph, "behind_globs", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_int_equal(symbol.line, 4);
+    assert_true(find(graph, "behind_more", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_true(find(graph, "seen", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_true(find(graph, "behind_list", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_false(find(graph, "hidden", WHIT_SYMBOL_FUNCTION, &symbol));
     whit_graph_close(graph);
 }
@@ -412,6 +417,7 @@ static void test_templates(void **state)
         "    Same &operator=(const Same &) = delete;\n    int member;\n};\n"
         "bool operator!=(const Same &a, const Same &b) { return compare(a, b); }\n"
         "template <> struct Special { int a; };\ntemplate <class T> class Forward;\n"
+        "template <int N = 1 << 3> class Shifted { int a; };\n"
         "int compare(int a) { return a; }\nint value = compare(1);\n");
     whit_graph *graph = open_graph_of("templates");
     const char *functions[] = {"filled", "operator==", "operator ()", "operator bool", "operator!=", "compare"};
@@ -437,7 +443,10 @@ static void test_specifiers(void **state)
     write_file("specifiers/all.cc",
                "class Derived final : public Base {\n};\nstruct alignas(64) Line {\n    int a;\n};\n"
                "alignas(8) static int aligned(void) { return 1; }\nstruct final {\n};\n");
-    write_file("specifiers/all.c", "_Alignas(64) static float table[4];\nint final(int a) { return a; }\n");
+    write_file("specifiers/all.c",
+               "_Alignas(64) static float table[4];\nint final(int a) { return a; }\n"
+               "void apply(int a, int operator) __attribute__((cold));\n"
+               "int after(void) { return 1; }\n");
     whit_graph *graph = open_graph_of("specifiers");
     const char *types[] = {"Derived", "Line", "final"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -446,6 +455,7 @@ static void test_specifiers(void **state)
     assert_true(find(graph, "table", WHIT_SYMBOL_VARIABLE, &symbol));
     assert_true(find(graph, "aligned", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_true(find(graph, "final", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_true(find(graph, "after", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_false(find(graph, "alignas", WHIT_SYMBOL_FUNCTION, &symbol));
     whit_graph_close(graph);
 }
@@ -515,12 +525,15 @@ static void test_imports(void **state)
 static void test_packages(void **state)
 {
     (void)state;
-    const char *folders[] = {"packages", "packages/pkg", "packages/pkg/sub", "packages/other"};
+    const char *folders[] = {"packages", "packages/pkg", "packages/pkg/sub", "packages/other", "packages/pkg/util"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) mkdir(in_folder(folders[i]), 0700);
     write_file("packages/pkg/__init__.py", "def here(): pass\n");
     write_file("packages/pkg/sub/__init__.py", "def there(): pass\n");
     write_file("packages/other/__init__.py", "from pkg import here\n");
     write_file("packages/head.py", "def f(): pass\n");
+    write_file("packages/other/util.py", "def f(): pass\n");
+    write_file("packages/pkg/util/__init__.py", "def f(): pass\n");
+    write_file("packages/pkg/m.py", "from .util import f\n");
     write_file("packages/pkg/head.py", "def f(): pass\n");
     write_file("packages/main.py",
                "import pkg, os\nimport pkg.sub as s\nfrom . import head as h, here\nfrom pkg import head\n");
@@ -531,6 +544,7 @@ static void test_packages(void **state)
     assert_string_equal(import_in(graph, "main.py", "pkg.sub"), "pkg/sub/__init__.py");
     assert_string_equal(import_in(graph, "main.py", ".head"), "head.py");
     assert_string_equal(import_in(graph, "main.py", ".h"), "not imported");
+    assert_string_equal(import_in(graph, "pkg/m.py", ".util"), "pkg/util/__init__.py");
     assert_string_equal(import_in(graph, "main.py", ".here"), "");
     assert_string_equal(import_in(graph, "other/__init__.py", "pkg"), "pkg/__init__.py");
     assert_string_equal(import_in(graph, "pkg/sub/deep.py", "..head"), "pkg/head.py");

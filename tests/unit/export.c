@@ -10,6 +10,7 @@
 #include "tokenizer/from_gguf.h"
 #include "tokenizer/from_json.h"
 #include "tokenizer/scan.h"
+#include "tokenizer/vocabulary.h"
 #include "tokenizer_open.h"
 #include "tokenizer_sample.h"
 
@@ -139,7 +140,7 @@ static whit_status bring_back(const opened *from, opened *to, whit_error *error)
 static void tokenizers_come_back_or_are_refused(void **state)
 {
     (void)state;
-    static const char text[] = "the xyz, xyz";
+    static const char text[] = "xyz the xyz";
     static const struct {
         const char *pattern;
         bool ignore_merges, is_known;
@@ -149,6 +150,7 @@ static void tokenizers_come_back_or_are_refused(void **state)
     const whit_encode_options options = {0};
     opened of[2];
     whit_error error;
+    size_t n_ids[2] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         whit_buf ids[2] = {{0}, {0}};
         open_tokenizer(cases[i].pattern, cases[i].ignore_merges, "", &of[0]);
@@ -158,9 +160,31 @@ static void tokenizers_come_back_or_are_refused(void **state)
             assert_ok(whit_tokenizer_encode(of[k].tokenizer, text, strlen(text), &options, &ids[k], &error), error);
         assert_int_equal(ids[0].size_bytes, ids[1].size_bytes);
         if (status == WHIT_OK) assert_memory_equal(ids[0].data, ids[1].data, ids[0].size_bytes);
+        if (i < 2) n_ids[i] = ids[0].size_bytes / sizeof(int32_t);
         for (int k = 0; k < 2; k++) whit_buf_free(&ids[k]);
         if (status == WHIT_OK) close_tokenizer(&of[1]);
         close_tokenizer(&of[0]);
+    }
+    assert_int_not_equal(n_ids[0], n_ids[1]); /* the text tells the two apart */
+    /* That there is no first and no last token comes back, too, where readers would have theirs. */
+    static const whit_text pieces[] = {{"<unk>", 5}, {"x", 1}, {"y", 1}, {"xy", 2}};
+    static const float scores[] = {0, -2, -3, -1};
+    static const int32_t types[] = {2, 1, 1, 1};
+    whit_vocabulary v = whit_vocabulary_init("test", WHIT_VOCABULARY_SPM);
+    v.tokens = pieces;
+    v.scores = scores;
+    v.types = types;
+    v.n_tokens = 4;
+    v.unk = 0;
+    of[0] = (opened){0};
+    assert_ok(whit_tokenizer_from_vocabulary(&v, &of[0].image, &error), error);
+    open_image(&of[0]);
+    assert_ok(bring_back(&of[0], &of[1], &error), error);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(of[k].view.header->bos, -1);
+        assert_int_equal(of[k].view.header->eos, -1);
+        assert_false(whit_tokenizer_is_end(&of[k].view, 2));
+        close_tokenizer(&of[k]);
     }
     static const char *const flags[] = {"lstrip", "rstrip", "single_word"};
     for (size_t i = 0; i < 3; i++) {
