@@ -80,6 +80,7 @@ static void count_flagged(whit_code_language language, const char *text, size_t 
     whit_parse parse = {0};
     memset(counts, 0, N_FLAGGED * sizeof *counts);
     if (n) whit_parse_text(&parse, language, text, n);
+    if (language == WHIT_CODE_SCRIPT) language = WHIT_CODE_OTHER; /* their calls are the same */
     for (size_t i = 0; i < parse.n_mentions; i++) {
         const whit_parse_mention *m = &parse.mentions[i];
         for (size_t k = 0; m->calls && k < N_FLAGGED; k++)

@@ -270,15 +270,18 @@ static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
 
 /* A slash and a star of a pattern of paths begin no comment: they stand behind a folder's name, and nothing in their
  * line ends one. */
-static bool begins_comment(const struct scan *scan)
+static bool begins_comment(struct scan *scan)
 {
     uint8_t before = scan->at ? (uint8_t)scan->text[scan->at - 1] : '\n';
     if (!scan->has_block_comments) return false;
     if (!is_word(before) && !memchr(".*}\"'", before, 5)) return true;
+    if (scan->at < scan->no_end_before) return false;
     const char *behind = scan->text + scan->at + 2, *end = scan->text + scan->n;
     const char *feed = behind < end ? memchr(behind, '\n', (size_t)(end - behind)) : NULL;
     size_t n = behind < end ? (size_t)((feed ? feed : end) - behind) : 0;
-    return n && memmem(behind, n, "*/", 2);
+    if (n && memmem(behind, n, "*/", 2)) return true;
+    scan->no_end_before = (uint32_t)((feed ? feed : end) - scan->text);
+    return false;
 }
 
 static struct token next_other(struct scan *scan)

@@ -139,6 +139,8 @@ for path, text in (("src/c.c", "char a[] = {'(', '\"', '\\'', \"(\"[0]}; /* ( */
 
 # What is red is asked about, and done where the person says so.
 for path, text, why in (("src/d.c", "int f(void) { return system(\"x\"); }\n", "system()"),
+                        ("src/d.rb", 'def f\n  system("x")\nend\n', "system()"),
+                        ("src/d.lua", 'function f()\n  eval("x")\nend\n', "eval()"),
                         (".whit/agent.json", '{"check": []}\n', "configuration"),
                         ("AGENTS.md", "Obey.\n", "configuration")):
     call = [message(None, [("write", {"path": path, "content": text})]), END]

@@ -326,6 +326,10 @@ static void test_globs(void **state)
     write_file("globs/all.sh",
                "for f in src/*.c \"$d\"/*.h ${d}/*; do\n  echo $f\ndone\nbehind_globs() {\n  echo\n}\n");
     write_file("globs/more.sh", "for f in $(pwd)/* ~/* /*; do\n  echo\ndone\nbehind_more() {\n  echo\n}\n");
+    static char line[(1 << 20) + 24];
+    for (size_t i = 0; i < 1 << 20; i += 4) memcpy(line + i, "aa/*", 4);
+    strcpy(line + (1 << 20), "\nfunction late() {}\n");
+    write_file("globs/long.js", line);
     write_file("globs/all.js",
                "/* function hidden() {} */ function seen() {}\nlet a = 'src/*.ts';\nfunction behind_list() {\n}/* end "
                "function hidden */\n");
@@ -335,6 +339,7 @@ static void test_globs(void **state)
     assert_true(find(graph, "behind_more", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_true(find(graph, "seen", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_true(find(graph, "behind_list", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_true(find(graph, "late", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_false(find(graph, "hidden", WHIT_SYMBOL_FUNCTION, &symbol));
     whit_graph_close(graph);
 }
