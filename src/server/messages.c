@@ -27,6 +27,7 @@ json_t *whit_dialect_arguments(const json_t *text)
 {
     const char *bytes = json_string_value(text);
     size_t n = json_string_length(text);
+    if (bytes && (!n || !strcmp(bytes, "null"))) return json_object(); /* a call of a function that takes none */
     json_t *own = bytes ? json_loadb(bytes, n, JSON_ALLOW_NUL, NULL) : NULL;
     /* Integers of more than 64 bits are JSON, too. */
     if (bytes && !own) own = json_loadb(bytes, n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);

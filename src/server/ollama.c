@@ -93,51 +93,60 @@ static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
     return true;
 }
 
-/* Has a message behind the i-th, before the end, the result of that call? */
-static bool is_answered(const json_t *messages, size_t i, size_t end, const char *id)
-{
-    while (++i < end) {
-        const char *of = json_string_value(json_object_get(json_array_get(messages, i), "tool_call_id"));
-        if (id && of && !strcmp(of, id)) return true;
-    }
-    return false;
-}
+#define OPEN_CALLS_MAX 256 /* of one message; results of more need their ids */
 
-/* Ollama's results name the function alone, which templates that ask for the id do not take: the i-th message is given
- * that of the first call without a result, among those of this name if there are any. */
-static void find_call(const json_t *messages, size_t i, json_t *message)
+/* The calls of a message, [id, name] each, as those without a result. */
+static void open_calls(json_t *open, const json_t *calls)
 {
-    size_t at = i, k;
-    json_t *calls = NULL, *call, *found = NULL, *tool = json_object_get(message, "tool_name");
-    if (json_is_string(tool) && !json_object_get(message, "name")) json_object_set(message, "name", tool);
-    const char *name = json_string_value(json_object_get(message, "name"));
-    if (json_is_string(json_object_get(message, "tool_call_id"))) return;
-    while (at && !json_array_size(calls)) calls = json_object_get(json_array_get(messages, --at), "tool_calls");
+    size_t k;
+    json_t *call;
+    json_array_clear(open);
     json_array_foreach(calls, k, call)
     {
-        const char *own = json_string_value(json_object_get(json_object_get(call, "function"), "name"));
-        json_t *id = json_object_get(call, "id");
-        if (!json_is_string(id) || is_answered(messages, at, i, json_string_value(id))) continue;
-        bool named = name && own && !strcmp(name, own);
-        if (!found || named) found = id;
-        if (named) break;
+        json_t *name = json_object_get(json_object_get(call, "function"), "name");
+        if (k < OPEN_CALLS_MAX)
+            json_array_append_new(open, json_pack("[O, O?]", json_object_get(call, "id"), name ? name : NULL));
     }
-    if (found) json_object_set(message, "tool_call_id", found);
+}
+
+/* Ollama's results name the function alone, which templates that ask for the id do not take: a result is given that
+ * of the first call without one, among those of this name if there are any. */
+static void find_call(json_t *open, json_t *message)
+{
+    json_t *tool = json_object_get(message, "tool_name"), *given = json_object_get(message, "tool_call_id"), *entry;
+    if (json_is_string(tool) && !json_object_get(message, "name")) json_object_set(message, "name", tool);
+    const bool has_id = json_is_string(given);
+    const json_t *wanted = has_id ? given : json_object_get(message, "name");
+    size_t i, found = SIZE_MAX;
+    json_array_foreach(open, i, entry)
+    {
+        if (!json_equal(json_array_get(entry, !has_id), wanted)) continue;
+        found = i;
+        break;
+    }
+    if (found == SIZE_MAX && !has_id && json_array_size(open)) found = 0;
+    if (found == SIZE_MAX) return;
+    if (!has_id) json_object_set(message, "tool_call_id", json_array_get(json_array_get(open, found), 0));
+    json_array_remove(open, found);
 }
 
 /* Messages as OpenAI has them: arguments of calls as text, thinking by its other name, ids. */
 static bool read_messages(json_t *messages, whit_web_reply *reply)
 {
     size_t i, k;
-    json_t *message, *call;
+    json_t *message, *call, *open = json_array();
+    bool ok = true;
     json_array_foreach(messages, i, message)
     {
-        json_t *thinking = json_object_get(message, "thinking");
-        if (json_array_size(json_object_get(message, "images"))) return refuse(reply, "the model sees no images");
+        json_t *thinking = json_object_get(message, "thinking"), *calls = json_object_get(message, "tool_calls");
+        if (json_array_size(json_object_get(message, "images"))) {
+            ok = refuse(reply, "the model sees no images");
+            break;
+        }
         const char *role = json_string_value(json_object_get(message, "role"));
         if (thinking) json_object_set(message, "reasoning_content", thinking);
-        if (role && !strcmp(role, "tool")) find_call(messages, i, message);
-        json_array_foreach(json_object_get(message, "tool_calls"), k, call)
+        if (role && !strcmp(role, "tool")) find_call(open, message);
+        json_array_foreach(calls, k, call)
         {
             json_t *function = json_object_get(call, "function"), *arguments = json_object_get(function, "arguments");
             char *text = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL;
@@ -148,8 +157,10 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
             if (!json_object_get(call, "id")) json_object_set_new(call, "id", json_string(id));
             if (!json_object_get(call, "type")) json_object_set_new(call, "type", json_string("function"));
         }
+        if (json_array_size(calls)) open_calls(open, calls);
     }
-    return true;
+    json_decref(open);
+    return ok;
 }
 
 /* The settings under `options`, and the form of the answer. NULL: refused. */

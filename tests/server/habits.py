@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import urllib.parse
 
 import client
@@ -321,6 +322,11 @@ def test_results(server):
         same = [{"tool_call_id": ids[at]} for at in of]
         check(n_read(named, results) == n_read(named, same), names, of)
         check(n_read(calls, results) > 0, "calls without ids", names)
+    many = [{"function": {"name": "look", "arguments": {}}}] * 3000
+    began = time.monotonic()
+    server.ask("POST", "/api/chat", {"model": "ids", "messages": HI + [{"role": "assistant", "content": "", "tool_calls": many}] +
+                                     [{"role": "tool", "content": "yes"}] * 3000, "options": {"num_predict": 1}, "stream": False})
+    check(time.monotonic() - began < 60, "many calls and results")
     check(n_read(named, [{"tool_call_id": ids[0]}, {"tool_name": "look"}]) ==
           n_read(named, [{"tool_call_id": ids[0]}, {"tool_call_id": ids[2]}]), "beside a result with an id")
 

@@ -364,6 +364,8 @@ def test_cut_calls(question, tools):
     for n in range(n_tokens - 40, n_tokens, 6):
         got = ollama_calls({**whole, "options": {"temperature": 0, "num_predict": n}})
         check(got in ([], [arguments]), n, got)
+    for none in ("null", '""'):
+        check(ollama_calls(body(none)) == [{}], "a call without arguments", none)
     large = body('{"n": 123456789012345678901234567890}')
     check(ollama_calls(large) == [{"n": 123456789012345678901234567890.0}], ollama_calls(large))
     asked = {"messages": question, "max_tokens": 400, "temperature": 0, "program": large["program"], "tools": [
