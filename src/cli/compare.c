@@ -8,6 +8,7 @@
 #include "cli/names.h"
 #include "cli/score.h"
 #include "cli/verbs.h"
+#include "hub/choose.h"
 #include "runtime/model.h"
 
 enum { CTX_DEFAULT = 512, FILES_MAX = 32 };
@@ -138,8 +139,11 @@ static uint64_t file_bytes(const whit_model *model, const char *words)
     struct stat info;
     whit_error error;
     uint64_t sum = 0;
-    if (cli_find_model(words, path, &error) == WHIT_OK && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-        !strstr(path, "-of-") && /* a GGUF's part of several */
+    size_t stem;
+    unsigned part, n_parts = 1;
+    bool is_found = cli_find_model(words, path, &error) == WHIT_OK;
+    if (is_found) (void)whit_hub_gguf_stem(path, &stem, &part, &n_parts);
+    if (is_found && stat(path, &info) == 0 && S_ISREG(info.st_mode) && n_parts < 2 &&
         !cli_is_same_file(path, whit_ndf_path(model->file)))
         return (uint64_t)info.st_size;
     for (uint32_t i = 0; i < whit_ndf_n_files(model->file); i++) {

@@ -147,10 +147,11 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
                      "isError", wrong);
 }
 
-/* The version that is spoken: the client's where it is known, else ours, which the client may then refuse. */
+/* The version that is spoken: the client's where it is known, else ours, which the client may then refuse. That of
+ * 2025-03-26 has batches, which the ones before and behind it have not, and is not spoken. */
 static const char *version_for(const char *wanted)
 {
-    static const char *const known[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
+    static const char *const known[] = {"2025-06-18", "2024-11-05"};
     for (size_t i = 0; wanted && i < sizeof known / sizeof *known; i++)
         if (strcmp(wanted, known[i]) == 0) return known[i];
     return known[0];

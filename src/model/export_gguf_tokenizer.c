@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "tokenizer/from_gguf.h"
 #include "tokenizer/scan.h"
 
 /* Names that every reader knows, for the patterns that it knows; a name also says whether words that are tokens are
@@ -97,10 +98,13 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
     return failed ? whit_fail_memory(error, "the vocabulary", n) : WHIT_OK;
 }
 
-/* Where readers have a default for an absent key, -1 (as its bits) says that there is none. */
-static void put_id(whit_gguf_writer *writer, const char *name, int32_t id, bool has_default)
+/* Where readers have a default for an absent key, one of our own says that there is none. */
+static void put_id(whit_gguf_writer *writer, const char *name, int32_t id, const char *absent)
 {
-    if (id >= 0 || has_default) whit_gguf_put_u32(writer, name, id >= 0 ? (uint32_t)id : UINT32_MAX);
+    if (id >= 0)
+        whit_gguf_put_u32(writer, name, (uint32_t)id);
+    else if (absent)
+        whit_gguf_put_bool(writer, absent, true);
 }
 
 static bool has_step(const whit_tokenizer_view *view, enum whit_tokenizer_section section, uint32_t kind)
@@ -162,10 +166,10 @@ whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const ch
     }
     WHIT_TRY(put_tokens(view, header->model == WHIT_TOKENIZER_SPM, writer, allocator, error));
     const bool has_defaults = header->model == WHIT_TOKENIZER_SPM;
-    put_id(writer, "tokenizer.ggml.bos_token_id", header->bos, has_defaults);
-    put_id(writer, "tokenizer.ggml.eos_token_id", header->eos, has_defaults);
-    put_id(writer, "tokenizer.ggml.unknown_token_id", header->unk, has_defaults);
-    put_id(writer, "tokenizer.ggml.padding_token_id", header->pad, false);
+    put_id(writer, "tokenizer.ggml.bos_token_id", header->bos, has_defaults ? WHIT_GGUF_NO_BOS : NULL);
+    put_id(writer, "tokenizer.ggml.eos_token_id", header->eos, has_defaults ? WHIT_GGUF_NO_EOS : NULL);
+    put_id(writer, "tokenizer.ggml.unknown_token_id", header->unk, has_defaults ? WHIT_GGUF_NO_UNKNOWN : NULL);
+    put_id(writer, "tokenizer.ggml.padding_token_id", header->pad, NULL);
     whit_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", n_before > 0);
     whit_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", n_after > 0);
     return WHIT_OK;

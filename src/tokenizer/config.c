@@ -133,7 +133,7 @@ static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_
     return WHIT_OK;
 }
 
-#define SPECIAL_STEPS (64u << 20) /* of all added tokens against all names of special ones */
+#define SPECIAL_STEPS (1u << 30) /* a few seconds; of all added tokens against all names of special ones */
 
 static uint64_t steps_of(const whit_json *json)
 {

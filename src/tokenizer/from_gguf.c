@@ -57,13 +57,19 @@ static whit_status read_flag(const whit_gguf *gguf, const char *key, int *flag, 
     return WHIT_OK;
 }
 
-/* What a file means that lacks the keys, as in llama.cpp. */
-static void set_defaults(whit_vocabulary *v)
+static bool says(const whit_gguf *gguf, const char *key)
+{
+    bool value = false;
+    return whit_gguf_find(gguf, key) && whit_gguf_bool(gguf, key, &value, NULL) == WHIT_OK && value;
+}
+
+/* What a file means that lacks the keys, as in llama.cpp; what we export says where there is no such token. */
+static void set_defaults(const whit_gguf *gguf, whit_vocabulary *v)
 {
     if (v->kind == WHIT_VOCABULARY_SPM) {
-        v->unk = 0;
-        v->bos = 1;
-        v->eos = 2;
+        v->unk = says(gguf, WHIT_GGUF_NO_UNKNOWN) ? -1 : 0;
+        v->bos = says(gguf, WHIT_GGUF_NO_BOS) ? -1 : 1;
+        v->eos = says(gguf, WHIT_GGUF_NO_EOS) ? -1 : 2;
     } else if (v->kind == WHIT_VOCABULARY_UNIGRAM) {
         v->pad = 0;
         v->eos = 1;
@@ -84,7 +90,7 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     v->merges = (const whit_text *)(const void *)buffers[1].data;
     v->scores = has_scores ? (const float *)(const void *)buffers[2].data : NULL;
     v->types = has_types ? (const int32_t *)(const void *)buffers[3].data : NULL;
-    set_defaults(v);
+    set_defaults(gguf, v);
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", &v->bos, error));
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", &v->eos, error));
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.unknown_token_id", &v->unk, error));

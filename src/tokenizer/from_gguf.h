@@ -6,6 +6,11 @@
 
 #include "format/gguf.h"
 
+/* Keys of our own, true where a SentencePiece vocabulary has no such token: readers have a default for an absent id. */
+#define WHIT_GGUF_NO_BOS     "whit.tokenizer.no_bos"
+#define WHIT_GGUF_NO_EOS     "whit.tokenizer.no_eos"
+#define WHIT_GGUF_NO_UNKNOWN "whit.tokenizer.no_unknown"
+
 /* Appends the image of an open file's tokenizer to `image`; `name` is for messages. Where the file
  * has none (`no_vocab`, or no model named) *found is false, nothing is appended, and the status is
  * WHIT_OK. Errors: unsupported (a model or pattern that is not known, by name), format. */
