@@ -311,8 +311,8 @@ whit_status whit_writer_beside(const char *path, char *resolved, char *beside, w
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return whit_fail(error, WHIT_ERROR_IO, "%s: is no regular file", path);
     WHIT_TRY(follow_links(path, resolved, error));
+    WHIT_TRY(check_name(path, resolved, error));
     size_t n = strlen(resolved);
-    if (n + TEMPORARY_BYTES >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
     memcpy(beside, resolved, n);
     return random_suffix(beside + n) ? WHIT_OK : whit_fail_errno(error, path, "name a temporary file beside it");
 }

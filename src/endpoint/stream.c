@@ -200,8 +200,7 @@ static void begin(void *user)
 
 static bool take(void *user, const char *data, size_t n)
 {
-    whit_sse *s = user;
-    return whit_sse_push(s, data, n);
+    return whit_sse_push(user, data, n);
 }
 
 static bool has_ended(void *user)

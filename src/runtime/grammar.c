@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "runtime/grammar.h"
 #include "runtime/model.h"
+#include "tokenizer/decoder.h"
 #include "tokenizer/unicode.h"
 
 #include "base/utf8.h"
@@ -36,16 +37,9 @@ static bool read_symbols(const uint8_t *text, size_t n, whit_buf *out)
 
 static bool read_byte_token(const uint8_t *text, size_t n, whit_buf *out)
 {
-    unsigned value = 0;
-    if (n != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return false;
-    for (int i = 3; i < 5; i++) {
-        uint8_t c = text[i], lower = c | 32;
-        bool decimal = c >= '0' && c <= '9';
-        if (!decimal && (lower < 'a' || lower > 'f')) return false;
-        value = value * 16 + (unsigned)(decimal ? c - '0' : lower - 'a' + 10);
-    }
+    int value = whit_tokenizer_spelt_byte(text, n);
     uint8_t byte = (uint8_t)value;
-    return whit_buf_append(out, &byte, 1);
+    return value >= 0 && whit_buf_append(out, &byte, 1);
 }
 
 static bool is_spelled(const spelling *s, const uint8_t *text, size_t n)

@@ -209,8 +209,7 @@ static int hex_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte of a token spelt <0xNN>; -1 for any other. */
-static int byte_of_token(const uint8_t *text, size_t n)
+int whit_tokenizer_spelt_byte(const uint8_t *text, size_t n)
 {
     if (n != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
     int high = hex_digit(text[3]), low = hex_digit(text[4]);
@@ -263,7 +262,7 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
                                         whit_error *error)
 {
     stage *s = &decoder->stages[i];
-    int byte = byte_of_token(text, n);
+    int byte = whit_tokenizer_spelt_byte(text, n);
     /* Behind Fuse the text is one token, in this stage's own buffer: no run is held there, and nothing comes after. */
     const bool own = text == s->held.data;
     if (own) s->held.size_bytes = 0;
