@@ -9,7 +9,7 @@
 static inline const char *changed_decoder(const char *from, const char *to)
 {
     static char text[16384];
-    FILE *file = fopen(WHIT_SOURCE_DIR "/src/model/families/decoder.ndl", "r");
+    FILE *file = fopen(WHIT_SOURCE_DIR "/src/engine/model/families/decoder.ndl", "r");
     assert_non_null(file);
     text[fread(text, 1, sizeof text / 2, file)] = 0;
     fclose(file);

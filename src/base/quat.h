@@ -9,7 +9,7 @@
  * the end of a vector (padding) may hold anything and reach no result: functions over elements work
  * on whole words, those that count take the number of elements and mask the last word.
  *
- * Addition and multiplication saturate at 2. src/kernels/quat has the functions of the table. */
+ * Addition and multiplication saturate at 2. src/engine/kernels/quat has the functions of the table. */
 #ifndef WHIT_BASE_QUAT_H
 #define WHIT_BASE_QUAT_H
 

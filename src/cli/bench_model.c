@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "cli/bench.h"
 #include "quant/requantise.h"
-#include "runtime/cache.h"
+#include "format/conversion_cache.h"
 
 #define BENCH_MODEL_VERSION "2" /* changes with what is written below */
 #define SEED                20261121

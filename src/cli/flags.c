@@ -16,7 +16,7 @@
 #include "cli/tales.h"
 #include "cli/parts.h"
 #include "cli/program.h"
-#include "runtime/cache.h"
+#include "format/conversion_cache.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {

@@ -9,7 +9,7 @@
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
-#include "runtime/cache.h"
+#include "format/conversion_cache.h"
 
 struct list_values {
     bool json, names;

@@ -9,7 +9,7 @@
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
-#include "runtime/cache.h"
+#include "format/conversion_cache.h"
 
 static const cli_option options[] = {{0}};
 static const int defaults;

@@ -28,7 +28,7 @@ with open("model/model.safetensors", "wb") as file:
     file.write(struct.pack("<Q", len(text)) + text + data)
 END_OF_PYTHON
 {
-    sed -n '1,/return add(l, "ffn_residual"/p' "$SOURCE/src/model/families/decoder.ndl" | sed '$d'
+    sed -n '1,/return add(l, "ffn_residual"/p' "$SOURCE/src/engine/model/families/decoder.ndl" | sed '$d'
     echo '    x = add(l, "ffn_residual", x, h)'
     echo '    h = rms_norm(l, "comb_in", x, "ffn_norm", norm_eps)'
     for i in $(seq 0 $((n_extra - 1))) 1; do
@@ -36,7 +36,7 @@ END_OF_PYTHON
         echo "    x = add(l, \"comb$j\", x, linear(l, \"tooth$j\", h, \"extra$i\", \"\", n_embd))"
     done
     echo '    return x'
-    sed '1,/return add(l, "ffn_residual"/d' "$SOURCE/src/model/families/decoder.ndl"
+    sed '1,/return add(l, "ffn_residual"/d' "$SOURCE/src/engine/model/families/decoder.ndl"
 } >comb.ndl
 for i in $(seq 300); do echo "line $i of the calibration text says $((i * i % 977))"; done >text
 expect 0 whit convert model --family comb.ndl -o source.ndf

@@ -5,7 +5,7 @@ set(fuzz ${CMAKE_CURRENT_LIST_DIR})
 function(whit_fuzz name)
   add_executable(fuzz_${name} ${fuzz}/${name}.c)
   target_link_libraries(fuzz_${name} PRIVATE whit_train whit_static whit_options whit_dependencies)
-  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
+  target_include_directories(fuzz_${name} PRIVATE ${WHIT_ROOTS} ${PROJECT_SOURCE_DIR}/tests
                                                   ${PROJECT_BINARY_DIR}/generated)
   # The entry point has no header; libFuzzer declares it for itself.
   set_source_files_properties(${fuzz}/${name}.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)

@@ -2,7 +2,8 @@
 # Every header compiles alone; the public ones also as C++ and as strict C11, and they stay short.
 set -u
 failed=0
-flags="-fsyntax-only -Wall -Wextra -Wno-unused-function -Wno-pragma-once-outside-header -I$SOURCE/include -I$SOURCE/src -I$BUILD/generated"
+flags="-fsyntax-only -Wall -Wextra -Wno-unused-function -Wno-pragma-once-outside-header -I$SOURCE/include -I$BUILD/generated"
+for root in "" /engine /text /files /lab /lang /apps; do flags="$flags -I$SOURCE/src$root"; done
 flags="$flags $(pkg-config --cflags jansson libpcre2-8 libutf8proc libsodium 2>/dev/null)"
 
 while read -r header; do

@@ -8,25 +8,45 @@ complain() {
     failed=1
 }
 
-# ROOM: the rooms whose headers it may include, beside its own and whit.h.
+# WING: the rooms of src/WING that lie in a folder each; base, lang and cli are rooms themselves.
+wing_rooms() {
+    case $1 in
+    engine) echo 'kernels kv quant linalg model runtime' ;;
+    text) echo 'tokenizer template grammar' ;;
+    files) echo 'format hub endpoint' ;;
+    lab) echo 'train compress' ;;
+    apps) echo 'editor agent server code sandbox' ;;
+    lang) echo 'memory' ;;
+    esac
+}
+[ "$(cd src && echo *)" = 'apps base cli engine files lab lang text' ] || complain "src has other folders than its eight wings"
+for wing in engine text files lab apps; do
+    for folder in src/"$wing"/*; do
+        case " $(wing_rooms "$wing") " in *" ${folder##*/} "*) ;; *) complain "$folder is not a room of the wing $wing" ;; esac
+    done
+done
+
+# ROOM: the rooms whose headers it may include, beside its own and whit.h. In the order of the wings: base, files
+# and text, lang/core, engine, lab, lang, apps, cli.
 allowed() {
     case $1 in
     base) echo '' ;;
-    kernels) echo 'base' ;;
     format) echo 'base kernels' ;;
+    endpoint) echo 'base' ;;
+    hub) echo 'base format endpoint' ;;
     tokenizer | template) echo 'base format' ;;
-    kv) echo 'base kernels format' ;;
     grammar) echo 'base' ;;
-    quant) echo 'base kernels linalg' ;;
+    kernels) echo 'base' ;;
+    kv) echo 'base kernels format' ;;
     linalg) echo 'base kernels' ;;
-    endpoint | sandbox) echo 'base' ;;
-    lang) echo 'base kernels format' ;; # lang/core: base alone, see below
+    quant) echo 'base kernels linalg' ;;
     model) echo 'base kernels format tokenizer kv quant lang' ;;
     runtime) echo 'base kernels format tokenizer template kv model grammar lang' ;;
     train) echo 'base kernels format tokenizer model runtime quant linalg' ;;
     compress) echo 'base kernels format tokenizer model runtime quant linalg train' ;;
-    hub) echo 'base format runtime endpoint' ;;
+    lang) echo 'base kernels format' ;; # lang/core: base alone, see below
     memory) echo 'base kernels format' ;;
+    sandbox) echo 'base' ;;
     code) echo 'base memory' ;;
     server) echo 'base sandbox' ;;
     editor) echo 'base endpoint code' ;;
@@ -35,9 +55,17 @@ allowed() {
     *) echo unknown ;;
     esac
 }
+# The room of a file below src, and the folder of a room (nothing if there is no such room).
+room_of() {
+    local path=${1#src/}
+    case $path in
+    lang/memory/*) echo memory ;;
+    base/* | cli/* | lang/*) echo "${path%%/*}" ;;
+    *) path=${path#*/} && echo "${path%%/*}" ;;
+    esac
+}
 while IFS=: read -r file _ include; do
-    room=${file#src/}
-    room=${room%%/*}
+    room=$(room_of "$file")
     target=${include#*\"}
     target=${target%%\"*}
     case $target in whit.h | whit/*.h | whit_config.h) continue ;; esac
@@ -48,14 +76,14 @@ while IFS=: read -r file _ include; do
         continue
         ;;
     esac
-    [ "$(allowed "$room")" = unknown ] && complain "$file: src/$room is no room of the house"
-    [ -d "src/$to" ] || [ -f "${file%/*}/$target" ] || complain "$file includes \"$target\" from nowhere"
-    [ -d "src/$to" ] || continue
+    [ "$(allowed "$room")" = unknown ] && complain "$file: $room is not a room"
+    [ -f "${file%/*}/$target" ] && continue
+    [ "$(allowed "$to")" = unknown ] && complain "$file includes \"$target\" from nowhere"
     # Of the language, other rooms but the program see its core, and the core sees base alone.
     case $file:$target in
     src/lang/core/*:base/* | src/lang/core/*:lang/core/*) ;;
     src/lang/core/*) complain "$file includes \"$target\": lang/core may depend on base alone" ;;
-    src/lang/* | src/cli/* | src/runtime/* | *:lang/core/*) ;;
+    src/lang/* | src/cli/* | src/engine/runtime/* | *:lang/core/*) ;;
     *:lang/*) complain "$file includes \"$target\": only lang/core is for other rooms" ;;
     esac
     case " $room $(allowed "$room") " in
@@ -64,10 +92,10 @@ while IFS=: read -r file _ include; do
     esac
 done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --include='*.[ch]' --include='*.inc')
 
-found=$(grep -rniE '\b(avx|avx2|avx512|amx|neon|sse[0-9]?|vnni|dotprod|i8mm|__m(128|256|512)i?|immintrin|arm_neon)' src/model) &&
+found=$(grep -rniE '\b(avx|avx2|avx512|amx|neon|sse[0-9]?|vnni|dotprod|i8mm|__m(128|256|512)i?|immintrin|arm_neon)' src/engine/model) &&
     complain "model must not know any ISA:
 $found"
-found=$(grep -rniE '\b(llama|qwen[0-9.]*|bitnet|falcon|mistral|whit_(model|session|graph|plan)_)' src/kernels) &&
+found=$(grep -rniE '\b(llama|qwen[0-9.]*|bitnet|falcon|mistral|whit_(model|session|graph|plan)_)' src/engine/kernels) &&
     complain "kernels must not know any model:
 $found"
 
@@ -81,8 +109,8 @@ while read -r file; do
 done < <(git ls-files '*.[ch]' 2>/dev/null)
 
 # The library speaks to programs too: what it says names no option of the command line.
-found=$(grep -nrE '"[^"]*( --[a-z]|\(-[a-z]\)| with -[a-z] )[^"]*"' src/base src/kernels src/format src/tokenizer src/template \
-    src/kv src/model src/runtime src/quant src/linalg src/grammar --include='*.[ch]' 2>/dev/null) &&
+found=$(grep -nrE '"[^"]*( --[a-z]|\(-[a-z]\)| with -[a-z] )[^"]*"' src/base src/engine/kernels src/files/format src/text/tokenizer src/text/template \
+    src/engine/kv src/engine/model src/engine/runtime src/engine/quant src/engine/linalg src/text/grammar --include='*.[ch]' 2>/dev/null) &&
     complain "a message of the library names an option of the command line:
 $found"
 

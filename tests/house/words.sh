@@ -53,19 +53,19 @@ while read -r file; do
             ;;
         esac
     done
-done < <(grep -rlE '^(    )?const whit_matmul_kernel .*= \{' src/kernels)
+done < <(grep -rlE '^(    )?const whit_matmul_kernel .*= \{' src/engine/kernels)
 [ "$n" -ge 10 ] || {
     echo "only $n files of matrix kernels were found"
     failed=1
 }
 
 # The patterns find what they were written for.
-mkdir -p "$work/tree/docs/perf" "$work/tree/src/kernels" "$work/tree/src/model" "$work/tree/src/cli" "$work/tree/src/train" "$work/tree/docs" \
-    "$work/tree/include" "$work/tree/tests/cli" "$work/tree/tests/unit" "$work/tree/tests/kernels" "$work/tree/src/kv" \
+mkdir -p "$work/tree/docs/perf" "$work/tree/src/engine/kernels" "$work/tree/src/engine/model" "$work/tree/src/cli" "$work/tree/src/lab/train" "$work/tree/docs" \
+    "$work/tree/include" "$work/tree/tests/cli" "$work/tree/tests/unit" "$work/tree/tests/kernels" "$work/tree/src/engine/kv" \
     "$work/tree/bench" "$work/tree/tools"
 touch "$work/tree/README.md" "$work/tree/docs/ARCHITECTURE.md" "$work/tree/docs/kernels.md" "$work/tree/docs/numerics.md" "$work/tree/src/cli/train.c" \
     "$work/tree/src/cli/distill.c"
-cat >"$work/tree/src/kernels/a.c" <<'END'
+cat >"$work/tree/src/engine/kernels/a.c" <<'END'
 n_asked
 a line is asked for twice
 the first cache
@@ -85,7 +85,7 @@ nothing says
 quantize
 END
 printf '%s\n' '--held FILE' >"$work/tree/src/cli/a.c"
-echo 'guide' >"$work/tree/src/train/a.c"
+echo 'guide' >"$work/tree/src/lab/train/a.c"
 found=$(cd "$work/tree" && find_words | wc -l)
 [ "$found" = 19 ] || {
     echo "of 19 words in a tree of their own $found were found"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Random tensors of every type for the tests of src/kernels: logical content, parts in buffers of
+ * Random tensors of every type for the tests of src/engine/kernels: logical content, parts in buffers of
  * exactly the right size with canaries around them. */
 #ifndef WHIT_TESTS_KERNELS_MATRIX_H
 #define WHIT_TESTS_KERNELS_MATRIX_H

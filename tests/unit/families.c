@@ -118,7 +118,7 @@ static whit_graph begin(struct shapes *s, whit_error *error)
 static const char *decoder_text(void)
 {
     static char text[16384];
-    FILE *in = fopen(WHIT_SOURCE_DIR "/src/model/families/decoder.ndl", "r");
+    FILE *in = fopen(WHIT_SOURCE_DIR "/src/engine/model/families/decoder.ndl", "r");
     assert_non_null(in);
     size_t n = fread(text, 1, sizeof text - 1, in);
     fclose(in);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ * Model families are programs of the array language (src/engine/model/families, docs/arrays.md): they state
+ * the forward pass once, by calls of the functions below. The fields of the configuration are variables. Ours
+ * are compiled with the library (families/compile.c), others are read and run when a model is opened.
+ *
+ * A program may come from anybody: its steps and memory are bounded, and it reaches the graph alone. */
+#include "kernels/codec.h"
+#include "kernels/kv_block.h"
+#include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+#include "model/families.h"
+#include "model/families_compiled.h"
+
+#include <stdio.h>
+
+#define MAX_STEPS 4000000 /* fifty times what the largest graph takes */
+#define MAX_BYTES ((size_t)1 << 20)
+
+/* ---- what programs call ----------------------------------------------------------------------- */
+
+enum {
+    FN_EMBED,
+    FN_RMS_NORM,
+    FN_HEAD_NORM,
+    FN_LINEAR,
+    FN_ROPE,
+    FN_ATTENTION,
+    FN_GATED,
+    FN_ADD,
+    FN_SCALED,
+    FN_SELECTED,
+    FN_OUTPUT,
+    FN_WHEN,
+    N_FUNCTIONS
+};
+
+/* i integer, f float, t text, h value of the graph. The first integer is the layer, -1 outside them. */
+const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
+    [FN_EMBED] = {"embed", "tti:h"},              /* name, table, rows */
+    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},      /* layer, name, x, weight, eps */
+    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},   /* layer, name, x, weight, head size, eps */
+    [FN_LINEAR] = {"linear", "ithtti:h"},         /* layer, name, x, weight, bias or "", outputs */
+    [FN_ROPE] = {"rope", "ithii:h"},              /* layer, name, x, head size, rotated dimensions */
+    [FN_ATTENTION] = {"attention", "ithhhiif:h"}, /* layer, name, q, k, v, head size, window, scale */
+    [FN_GATED] = {"gated", "itihh:h"},            /* layer, name, gate, a, b */
+    [FN_ADD] = {"add", "ithh:h"},                 /* layer, name, a, b */
+    [FN_SCALED] = {"scaled", "ithf:h"},           /* layer, name, x, factor */
+    [FN_SELECTED] = {"selected", "th:h"},         /* name, x */
+    [FN_OUTPUT] = {"output", "hh:-"},             /* input of the head, logits */
+    [FN_WHEN] = {"when", "it:t"},                 /* the text where the number is not 0, else "" */
+};
+
+const uint32_t whit_family_n_functions = N_FUNCTIONS;
+
+static whit_status call(void *user, uint32_t function, const whit_lang_argument *a, whit_lang_argument *result,
+                        whit_error *error)
+{
+    whit_graph *g = user;
+    whit_ref ref = 0;
+    /* Every integer is a layer, a size or a value. */
+    for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
+        if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no size", whit_family_functions[function].name,
+                             (long long)a[s - begin].i);
+    if (whit_family_functions[function].signature[0] == 'i' && a[0].i > UINT16_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no layer", whit_family_functions[function].name,
+                         (long long)a[0].i);
+    int layer = (int)a[0].i;
+#define SIZE(k) ((uint32_t)a[k].i)
+#define REF(k)  ((whit_ref)a[k].i)
+    switch (function) {
+    case FN_EMBED: ref = whit_graph_embed(g, a[0].text, a[1].text, SIZE(2)); break;
+    case FN_RMS_NORM: ref = whit_graph_rms_norm(g, layer, a[1].text, REF(2), a[3].text, a[4].f); break;
+    case FN_HEAD_NORM: ref = whit_graph_head_norm(g, layer, a[1].text, REF(2), a[3].text, SIZE(4), a[5].f); break;
+    case FN_LINEAR:
+        ref = whit_graph_linear(g, layer, a[1].text, REF(2), a[3].text, a[4].text[0] ? a[4].text : NULL, SIZE(5));
+        break;
+    case FN_ROPE: ref = whit_graph_rope(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4)); break;
+    case FN_ATTENTION:
+        ref = whit_graph_attention(g, layer, a[1].text, REF(2), REF(3), REF(4), SIZE(5), SIZE(6), a[7].f);
+        break;
+    case FN_GATED: ref = whit_graph_gate(g, layer, a[1].text, (whit_gate)a[2].i, REF(3), REF(4)); break;
+    case FN_ADD: ref = whit_graph_add(g, layer, a[1].text, REF(2), REF(3)); break;
+    case FN_SCALED: ref = whit_graph_scale(g, layer, a[1].text, REF(2), a[3].f); break;
+    case FN_SELECTED: ref = whit_graph_select(g, a[0].text, REF(1)); break;
+    case FN_OUTPUT: whit_graph_output(g, REF(0), REF(1)); break;
+    case FN_WHEN: result->text = a[0].i ? a[1].text : ""; return WHIT_OK;
+    default: break;
+    }
+    result->i = ref;
+    if (g->status != WHIT_OK) *error = *g->error;
+    return g->status;
+}
+
+/* ---- families --------------------------------------------------------------------------------- */
+
+static const struct family {
+    const char *name;
+    whit_status (*program)(const whit_family_run *run);
+} families[] = {
+    {"llama", whit_family_decoder},
+    {"qwen2", whit_family_decoder},
+    {"qwen3", whit_family_decoder},
+    {"bitnet", whit_family_decoder},
+};
+
+static const struct family *find_family(const char *name)
+{
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (strcmp(families[i].name, name) == 0) return &families[i];
+    return NULL;
+}
+
+bool whit_family_known(const char *family)
+{
+    return find_family(family) != NULL;
+}
+
+static whit_status declare(whit_lang *lang, const whit_config *config, whit_error *error)
+{
+    whit_config_number number;
+    for (size_t i = 0; whit_config_number_at(config, i, &number); i++) {
+        WHIT_TRY(whit_lang_declare(lang, number.key, number.is_float ? WHIT_LANG_FLOAT : WHIT_LANG_INT, error));
+        WHIT_TRY(number.is_float ? whit_lang_set_float(lang, number.key, number.f, error)
+                                 : whit_lang_set_int(lang, number.key, number.i, error));
+    }
+    return WHIT_OK;
+}
+
+/* What a builder of ours never does, and what running the graph relies on. */
+static whit_status check(const char *name, const whit_config *c, const whit_graph *graph, whit_error *error)
+{
+#define VALUE(ref) (graph->values[(ref)-1])
+    bool attends[WHIT_MAX_LAYERS] = {false};
+    for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        const whit_node *node = &graph->nodes[i];
+        const char *made = VALUE(node->output).name, *why = NULL;
+        if (node->layer >= c->n_layers) why = "the model has not so many layers";
+        if (node->op == WHIT_OP_EMBED &&
+            graph->resolver.type(graph->resolver.context, node->weight)->n_rows != c->n_vocab)
+            why = "a table of tokens has n_vocab rows";
+        /* The tables of angles are those of rope_dim: fewer would find cosines where sines should be. */
+        if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != c->rope_dim)
+            why = "all of rope_dim is rotated, or nothing (0)";
+        if (node->op == WHIT_OP_SELECT && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH) why = "rows are selected once";
+        if (node->op == WHIT_OP_ATTENTION) {
+            if (node->head_dim < 2 || node->head_dim < c->rope_dim || node->head_dim > WHIT_KV_MAX_HEAD_DIM)
+                why = "heads have at least rope_dim and 2 dimensions, and not over 1,024";
+            if (node->layer < c->n_layers) {
+                if (attends[node->layer]) why = "a layer attends once";
+                attends[node->layer] = true;
+            }
+            if (VALUE(node->output).width > WHIT_MAX_COLS) why = "the queries are too wide";
+            for (int k = 0; k < 3; k++)
+                if (VALUE(node->input[k]).rows != WHIT_ROWS_BATCH) why = "attention is in front of selected()";
+        }
+        if (why) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s': %s", name, made, why);
+    }
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (!attends[i]) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer %u has no attention", name, i);
+    if (!graph->output)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the program ends without output(x, logits)", name);
+    if (VALUE(graph->output).width != c->n_vocab || VALUE(graph->output).rows != WHIT_ROWS_SELECTED || !graph->hidden ||
+        VALUE(graph->hidden).width != c->n_embd || VALUE(graph->hidden).rows != WHIT_ROWS_SELECTED)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: output(x, logits) takes n_embd and n_vocab elements of selected rows", name);
+    return WHIT_OK;
+}
+
+static whit_status run(const char *name, const char *program, const whit_config *config, whit_graph *graph,
+                       whit_error *error)
+{
+    whit_quat_kernels quat;
+    whit_lang *lang;
+    const whit_cpu any = {0}; /* the same everywhere, and nothing to measure */
+    WHIT_TRY(whit_quat_select(&any, NULL, &quat, error));
+    const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call, graph};
+    const whit_lang_options options = {.max_steps = MAX_STEPS,
+                                       .max_bytes = MAX_BYTES,
+                                       .tier = WHIT_LANG_WALK,
+                                       .quat = &quat,
+                                       .host = &host,
+                                       .allocator = graph->allocator};
+    WHIT_TRY(whit_lang_open(&options, &lang, error));
+    whit_status status = declare(lang, config, error);
+    if (status == WHIT_OK) status = whit_lang_load(lang, name, program, strlen(program), error);
+    if (status == WHIT_OK) status = whit_lang_run(lang, error);
+    whit_lang_close(lang);
+    return status;
+}
+
+/* A program of ours, which was compiled with the library. */
+static whit_status run_compiled(const struct family *family, const whit_config *config, whit_graph *graph,
+                                whit_error *error)
+{
+    enum { FIELDS_MAX = 64 };
+    whit_lang_argument fields[FIELDS_MAX] = {0};
+    whit_config_number number;
+    for (size_t i = 0; i < FIELDS_MAX && whit_config_number_at(config, i, &number); i++)
+        fields[i] = number.is_float ? (whit_lang_argument){.f = number.f} : (whit_lang_argument){.i = number.i};
+    return family->program(&(whit_family_run){fields, call, graph, error});
+}
+
+whit_status whit_family_build(const whit_config *config, whit_graph *graph)
+{
+    const struct family *family = find_family(config->family);
+    whit_error own, error = {0};
+    if (!graph->error) graph->error = &own;
+    if (config->program) {
+        const char *name = config->program_name ? config->program_name : config->family;
+        graph->status = run(name, config->program, config, graph, &error);
+        if (graph->status == WHIT_OK) graph->status = check(name, config, graph, &error);
+        if (graph->status == WHIT_ERROR_ARGUMENT && !config->program_name)
+            graph->status = error.status = WHIT_ERROR_FORMAT; /* it came in a file */
+        if (graph->status != WHIT_OK) *graph->error = error;
+    } else if (!family)
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                      "model family '%s' is not known (known: llama, qwen2, qwen3, bitnet)", config->family);
+    else {
+        /* What the graph refuses is told without a place: the text is ours. */
+        whit_status status = run_compiled(family, config, graph, &error);
+        if (graph->status == WHIT_OK && status != WHIT_OK) {
+            graph->status = status;
+            *graph->error = error;
+        }
+    }
+    return whit_graph_finish(graph);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ * Opening: an .ndf in place; anything else through one conversion, cached on disk or in memory, so
+ * that there is one way to run a model. */
+#include "runtime/model.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/options.h"
+#include "model/convert.h"
+#include "model/families.h"
+#include "model/source.h"
+#include "format/conversion_cache.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- .ndf or not ---------------------------------------------------------------------------- */
+
+static whit_status looks_like_ndf(const char *path, bool *yes, whit_error *error)
+{
+    *yes = false;
+    struct stat info;
+    if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
+    if (!S_ISREG(info.st_mode)) return WHIT_OK;
+    uint8_t head[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return whit_fail_errno(error, path, "open");
+    ssize_t n = read(fd, head, sizeof head);
+    close(fd);
+    if (n < 0) return whit_fail_errno(error, path, "read");
+    size_t length = strlen(path);
+    /* A damaged .ndf is still an .ndf: its own reader says best what is wrong with it. */
+    *yes = whit_ndf_has_magic(head, (size_t)n) || (length > 4 && strcmp(path + length - 4, ".ndf") == 0);
+    return WHIT_OK;
+}
+
+/* ---- sources -------------------------------------------------------------------------------- */
+
+static whit_status convert_to(const char *path, const whit_model_options *options, const char *to,
+                              whit_ndf_writer **writer, whit_error *error)
+{
+    const whit_allocator *a = options->allocator;
+    whit_source source;
+    const whit_family_program family = {options->family_name, options->family_program};
+    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, a, &source, error));
+    whit_convert_options convert = {.progress = options->progress, .user = options->progress_user};
+    whit_status status = whit_ndf_writer_open(to, NULL, a, writer, error);
+    if (status == WHIT_OK) status = whit_convert(&source, &convert, *writer, error);
+    whit_source_close(&source);
+    if (status != WHIT_OK) {
+        whit_ndf_writer_close(*writer);
+        *writer = NULL;
+    }
+    return status;
+}
+
+static whit_status open_in_memory(whit_model *model, const char *path, const whit_model_options *options,
+                                  whit_error *error)
+{
+    WHIT_TRY(convert_to(path, options, NULL, &model->in_memory, error));
+    return whit_ndf_open_fd(whit_ndf_writer_fd(model->in_memory), path, model->allocator, &model->file, error);
+}
+
+/* An entry of the cache; one that this program would not have written (damaged, or of another
+ * version under the same name) is no entry. */
+static bool open_entry(whit_model *model, const char *path)
+{
+    whit_config config;
+    if (whit_ndf_open(path, model->allocator, &model->file, NULL) != WHIT_OK) return false;
+    if (whit_config_load(model->file, &config, NULL) == WHIT_OK) return true;
+    whit_ndf_close(model->file);
+    model->file = NULL;
+    return false;
+}
+
+/* Gives WHIT_OK with model->file NULL where the cache cannot be used. */
+static whit_status open_cached(whit_model *model, const char *path, const whit_model_options *options,
+                               whit_error *error)
+{
+    whit_cache_entry entry;
+    whit_error ignored;
+    char program[2 * WHIT_HASH_BYTES + 1] = "";
+    if (options->family_program) {
+        uint8_t digest[WHIT_HASH_BYTES];
+        whit_hash hash;
+        whit_hash_begin(&hash, "whit.family");
+        whit_hash_add(&hash, options->family_program, strlen(options->family_program));
+        whit_hash_end(&hash, digest);
+        whit_hash_hex(digest, program);
+    }
+    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, program, &entry, &ignored) != WHIT_OK)
+        return WHIT_OK;
+    if (access(entry.path, R_OK) == 0 && open_entry(model, entry.path)) return WHIT_OK;
+    if (access(entry.folder, W_OK) != 0 || whit_cache_lock(&entry, &ignored) != WHIT_OK) return WHIT_OK;
+    whit_status status = WHIT_OK;
+    /* Another process may have finished it while we waited. */
+    if (!open_entry(model, entry.path)) {
+        whit_ndf_writer *writer = NULL;
+        status = convert_to(path, options, entry.path, &writer, error);
+        whit_ndf_writer_close(writer);
+        if (status == WHIT_OK) {
+            whit_cache_note_source(&entry, path);
+            status = whit_ndf_open(entry.path, model->allocator, &model->file, error);
+            if (status == WHIT_ERROR_IO) status = WHIT_OK; /* somebody removed it: convert in memory */
+            whit_cache_trim(&entry, WHIT_CACHE_LIMIT_BYTES);
+        } else if (status == WHIT_ERROR_IO) {
+            status = WHIT_OK; /* a full disk, say: convert in memory instead, or fail there */
+        }
+    }
+    whit_cache_unlock(&entry);
+    return status;
+}
+
+/* ---- open and close ------------------------------------------------------------------------- */
+
+static whit_status check_rope_factors(const whit_model *model, whit_error *error)
+{
+    int64_t i = whit_ndf_find(model->file, "rope_factors");
+    const whit_tensor_type *type = i >= 0 ? &model->weights.tensors[i].type : NULL;
+    if (!type || type->codec != WHIT_CODEC_F32 || type->layout != WHIT_LAYOUT_PLAIN || type->n_rows != 1 ||
+        type->n_cols != model->config.rope_dim / 2)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor 'rope_factors' is missing or no vector of %u",
+                         model->path, model->config.rope_dim / 2);
+    return WHIT_OK;
+}
+
+static whit_status open_parts(whit_model *model, whit_error *error)
+{
+    WHIT_TRY(whit_config_load(model->file, &model->config, error));
+    WHIT_TRY(whit_weights_open(model->file, model->allocator, &model->weights, error));
+    whit_error inner = {0};
+    whit_graph_begin(&model->graph, model->allocator, whit_weights_resolver(&model->weights), &inner);
+    whit_status status = whit_family_build(&model->config, &model->graph);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", model->path, inner.message);
+    if (model->config.rope_factors) WHIT_TRY(check_rope_factors(model, error));
+    size_t n;
+    const void *image = whit_ndf_tokenizer(model->file, &n);
+    if (!image) return WHIT_OK;
+    status = whit_tokenizer_check(image, n, &model->tokenizer, &inner);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: tokenizer: %s", model->path, inner.message);
+    if (whit_tokenizer_n_tokens(&model->tokenizer) > model->config.n_vocab)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokenizer has %u ids, the model %u", model->path,
+                         whit_tokenizer_n_tokens(&model->tokenizer), model->config.n_vocab);
+    model->has_tokenizer = true;
+    return whit_tokenizers_open(model->allocator, &model->tokenizers, error);
+}
+
+static whit_status begin(const char *path, const whit_allocator *allocator, whit_model **out, whit_error *error)
+{
+    whit_model *model = whit_zalloc(allocator, sizeof *model);
+    if (!model) return whit_fail_memory(error, "the model", sizeof *model);
+    if (allocator) {
+        model->own_allocator = *allocator;
+        model->allocator = &model->own_allocator;
+    }
+    *out = model;
+    model->path = whit_strndup(model->allocator, path, strlen(path));
+    return model->path ? WHIT_OK : whit_fail_memory(error, "a file name", strlen(path));
+}
+
+/* Opens the parts of a model whose file is open; on failure, now or before, nothing is left. */
+static whit_status finish(whit_status status, whit_model *model, whit_model **out, whit_error *error)
+{
+    if (status == WHIT_OK) status = open_parts(model, error);
+    if (status == WHIT_OK)
+        *out = model;
+    else
+        whit_model_close(model);
+    return status;
+}
+
+whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **out, whit_error *error)
+{
+    WHIT_NEED(out);
+    *out = NULL;
+    WHIT_NEED(path);
+    whit_model_options own = whit_model_options_default();
+    bool is_ndf;
+    WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
+    WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
+    is_ndf &= !own.family_program;
+    whit_model *model = NULL;
+    whit_status status = begin(path, own.allocator, &model, error);
+    if (model) own.allocator = model->allocator;
+    if (status == WHIT_OK && is_ndf)
+        status = whit_ndf_open(path, model->allocator, &model->file, error);
+    else if (status == WHIT_OK) {
+        if (!own.no_cache) status = open_cached(model, path, &own, error);
+        if (status == WHIT_OK && !model->file) status = open_in_memory(model, path, &own, error);
+    }
+    return finish(status, model, out, error);
+}
+
+whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
+                                   const whit_allocator *allocator, whit_model **out, whit_error *error)
+{
+    WHIT_NEED(out);
+    *out = NULL;
+    WHIT_NEED(data);
+    WHIT_NEED(name);
+    whit_model *model = NULL;
+    whit_status status = begin(name, allocator, &model, error);
+    if (status == WHIT_OK) status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);
+    return finish(status, model, out, error);
+}
+
+whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, const whit_allocator *allocator,
+                                    whit_model **out, whit_error *error)
+{
+    *out = NULL;
+    whit_model *model = NULL;
+    whit_status status = begin(name, allocator, &model, error);
+    if (model)
+        model->in_memory = writer;
+    else
+        whit_ndf_writer_close(writer);
+    if (status == WHIT_OK)
+        status = whit_ndf_open_fd(whit_ndf_writer_fd(writer), name, model->allocator, &model->file, error);
+    return finish(status, model, out, error);
+}
+
+void whit_model_close(whit_model *model)
+{
+    if (!model) return;
+    whit_tokenizers_close(model->tokenizers);
+    whit_graph_free(&model->graph);
+    whit_weights_close(&model->weights);
+    whit_ndf_close(model->file);
+    whit_ndf_writer_close(model->in_memory);
+    whit_allocator own = model->own_allocator;
+    const whit_allocator *a = model->allocator ? &own : NULL;
+    if (model->path) whit_free(a, model->path, strlen(model->path) + 1);
+    whit_free(a, model, sizeof *model);
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+uint32_t whit_model_vocab_size(const whit_model *model)
+{
+    return model->config.n_vocab;
+}
+
+uint32_t whit_model_context_size(const whit_model *model)
+{
+    return model->config.n_ctx;
+}
+
+uint32_t whit_model_embedding_size(const whit_model *model)
+{
+    return model->config.n_embd;
+}
+
+const char *whit_model_metadata(const whit_model *model, const char *key)
+{
+    const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
+    /* What a source says of itself; a model that was made here has none, and is of its family. */
+    if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
+    return text;
+}
+
+const uint8_t *whit_model_identity(const whit_model *model)
+{
+    return whit_ndf_identity(model->file);
+}
+
+bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes, const char **path)
+{
+    if (i > UINT32_MAX) return false;
+    return whit_ndf_mapping(model->file, (uint32_t)i, address, size_bytes, path);
+}
