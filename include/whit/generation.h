@@ -111,10 +111,11 @@ WHIT_API whit_status whit_generation_open(whit_session *session, whit_sampler *s
 WHIT_API void whit_generation_close(whit_generation *generation);
 
 /* One session step for the next tokens of all that are not finished: all that generate, then as much
- * of prompts as fits the batch (a second step only where tokens or logits exceed what the session
- * takes at once). *n_open (NULL is fine) counts those not finished after it. What goes wrong in one
- * generation finishes that one; an error is returned where the step failed: then nothing was
- * appended, and the call may be repeated or the generations cancelled. */
+ * of prompts as fits the batch, a token of each at least (a second step only where tokens or logits
+ * exceed what the session takes at once). *n_open (NULL is fine) counts those not finished after it.
+ * What goes wrong in one generation finishes that one, also logits that are not finite; an error is
+ * returned where the step failed: then nothing was appended, and the call may be repeated or the
+ * generations cancelled. */
 WHIT_API whit_status whit_generations_step(whit_session *session, whit_generation *const *generations, size_t n,
                                            size_t *n_open, whit_error *error);
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Several models in one server: opened at first use, closed beyond --max-memory, replaced on SIGHUP; adapters with a
-strength of each request. With the argument lora: writes the folder of an adapter for the small model one.gguf."""
+strength of each request."""
 import http.client
 import json
 import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -17,26 +16,6 @@ import client
 from client import Server, check, refused
 
 TALES = os.environ["SOURCE"] + "/tools/tales/tales.ndf"
-
-
-def write_lora():
-    shapes = {"self_attn.q_proj": (64, 64), "self_attn.v_proj": (32, 64), "mlp.down_proj": (64, 96)}
-    header, data, rng = {}, b"", random.Random(1)
-    for layer in range(2):
-        for name, (rows, columns) in shapes.items():
-            for factor, shape in (("A", (4, columns)), ("B", (rows, 4))):
-                n = shape[0] * shape[1]
-                raw = struct.pack("<%df" % n, *((rng.random() - 0.5) * 0.6 for _ in range(n)))
-                header["base_model.model.model.layers.%d.%s.lora_%s.weight" % (layer, name, factor)] = {
-                    "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
-                data += raw
-    text = json.dumps(header).encode()
-    os.makedirs("lora", exist_ok=True)
-    with open("lora/adapter_model.safetensors", "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text + data)
-    with open("lora/adapter_config.json", "w", encoding="utf-8") as out:
-        json.dump({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "bias": "none", "target_modules": ["q_proj"],
-                   "base_model_name_or_path": "tiny"}, out)
 
 
 def run_alone(model, *more):
@@ -218,9 +197,6 @@ def test_replaced():
     server.end()
 
 
-if sys.argv[1:] == ["lora"]:
-    write_lora()
-    sys.exit(0)
 test_swapping()
 test_adapters()
 test_session_options()

@@ -5,7 +5,7 @@ rm -rf cache lora ./*.ndf ./*.gguf
 tiny one.gguf
 tiny two.gguf 2
 expect 0 whit convert one.gguf -o one.ndf
-python3 "$SOURCE/tests/server/models.py" lora
+python3 "$SOURCE/tests/server/lora.py" lora
 expect 0 whit convert lora --for one.gguf -o verse.ndf
 expect 0 whit convert "$SOURCE/tools/tales/tales.ndf" --codec q2 -o signs.ndf
 python3 "$SOURCE/tests/server/models.py" || failed=1

@@ -838,6 +838,8 @@ def test_programs():
     for program, says in (("logits = (", "program:1:"), ("let x = 1\nlet y = x / (3 - step)", "program:2:"),
                           ("while 1 { }", "program:1:"), ("let v = vec(100000000, 1.0)", "program:1:"),
                           ("logits = cut(logits, largest(logits) + 1.0)", "forbids every token (step 0)"),
+                          ("logits = logits * 1e300 * 1e300", "not finite (step 0"),
+                          ("logits = logits * 0.0 / 0.0", "not finite (step 0"),
                           ("logits = [1.0]", ""), ("end = 1.5", "program:1:"), ("nobody()", "program:1:"),
                           (nested, "nested over"), ("(" * 60000, "program:1:"), ("x" * 70000, "65536"), (7, "a text")):
         error = post("/v1/completions", {**asked, "program": program}, 400)["error"]

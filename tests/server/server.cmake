@@ -8,6 +8,7 @@ target_link_libraries(test_server_timeout PRIVATE whit_server)
 # The server, driven by a script as clients would.
 if(NOT CMAKE_CROSSCOMPILING)
   whit_script(server_serve ${CMAKE_CURRENT_LIST_DIR}/serve.sh)
+  whit_script(server_apart ${CMAKE_CURRENT_LIST_DIR}/apart.sh)
   whit_script(server_models ${CMAKE_CURRENT_LIST_DIR}/models.sh)
   whit_script(server_keep ${CMAKE_CURRENT_LIST_DIR}/keep.sh)
   whit_script(server_habits ${CMAKE_CURRENT_LIST_DIR}/habits.sh)

@@ -68,30 +68,54 @@ static bool needs_logits(const whit_generation *g)
     return !whit_generation_in_prompt(g) || g->options.prompt_logprobs || g->n_fed + 1 == g->n_prompt;
 }
 
-/* One step of the session, for those whose next token needs logits and then those in their prompts;
- * *n_waiting: of the first, those that did not fit. */
+/* Hands the step's logits to a generation that took part in it. */
+static void accept_step(const whit_session *session, whit_generation *g)
+{
+    whit_error reason;
+    if (session->is_damaged[g->options.sequence])
+        whit_generation_fail(g,
+                             whit_fail(&reason, WHIT_ERROR_NUMERIC,
+                                       "the logits of this answer are not finite: an adapter is too strong, or the "
+                                       "model's weights or scales are damaged"),
+                             &reason);
+    else
+        (void)whit_generation_accept(g, g->i_wanted, NULL);
+}
+
+static bool is_waiting(const whit_generation *g)
+{
+    return !g->finished && !g->served;
+}
+
+/* One step of the session, for those whose next token needs logits and then those in their prompts, a token of each at
+ * least; *n_waiting: how many did not fit. */
 static whit_status step_many(whit_session *session, whit_generation *const *all, size_t n, size_t *n_waiting,
                              whit_error *error)
 {
     struct gathering step = {.capacity = session->options.n_batch_tokens, .n_logits = session->options.n_logits};
-    size_t n_needing = 0;
+    size_t n_needing = 0, n_prompts = 0;
     if (step.capacity > STEP_TOKENS) step.capacity = STEP_TOKENS;
     for (size_t i = 0; i < n; i++) {
         all[i]->n_offered = 0;
-        n_needing += !all[i]->finished && !all[i]->served && needs_logits(all[i]);
+        if (!is_waiting(all[i])) continue;
+        n_needing += needs_logits(all[i]);
+        n_prompts += !needs_logits(all[i]);
     }
     *n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        if (!all[i]->finished && !all[i]->served && needs_logits(all[i])) {
+        if (is_waiting(all[i]) && needs_logits(all[i])) {
             gather(&step, all[i], --n_needing);
-            *n_waiting += !all[i]->finished && !all[i]->served;
+            *n_waiting += is_waiting(all[i]);
         }
-    for (size_t i = 0; i < n && step.n < step.capacity; i++)
-        if (!all[i]->finished && !all[i]->served && !needs_logits(all[i])) gather(&step, all[i], 0);
-    if (!step.n) return WHIT_OK;
-    WHIT_TRY(whit_session_step(session, step.tokens, step.n, error));
     for (size_t i = 0; i < n; i++)
-        if (all[i]->n_offered) (void)whit_generation_accept(all[i], all[i]->i_wanted, NULL);
+        if (is_waiting(all[i]) && !needs_logits(all[i])) {
+            gather(&step, all[i], --n_prompts);
+            *n_waiting += is_waiting(all[i]);
+        }
+    if (!step.n) return WHIT_OK;
+    WHIT_TRY(whit_session_step_each(session, step.tokens, step.n, error));
+    for (size_t i = 0; i < n; i++)
+        if (all[i]->n_offered) accept_step(session, all[i]);
     return WHIT_OK;
 }
 

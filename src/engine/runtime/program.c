@@ -38,8 +38,15 @@ static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error
     WHIT_TRY(whit_lang_set_vec(lang, "history", program->history, program->n_held, error));
     WHIT_TRY(whit_lang_lend_vec(lang, "logits", logits, n_vocab, error));
     WHIT_TRY(whit_lang_run(lang, error));
-    for (uint32_t i = 0; i < n_vocab; i++)
-        if (logits[i] > -__builtin_inff()) return WHIT_OK;
+    bool is_any_allowed = false;
+    for (uint32_t i = 0; i < n_vocab; i++) {
+        if (!(logits[i] < __builtin_inff())) /* infinite or NaN; -inf forbids a token */
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "the program makes logits that are not finite (step %lld, token %u)",
+                             (long long)program->n_generated, i);
+        is_any_allowed |= logits[i] > -__builtin_inff();
+    }
+    if (is_any_allowed) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "the program forbids every token (step %lld)",
                      (long long)program->n_generated);
 }

@@ -105,6 +105,7 @@ static void place(whit_session *s, whit_arena *arena)
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->to_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->to_mark);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
+    s->is_damaged = whit_arena_take(arena, o->n_sequences, sizeof *s->is_damaged);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
     s->is_mixed = whit_arena_take(arena, o->n_sequences, sizeof *s->is_mixed);
     s->tokens = whit_arena_take(arena, (uint64_t)o->n_sequences * o->n_ctx_tokens, sizeof *s->tokens);
@@ -317,19 +318,34 @@ static whit_status extend(whit_session *s, const whit_batch *batch, whit_error *
     return WHIT_OK;
 }
 
+/* Marks the sequences whose logits of a pass are not finite; returns whether there are any. */
+static bool find_damage(whit_session *s, const whit_batch *batch)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < batch->n_selected; i++) {
+        const float *logits = whit_exec_row(&s->exec, s->plan.output, s->n_selected + i);
+        if (s->kernels.all_finite(logits, s->model->config.n_vocab)) continue;
+        s->is_damaged[batch->sequences[batch->selected[i]]] = true;
+        found = true;
+    }
+    return found;
+}
+
 /* After a pass: what it has closed can be found again, what windows have left goes. */
 static void settle(whit_session *s, const whit_batch *batch)
 {
     for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {
         if (!is_last_row(batch, i)) continue;
         const uint32_t sequence = batch->sequences[i], end = batch->positions[i] + 1;
-        whit_session_name_blocks(s, sequence, batch->positions[first], end);
+        const uint32_t begin = first;
+        first = i + 1;
+        if (s->is_damaged[sequence]) continue;
+        whit_session_name_blocks(s, sequence, batch->positions[begin], end);
         if (s->to_mark[sequence] && s->to_mark[sequence] <= end) {
             whit_session_keep_mark(s, sequence, s->to_mark[sequence]);
             s->to_mark[sequence] = 0;
         }
         whit_kv_settle(&s->kv, sequence);
-        first = i + 1;
     }
 }
 
@@ -343,7 +359,9 @@ static void undo(whit_session *s, uint32_t sequence)
         whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), position);
 }
 
-static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, whit_error *error)
+/* `each`: damaged sequences do not fail the pass. */
+static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, bool each,
+                            whit_error *error)
 {
     whit_batch batch = {.n_rows = n,
                         .ids = s->ids,
@@ -369,33 +387,28 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
     if (!whit_exec_run(&s->exec, &batch, s->options.cancel)) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
-    for (uint32_t i = 0; i < batch.n_selected; i++)
-        if (!s->kernels.all_finite(whit_exec_row(&s->exec, s->plan.output, s->n_selected + i),
-                                   s->model->config.n_vocab))
-            return whit_fail(error, WHIT_ERROR_NUMERIC,
-                             "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
+    if (find_damage(s, &batch) && !each)
+        return whit_fail(error, WHIT_ERROR_NUMERIC,
+                         "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
     s->n_selected += batch.n_selected;
     settle(s, &batch);
     return WHIT_OK;
 }
 
-whit_status whit_session_step_strided(whit_session *s, const void *first, size_t n_tokens, size_t stride_bytes,
-                                      whit_error *error)
+static whit_status take_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each, whit_error *error)
 {
-    WHIT_NEED(s);
-    WHIT_NEED(first);
-    struct step_tokens tokens = {first, stride_bytes};
     WHIT_TRY(check_step(s, tokens, n_tokens, error));
     whit_fpenv caller = whit_fpenv_enter();
     whit_status status = WHIT_OK;
     memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
+    memset(s->is_damaged, 0, s->options.n_sequences * sizeof *s->is_damaged);
     s->n_selected = 0;
     for (size_t i = 0; status == WHIT_OK && i < n_tokens; i += s->options.n_batch_tokens) {
         size_t n = n_tokens - i < s->options.n_batch_tokens ? n_tokens - i : s->options.n_batch_tokens;
-        status = run_pass(s, tokens, i, (uint32_t)n, error);
+        status = run_pass(s, tokens, i, (uint32_t)n, each, error);
     }
     for (uint32_t q = 0; q < s->options.n_sequences; q++) {
-        if (status == WHIT_OK)
+        if (status == WHIT_OK && !s->is_damaged[q])
             s->positions[q] += s->advanced[q];
         else
             undo(s, q);
@@ -403,6 +416,19 @@ whit_status whit_session_step_strided(whit_session *s, const void *first, size_t
     if (status != WHIT_OK) s->n_selected = 0;
     whit_fpenv_leave(caller);
     return status;
+}
+
+whit_status whit_session_step_strided(whit_session *s, const void *first, size_t n_tokens, size_t stride_bytes,
+                                      whit_error *error)
+{
+    WHIT_NEED(s);
+    WHIT_NEED(first);
+    return take_step(s, (struct step_tokens){first, stride_bytes}, n_tokens, false, error);
+}
+
+whit_status whit_session_step_each(whit_session *s, const whit_step_token *tokens, size_t n_tokens, whit_error *error)
+{
+    return take_step(s, (struct step_tokens){(const uint8_t *)tokens, sizeof *tokens}, n_tokens, true, error);
 }
 
 const float *whit_session_logits(const whit_session *s, size_t i_wanted)

@@ -33,6 +33,7 @@ struct whit_session {
     int32_t *tokens;             /* (n_sequences, n_ctx_tokens) the ids at the positions of each sequence */
     uint32_t *to_mark;           /* (n_sequences) a position that is marked when it is passed; 0: none */
     uint32_t *advanced;          /* (n_sequences) of the step that runs */
+    bool *is_damaged;            /* (n_sequences) the last step gave it logits that are not finite */
     int32_t *ids;                /* (n_batch_tokens) of the pass that runs, as the four below */
     uint32_t *row_sequences, *row_positions;
     uint32_t *wanted;    /* row -> which wanted one it is, from 1; 0: none */
@@ -41,6 +42,11 @@ struct whit_session {
     uint32_t n_selected; /* of the last step */
 };
 
+/* Takes a step in which no sequence can harm another: where whit_session_step fails because logits are not finite, this
+ * one leaves the sequences that they belong to as they were before, sets is_damaged for them, and advances the others.
+ * Logits of a damaged sequence are not to be read. */
+whit_status whit_session_step_each(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
+                                   whit_error *error);
 /* The ids of a sequence; those of its positions count. */
 static inline int32_t *whit_session_tokens_of(const whit_session *session, uint32_t sequence)
 {
