@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fs.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -178,6 +180,39 @@ static bool read_variable(void)
 static bool read_disk(void)
 {
     return can_open("/dev/mem", O_RDONLY) || can_open("/dev/vda", O_RDONLY) || can_open("/dev/sda", O_RDONLY);
+}
+/* The line that the program's user typed, with the task and the address in it. */
+static bool read_first_line(void)
+{
+    char text[4096] = {0};
+    int fd = open("/proc/1/cmdline", O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
+    for (ssize_t i = 0; i < n; i++)
+        if (text[i]) return true;
+    return false;
+}
+static bool watch_path(const char *path, uint32_t flags)
+{
+    return inotify_add_watch(inotify_init1(IN_NONBLOCK), path, IN_ALL_EVENTS | flags) >= 0;
+}
+static bool watched(void)
+{
+    return watch_path(at("home/.ssh"), 0);
+}
+static bool watched_near(void)
+{
+    return watch_path("../home/.ssh", 0) || watch_path("..", IN_ONLYDIR);
+}
+static bool watched_link(void)
+{
+    (void)symlink(at("home"), "folder");
+    return watch_path("folder/.ssh", 0) || watch_path("folder", 0);
+}
+static bool watched_process(void)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "/proc/self/root%s", at("home/.ssh"));
+    return watch_path(path, 0) || watch_path("/proc/self/cwd/../home", 0);
 }
 static bool run_other(void)
 {
@@ -392,6 +427,43 @@ static bool write_device(void)
     return mknod("disk", S_IFBLK | 0600, 254 << 8) == 0 || mknod("memory", S_IFCHR | 0600, (1 << 8) | 1) == 0;
 }
 
+/* Reaches the file system or its driver, whatever that says to the request. */
+static bool requests(const char *path, unsigned long request)
+{
+    long argument[512] = {0};
+    int fd = open(path, O_RDONLY);
+    return fd >= 0 && (ioctl(fd, request, argument) == 0 || errno != EPERM);
+}
+static bool write_flags(void)
+{
+    int flags, fd = open("/usr/bin/env", O_RDONLY);
+    return fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
+}
+static bool requested_flags(void)
+{
+    return requests("/usr/bin/env", FS_IOC_SETFLAGS) || requests("/usr/bin/env", FS_IOC_FSSETXATTR);
+}
+static bool requested_verity(void)
+{
+    return requests("/usr/bin/env", 0x40806685); /* FS_IOC_ENABLE_VERITY, of a file that is open for reading */
+}
+static bool requested_volumes(void) /* of btrfs: create, snapshot, delete, each in two versions */
+{
+    static const unsigned long made[] = {0x5000940e, 0x50009418, 0x50009401, 0x50009417, 0x5000940f, 0x5000943f};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (requests(".", made[i]) || requests("/usr", made[i])) return true;
+    return false;
+}
+static bool requested_wide(void) /* the kernel reads 32 bits of it */
+{
+    return requests("/usr/bin/env", 0xffffffff00000000ul | FS_IOC_SETFLAGS);
+}
+static bool leased(void)
+{
+    int fd = open("/usr/bin/env", O_RDONLY);
+    return fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+}
+
 /* ---- mounts, roots, name spaces -------------------------------------------------------------- */
 
 static bool root_changed(void)
@@ -500,6 +572,39 @@ static bool prlimit_parent(void)
 {
     struct rlimit limit;
     return prlimit(parent, RLIMIT_CORE, NULL, &limit) == 0;
+}
+/* Each sets what already is, so that a way that leads out changes nothing. */
+static bool slowed(void)
+{
+    return setpriority(PRIO_PROCESS, (id_t)parent, getpriority(PRIO_PROCESS, (id_t)parent)) == 0;
+}
+static bool slowed_group(void)
+{
+    return setpriority(PRIO_PGRP, (id_t)getpgid(parent), getpriority(PRIO_PROCESS, (id_t)parent)) == 0;
+}
+static bool slowed_user(void) /* all processes of the user that can be seen */
+{
+    errno = 0;
+    (void)getpriority(PRIO_PROCESS, (id_t)parent);
+    return errno == 0 && setpriority(PRIO_USER, getuid(), 0) == 0;
+}
+static bool slowed_disk(void)
+{
+    return syscall(SYS_ioprio_set, 1, parent, 2 << 13 | 4) == 0 || syscall(SYS_ioprio_set, 2, getpgid(parent), 0) == 0;
+}
+static bool scheduled(void)
+{
+    struct sched_param none = {0};
+    uint32_t attribute[14] = {sizeof attribute};
+    return sched_setscheduler(parent, SCHED_OTHER, &none) == 0 || sched_setparam(parent, &none) == 0 ||
+        syscall(SYS_sched_setattr, parent, attribute, 0u) == 0;
+}
+static bool pinned(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    return sched_getaffinity(parent, sizeof set, &set) == 0 && sched_setaffinity(parent, sizeof set, &set) == 0;
 }
 static bool survived(void)
 {
@@ -675,6 +780,11 @@ static const struct {
     WAY(read_descriptor),
     WAY(read_variable),
     WAY(read_disk),
+    WAY(read_first_line),
+    WAY(watched),
+    WAY(watched_near),
+    WAY(watched_link),
+    WAY(watched_process),
     WAY(run_other),
     WAY(run_other_copied_name),
     WAY(write_git),
@@ -712,6 +822,12 @@ static const struct {
     WAY(write_etc),
     WAY(write_self),
     WAY(write_device),
+    WAY(write_flags),
+    WAY(requested_flags),
+    WAY(requested_verity),
+    WAY(requested_volumes),
+    WAY(requested_wide),
+    WAY(leased),
     WAY(root_changed),
     WAY(mounted),
     WAY(unmounted),
@@ -732,6 +848,12 @@ static const struct {
     WAY(ipc_shm),
     WAY(ipc_queue),
     WAY(prlimit_parent),
+    WAY(slowed),
+    WAY(slowed_group),
+    WAY(slowed_user),
+    WAY(slowed_disk),
+    WAY(scheduled),
+    WAY(pinned),
     WAY(survived),
     WAY(outlasted),
     WAY(grew),

@@ -18,9 +18,13 @@
     {                                                                                                                  \
         name, CALL_CHANGE, folder, path, 0, 0, 0                                                                       \
     }
-#define SIGNAL(name)                                                                                                   \
+#define PROCESS(name, at)                                                                                              \
     {                                                                                                                  \
-        name, CALL_SIGNAL, 0, 0, 0, 0, 0                                                                               \
+        name, CALL_PROCESS, 0, at, 0, 0, 0                                                                             \
+    }
+#define GROUP(name, process)                                                                                           \
+    {                                                                                                                  \
+        name, CALL_GROUP, 0, 1, 0, process, 0                                                                          \
     }
 #define PATH(kind, name, folder, path)                                                                                 \
     {                                                                                                                  \
@@ -99,12 +103,15 @@ const whit_call whit_calls[] = {
     REFUSE("uselib"),
     REFUSE("vm86"),
     REFUSE("_sysctl"),
-    /* Typing into a terminal that was inherited (TIOCSTI), its selection (TIOCLINUX), its discipline. */
-    REFUSE_AT("ioctl", 1, 0x5412),
-    REFUSE_AT("ioctl", 1, 0x541c),
-    REFUSE_AT("ioctl", 1, 0x5423),
-    REFUSE_AT("ioctl", 1, 0x8901),
-    REFUSE_AT("ioctl", 1, 0x8902),
+    /* Mounts of the whole machine, which /proc would list, too. */
+    {"statmount", CALL_REFUSE, 0, 0, 0, 0, 457},
+    {"listmount", CALL_REFUSE, 0, 0, 0, 0, 458},
+    /* Landlock has no hook for requests to plain files and folders: only the requests of whit_requests pass. */
+    {"ioctl", CALL_REQUEST, 0, 1, 0, 0, 0},
+    /* A lease makes the next program that writes the file wait; it can be had for files that are only read. */
+    REFUSE_AT("fcntl", 1, 1024),
+    /* Landlock has no hook for watches, which tell the names and uses of files in folders that cannot be opened. */
+    {"inotify_add_watch", CALL_WATCH, -1, 1, 0, 0, 0},
     /* Leaving the group of processes that is ended with the command. */
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
@@ -124,15 +131,24 @@ const whit_call whit_calls[] = {
     UNSPACED("mq_unlink", -1, -1),
     /* Signals to the user's other programs: Landlock knows them from ABI 6 on. A descriptor's owner gets some, too:
      * F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP. */
-    SIGNAL("kill"),
-    SIGNAL("tkill"),
-    SIGNAL("tgkill"),
-    SIGNAL("rt_sigqueueinfo"),
-    SIGNAL("rt_tgsigqueueinfo"),
+    PROCESS("kill", 0),
+    PROCESS("tkill", 0),
+    PROCESS("tgkill", 0),
+    PROCESS("rt_sigqueueinfo", 0),
+    PROCESS("rt_tgsigqueueinfo", 0),
     UNSPACED("pidfd_send_signal", -1, -1),
     REFUSE_AT("fcntl", 1, 8),
     REFUSE_AT("fcntl", 1, 15),
-    {"prlimit64", CALL_OTHERS, 0, 0, 0, 0, 0},
+    /* Limits, priorities, processors and memory nodes of the user's other programs. */
+    PROCESS("prlimit64", 0),
+    PROCESS("sched_setscheduler", 0),
+    PROCESS("sched_setparam", 0),
+    PROCESS("sched_setattr", 0),
+    PROCESS("sched_setaffinity", 0),
+    PROCESS("migrate_pages", 0),
+    PROCESS("move_pages", 0),
+    GROUP("setpriority", 0),
+    GROUP("ioprio_set", 1),
     /* Landlock does not look at owners, modes, times and attributes; a read-only view of all mounts does. */
     CHANGE("chmod", -1, 0),
     CHANGE("fchmod", 0, -1),
@@ -181,3 +197,28 @@ const whit_call whit_calls[] = {
     {"execveat", CALL_START, 0, 1, 0, 0, 0},
     {0},
 };
+
+/* Requests that ask, or that act on the caller's own descriptor alone. FICLONE and FICLONERANGE want a file that is
+ * open for writing. Requests are numbers of the kernel's interface, the same on x86-64 and AArch64. */
+const uint32_t whit_requests[] = {
+    0x5401,     /* TCGETS */
+    0x802c542a, /* TCGETS2 */
+    0x540f,     /* TIOCGPGRP */
+    0x5411,     /* TIOCOUTQ */
+    0x5413,     /* TIOCGWINSZ */
+    0x5429,     /* TIOCGSID */
+    0x541b,     /* FIONREAD */
+    0x5421,     /* FIONBIO */
+    0x5450,     /* FIONCLEX */
+    0x5451,     /* FIOCLEX */
+    0x5452,     /* FIOASYNC */
+    0x5460,     /* FIOQSIZE */
+    0x2,        /* FIGETBSZ */
+    0x40049409, /* FICLONE */
+    0x4020940d, /* FICLONERANGE */
+    0x80086601, /* FS_IOC_GETFLAGS */
+    0x80087601, /* FS_IOC_GETVERSION */
+    0x801c581f, /* FS_IOC_FSGETXATTR */
+    0xc020660b, /* FS_IOC_FIEMAP */
+};
+const size_t whit_n_requests = sizeof whit_requests / sizeof *whit_requests;

@@ -165,7 +165,27 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     refuse(plan, STEP_RUN);
 }
 
-static void keep(const whit_child_plan *plan, int parent)
+/* Where this process keeps its own command line, which /proc shows to whoever may see the process. */
+typedef struct command_line {
+    char *text;
+    size_t n_bytes;
+} command_line;
+
+static command_line find_command_line(void)
+{
+    char text[2048];
+    unsigned long bounds[2] = {0, 0};
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0) close(fd);
+    text[got > 0 ? got : 0] = 0;
+    char *at = strrchr(text, ')'); /* the name of the program before it may hold anything */
+    for (int field = 2; at && field < 48; field++) at = strchr(at + 1, ' ');
+    if (!at || sscanf(at, "%lu %lu", &bounds[0], &bounds[1]) != 2 || bounds[1] < bounds[0]) return (command_line){0};
+    return (command_line){(char *)(uintptr_t)bounds[0], bounds[1] - bounds[0]};
+}
+
+static void keep(const whit_child_plan *plan, int parent, command_line line)
 {
     struct pollfd ended_before = {parent, POLLIN, 0};
     sigset_t all;
@@ -179,12 +199,24 @@ static void keep(const whit_child_plan *plan, int parent)
     }
     if (poll(&ended_before, 1, 0) == 1) _exit(0); /* the signal is not sent for a parent that had ended before prctl */
     const pid_t keeper = getpid();
+    int ready[2] = {-1, -1};
+    (void)pipe2(ready, O_CLOEXEC);
     pid_t child = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, 0, 0, 0, 0);
     if (child < 0) {
         tell(plan, CHILD_FAILED, errno, STEP_START);
         _exit(0);
     }
-    if (child == 0) become_command(plan, keeper);
+    if (child == 0) {
+        char byte;
+        close(ready[1]);
+        while (read(ready[0], &byte, 1) < 0 && errno == EINTR) {
+        }
+        become_command(plan, keeper);
+    }
+    /* The keeper is visible to the command, which starts after its command line (a task, an address) is gone. */
+    if (line.n_bytes) memset(line.text, 0, line.n_bytes);
+    close(ready[0]);
+    close(ready[1]);
     /* What reads until the last writer is gone must not wait for the keeper. */
     close(plan->output);
     close(plan->listeners);
@@ -204,8 +236,9 @@ pid_t whit_child_start(const whit_child_plan *plan)
         plan->has_namespaces ? CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC : 0;
     /* Tells behind the fork whether this process has ended; getppid is always 0 in a name space. */
     const int self = (int)syscall(CALL_PIDFD_OPEN, getpid(), 0u);
+    const command_line line = find_command_line();
     pid_t child = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, 0, 0, 0, 0);
-    if (child == 0) keep(plan, self);
+    if (child == 0) keep(plan, self, line);
     int failed = errno;
     if (self >= 0) close(self);
     errno = failed;

@@ -5,6 +5,7 @@
 #include "whit_config.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -34,6 +35,7 @@ struct api {
     int (*rule_add)(scmp_filter_ctx filter, uint32_t action, int call, unsigned n,
                     const struct scmp_arg_cmp *comparisons);
     int (*export_bpf)(scmp_filter_ctx filter, int fd);
+    uint32_t (*native)(void);
 };
 
 static bool open_library(struct api *api)
@@ -47,8 +49,10 @@ static bool open_library(struct api *api)
     *(void **)&api->resolve = dlsym(library, "seccomp_syscall_resolve_name");
     *(void **)&api->rule_add = dlsym(library, "seccomp_rule_add_array");
     *(void **)&api->export_bpf = dlsym(library, "seccomp_export_bpf");
+    *(void **)&api->native = dlsym(library, "seccomp_arch_native");
     dlclose(library);
-    return api->init && api->release && api->attr_set && api->resolve && api->rule_add && api->export_bpf;
+    return api->init && api->release && api->attr_set && api->resolve && api->rule_add && api->export_bpf &&
+        api->native;
 }
 
 bool whit_filter_is_here(void)
@@ -70,8 +74,10 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     case CALL_REFUSE: return true;
     case CALL_UNSPACED:
     case CALL_CHANGE: return !wants->has_namespaces || call->path_at >= 0;
-    case CALL_OTHERS:
-    case CALL_SIGNAL: return !wants->has_namespaces;
+    case CALL_PROCESS:
+    case CALL_GROUP: return !wants->has_namespaces;
+    case CALL_WATCH: return true;
+    case CALL_REQUEST: return false; /* add_requests */
     case CALL_SOCKET: return !wants->may_connect;
     case CALL_START: return wants->is_watched || !wants->may_start;
     default: return wants->is_watched;
@@ -84,10 +90,8 @@ static bool add(const struct api *api, scmp_filter_ctx filter, const whit_filter
     for (const whit_call *call = whit_calls; call->name; call++) {
         int number = call->number ? call->number : api->resolve(call->name);
         if (number < 0 || !is_wanted(call, wants)) continue;
-        const bool of_others = call->kind == CALL_OTHERS; /* the call for the process itself names it as 0 */
-        struct scmp_arg_cmp only = {(unsigned)call->path_at, of_others ? SCMP_CMP_NE : SCMP_CMP_MASKED_EQ, call->mask,
-                                    call->value};
-        int result = api->rule_add(filter, refuse, number, call->mask || of_others ? 1 : 0, &only);
+        struct scmp_arg_cmp only = {(unsigned)call->path_at, SCMP_CMP_MASKED_EQ, call->mask, call->value};
+        int result = api->rule_add(filter, refuse, number, call->mask ? 1 : 0, &only);
         if (result != 0 && result != -EEXIST) return false;
     }
     /* clone with a flag for a new name space; clone3 has its flags in memory, where filters do not see
@@ -104,6 +108,29 @@ static bool add(const struct api *api, scmp_filter_ctx filter, const whit_filter
     return true;
 }
 
+/* Puts before libseccomp's program, whose default is to allow and which therefore cannot hold an allow-list: an ioctl
+ * whose request is in whit_requests is allowed, any other refused. The kernel reads 32 bits of a request, too. */
+static bool add_requests(const struct api *api, const whit_filter_wants *wants, whit_buf *code)
+{
+    const uint32_t refuse = wants->is_watched ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
+    const uint32_t low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4, n = (uint32_t)whit_n_requests;
+    const struct sock_filter before[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, api->native(), 0, (uint8_t)(n + 5)),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)api->resolve("ioctl"), 0, (uint8_t)(n + 3)),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) + low),
+    };
+    const struct sock_filter after[] = {BPF_STMT(BPF_RET | BPF_K, refuse),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    bool ok = whit_buf_append(code, before, sizeof before);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct sock_filter look = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, whit_requests[i], (uint8_t)(n - i), 0);
+        ok = ok && whit_buf_append(code, &look, sizeof look);
+    }
+    return ok && whit_buf_append(code, after, sizeof after);
+}
+
 whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whit_error *error)
 {
     struct api api;
@@ -116,7 +143,8 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
     /* Calls by another architecture's numbers (32-bit, x32) end the process. */
     bool ok = filter && fd >= 0 && api.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0;
     if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree, from 2.5 on */
-    ok = ok && add(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0;
+    ok = ok && add(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+        add_requests(&api, wants, code);
     while (ok && (got = read(fd, piece, sizeof piece)) > 0) ok = whit_buf_append(code, piece, (size_t)got);
     if (fd >= 0) close(fd);
     if (filter) api.release(filter);

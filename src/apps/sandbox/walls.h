@@ -59,24 +59,28 @@ typedef struct whit_call {
     enum {
         CALL_REFUSE,   /* always */
         CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
-        CALL_OTHERS,   /* refused where argument `path_at` is not 0 and there are no name spaces: another process */
-        CALL_SIGNAL, /* argument `path_at` is a process: without name spaces refused for those outside of the command */
-        CALL_CHANGE, /* as CALL_UNSPACED, but without name spaces it is made by the watcher where it may be */
-        CALL_READ,   /* names a path */
-        CALL_WRITE,  /* names a path that it changes */
-        CALL_OPEN,   /* names a path, flags behind it say which of the two */
-        CALL_SOCKET, /* refused without may_connect */
-        CALL_START,  /* refused without may_start */
+        CALL_PROCESS,  /* argument `path_at` is a process: without name spaces refused outside of the command */
+        CALL_GROUP,    /* as CALL_PROCESS if argument 0 is `value`; a group of processes if it is one more */
+        CALL_CHANGE,   /* as CALL_UNSPACED, but without name spaces it is made by the watcher where it may be */
+        CALL_WATCH,    /* made by the watcher where it may be */
+        CALL_REQUEST,  /* refused where argument 1 is not in whit_requests */
+        CALL_READ,     /* names a path */
+        CALL_WRITE,    /* names a path that it changes */
+        CALL_OPEN,     /* names a path; the argument after it holds the flags */
+        CALL_SOCKET,   /* refused without may_connect */
+        CALL_START,    /* refused without may_start */
     } kind;
     int folder_at, path_at; /* arguments; folder_at -1: the current folder; path_at -1: none */
     uint64_t mask, value;   /* CALL_REFUSE: only where argument `path_at` & mask == value; mask 0: always */
     int number;             /* 0: looked up by name */
 } whit_call;
 extern const whit_call whit_calls[]; /* ends with name NULL */
+extern const uint32_t whit_requests[];
+extern const size_t whit_n_requests;
 /* The number of a call on this machine; negative: it has none. */
 int whit_call_number(const whit_call *call);
 
-/* ---- modes and times (modes.c) ---------------------------------------------------------------- */
+/* ---- calls that the watcher makes (proxy.c) ----------------------------------------------------- */
 
 /* A folder that a command may change: its resolved path, and a descriptor of it. */
 typedef struct whit_writable {
@@ -86,6 +90,8 @@ typedef struct whit_writable {
 struct seccomp_notif;
 /* Makes a call of CALL_CHANGE for the process: 0, or the errno that it fails with, EPERM for files that are not below
  * the folders and for bits that give a program another's rights. */
-int whit_modes_set(const whit_writable *folders, size_t n, const struct seccomp_notif *call, const whit_call *of);
+int whit_proxy_change(const whit_writable *folders, size_t n, const struct seccomp_notif *call, const whit_call *of);
+/* Makes an inotify_add_watch for the process: 0 with the watch's number, or as above. */
+int whit_proxy_watch(const whit_writable *folders, size_t n, const struct seccomp_notif *call, int *number);
 
 #endif

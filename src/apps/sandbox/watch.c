@@ -2,8 +2,8 @@
  * The other end of a command's filter (seccomp user notification): refuses and notes.
  *
  * Paths are read from the memory of the process that calls, which may change it at once: they are for
- * the list of what was tried alone. Landlock and the mounts decide; where there are no mounts of its own,
- * modes.c sets modes and times. */
+ * the list of what was tried alone. Landlock and the mounts decide; what neither decides, proxy.c does
+ * for the process: watches, and modes and times where it has no mounts of its own. */
 #include "sandbox/walls.h"
 
 #include "base/plain.h"
@@ -160,21 +160,27 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     return true;
 }
 
-/* The call is made here: 0, or what it fails with. */
-static int change(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, whit_sandbox_result *result)
+/* Makes the call and answers with its result. */
+static void make_call(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of,
+                      whit_sandbox_result *result, struct seccomp_notif_resp *answer)
 {
-    int failure = whit_modes_set(watch->folders, watch->n_folders, call, of);
+    int value = 0,
+        failure = of->kind == CALL_WATCH ? whit_proxy_watch(watch->folders, watch->n_folders, call, &value)
+                                         : whit_proxy_change(watch->folders, watch->n_folders, call, of);
     if (failure == EPERM && (of->path_at < 0 || !look_at_path(watch, call, of, true, result)))
         note(watch, result, of->name);
-    return failure;
+    answer->error = -failure;
+    answer->val = value;
 }
 
-/* 0, or what the call fails with. The command is one group of processes, which none of them can leave; and what
- * is looked at here are numbers in registers, which nobody changes before the call goes on. */
+/* 0, or the errno that the call fails with. The command is one group of processes, which none of them can leave.
+ * Arguments are read from saved registers, so they cannot change before the call resumes. */
 static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
 {
     const pid_t target = (pid_t)call->data.args[of->path_at], group = getpgid((pid_t)call->pid);
+    const int which = of->kind == CALL_GROUP ? (int)call->data.args[0] - (int)of->value : 0;
     if (group <= 0) return EPERM;
+    if (which) return which == 1 && (target == 0 || target == group) ? 0 : EPERM;
     if (target <= 0) return target == 0 || target == -group ? 0 : EPERM;
     pid_t its = getpgid(target);
     return its == group ? 0 : its < 0 ? ESRCH : EPERM;
@@ -188,11 +194,11 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
     const whit_call *of = number >= 0 && number < CALL_NUMBERS ? watch->calls[number] : NULL;
     bool goes_on = false;
     char line[80] = "clone into a name space of its own";
-    if (of && of->kind == CALL_CHANGE && !result->is_spaced) {
-        answer->error = -change(watch, call, of, result);
+    if (of && (of->kind == CALL_WATCH || (of->kind == CALL_CHANGE && !result->is_spaced))) {
+        make_call(watch, call, of, result, answer);
         return;
     }
-    if (of && of->kind == CALL_SIGNAL) {
+    if (of && (of->kind == CALL_PROCESS || of->kind == CALL_GROUP)) {
         int failure = look_at_target(call, of);
         if (failure == EPERM) note(watch, result, of->name);
         if (!failure) answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -205,7 +211,10 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
         goes_on = c->kind == CALL_READ || c->kind == CALL_WRITE || c->kind == CALL_OPEN || c->kind == CALL_START;
         goes_on = goes_on || (is_mode && c->path_at >= 0 && result->is_spaced);
         if (goes_on) (void)look_at_path(watch, call, c, is_write, result);
-        snprintf(line, sizeof line, "%s", c->name);
+        if (c->kind == CALL_REQUEST)
+            snprintf(line, sizeof line, "%s 0x%x", c->name, (unsigned)call->data.args[1]);
+        else
+            snprintf(line, sizeof line, "%s", c->name);
     }
     if (!goes_on) note(watch, result, line);
     if (goes_on)

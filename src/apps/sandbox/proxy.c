@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Modes and times of files, for a command that has no name spaces of its own: Landlock does not look at them, so the
- * filter hands such calls over, and they are made here, in the folders that the command may change.
+ * Calls that are made for a command, in the folders that it may change, since Landlock has no hook for them: watches,
+ * and modes and times where the command has no name spaces of its own. The filter hands such calls over.
  *
  * What is read of the calling process is of its own making and may change at once. It only says which file below those
  * folders is meant: that is opened from the folder's descriptor, by a walk that neither leaves it nor passes a mount,
@@ -14,12 +14,15 @@
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SET_IDS ((uint64_t)(S_ISUID | S_ISGID))
+#define CALL_PIDFD_OPEN  434
+#define CALL_PIDFD_GETFD 438
+#define SET_IDS          ((uint64_t)(S_ISUID | S_ISGID))
 
 /* The file's place behind the folder's path; NULL: it is not below it. */
 static const char *below(const char *path, const char *folder)
@@ -104,7 +107,7 @@ static bool change(int fd, bool is_times, uint64_t mode, const struct timespec *
     return chmod(own, (mode_t)mode & 01777) == 0;
 }
 
-int whit_modes_set(const whit_writable *folders, size_t n, const struct seccomp_notif *call, const whit_call *of)
+int whit_proxy_change(const whit_writable *folders, size_t n, const struct seccomp_notif *call, const whit_call *of)
 {
     const __u64 *arguments = call->data.args;
     const bool is_times = strcmp(of->name, "utimensat") == 0, has_flags = is_times || of->number;
@@ -127,5 +130,41 @@ int whit_modes_set(const whit_writable *folders, size_t n, const struct seccomp_
     if (fd < 0) return errno == EXDEV ? EPERM : errno;
     int failure = change(fd, is_times, arguments[value_at], is_times && arguments[value_at] ? times : NULL) ? 0 : errno;
     close(fd);
+    return failure;
+}
+
+/* The process of a thread; -1 if it has ended. */
+static pid_t find_process(pid_t thread)
+{
+    char path[64], line[128];
+    int process = -1;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
+    FILE *file = fopen(path, "re");
+    while (file && process < 0 && fgets(line, sizeof line, file)) (void)sscanf(line, "Tgid: %d", &process);
+    if (file) fclose(file);
+    return process;
+}
+
+int whit_proxy_watch(const whit_writable *folders, size_t n, const struct seccomp_notif *call, int *number)
+{
+    const uint32_t mask = (uint32_t)call->data.args[2];
+    char path[PATH_MAX], own[64];
+    int process = (int)syscall(CALL_PIDFD_OPEN, find_process((pid_t)call->pid), 0u), watches = -1, fd = -1;
+    if (process >= 0) watches = (int)syscall(CALL_PIDFD_GETFD, process, (int)call->data.args[0], 0u);
+    int failure = watches < 0 ? errno : 0;
+    if (!failure && !whit_watch_read_text((pid_t)call->pid, call->data.args[1], path, sizeof path)) failure = EFAULT;
+    if (!failure) {
+        fd = open_file(folders, n, (pid_t)call->pid, AT_FDCWD, path, (mask & IN_DONT_FOLLOW) != 0);
+        if (fd < 0) failure = errno == EXDEV ? EPERM : errno;
+    }
+    if (!failure) {
+        snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+        *number = inotify_add_watch(watches, own, mask & ~(uint32_t)IN_DONT_FOLLOW);
+        if (*number < 0) failure = errno;
+    }
+    if (fd >= 0) close(fd);
+    if (watches >= 0) close(watches);
+    if (process >= 0) close(process);
+    if (failure) *number = 0;
     return failure;
 }
