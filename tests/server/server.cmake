@@ -1,6 +1,8 @@
 # What code inside a server reaches.
 whit_test(server_inside ${CMAKE_CURRENT_LIST_DIR}/inside.c)
 target_link_libraries(test_server_inside PRIVATE whit_server)
+whit_test(server_routes ${CMAKE_CURRENT_LIST_DIR}/routes.c)
+target_link_libraries(test_server_routes PRIVATE whit_server)
 whit_test(server_queue ${CMAKE_CURRENT_LIST_DIR}/queue.c)
 target_link_libraries(test_server_queue PRIVATE whit_server)
 whit_test(server_timeout ${CMAKE_CURRENT_LIST_DIR}/timeout.c)

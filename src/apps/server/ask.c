@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Requests for text, as JSON, into jobs. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/answers.h"
+#include "server/endpoints.h"
 #include "server/models.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, MOST_EACH = 8 };
@@ -470,9 +473,9 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     bool ok = read_switch(body, "stream", &ask->stream, reply) && read_count(body, "n", 1, MOST_EACH, &n, reply) &&
         read_count(body, "best_of", 1, MOST_EACH, &best_of, reply);
     if (ok && best_of > n) ok = fail(reply, "best_of", "answers beyond n are not made");
-    ask->suffix = ask->is_chat ? NULL : json_object_get(body, "suffix");
-    if (json_is_null(ask->suffix)) ask->suffix = NULL;
-    if (ok && ask->suffix && !json_is_string(ask->suffix)) ok = fail(reply, "suffix", "expected a text");
+    json_t *suffix = ask->is_chat ? NULL : json_object_get(body, "suffix");
+    if (json_is_string(suffix)) ask->suffix = json_incref(suffix);
+    if (ok && suffix && !ask->suffix && !json_is_null(suffix)) ok = fail(reply, "suffix", "expected a text");
     ask->infill =
         !ask->is_chat && (json_string_length(ask->suffix) > 0 || json_is_true(json_object_get(body, "infill")));
     ask->n_each = (uint32_t)n;
@@ -503,36 +506,40 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit(ask, reply);
 }
 
-whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t key, bool is_chat,
-                             whit_web_reply *reply)
+whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
 {
+    whit_api *api = call->api;
     whit_ask *ask = calloc(1, sizeof *ask);
-    if (ask) {
-        *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = fd, .created = time(NULL), .n_each = 1};
-        ask->number = atomic_fetch_add(&api->site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
-        snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
+    if (!ask) {
+        whit_api_fail(call->reply, 500, "server_error", NULL, "out of memory");
+        return NULL;
     }
-    if (ask) {
-        whit_models_keep(api);
-        ask->begun_ns = whit_now_ns();
-        ask->key = key;
-        ask->body = api->log.fd >= 0 && api->log.texts ? json_dumps(body, JSON_COMPACT) : NULL;
-    }
-    if (!ask) whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
-    if (ask && !fill_in(ask, body, key, reply)) {
-        whit_ask_close(ask);
-        ask = NULL;
-    }
-    return ask;
+    *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = call->request->fd, .created = time(NULL), .n_each = 1};
+    ask->number = atomic_fetch_add(&api->site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
+    snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
+    whit_models_keep(api);
+    ask->begun_ns = whit_now_ns();
+    ask->key = call->key;
+    ask->body = api->log.fd >= 0 && api->log.texts ? json_dumps(body, JSON_COMPACT) : NULL;
+    if (fill_in(ask, body, call->key, call->reply)) return ask;
+    whit_ask_close(ask);
+    return NULL;
 }
 
-whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
-                        whit_web_reply *reply)
+static void answer_call(whit_call *call, bool is_chat)
 {
-    json_t *body = whit_api_body(request, reply);
-    whit_ask *ask = body ? whit_ask_open_body(api, body, request->fd, key, is_chat, reply) : NULL;
-    json_decref(body);
-    return ask;
+    whit_ask *ask = whit_ask_open(call, call->body, is_chat);
+    if (ask) whit_ask_reply(ask, call->reply);
+}
+
+void whit_chat_post(whit_call *call)
+{
+    answer_call(call, true);
+}
+
+void whit_completions_post(whit_call *call)
+{
+    answer_call(call, false);
 }
 
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply)
@@ -543,6 +550,7 @@ bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_we
     *n_tokens = prompts.n_ids[0];
     free(prompts.ids[0]);
     whit_chat_prompt_close(ask.prompt);
+    json_decref(ask.calls.name);
     return ok;
 }
 
@@ -554,6 +562,7 @@ void whit_ask_close(whit_ask *ask)
         whit_job_close(ask->jobs[i]);
     }
     whit_chat_prompt_close(ask->prompt);
+    json_decref(ask->suffix), json_decref(ask->calls.name);
     json_decref(ask->state.output), json_decref(ask->state.request);
     whit_buf_free(&ask->state.text);
     free(ask->body);

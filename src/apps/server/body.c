@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api.h"
+#include "server/body.h"
 
 /* A value takes about 40 bytes of memory and two of text, a list or an object 250 and three. So many of both, counted
  * by what they take, are 40 MB; a prompt of as many ids as any context holds is an eighth of that. */
@@ -73,35 +73,36 @@ static bool has_too_many_values(const char *body, size_t n)
     return n_values > MOST_VALUES;
 }
 
-bool whit_api_parse(whit_web_request *request, json_error_t *reason, whit_web_reply *reply)
+json_t *whit_body_read(const whit_web_request *request, whit_web_reply *reply)
 {
     struct place place = {.n = 0};
     char text[MOST_STEPS * (MOST_KEY_BYTES + 1) + 4];
-    *reason = (json_error_t){.text = "there is none"};
+    json_error_t reason = {.text = "there is none"};
+    if (request->body_bytes == SIZE_MAX) {
+        whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body is over %u MiB",
+                      WHIT_WEB_MAX_BODY_BYTES >> 20);
+        return NULL;
+    }
     if (request->body && has_too_many_values(request->body, request->body_bytes)) {
         whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body has over %d values, or %d lists and objects",
                       MOST_VALUES, MOST_VALUES / HOLDER_VALUES);
-        return false;
+        return NULL;
     }
     /* Zero bytes are let through here so that the place can be named. */
-    request->json = request->body ? json_loadb(request->body, request->body_bytes, JSON_ALLOW_NUL, reason) : NULL;
-    request->json_reason = reason->text;
-    if (!request->json && json_error_code(reason) == json_error_null_byte_in_key) {
+    json_t *body = request->body ? json_loadb(request->body, request->body_bytes, JSON_ALLOW_NUL, &reason) : NULL;
+    if (!body && json_error_code(&reason) == json_error_null_byte_in_key) {
         whit_api_fail(reply, 400, "invalid_request_error", NULL,
-                      "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason->line);
-        return false;
+                      "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason.line);
+    } else if (!json_is_object(body)) {
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
+                      body ? "another value" : reason.text);
+    } else if (find_zero(body, &place)) {
+        write_place(&place, text, sizeof text);
+        whit_api_fail(reply, 400, "invalid_request_error", text,
+                      "%s: a text with a zero byte (\\u0000), which no text may have here: leave it out", text);
+    } else {
+        return body;
     }
-    if (!find_zero(request->json, &place)) return true;
-    write_place(&place, text, sizeof text);
-    whit_api_fail(reply, 400, "invalid_request_error", text,
-                  "%s: a text with a zero byte (\\u0000), which no text may have here: leave it out", text);
-    return false;
-}
-
-json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply)
-{
-    if (json_is_object(request->json)) return json_incref(request->json);
-    whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
-                  request->json ? "another value" : request->json_reason);
+    json_decref(body);
     return NULL;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api.h"
+#include "server/ask.h"
 
 enum { MOST_TOOLS = 200 };
 
@@ -17,12 +17,12 @@ static bool fail(whit_web_reply *reply, const char *param, const char *what)
 static bool read_choice(whit_ask_calls *calls, const json_t *choice, bool *none, whit_web_reply *reply)
 {
     const char *word = json_string_value(choice), *type = json_string_value(json_object_get(choice, "type"));
-    const char *name = json_string_value(json_object_get(json_object_get(choice, "function"), "name"));
+    json_t *name = json_object_get(json_object_get(choice, "function"), "name");
     *none = word && !strcmp(word, "none");
     if (!choice || json_is_null(choice) || *none || (word && !strcmp(word, "auto"))) return true;
     calls->is_required = calls->is_held = true;
-    calls->name = name;
-    return (word && !strcmp(word, "required")) || (type && !strcmp(type, "function") && name) ||
+    if (json_is_string(name)) calls->name = name;
+    return (word && !strcmp(word, "required")) || (type && !strcmp(type, "function") && calls->name) ||
         fail(reply, "tool_choice",
              "expected none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}");
 }
@@ -43,6 +43,8 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     for (size_t i = 0; i < json_array_size(tools); i++)
         calls.is_held |= json_is_true(json_object_get(json_object_get(json_array_get(tools, i), "function"), "strict"));
     calls.is_held &= ask->tools;
+    json_incref(calls.name);
+    json_decref(ask->calls.name);
     ask->calls = calls;
     return true;
 }
@@ -54,7 +56,7 @@ whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char 
     char *tools = json_dumps(json_object_get(body, "tools"), JSON_COMPACT);
     options.tools = tools;
     options.tools_bytes = tools ? strlen(tools) : 0;
-    options.name = ask->calls.name;
+    options.name = json_string_value(ask->calls.name);
     options.choice = ask->calls.is_required ? WHIT_CALL_REQUIRED : WHIT_CALL_AUTO;
     options.single = ask->calls.is_single;
     options.answer_schema = answer_schema;

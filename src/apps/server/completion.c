@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/dialect.h"
+#include "server/endpoints.h"
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
@@ -130,23 +131,23 @@ static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
 
 static const whit_dialect dialect = {whole, begin, event, end, fail};
 
-bool whit_completion_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
-                           whit_web_reply *reply)
+static void answer_call(whit_call *call, bool infill)
 {
-    bool infill = !strcmp(path, "/infill");
-    if (!infill && strcmp(path, "/completion")) return false;
-    json_t *body = whit_api_body(request, reply), *own = NULL;
-    if (body && *api->stop)
-        whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
-    else if (body)
-        own = translate(body, infill, reply);
-    whit_ask *ask = own ? whit_ask_open_body(api, own, request->fd, key, false, reply) : NULL;
-    if (ask) {
-        ask->dialect = &dialect;
-        ask->path = infill ? "infill" : "llama_completion";
-        whit_ask_reply(ask, reply);
-    }
+    json_t *own = translate(call->body, infill, call->reply);
+    whit_ask *ask = own ? whit_ask_open(call, own, false) : NULL;
     json_decref(own);
-    json_decref(body);
-    return true;
+    if (!ask) return;
+    ask->dialect = &dialect;
+    ask->path = infill ? "infill" : "llama_completion";
+    whit_ask_reply(ask, call->reply);
+}
+
+void whit_completion_post(whit_call *call)
+{
+    answer_call(call, false);
+}
+
+void whit_infill_post(whit_call *call)
+{
+    answer_call(call, true);
 }

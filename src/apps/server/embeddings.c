@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api.h"
+#include "server/ask.h"
+#include "server/embeddings.h"
+#include "server/endpoints.h"
 
 enum { MOST_TEXTS = 2048 };
 
@@ -109,10 +111,11 @@ static json_t *vector_json(const float *values, size_t width, bool base64)
     return list;
 }
 
-void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_web_reply *reply)
+void whit_embeddings_post(whit_call *call)
 {
-    json_t *body = whit_api_body(request, reply);
-    if (!body) return;
+    whit_api *api = call->api;
+    whit_web_reply *reply = call->reply;
+    const json_t *body = call->body;
     const json_t *format = json_object_get(body, "encoding_format"), *size = json_object_get(body, "dimensions");
     const char *name = json_string_value(format);
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
@@ -123,7 +126,7 @@ void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_we
     } else if (size && !json_is_null(size) && json_integer_value(size) != (json_int_t)width) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
                       "dimensions: the model's vectors have %zu, and no others are given", width);
-    } else if (whit_api_embed(api, body, "input", request->fd, &values, &n, &n_tokens, reply)) {
+    } else if (whit_api_embed(api, body, "input", call->request->fd, &values, &n, &n_tokens, reply)) {
         json_t *data = json_array();
         for (size_t i = 0; i < n; i++)
             json_array_append_new(data,
@@ -135,5 +138,4 @@ void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_we
                        json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data, "model", api->name,
                                  "usage", "prompt_tokens", (json_int_t)n_tokens, "total_tokens", (json_int_t)n_tokens));
     }
-    json_decref(body);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/api.h"
+#include "server/replies.h"
 
 json_t *whit_api_any_text(const char *text)
 {
@@ -32,6 +32,12 @@ void whit_api_reply(whit_web_reply *reply, json_t *body)
     if (reply->status == 0) reply->status = 200;
     reply->type = "application/json";
     free(text);
+}
+
+void whit_reply_header(whit_web_reply *reply, const char *name, const char *value)
+{
+    reply->headers[2 * reply->n_headers] = name;
+    reply->headers[2 * reply->n_headers++ + 1] = value;
 }
 
 void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
@@ -82,14 +88,11 @@ static const char *anthropic_type(const whit_web_reply *reply, const json_t *err
     return reply->status >= 500 || !type ? "api_error" : type;
 }
 
-void whit_api_translate_error(const char *path, whit_web_reply *reply)
+void whit_api_translate_error(whit_vendor vendor, whit_web_reply *reply)
 {
-    bool ollama = !strncmp(path, "/api/", 5);
-    if (!strncmp(path, "/v1/", 4)) path += 3;
-    bool anthropic = !strcmp(path, "/messages") || !strcmp(path, "/messages/count_tokens");
-    json_t *body = ollama || anthropic ? written_error(reply) : NULL, *error = json_object_get(body, "error");
+    json_t *body = vendor == WHIT_VENDOR_OPENAI ? NULL : written_error(reply), *error = json_object_get(body, "error");
     json_t *message = json_object_get(error, "message");
-    if (message && ollama)
+    if (message && vendor == WHIT_VENDOR_OLLAMA)
         whit_api_reply(reply, json_pack("{s:O}", "error", message));
     else if (message)
         whit_api_reply(reply,

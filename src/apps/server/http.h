@@ -14,8 +14,6 @@ typedef struct whit_web_request {
     size_t body_bytes;
     int fd; /* the connection's, to see whether the client left */
     const void *connection;
-    struct json_t *json; /* what was sent, parsed by the site; NULL: it is no JSON, and why not */
-    const char *json_reason;
     bool headers_only; /* the first of two calls: a reply with a status refuses the request unread */
 } whit_web_request;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/dialect.h"
+#include "server/endpoints.h"
 
 /* ---- shared by the dialects ---------------------------------------------------------------------- */
 
@@ -383,30 +384,23 @@ static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
 
 static const whit_dialect dialect = {whole, begin, event, end, fail};
 
-bool whit_messages_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
-                         whit_web_reply *reply)
+void whit_messages_post(whit_call *call)
 {
-    bool counting = !strcmp(path, "/messages/count_tokens");
-    if (!counting && strcmp(path, "/messages")) return false;
-    json_t *body = whit_api_body(request, reply), *own = NULL;
-    if (body && *api->stop)
-        whit_api_fail(reply, 503, "overloaded_error", NULL, "the server is ending");
-    else if (body)
-        own = translate(body, counting, reply);
-    if (own && counting) {
-        size_t n_tokens;
-        if (whit_ask_count(api, own, &n_tokens, reply))
-            whit_api_reply(reply, json_pack("{s:I}", "input_tokens", (json_int_t)n_tokens));
-    } else if (own) {
-        whit_ask *ask = whit_ask_open_body(api, own, request->fd, key, true, reply);
-        if (ask) {
-            ask->dialect = &dialect;
-            ask->path = "messages";
-            snprintf(ask->id, sizeof ask->id, "msg_%016llx", ask->number);
-            whit_ask_reply(ask, reply);
-        }
-    }
+    json_t *own = translate(call->body, false, call->reply);
+    whit_ask *ask = own ? whit_ask_open(call, own, true) : NULL;
     json_decref(own);
-    json_decref(body);
-    return true;
+    if (!ask) return;
+    ask->dialect = &dialect;
+    ask->path = "messages";
+    snprintf(ask->id, sizeof ask->id, "msg_%016llx", ask->number);
+    whit_ask_reply(ask, call->reply);
+}
+
+void whit_messages_count(whit_call *call)
+{
+    json_t *own = translate(call->body, true, call->reply);
+    size_t n_tokens;
+    if (own && whit_ask_count(call->api, own, &n_tokens, call->reply))
+        whit_api_reply(call->reply, json_pack("{s:I}", "input_tokens", (json_int_t)n_tokens));
+    json_decref(own);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/endpoints.h"
 #include "server/models.h"
 
 enum { N_ROWS = 15 };
@@ -59,8 +60,10 @@ static void append_escaped(whit_buf *out, const char *text)
     whit_buf_append(out, "", 1);
 }
 
-void whit_metrics_reply(whit_site *site, whit_web_reply *reply)
+void whit_metrics_get(whit_call *call)
 {
+    whit_site *site = call->site;
+    whit_web_reply *reply = call->reply;
     size_t n = site->models->n;
     whit_engine_counts *counts = calloc(n, sizeof *counts);
     double(*values)[N_ROWS] = calloc(n, sizeof *values);

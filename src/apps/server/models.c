@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/replies.h"
 
 /* ---- one model ----------------------------------------------------------------------------------- */
 
@@ -86,8 +87,11 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     whit_engine_options engine = whit_api_engine_options(site->options);
     whit_session_options session = whit_engine_session_options(&engine);
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
-    entry->n_bytes = n_arena;
-    for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_bytes += n_bytes;
+    const char *family = whit_model_metadata(model, "general.architecture");
+    snprintf(entry->family, sizeof entry->family, "%s", family ? family : "");
+    entry->n_file_bytes = 0;
+    for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_file_bytes += n_bytes;
+    entry->n_bytes = n_arena + entry->n_file_bytes;
     for (size_t i = 0; i < 32; i++) snprintf(entry->digest + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     entry->n_vocab = whit_model_vocab_size(model);
     entry->n_ctx_train = whit_model_context_size(model);
@@ -304,6 +308,8 @@ void whit_models_release(whit_api *api)
 static void take_facts(whit_entry *entry, const whit_entry *next)
 {
     entry->n_bytes = next->n_bytes;
+    entry->n_file_bytes = next->n_file_bytes;
+    memcpy(entry->family, next->family, sizeof entry->family);
     entry->n_vocab = next->n_vocab;
     entry->n_ctx_train = next->n_ctx_train;
     entry->n_ctx = next->n_ctx;

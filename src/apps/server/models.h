@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "server/api.h"
+#include "server/site.h"
 
 /* One of the models that are served. Members behind `options` change under the lock of the site's models. */
 typedef struct whit_entry {
@@ -15,6 +15,8 @@ typedef struct whit_entry {
     uint64_t used_ns;
     whit_engine_counts past; /* counters of its engines that are closed */
     size_t n_bytes;          /* that it takes when it is open */
+    size_t n_file_bytes;     /* that are mapped of its files */
+    char family[64];         /* general.architecture */
     uint32_t n_vocab, n_ctx_train, n_ctx;
     struct timespec changed; /* of the file, and which one it is */
     ino_t file;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "server/ask.h"
 #include "server/models.h"
 
 static const double most_strength = 16;

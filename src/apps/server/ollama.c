@@ -7,7 +7,10 @@
 
 #include "base/clock.h"
 #include "server/dialect.h"
+#include "server/embeddings.h"
+#include "server/endpoints.h"
 #include "server/models.h"
+#include "server/ollama.h"
 
 /* ---- replies ----------------------------------------------------------------------------------- */
 
@@ -206,8 +209,11 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     return own;
 }
 
-static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t key, whit_web_reply *reply)
+static void answer_call(whit_call *call, bool chat)
 {
+    whit_api *api = call->api;
+    whit_web_reply *reply = call->reply;
+    const json_t *body = call->body;
     json_t *prompt = json_object_get(body, "prompt"), *messages = json_object_get(body, "messages");
     json_t *system = json_object_get(body, "system"), *own = NULL;
     json_t *suffix = json_object_get(body, "suffix");
@@ -243,7 +249,7 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
         json_array_append_new(list, json_pack("{s:s, s:O}", "role", "user", "content", prompt));
         json_object_set_new(own, "messages", list);
     }
-    whit_ask *ask = whit_ask_open_body(api, own, fd, key, !raw, reply);
+    whit_ask *ask = whit_ask_open(call, own, !raw);
     json_decref(own);
     if (!ask) return;
     ask->ollama = true;
@@ -252,9 +258,22 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
     whit_ask_reply(ask, reply);
 }
 
-/* `older`: /api/embeddings, of one text. */
-static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_web_reply *reply)
+void whit_ollama_generate(whit_call *call)
 {
+    answer_call(call, false);
+}
+
+void whit_ollama_chat(whit_call *call)
+{
+    answer_call(call, true);
+}
+
+/* `older`: /api/embeddings, of one text. */
+static void embed_call(whit_call *call, bool older)
+{
+    whit_api *api = call->api;
+    whit_web_reply *reply = call->reply;
+    const json_t *body = call->body;
     uint64_t begun_ns = whit_now_ns();
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
@@ -265,7 +284,8 @@ static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_we
                       "dimensions: the model's vectors have %zu, and no others are given", width);
         return;
     }
-    if (!whit_api_embed(api, body, older ? "prompt" : "input", fd, &values, &n, &n_tokens, reply)) return;
+    if (!whit_api_embed(api, body, older ? "prompt" : "input", call->request->fd, &values, &n, &n_tokens, reply))
+        return;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         json_t *one = json_array();
@@ -284,110 +304,71 @@ static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_we
                              "prompt_eval_count", (json_int_t)n_tokens));
 }
 
+void whit_ollama_embed(whit_call *call)
+{
+    embed_call(call, false);
+}
+
+void whit_ollama_embeddings(whit_call *call)
+{
+    embed_call(call, true);
+}
+
 /* ---- the model --------------------------------------------------------------------------------- */
 
-static const char *family(const whit_api *api)
+static json_t *details_json(const char *family)
 {
-    return whit_model_metadata(api->model, "general.architecture");
+    return json_pack("{s:s, s:s, s:s, s:[s], s:s, s:s}", "parent_model", "", "format", "ndf", "family", family,
+                     "families", family, "parameter_size", "", "quantization_level", "");
 }
 
-static json_t *details_json(const whit_api *api)
+/* All models, or those that are open. */
+static void list_models(whit_site *site, bool open, whit_web_reply *reply)
 {
-    return json_pack("{s:s, s:s, s:s, s:[s], s:s, s:s}", "parent_model", "", "format", "ndf", "family", family(api),
-                     "families", family(api), "parameter_size", "", "quantization_level", "");
-}
-
-static json_t *model_json(const whit_api *api)
-{
-    char digest[65];
-    const uint8_t *identity = whit_model_identity(api->model);
-    for (size_t i = 0; i < 32; i++) snprintf(digest + 2 * i, 3, "%02x", identity[i]);
-    const void *address;
-    const char *path;
-    size_t size_bytes = 0, total_bytes = 0;
-    for (size_t i = 0; whit_model_mapping(api->model, i, &address, &size_bytes, &path); i++) total_bytes += size_bytes;
-    return json_pack("{s:s, s:s, s:o, s:I, s:s, s:o}", "name", api->name, "model", api->name, "modified_at", now_text(),
-                     "size", (json_int_t)total_bytes, "digest", digest, "details", details_json(api));
-}
-
-/* Of the i-th of several models. A closed one has no family at hand; an open one is not closed under the lock. */
-static json_t *details_at(whit_site *site, size_t i)
-{
-    whit_models *models = site->models;
-    pthread_mutex_lock(&models->lock);
-    const whit_api *api = models->entries[i].api;
-    json_t *details = api ? details_json(api) : json_object();
-    pthread_mutex_unlock(&models->lock);
-    return details;
-}
-
-bool whit_ollama_route_site(whit_site *site, const char *path, whit_web_reply *reply)
-{
-    bool tags = !strcmp(path, "/api/tags"), open = !strcmp(path, "/api/ps");
     whit_entry entry;
-    if (!strcmp(path, "/api/version")) {
-        whit_api_reply(reply, json_pack("{s:s}", "version", whit_version()));
-        return true;
-    }
-    if (!tags && !open) return false;
     json_t *list = json_array();
     for (size_t i = 0; whit_models_at(site, i, &entry); i++)
-        if (tags || entry.api)
+        if (!open || entry.api)
             json_array_append_new(list,
                                   json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:i, s:s, s:I}", "name",
                                             entry.options->name, "model", entry.options->name, "modified_at",
-                                            now_text(), "size", (json_int_t)entry.n_bytes, "digest", entry.digest,
-                                            "details", details_at(site, i), "size_vram", 0, "expires_at",
+                                            now_text(), "size", (json_int_t)entry.n_file_bytes, "digest", entry.digest,
+                                            "details", details_json(entry.family), "size_vram", 0, "expires_at",
                                             "9999-12-31T23:59:59Z", "context_length", (json_int_t)entry.n_ctx));
     whit_api_reply(reply, json_pack("{s:o}", "models", list));
-    return true;
 }
 
-static void show(const whit_api *api, whit_web_reply *reply)
+void whit_ollama_version(whit_call *call)
 {
+    whit_api_reply(call->reply, json_pack("{s:s}", "version", whit_version()));
+}
+
+void whit_ollama_tags(whit_call *call)
+{
+    list_models(call->site, false, call->reply);
+}
+
+void whit_ollama_ps(whit_call *call)
+{
+    list_models(call->site, true, call->reply);
+}
+
+void whit_ollama_show(whit_call *call)
+{
+    const whit_api *api = call->api;
     char context[96], width[96];
+    const char *family = whit_model_metadata(api->model, "general.architecture");
+    if (!family) family = "";
     json_t *capabilities = json_pack("[s, s]", "completion", "embedding");
     if (api->chat && whit_chat_template_takes_tools(api->chat))
         json_array_append_new(capabilities, json_string("tools"));
-    snprintf(context, sizeof context, "%.60s.context_length", family(api));
-    snprintf(width, sizeof width, "%.60s.embedding_length", family(api));
-    json_t *about = json_pack("{s:s, s:I, s:I}", "general.architecture", family(api), context,
+    snprintf(context, sizeof context, "%.60s.context_length", family);
+    snprintf(width, sizeof width, "%.60s.embedding_length", family);
+    json_t *about = json_pack("{s:s, s:I, s:I}", "general.architecture", family, context,
                               (json_int_t)whit_model_context_size(api->model), width,
                               (json_int_t)whit_model_embedding_size(api->model));
-    whit_api_reply(reply,
+    whit_api_reply(call->reply,
                    json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "modelfile", "", "parameters", "", "template", "",
-                             "details", details_json(api), "model_info", about, "capabilities", capabilities,
+                             "details", details_json(family), "model_info", about, "capabilities", capabilities,
                              "modified_at", now_text()));
-}
-
-bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply)
-{
-    if (strncmp(request->path, "/api/", 5) != 0) return false;
-    const char *path = request->path + 5;
-    bool chat = !strcmp(path, "chat"), text = chat || !strcmp(path, "generate");
-    bool older = !strcmp(path, "embeddings"), embeds = older || !strcmp(path, "embed");
-    json_t *body = NULL;
-    if (!strcmp(path, "version")) {
-        whit_api_reply(reply, json_pack("{s:s}", "version", whit_version()));
-    } else if (!strcmp(path, "tags")) {
-        whit_api_reply(reply, json_pack("{s:[o]}", "models", model_json(api)));
-    } else if (!strcmp(path, "ps")) {
-        json_t *model = model_json(api);
-        json_object_set_new(model, "size_vram", json_integer(0));
-        json_object_set_new(model, "context_length", json_integer(whit_engine_context_size(api->engine)));
-        json_object_set_new(model, "expires_at", json_string("9999-12-31T23:59:59Z"));
-        whit_api_reply(reply, json_pack("{s:[o]}", "models", model));
-    } else {
-        body = whit_api_body(request, reply);
-        if (body && *api->stop)
-            whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
-        else if (body && text)
-            generate(api, body, chat, request->fd, key, reply);
-        else if (body && embeds)
-            embed(api, body, older, request->fd, reply);
-        else if (body)
-            show(api, reply);
-    }
-    json_decref(body);
-    return true;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api.h"
+#include "server/endpoints.h"
 
 /* The assembler puts the file's bytes among the constants, on every architecture alike. */
 __asm__(".pushsection .rodata\n"
@@ -42,8 +42,10 @@ void whit_page_open(whit_site *site)
              script, style);
 }
 
-void whit_page_reply(const whit_site *site, whit_web_reply *reply)
+void whit_page_get(whit_call *call)
 {
+    const whit_site *site = call->site;
+    whit_web_reply *reply = call->reply;
     const char *const headers[] = {"Content-Security-Policy", site->page_policy, "X-Content-Type-Options", "nosniff",
                                    "Referrer-Policy",         "no-referrer"};
     memcpy(reply->headers + 2 * reply->n_headers, headers, sizeof headers);

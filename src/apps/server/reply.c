@@ -7,7 +7,8 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "server/api.h"
+#include "server/answers.h"
+#include "server/ollama.h"
 
 enum { LOOK_MS = 20, PING_MS = 10000 };
 

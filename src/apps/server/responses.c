@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "server/dialect.h"
+#include "server/endpoints.h"
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
@@ -439,24 +440,15 @@ static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
 
 static const whit_dialect dialect = {whole, begin, event, end, fail};
 
-bool whit_responses_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
-                          whit_web_reply *reply)
+void whit_responses_post(whit_call *call)
 {
-    if (strcmp(path, "/responses")) return false;
-    json_t *body = whit_api_body(request, reply), *own = NULL;
-    if (body && *api->stop)
-        whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
-    else if (body)
-        own = translate(body, reply);
-    whit_ask *ask = own ? whit_ask_open_body(api, own, request->fd, key, true, reply) : NULL;
-    if (ask) {
-        ask->dialect = &dialect;
-        ask->path = "responses";
-        ask->state.request = json_incref(body);
-        snprintf(ask->id, sizeof ask->id, "resp_%016llx", ask->number);
-        whit_ask_reply(ask, reply);
-    }
+    json_t *own = translate(call->body, call->reply);
+    whit_ask *ask = own ? whit_ask_open(call, own, true) : NULL;
     json_decref(own);
-    json_decref(body);
-    return true;
+    if (!ask) return;
+    ask->dialect = &dialect;
+    ask->path = "responses";
+    ask->state.request = json_incref((json_t *)call->body);
+    snprintf(ask->id, sizeof ask->id, "resp_%016llx", ask->number);
+    whit_ask_reply(ask, call->reply);
 }

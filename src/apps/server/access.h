@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Who may ask: API keys, pages of other sites, CORS. */
+#ifndef WHIT_SERVER_ACCESS_H
+#define WHIT_SERVER_ACCESS_H
+
+#include "server/replies.h"
+
+/* Reads the file of API keys into the site. */
+whit_status whit_keys_read(whit_site *site, whit_error *error);
+/* Whether the request gives one of the keys, or none is asked for; *key: a hash of what it gives. Compares with every
+ * key, in the same time whichever fits. */
+bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key);
+/* Whether a page of another site sent it: it could not read the answer, but its question would cost as much as one's
+ * own. */
+bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request);
+/* Lets pages of the origin of --cors read the answer. True: they only asked whether they may, and the reply tells. */
+bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * One request for text: JSON into jobs of the engine. */
+#ifndef WHIT_SERVER_ASK_H
+#define WHIT_SERVER_ASK_H
+
+#include "server/replies.h"
+
+enum { WHIT_API_MOST_ANSWERS = 64 }; /* prompts times answers of each */
+
+typedef struct whit_ask whit_ask;
+
+/* How the answer of one job is written. Events of a stream go to `out`. */
+typedef struct whit_dialect {
+    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* of OpenAI's choice */
+    void (*begin)(whit_ask *ask, whit_buf *out);
+    void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
+    void (*end)(whit_ask *ask, whit_buf *out);
+    void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
+} whit_dialect;
+
+/* Where a stream stands. */
+typedef struct whit_dialect_state {
+    bool open; /* a part has begun */
+    whit_chat_event_kind kind;
+    int index; /* of the part, from 0 */
+    uint64_t n_events, n_calls;
+    whit_buf text;   /* of the part so far */
+    char name[200];  /* a call's */
+    json_t *output;  /* parts that are whole */
+    json_t *request; /* of which the answer repeats fields; NULL: none */
+} whit_dialect_state;
+
+/* The part of its tools that a grammar holds. */
+typedef struct whit_ask_calls {
+    bool is_held;     /* anything is */
+    bool is_required; /* the answer is calls */
+    bool is_single;   /* at most one */
+    json_t *name;     /* of the only function that may be called; NULL: any */
+} whit_ask_calls;
+
+/* Its jobs, and the facts that the reply needs; it owns all its values. */
+struct whit_ask {
+    whit_api *api;
+    bool is_chat, stream, include_usage, echo, tools;
+    bool is_formed;           /* a schema holds the answer from its first byte: no thinking before it */
+    bool infill;              /* the answer belongs between the prompt and `suffix` */
+    json_t *suffix;           /* a string; NULL: empty */
+    bool ollama, ollama_chat; /* replies as Ollama has them; those of /api/chat */
+    uint32_t n, n_each;       /* jobs; answers of a prompt, whose jobs are adjacent */
+    whit_job *jobs[WHIT_API_MOST_ANSWERS];
+    whit_chat_prompt *prompt;
+    whit_ask_calls calls;
+    whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* with echo, by prompt */
+    char id[40];
+    unsigned long long number; /* in the id */
+    time_t created;
+    int fd;
+    const char *path;            /* the name of the API in the log, a constant */
+    uint64_t begun_ns, key;      /* key: a hash */
+    char *body;                  /* as it came, where texts are logged */
+    const whit_dialect *dialect; /* of another vendor; NULL: OpenAI's or Ollama's */
+    whit_dialect_state state;
+};
+/* Reads `body`, a request in OpenAI's form, which may be the call's own or one made of it, and submits its jobs; on
+ * failure the reply is filled in and NULL comes back. */
+whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat);
+void whit_ask_close(whit_ask *ask); /* cancels what still runs */
+/* Reads tools, tool_choice and parallel_tool_calls into `tools` and `calls`. */
+bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
+/* The grammar of an answer with those calls, or one that follows `answer_schema` (NULL: any text). */
+whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
+                            whit_error *error);
+/* Adapters and their strengths, by "model", "adapters" or "lora". */
+bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
+/* The prompt of a chat request, the caller's; false: the reply says why there is none. */
+bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
+                     whit_web_reply *reply);
+/* How many tokens a chat request has; false: the reply says why not. */
+bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * The body of a request, as JSON. */
+#ifndef WHIT_SERVER_BODY_H
+#define WHIT_SERVER_BODY_H
+
+#include "server/replies.h"
+
+/* Parses the body into a JSON object, the caller's. NULL: it is not one, or one of its texts has a zero byte, which
+ * would end it for readers of C strings; the reply says where. */
+json_t *whit_body_read(const whit_web_request *request, whit_web_reply *reply);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Texts into vectors. */
+#ifndef WHIT_SERVER_EMBEDDINGS_H
+#define WHIT_SERVER_EMBEDDINGS_H
+
+#include "server/replies.h"
+
+/* Vectors of a request's member `key` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values,
+ * the caller's. False: the reply says why. */
+bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, float **values, size_t *n,
+                    size_t *n_tokens, whit_web_reply *reply);
+
+#endif

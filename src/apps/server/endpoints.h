@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * The handlers that the table of routes names, by file. */
+#ifndef WHIT_SERVER_ENDPOINTS_H
+#define WHIT_SERVER_ENDPOINTS_H
+
+#include "server/routes.h"
+
+/* page.c, metrics_page.c */
+whit_handler whit_page_get, whit_metrics_get;
+/* status.c: the server and its models */
+whit_handler whit_models_list, whit_models_get, whit_health_get, whit_slots_get, whit_props_get;
+/* tokens.c: texts, tokens and prompts */
+whit_handler whit_tokenize_post, whit_detokenize_post, whit_template_post;
+/* ask.c: OpenAI's chats and completions */
+whit_handler whit_chat_post, whit_completions_post;
+/* embeddings.c */
+whit_handler whit_embeddings_post;
+/* messages.c: Anthropic's */
+whit_handler whit_messages_post, whit_messages_count;
+/* responses.c: OpenAI's newer one */
+whit_handler whit_responses_post;
+/* completion.c: llama.cpp's */
+whit_handler whit_completion_post, whit_infill_post;
+/* ollama.c */
+whit_handler whit_ollama_version, whit_ollama_tags, whit_ollama_ps, whit_ollama_show, whit_ollama_generate,
+    whit_ollama_chat, whit_ollama_embed, whit_ollama_embeddings;
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Replies of JSON, and errors as each vendor's clients read them. */
+#ifndef WHIT_SERVER_REPLIES_H
+#define WHIT_SERVER_REPLIES_H
+
+#include <jansson.h>
+
+#include "server/routes.h"
+
+void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
+/* Adds a header; both texts outlive the reply. */
+void whit_reply_header(whit_web_reply *reply, const char *name, const char *value);
+/* The reply {"error": {...}}; `type` as OpenAI has it. */
+void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
+/* Gives that reply a "code", by which clients tell errors apart. */
+void whit_api_set_code(whit_web_reply *reply, const char *code);
+/* Rewrites one of the replies above in the vendor's form. */
+void whit_api_translate_error(whit_vendor vendor, whit_web_reply *reply);
+/* A string of bytes that need not be UTF-8, or are cut within a character: invalid ones are replaced. */
+json_t *whit_api_any_text(const char *text);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * The table of endpoints, and the way of a request through it. */
+#include "server/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/access.h"
+#include "server/body.h"
+#include "server/endpoints.h"
+#include "server/models.h"
+
+/* ---- the table ----------------------------------------------------------------------------------- */
+
+enum {
+    PUBLIC = WHIT_ROUTE_PUBLIC,
+    MODEL = WHIT_ROUTE_MODEL,
+    WORK = WHIT_ROUTE_WORK | WHIT_ROUTE_MODEL,
+    BARE = WHIT_ROUTE_BARE,
+};
+#define OPENAI    WHIT_VENDOR_OPENAI
+#define ANTHROPIC WHIT_VENDOR_ANTHROPIC
+#define OLLAMA    WHIT_VENDOR_OLLAMA
+
+/* Rows without a method name the form of errors below a path where nothing else stands. */
+static const whit_route routes[] = {
+    {"GET", "/", whit_page_get, PUBLIC, OPENAI},
+    {"GET", "/health", whit_health_get, PUBLIC, OPENAI},
+    {"GET", "/models", whit_models_list, PUBLIC, OPENAI},
+    {"GET", "/models/*", whit_models_get, 0, OPENAI},
+    {"GET", "/metrics", whit_metrics_get, 0, OPENAI},
+    {"GET", "/slots", whit_slots_get, 0, OPENAI},
+    {"GET", "/props", whit_props_get, MODEL, OPENAI},
+
+    {"POST", "/chat/completions", whit_chat_post, WORK, OPENAI},
+    {"POST", "/completions", whit_completions_post, WORK, OPENAI},
+    {"POST", "/embeddings", whit_embeddings_post, WORK, OPENAI},
+    {"POST", "/responses", whit_responses_post, WORK, OPENAI},
+
+    {"POST", "/messages", whit_messages_post, WORK, ANTHROPIC},
+    {"POST", "/messages/count_tokens", whit_messages_count, WORK, ANTHROPIC},
+    {NULL, "/messages/*", NULL, 0, ANTHROPIC},
+
+    {"POST", "/completion", whit_completion_post, WORK, OPENAI},
+    {"POST", "/infill", whit_infill_post, WORK, OPENAI},
+    {"POST", "/tokenize", whit_tokenize_post, MODEL, OPENAI},
+    {"POST", "/detokenize", whit_detokenize_post, MODEL, OPENAI},
+    {"POST", "/apply-template", whit_template_post, MODEL, OPENAI},
+
+    {"GET", "/api/version", whit_ollama_version, BARE, OLLAMA},
+    {"GET", "/api/tags", whit_ollama_tags, BARE, OLLAMA},
+    {"GET", "/api/ps", whit_ollama_ps, BARE, OLLAMA},
+    {"POST", "/api/show", whit_ollama_show, BARE | WORK, OLLAMA},
+    {"POST", "/api/generate", whit_ollama_generate, BARE | WORK, OLLAMA},
+    {"POST", "/api/chat", whit_ollama_chat, BARE | WORK, OLLAMA},
+    {"POST", "/api/embed", whit_ollama_embed, BARE | WORK, OLLAMA},
+    {"POST", "/api/embeddings", whit_ollama_embeddings, BARE | WORK, OLLAMA},
+    {NULL, "/api/*", NULL, BARE, OLLAMA},
+};
+
+const whit_route *whit_routes(size_t *n)
+{
+    *n = sizeof routes / sizeof routes[0];
+    return routes;
+}
+
+/* ---- finding a row ------------------------------------------------------------------------------- */
+
+static bool path_matches(const char *pattern, const char *path, const char **rest, size_t *n_rest)
+{
+    size_t n_before = strcspn(pattern, "*"), n = strlen(path);
+    if (!pattern[n_before]) return !strcmp(pattern, path);
+    const char *after = pattern + n_before + 1;
+    size_t n_after = strlen(after);
+    if (n <= n_before + n_after || strncmp(pattern, path, n_before) || strcmp(path + n - n_after, after) != 0)
+        return false;
+    *rest = path + n_before;
+    *n_rest = n - n_before - n_after;
+    return true;
+}
+
+/* What the table says of a path. */
+struct match {
+    const whit_route *route; /* of the request's method; NULL: there is no such row */
+    const char *rest;
+    size_t n_rest;
+    bool takes_get, takes_post;
+    whit_vendor vendor;
+};
+
+static struct match find_route(const char *method, const char *path)
+{
+    struct match found = {.vendor = WHIT_VENDOR_OPENAI};
+    bool has_v1 = !strncmp(path, "/v1/", 4), any = false;
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const whit_route *row = &routes[i];
+        const char *plain = has_v1 && !(row->flags & WHIT_ROUTE_BARE) ? path + 3 : path, *rest = NULL;
+        size_t n_rest = 0;
+        if (!path_matches(row->path, plain, &rest, &n_rest)) continue;
+        if (!any) found.vendor = row->vendor;
+        any = true;
+        if (!row->method) continue;
+        found.takes_get |= !strcmp(row->method, "GET");
+        found.takes_post |= !strcmp(row->method, "POST");
+        if (found.route || strcmp(row->method, method) != 0) continue;
+        found.route = row;
+        found.vendor = row->vendor;
+        found.rest = rest;
+        found.n_rest = n_rest;
+    }
+    return found;
+}
+
+/* 404 for an unknown path, 405 with Allow for another method than a path's own. */
+static void refuse_route(const whit_site *site, const struct match *found, const whit_web_request *request,
+                         whit_web_reply *reply)
+{
+    static const char *const allowed[2][4] = {{"", "GET, HEAD", "POST", "GET, HEAD, POST"},
+                                              {"", "GET, HEAD, OPTIONS", "POST, OPTIONS", "GET, HEAD, POST, OPTIONS"}};
+    static const char *const names[] = {"", "GET", "POST", "GET and POST"};
+    int methods = found->takes_get + 2 * found->takes_post;
+    if (!methods) {
+        whit_api_fail(reply, 404, "not_found_error", NULL, "there is no %.20s %.100s", request->method, request->path);
+        return;
+    }
+    whit_api_fail(reply, 405, "invalid_request_error", NULL, "%.100s takes %s, not %.20s", request->path,
+                  names[methods], request->method);
+    whit_reply_header(reply, "Allow", allowed[site->options->cors_origin != NULL][methods]);
+}
+
+/* ---- a request ----------------------------------------------------------------------------------- */
+
+/* The model that a request names: in its body; without a body, in its query. */
+static whit_api *choose_model(const whit_call *call)
+{
+    const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
+    const char *wanted = call->body ? json_string_value(model ? model : name) : whit_web_query(call->request, "model");
+    return whit_models_acquire(call->site, wanted, call->reply);
+}
+
+/* Reads the body, opens the model and calls the row's handler. */
+static void serve_call(whit_call *call)
+{
+    unsigned flags = call->route->flags;
+    json_t *body = NULL;
+    if (!strcmp(call->route->method, "POST")) {
+        call->body = body = whit_body_read(call->request, call->reply);
+        if (!body) return;
+    }
+    if (flags & WHIT_ROUTE_WORK && *call->site->stop)
+        whit_api_fail(call->reply, 503, "server_error", NULL, "the server is ending");
+    else if (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call)) != NULL)
+        call->route->handler(call);
+    if (call->api) whit_models_release(call->api);
+    json_decref(body);
+}
+
+/* Whether the request may be served; else the reply says why not. */
+static bool admit_request(const whit_site *site, const whit_web_request *request, const struct match *found,
+                          uint64_t *key, whit_web_reply *reply)
+{
+    bool is_public = (found->route && found->route->flags & WHIT_ROUTE_PUBLIC) || !strcmp(request->method, "OPTIONS");
+    bool allowed = whit_key_allows(site, request, key);
+    if (whit_request_is_foreign(site, request)) {
+        whit_api_fail(reply, 403, "permission_error", NULL, "a page of another site may not ask here (see --cors)");
+        return false;
+    }
+    if (!allowed && !is_public) {
+        whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
+        whit_api_set_code(reply, "invalid_api_key");
+        whit_reply_header(reply, "WWW-Authenticate", "Bearer");
+        return false;
+    }
+    if (!found->route) refuse_route(site, found, request, reply);
+    return found->route != NULL;
+}
+
+void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
+{
+    whit_site *site = user;
+    uint64_t key = 0, begun_ns = whit_now_ns();
+    reply->status = 0;
+    snprintf(reply->id, sizeof reply->id, "req_%016llx",
+             atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (unsigned long long)time(NULL));
+    if (whit_cors_answer(site, request, reply)) return;
+    struct match found = find_route(request->method, request->path);
+    if (admit_request(site, request, &found, &key, reply) && !request->headers_only) {
+        whit_call call = {.site = site,
+                          .request = request,
+                          .route = found.route,
+                          .rest = found.rest,
+                          .n_rest = found.n_rest,
+                          .key = key,
+                          .reply = reply};
+        serve_call(&call);
+    }
+    whit_api_translate_error(found.vendor, reply);
+    bool refused = request->headers_only && reply->status;
+    if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)
+        whit_request_log_write(&site->log,
+                               json_pack("{s:o, s:o, s:i, s:I}", "method", whit_api_any_text(request->method), "path",
+                                         whit_api_any_text(request->path), "status", reply->status, "total_us",
+                                         (json_int_t)((whit_now_ns() - begun_ns) / 1000)));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * The table of endpoints. One row gives a path its handler, 404 and 405 with Allow, whether it needs a key, a body
+ * and an open model, and the vendor whose form its errors have.
+ *
+ *     headers -> CORS, key -> row -> body, once -> model -> handler -> errors in the vendor's form */
+#ifndef WHIT_SERVER_ROUTES_H
+#define WHIT_SERVER_ROUTES_H
+
+#include "server/site.h"
+
+typedef enum whit_vendor { WHIT_VENDOR_OPENAI, WHIT_VENDOR_ANTHROPIC, WHIT_VENDOR_OLLAMA } whit_vendor;
+
+enum {
+    WHIT_ROUTE_PUBLIC = 1, /* needs no API key */
+    WHIT_ROUTE_MODEL = 2,  /* the handler gets the open model that the request names */
+    WHIT_ROUTE_WORK = 4,   /* refused while the server ends */
+    WHIT_ROUTE_BARE = 8,   /* not served with /v1 before it */
+};
+
+typedef struct whit_call whit_call;
+typedef void whit_handler(whit_call *call);
+
+typedef struct whit_route {
+    const char *method, *path; /* "GET" or "POST"; "*" in a path stands for one or more characters */
+    whit_handler *handler;
+    unsigned flags;
+    whit_vendor vendor;
+} whit_route;
+
+/* One request at its handler. */
+struct whit_call {
+    whit_site *site;
+    whit_api *api; /* NULL unless the row has WHIT_ROUTE_MODEL; held until the handler returns */
+    const whit_web_request *request;
+    const whit_route *route;
+    const json_t *body; /* of a POST: an object, which lasts until the handler returns; NULL of a GET */
+    const char *rest;   /* the characters that "*" stands for, n_rest of them; not terminated */
+    size_t n_rest;
+    uint64_t key; /* a hash of the API key, for fairness */
+    whit_web_reply *reply;
+};
+
+/* The rows, in the order in which they are tried. */
+const whit_route *whit_routes(size_t *n);
+
+#endif

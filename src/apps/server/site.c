@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Opening and closing the server's state and its models. */
+#include "server/site.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "server/access.h"
+
+whit_status whit_site_open(whit_site *site, whit_error *error)
+{
+    site->log.fd = -1;
+    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
+    site->started = time(NULL);
+    whit_page_open(site);
+    WHIT_TRY(whit_keys_read(site, error));
+    return whit_request_log_open(site->options->log_path, site->options->log_texts, &site->log, error);
+}
+
+void whit_site_close(whit_site *site)
+{
+    free(site->keys);
+    whit_request_log_close(&site->log);
+    site->keys = NULL;
+    site->n_keys = 0;
+}
+
+whit_status whit_api_open(whit_api *api, whit_error *error)
+{
+    whit_error why;
+    if (whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
+    if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
+    for (size_t k = 0; k < api->options->n_adapters; k++)
+        if (whit_adapter_open(api->model, api->options->adapters[k].path, &api->adapters[k], &why) != WHIT_OK)
+            api->adapters[k] = NULL; /* of another model; whit_models_open looks for one that is of none */
+    if (api->vocabulary && api->chat && whit_chat_template_takes_tools(api->chat) &&
+        whit_chat_template_keep_special(api->chat))
+        return whit_call_vocabulary_open(api->chat, &api->call_vocabulary, error);
+    return WHIT_OK;
+}
+
+whit_engine_options whit_api_engine_options(const whit_server_options *options)
+{
+    return (whit_engine_options){.n_slots = options->n_parallel,
+                                 .n_threads = options->n_threads,
+                                 .n_ctx_tokens = options->n_ctx_tokens,
+                                 .n_queue = options->n_queue,
+                                 .kv = options->kv,
+                                 .n_kv_window = options->n_kv_window,
+                                 .act = options->act,
+                                 .n_batch_tokens = options->n_batch_tokens,
+                                 .exact_head = options->exact_head,
+                                 .cache_dir = options->cache_dir};
+}
+
+whit_status whit_api_start(whit_api *api, whit_error *error)
+{
+    whit_engine_options engine = whit_api_engine_options(api->options);
+    return whit_engine_open(api->model, &engine, &api->engine, error);
+}
+
+void whit_api_close(whit_api *api)
+{
+    whit_engine_close(api->engine);
+    whit_chat_template_close(api->chat);
+    whit_grammar_vocabulary_close(api->vocabulary);
+    whit_grammar_vocabulary_close(api->call_vocabulary);
+    for (size_t k = 0; k < api->options->n_adapters; k++) whit_adapter_close(api->adapters[k]);
+}

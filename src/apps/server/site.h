@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ * The state of a server: what all models share, and one open model. */
+#ifndef WHIT_SERVER_SITE_H
+#define WHIT_SERVER_SITE_H
+
+#include <jansson.h>
+
+#include "server/engine.h"
+#include "server/http.h"
+#include "server/metrics.h"
+#include "server/server.h"
+
+/* State shared by all models. */
+typedef struct whit_site {
+    const whit_server_options *options;
+    const atomic_int *stop;
+    struct whit_models *models;
+    uint8_t (*keys)[32]; /* hashes of API keys */
+    size_t n_keys;
+    whit_request_log log;
+    atomic_ullong n_ids; /* of replies */
+    time_t started;
+    char page_policy[400]; /* the page's Content-Security-Policy */
+} whit_site;
+
+/* One open model with its engine, template, vocabularies and adapters. */
+typedef struct whit_api {
+    whit_site *site;
+    const char *name;
+    whit_model *model;
+    const whit_server_options *options; /* the site's, as are stop and log */
+    whit_engine *engine;
+    whit_chat_template *chat;                 /* NULL: the model has none */
+    whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
+    whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
+    const atomic_int *stop;
+    whit_request_log log;
+    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* of the options, those that are for this model; else NULL */
+    /* Under the lock of the site's models: */
+    uint32_t n_users;
+    bool is_retired; /* replaced: closed by its last user */
+    struct whit_api *next_retired;
+} whit_api;
+
+/* Reads keys and opens the log. */
+whit_status whit_site_open(whit_site *site, whit_error *error);
+void whit_site_close(whit_site *site);
+/* Answers one request: the handler of the HTTP server, whose `user` is the site. */
+void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
+whit_engine_options whit_api_engine_options(const whit_server_options *options);
+
+/* Reads files; then whit_api_start, which starts threads and reads none. */
+whit_status whit_api_open(whit_api *api, whit_error *error);
+whit_status whit_api_start(whit_api *api, whit_error *error);
+void whit_api_close(whit_api *api);
+
+/* Hashes the page's script and style for its policy. */
+void whit_page_open(whit_site *site);
+
+#endif
