@@ -207,7 +207,7 @@ def test_vendors():
                 {**body, "output_format": "json_schema"},
                 {**body, "output_format": {**pets, "schema": {"properties": {"a": {"not": {}}}}}},
                 {**body, "messages": [{"role": "user", "content": [{"type": "image"}]}]},
-                {**body, "tools": [{"type": "web_search_20250305", "name": "web"}]}):
+                {**body, "tools": [{"type": "computer_20250124", "name": "computer"}]}):
         error = post("/v1/messages", bad, 400)
         check(error["type"] == "error" and error["error"]["message"], bad, error)
 

@@ -349,56 +349,6 @@ static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, 
     return true;
 }
 
-/* What a template is told beside messages and tools: chat_template_kwargs, OpenAI's reasoning_effort. NULL: refused. */
-static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
-{
-    const json_t *given = json_object_get(body, "chat_template_kwargs");
-    const json_t *effort = json_object_get(body, "reasoning_effort");
-    if (given && !json_is_null(given) && !json_is_object(given)) {
-        fail(reply, "chat_template_kwargs", "expected an object");
-        return NULL;
-    }
-    json_t *own = json_is_object(given) ? json_copy((json_t *)given) : json_object();
-    const json_t *think = json_object_get(own, "enable_thinking");
-    *thinking = WHIT_THINKING_AUTO;
-    if (json_is_string(effort) && !json_object_get(own, "reasoning_effort"))
-        json_object_set(own, "reasoning_effort", (json_t *)effort);
-    if (json_is_string(effort) && !strcmp(json_string_value(effort), "none")) *thinking = WHIT_THINKING_OFF;
-    if (json_is_boolean(think)) {
-        *thinking = json_is_true(think) ? WHIT_THINKING_ON : WHIT_THINKING_OFF;
-        json_object_del(own, "enable_thinking");
-    }
-    return own;
-}
-
-bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
-                     whit_web_reply *reply)
-{
-    const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
-    if (!api->chat) return fail(reply, "messages", "the model has no chat template; use /v1/completions");
-    if (!json_is_array(messages) || json_array_size(messages) == 0)
-        return fail(reply, "messages", "expected a list of messages");
-    whit_chat_request request = whit_chat_request_default();
-    json_t *variables = read_variables(body, &request.thinking, reply);
-    if (!variables) return false;
-    char *texts[3] = {json_dumps(messages, JSON_COMPACT), with_tools ? json_dumps(tools, JSON_COMPACT) : NULL,
-                      json_object_size(variables) ? json_dumps(variables, JSON_COMPACT) : NULL};
-    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
-    request.messages = texts[0];
-    request.messages_bytes = texts[0] ? strlen(texts[0]) : 0;
-    request.tools = texts[1];
-    request.tools_bytes = texts[1] ? strlen(texts[1]) : 0;
-    request.variables = texts[2];
-    request.variables_bytes = texts[2] ? strlen(texts[2]) : 0;
-    request.continue_last = json_is_true(json_object_get(body, "continue_final_message"));
-    request.no_answer = json_is_false(json_object_get(body, "add_generation_prompt"));
-    whit_status status = texts[0] ? whit_chat_render(api->chat, &request, prompt, &error) : error.status;
-    for (size_t i = 0; i < 3; i++) free(texts[i]);
-    json_decref(variables);
-    if (status != WHIT_OK) whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
-    return status == WHIT_OK;
-}
-
 static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
 {
     if (!whit_calls_read(ask, body, reply) || !whit_ask_render(ask->api, body, ask->tools, &ask->prompt, reply))

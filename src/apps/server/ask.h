@@ -11,7 +11,7 @@ typedef struct whit_ask whit_ask;
 
 /* How the answer of one job is written. Events of a stream go to `out`. */
 typedef struct whit_dialect {
-    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* of OpenAI's choice */
+    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* made of OpenAI's choice */
     void (*begin)(whit_ask *ask, whit_buf *out);
     void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
     void (*end)(whit_ask *ask, whit_buf *out);
@@ -22,12 +22,12 @@ typedef struct whit_dialect {
 typedef struct whit_dialect_state {
     bool open; /* a part has begun */
     whit_chat_event_kind kind;
-    int index; /* of the part, from 0 */
+    int index; /* the part's, from 0 */
     uint64_t n_events, n_calls;
-    whit_buf text;   /* of the part so far */
-    char name[200];  /* a call's */
+    whit_buf text;   /* the part so far */
+    char name[200];  /* the call's */
     json_t *output;  /* parts that are whole */
-    json_t *request; /* of which the answer repeats fields; NULL: none */
+    json_t *request; /* fields of it are repeated in the answer; NULL if not */
 } whit_dialect_state;
 
 /* The part of its tools that a grammar holds. */
@@ -35,7 +35,7 @@ typedef struct whit_ask_calls {
     bool is_held;     /* anything is */
     bool is_required; /* the answer is calls */
     bool is_single;   /* at most one */
-    json_t *name;     /* of the only function that may be called; NULL: any */
+    json_t *name;     /* the only function that may be called; NULL: any */
 } whit_ask_calls;
 
 /* Its jobs, and the facts that the reply needs; it owns all its values. */
@@ -58,7 +58,7 @@ struct whit_ask {
     const char *path;            /* the name of the API in the log, a constant */
     uint64_t begun_ns, key;      /* key: a hash */
     char *body;                  /* as it came, where texts are logged */
-    const whit_dialect *dialect; /* of another vendor; NULL: OpenAI's or Ollama's */
+    const whit_dialect *dialect; /* NULL: OpenAI's form, or Ollama's */
     whit_dialect_state state;
 };
 /* Reads `body`, a request in OpenAI's form, which may be the call's own or one made of it, and submits its jobs; on
@@ -72,7 +72,7 @@ whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char 
                             whit_error *error);
 /* Adapters and their strengths, by "model", "adapters" or "lora". */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
-/* The prompt of a chat request, the caller's; false: the reply says why there is none. */
+/* The prompt of a chat request, the caller's; false: refused, and the reply says why. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
                      whit_web_reply *reply);
 /* How many tokens a chat request has; false: the reply says why not. */

@@ -16,7 +16,7 @@ whit_handler whit_chat_post, whit_completions_post;
 /* embeddings.c */
 whit_handler whit_embeddings_post;
 /* messages.c: Anthropic's */
-whit_handler whit_messages_post, whit_messages_count;
+whit_handler whit_anthropic_post, whit_anthropic_count;
 /* responses.c: OpenAI's newer one */
 whit_handler whit_responses_post;
 /* completion.c: llama.cpp's */

@@ -322,7 +322,7 @@ static json_t *details_json(const char *family)
                      "families", family, "parameter_size", "", "quantization_level", "");
 }
 
-/* All models, or those that are open. */
+/* Lists all models, or the open ones. */
 static void list_models(whit_site *site, bool open, whit_web_reply *reply)
 {
     whit_entry entry;

@@ -18,6 +18,7 @@ enum {
     MODEL = WHIT_ROUTE_MODEL,
     WORK = WHIT_ROUTE_WORK | WHIT_ROUTE_MODEL,
     BARE = WHIT_ROUTE_BARE,
+    SHARED = WHIT_ROUTE_SHARED,
 };
 #define OPENAI    WHIT_VENDOR_OPENAI
 #define ANTHROPIC WHIT_VENDOR_ANTHROPIC
@@ -27,8 +28,8 @@ enum {
 static const whit_route routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
     {"GET", "/health", whit_health_get, PUBLIC, OPENAI},
-    {"GET", "/models", whit_models_list, PUBLIC, OPENAI},
-    {"GET", "/models/*", whit_models_get, 0, OPENAI},
+    {"GET", "/models", whit_models_list, PUBLIC | SHARED, OPENAI},
+    {"GET", "/models/*", whit_models_get, SHARED, OPENAI},
     {"GET", "/metrics", whit_metrics_get, 0, OPENAI},
     {"GET", "/slots", whit_slots_get, 0, OPENAI},
     {"GET", "/props", whit_props_get, MODEL, OPENAI},
@@ -38,8 +39,8 @@ static const whit_route routes[] = {
     {"POST", "/embeddings", whit_embeddings_post, WORK, OPENAI},
     {"POST", "/responses", whit_responses_post, WORK, OPENAI},
 
-    {"POST", "/messages", whit_messages_post, WORK, ANTHROPIC},
-    {"POST", "/messages/count_tokens", whit_messages_count, WORK, ANTHROPIC},
+    {"POST", "/messages", whit_anthropic_post, WORK, ANTHROPIC},
+    {"POST", "/messages/count_tokens", whit_anthropic_count, WORK, ANTHROPIC},
     {NULL, "/messages/*", NULL, 0, ANTHROPIC},
 
     {"POST", "/completion", whit_completion_post, WORK, OPENAI},
@@ -80,9 +81,9 @@ static bool path_matches(const char *pattern, const char *path, const char **res
     return true;
 }
 
-/* What the table says of a path. */
+/* The rows of a path, for one method. */
 struct match {
-    const whit_route *route; /* of the request's method; NULL: there is no such row */
+    const whit_route *route; /* the row with the request's method; NULL: there is not one */
     const char *rest;
     size_t n_rest;
     bool takes_get, takes_post;
@@ -185,12 +186,15 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
              atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (unsigned long long)time(NULL));
     if (whit_cors_answer(site, request, reply)) return;
     struct match found = find_route(request->method, request->path);
+    if (found.route && found.route->flags & SHARED && whit_web_header(request, "anthropic-version"))
+        found.vendor = WHIT_VENDOR_ANTHROPIC;
     if (admit_request(site, request, &found, &key, reply) && !request->headers_only) {
         whit_call call = {.site = site,
                           .request = request,
                           .route = found.route,
                           .rest = found.rest,
                           .n_rest = found.n_rest,
+                          .vendor = found.vendor,
                           .key = key,
                           .reply = reply};
         serve_call(&call);

@@ -11,10 +11,11 @@
 typedef enum whit_vendor { WHIT_VENDOR_OPENAI, WHIT_VENDOR_ANTHROPIC, WHIT_VENDOR_OLLAMA } whit_vendor;
 
 enum {
-    WHIT_ROUTE_PUBLIC = 1, /* needs no API key */
-    WHIT_ROUTE_MODEL = 2,  /* the handler gets the open model that the request names */
-    WHIT_ROUTE_WORK = 4,   /* refused while the server ends */
-    WHIT_ROUTE_BARE = 8,   /* not served with /v1 before it */
+    WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
+    WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
+    WHIT_ROUTE_WORK = 4,    /* refused while the server ends */
+    WHIT_ROUTE_BARE = 8,    /* not served with /v1 before it */
+    WHIT_ROUTE_SHARED = 16, /* a path of two vendors: Anthropic's where the request has anthropic-version */
 };
 
 typedef struct whit_call whit_call;
@@ -33,10 +34,11 @@ struct whit_call {
     whit_api *api; /* NULL unless the row has WHIT_ROUTE_MODEL; held until the handler returns */
     const whit_web_request *request;
     const whit_route *route;
-    const json_t *body; /* of a POST: an object, which lasts until the handler returns; NULL of a GET */
+    const json_t *body; /* an object, which lasts until the handler returns; NULL of a GET */
     const char *rest;   /* the characters that "*" stands for, n_rest of them; not terminated */
     size_t n_rest;
-    uint64_t key; /* a hash of the API key, for fairness */
+    whit_vendor vendor; /* the reply has its form */
+    uint64_t key;       /* a hash of the API key, for fairness */
     whit_web_reply *reply;
 };
 

@@ -18,7 +18,7 @@ typedef struct whit_site {
     uint8_t (*keys)[32]; /* hashes of API keys */
     size_t n_keys;
     whit_request_log log;
-    atomic_ullong n_ids; /* of replies */
+    atomic_ullong n_ids; /* replies so far */
     time_t started;
     char page_policy[400]; /* the page's Content-Security-Policy */
 } whit_site;
@@ -30,12 +30,12 @@ typedef struct whit_api {
     whit_model *model;
     const whit_server_options *options; /* the site's, as are stop and log */
     whit_engine *engine;
-    whit_chat_template *chat;                 /* NULL: the model has none */
+    whit_chat_template *chat;                 /* NULL: the model lacks one */
     whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
     whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
     const atomic_int *stop;
     whit_request_log log;
-    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* of the options, those that are for this model; else NULL */
+    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* by number in the options; NULL: for another model */
     /* Under the lock of the site's models: */
     uint32_t n_users;
     bool is_retired; /* replaced: closed by its last user */

@@ -2,6 +2,7 @@
  * The server and its models, as they are looked at: GET /v1/models, /health, /slots, /props. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "server/endpoints.h"
 #include "server/models.h"
@@ -27,22 +28,69 @@ static json_t *list_models(whit_site *site)
     return list;
 }
 
+/* A model in Anthropic's form, of one in OpenAI's, which is taken. */
+static json_t *anthropic_model(const whit_site *site, json_t *model)
+{
+    char created[32];
+    struct tm utc;
+    json_t *id = json_object_get(model, "id"), *n_ctx = json_object_get(json_object_get(model, "meta"), "n_ctx");
+    gmtime_r(&site->started, &utc);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_t *result = json_pack("{s:s, s:O, s:O, s:s, s:n, s:O?, s:O?}", "type", "model", "id", id, "display_name", id,
+                               "created_at", created, "capabilities", "max_input_tokens", n_ctx, "max_tokens", n_ctx);
+    json_decref(model);
+    return result;
+}
+
+static size_t find_model(const json_t *list, const char *id)
+{
+    size_t i = 0;
+    while (i < json_array_size(list) &&
+           !whit_is_named(json_string_value(json_object_get(json_array_get(list, i), "id")), id))
+        i++;
+    return i;
+}
+
+/* Pages of at most `limit` models after one or before one. */
+static void reply_anthropic_list(whit_call *call, const json_t *list)
+{
+    const char *after = whit_web_query(call->request, "after_id"), *before = whit_web_query(call->request, "before_id");
+    const char *limit = whit_web_query(call->request, "limit");
+    long wanted = limit ? strtol(limit, NULL, 10) : 20;
+    size_t n = json_array_size(list), begin = 0, end = n, most = wanted > 0 ? (size_t)wanted : 20;
+    if (after) begin = find_model(list, after) < n ? find_model(list, after) + 1 : 0;
+    if (before) end = find_model(list, before);
+    if (before && end > begin + most) begin = end - most;
+    bool more = before ? begin > 0 : end > begin + most;
+    if (end > begin + most) end = begin + most;
+    json_t *data = json_array();
+    for (size_t i = begin; i < end; i++)
+        json_array_append_new(data, anthropic_model(call->site, json_incref(json_array_get(list, i))));
+    json_t *first = json_object_get(json_array_get(data, 0), "id");
+    json_t *last = json_object_get(json_array_get(data, json_array_size(data) - 1), "id");
+    whit_api_reply(
+        call->reply,
+        json_pack("{s:o, s:b, s:O?, s:O?}", "data", data, "has_more", (int)more, "first_id", first, "last_id", last));
+}
+
 void whit_models_list(whit_call *call)
 {
-    whit_api_reply(call->reply, json_pack("{s:s, s:o}", "object", "list", "data", list_models(call->site)));
+    json_t *list = list_models(call->site);
+    if (call->vendor == WHIT_VENDOR_ANTHROPIC)
+        reply_anthropic_list(call, list);
+    else
+        whit_api_reply(call->reply, json_pack("{s:s, s:O}", "object", "list", "data", list));
+    json_decref(list);
 }
 
 void whit_models_get(whit_call *call)
 {
-    json_t *list = list_models(call->site), *one, *found = NULL;
+    json_t *list = list_models(call->site);
     char *id = strndup(call->rest, call->n_rest);
-    size_t i;
-    json_array_foreach(list, i, one)
-    {
-        if (id && !found && whit_is_named(json_string_value(json_object_get(one, "id")), id)) found = one;
-    }
+    json_t *found = id ? json_array_get(list, find_model(list, id)) : NULL;
     if (found) {
-        whit_api_reply(call->reply, json_incref(found));
+        json_incref(found);
+        whit_api_reply(call->reply, call->vendor == WHIT_VENDOR_ANTHROPIC ? anthropic_model(call->site, found) : found);
     } else {
         whit_api_fail(call->reply, 404, "invalid_request_error", "model",
                       "there is no model %.100s; GET /v1/models lists them", id ? id : "");

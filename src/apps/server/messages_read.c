@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT
+ * Requests of Anthropic's Messages API: blocks of contents and tools, the typed ones among them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/dialect.h"
+#include "server/messages.h"
+
+static bool refuse(whit_web_reply *reply, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "%s", what);
+    return false;
+}
+
+/* ---- contents ------------------------------------------------------------------------------------ */
+
+/* The place of a content within the request, for errors: messages[2].content, system. */
+typedef struct place {
+    const json_t *outer; /* of a block within a block's content: that block; else NULL */
+    size_t i_message, i_outer;
+    bool is_system;
+} place;
+
+static bool refuse_block(whit_web_reply *reply, const place *at, size_t i, const char *why)
+{
+    char text[96];
+    if (at->is_system)
+        snprintf(text, sizeof text, "system[%zu]", i);
+    else if (at->outer)
+        snprintf(text, sizeof text, "messages[%zu].content[%zu].content[%zu]", at->i_message, at->i_outer, i);
+    else
+        snprintf(text, sizeof text, "messages[%zu].content[%zu]", at->i_message, i);
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "%s: %s", text, why);
+    return false;
+}
+
+static bool has_type(const json_t *block, const char *type)
+{
+    const char *given = json_string_value(json_object_get(block, "type"));
+    return given && !strcmp(given, type);
+}
+
+static bool append_string(const json_t *text, whit_buf *out)
+{
+    return json_is_string(text) && whit_buf_append(out, json_string_value(text), json_string_length(text));
+}
+
+/* A line "name: value" before a document's text. */
+static void append_label(const json_t *block, const char *name, whit_buf *out)
+{
+    const json_t *value = json_object_get(block, name);
+    if (!json_string_length(value)) return;
+    whit_buf_printf(out, "%s: ", name);
+    append_string(value, out);
+    whit_buf_append_str(out, "\n");
+}
+
+/* The text of each block of a list, a line each. False: `content` has another block. */
+static bool append_texts(const json_t *content, whit_buf *out)
+{
+    size_t i;
+    json_t *block;
+    if (json_is_string(content)) return append_string(content, out);
+    json_array_foreach((json_t *)content, i, block)
+    {
+        if (i) whit_buf_append_str(out, "\n");
+        if (!append_string(json_object_get(block, "text"), out)) return false;
+    }
+    return json_is_array(content);
+}
+
+/* Reasons against blocks that have no text. */
+static const struct {
+    const char *type, *why;
+} unreadable[] = {
+    {"image", "an image, and only text can be read here: take the part out"},
+    {"container_upload", "an uploaded file, and nothing is stored here: send its text"},
+    {"server_tool_use", "a call that another server ran: send what came of it as text"},
+    {"web_search_tool_result", "the result of another server's search: send it as text"},
+    {"web_fetch_tool_result", "a page that another server fetched: send it as text"},
+    {"code_execution_tool_result", "the result of another server's program: send it as text"},
+    {"mcp_tool_use", "a call that another server ran: send what came of it as text"},
+    {"mcp_tool_result", "the result of another server's call: send it as text"},
+};
+
+/* The text of a block that any content may have: text, document, search_result. False: refused. */
+static bool append_block(const json_t *block, const place *at, size_t i, whit_buf *out, whit_web_reply *reply)
+{
+    const json_t *source = json_object_get(block, "source");
+    if (has_type(block, "text"))
+        return append_string(json_object_get(block, "text"), out) ||
+            refuse_block(reply, at, i, "text: expected a text");
+    if (has_type(block, "document")) {
+        append_label(block, "title", out);
+        append_label(block, "context", out);
+        if (has_type(source, "text"))
+            return append_string(json_object_get(source, "data"), out) ||
+                refuse_block(reply, at, i, "source.data: expected a text");
+        if (has_type(source, "content"))
+            return append_texts(json_object_get(source, "content"), out) ||
+                refuse_block(reply, at, i, "source.content: only text can be read here");
+        return refuse_block(reply, at, i,
+                            "a document whose source is neither text nor content, as a PDF: send its text");
+    }
+    if (has_type(block, "search_result")) {
+        append_label(block, "title", out);
+        append_label(block, "source", out);
+        return append_texts(json_object_get(block, "content"), out) ||
+            refuse_block(reply, at, i, "content: only text can be read here");
+    }
+    if (has_type(block, "tool_reference")) return append_string(json_object_get(block, "tool_name"), out);
+    for (size_t k = 0; k < sizeof unreadable / sizeof unreadable[0]; k++)
+        if (has_type(block, unreadable[k].type)) return refuse_block(reply, at, i, unreadable[k].why);
+    return refuse_block(reply, at, i, "a kind of content that is not served; text, documents and search results are");
+}
+
+/* The text of a content: a string, or blocks with text. NULL: refused. */
+static json_t *content_text(const json_t *content, const place *at, whit_web_reply *reply)
+{
+    whit_buf text = {0};
+    if (json_is_string(content)) return json_incref((json_t *)content);
+    if (!json_is_array(content)) {
+        refuse(reply, "content: expected a text or a list of blocks");
+        return NULL;
+    }
+    for (size_t i = 0; i < json_array_size(content); i++) {
+        if (i) whit_buf_append_str(&text, "\n");
+        if (!append_block(json_array_get(content, i), at, i, &text, reply)) {
+            whit_buf_free(&text);
+            return NULL;
+        }
+    }
+    json_t *whole = whit_dialect_text(text.data, text.size_bytes);
+    whit_buf_free(&text);
+    return whole;
+}
+
+/* ---- messages ------------------------------------------------------------------------------------ */
+
+/* The parts of one message as they are read. */
+struct parts {
+    const char *role;
+    bool is_assistant;
+    whit_buf text, thinking;
+    json_t *calls, *results; /* messages of OpenAI's role tool */
+    place at;
+};
+
+static bool read_call(struct parts *parts, const json_t *block, size_t i, whit_web_reply *reply)
+{
+    const json_t *id = json_object_get(block, "id"), *name = json_object_get(block, "name");
+    const json_t *input = json_object_get(block, "input");
+    char *arguments = json_is_object(input) ? json_dumps(input, JSON_COMPACT) : NULL;
+    bool ok = arguments && json_is_string(name) && json_is_string(id);
+    if (ok)
+        json_array_append_new(parts->calls,
+                              json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", id, "type", "function", "function", "name",
+                                        name, "arguments", arguments));
+    free(arguments);
+    return ok || refuse_block(reply, &parts->at, i, "a tool_use needs an id, a name and an input, an object");
+}
+
+static bool read_result(struct parts *parts, const json_t *block, size_t i, whit_web_reply *reply)
+{
+    const json_t *id = json_object_get(block, "tool_use_id"), *content = json_object_get(block, "content");
+    place within = parts->at;
+    within.outer = block;
+    within.i_outer = i;
+    if (!json_is_string(id)) return refuse_block(reply, &parts->at, i, "a tool_result needs its tool_use_id");
+    json_t *text = content && !json_is_null(content) ? content_text(content, &within, reply) : json_string("");
+    if (!text) return false;
+    json_array_append_new(parts->results,
+                          json_pack("{s:s, s:O, s:o}", "role", "tool", "tool_call_id", id, "content", text));
+    return true;
+}
+
+static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_web_reply *reply)
+{
+    if (parts->is_assistant && has_type(block, "thinking"))
+        return append_string(json_object_get(block, "thinking"), &parts->thinking) ||
+            refuse_block(reply, &parts->at, i, "thinking: expected a text");
+    if (parts->is_assistant && has_type(block, "redacted_thinking")) return true;
+    if (parts->is_assistant && has_type(block, "tool_use")) return read_call(parts, block, i, reply);
+    if (!parts->is_assistant && has_type(block, "tool_result")) return read_result(parts, block, i, reply);
+    if (parts->text.size_bytes) whit_buf_append_str(&parts->text, "\n");
+    return append_block(block, &parts->at, i, &parts->text, reply);
+}
+
+/* One message becomes one or more: results of tools are messages of their own. */
+static bool read_blocks(const json_t *blocks, const char *role, size_t i_message, json_t *messages,
+                        whit_web_reply *reply)
+{
+    struct parts parts = {.role = role,
+                          .is_assistant = !strcmp(role, "assistant"),
+                          .calls = json_array(),
+                          .results = json_array(),
+                          .at = {.i_message = i_message}};
+    json_t *message = json_pack("{s:s}", "role", role);
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(blocks); i++)
+        ok = read_block(&parts, json_array_get(blocks, i), i, reply);
+    if (ok && (parts.text.failed || parts.thinking.failed)) ok = refuse(reply, "messages: out of memory");
+    if (ok) {
+        json_array_extend(messages, parts.results);
+        json_object_set_new(message, "content", whit_dialect_text(parts.text.data, parts.text.size_bytes));
+        if (parts.thinking.size_bytes)
+            json_object_set_new(message, "reasoning_content",
+                                whit_dialect_text(parts.thinking.data, parts.thinking.size_bytes));
+        if (json_array_size(parts.calls)) json_object_set(message, "tool_calls", parts.calls);
+        if (parts.is_assistant || parts.text.size_bytes) json_array_append(messages, message);
+    }
+    json_decref(message), json_decref(parts.calls), json_decref(parts.results);
+    whit_buf_free(&parts.text), whit_buf_free(&parts.thinking);
+    return ok;
+}
+
+/* Coding agents send the role system between the others, too: a remark of the program, not of the person. */
+static bool is_known_role(const char *role)
+{
+    return role && (!strcmp(role, "user") || !strcmp(role, "assistant") || !strcmp(role, "system"));
+}
+
+static bool read_messages(const json_t *body, json_t *messages, whit_web_reply *reply)
+{
+    const json_t *system = json_object_get(body, "system"), *list = json_object_get(body, "messages");
+    if (system && !json_is_null(system)) {
+        json_t *text = content_text(system, &(place){.is_system = true}, reply);
+        if (!text) return false;
+        if (json_string_length(text))
+            json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", text));
+        json_decref(text);
+    }
+    if (!json_is_array(list) || !json_array_size(list)) return refuse(reply, "messages: expected a list of messages");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i), *content = json_object_get(one, "content");
+        const char *role = json_string_value(json_object_get(one, "role"));
+        if (!is_known_role(role)) {
+            whit_api_fail(reply, 400, "invalid_request_error", NULL,
+                          "messages[%zu].role: expected user, assistant or system", i);
+            return false;
+        }
+        if (json_is_string(content)) {
+            json_array_append_new(messages, json_pack("{s:s, s:O}", "role", role, "content", content));
+        } else if (!json_is_array(content)) {
+            whit_api_fail(reply, 400, "invalid_request_error", NULL,
+                          "messages[%zu].content: expected a text or a list of blocks", i);
+            return false;
+        } else if (!read_blocks(content, role, i, messages, reply)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- tools --------------------------------------------------------------------------------------- */
+
+/* Tools whose schema the vendor keeps and whose calls the client runs: their types begin so, and a date follows. */
+static const struct {
+    const char *type, *about, *schema;
+} typed[] = {
+    {"bash_", "Runs a command in a shell that stays open between calls.",
+     "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\"},"
+     "\"restart\":{\"type\":\"boolean\"}}}"},
+    {"text_editor_", "Looks at, creates and changes text files.",
+     "{\"type\":\"object\",\"properties\":{\"command\":{\"enum\":[\"view\",\"create\",\"str_replace\","
+     "\"insert\"]},\"path\":{\"type\":\"string\"},\"file_text\":{\"type\":\"string\"},"
+     "\"old_str\":{\"type\":\"string\"},\"new_str\":{\"type\":\"string\"},"
+     "\"insert_line\":{\"type\":\"integer\"},\"insert_text\":{\"type\":\"string\"},"
+     "\"view_range\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}},\"required\":[\"command\","
+     "\"path\"]}"},
+    {"memory_", "Looks at, creates and changes files of notes that outlive the conversation.",
+     "{\"type\":\"object\",\"properties\":{\"command\":{\"enum\":[\"view\",\"create\",\"str_replace\","
+     "\"insert\",\"delete\",\"rename\"]},\"path\":{\"type\":\"string\"},"
+     "\"file_text\":{\"type\":\"string\"},\"old_str\":{\"type\":\"string\"},"
+     "\"new_str\":{\"type\":\"string\"},\"old_path\":{\"type\":\"string\"},"
+     "\"new_path\":{\"type\":\"string\"},\"insert_line\":{\"type\":\"integer\"},"
+     "\"insert_text\":{\"type\":\"string\"},\"view_range\":{\"type\":\"array\","
+     "\"items\":{\"type\":\"integer\"}}},\"required\":[\"command\"]}"},
+};
+
+/* Tools that the vendor's server runs by itself: an answer without them is one in which none was called. */
+static const char *const server_run[] = {"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_",
+                                         "mcp_toolset"};
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return !strncmp(text, beginning, strlen(beginning));
+}
+
+/* Adds a tool as OpenAI's function. */
+static void add_tool(json_t *list, const json_t *tool, const json_t *name, const char *about, json_t *schema)
+{
+    const json_t *own_about = json_object_get(tool, "description");
+    json_t *function = json_pack("{s:O, s:o}", "name", name, "parameters", schema);
+    if (json_is_string(own_about))
+        json_object_set(function, "description", (json_t *)own_about);
+    else if (about)
+        json_object_set_new(function, "description", json_string(about));
+    if (json_is_boolean(json_object_get(tool, "strict")))
+        json_object_set(function, "strict", json_object_get(tool, "strict"));
+    json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
+}
+
+static bool read_tool(const json_t *tool, size_t i, json_t *list, whit_web_reply *reply)
+{
+    const json_t *name = json_object_get(tool, "name");
+    json_t *schema = json_object_get(tool, "input_schema");
+    const char *type = json_string_value(json_object_get(tool, "type"));
+    if (json_is_string(name) && json_is_object(schema)) {
+        add_tool(list, tool, name, NULL, json_incref(schema));
+        return true;
+    }
+    for (size_t k = 0; type && k < sizeof server_run / sizeof server_run[0]; k++)
+        if (begins_with(type, server_run[k])) return true;
+    for (size_t k = 0; type && json_is_string(name) && k < sizeof typed / sizeof typed[0]; k++)
+        if (begins_with(type, typed[k].type)) {
+            add_tool(list, tool, name, typed[k].about, json_loads(typed[k].schema, 0, NULL));
+            return true;
+        }
+    whit_api_fail(reply, 400, "invalid_request_error", NULL,
+                  "tools[%zu]: expected a name and an input_schema, or the type bash_*, text_editor_* or memory_*", i);
+    return false;
+}
+
+static bool has_tool(const json_t *list, const json_t *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach((json_t *)list, i, tool)
+    {
+        if (json_equal(json_object_get(json_object_get(tool, "function"), "name"), name)) return true;
+    }
+    return false;
+}
+
+static bool read_choice(const json_t *choice, const json_t *list, json_t *own, whit_web_reply *reply)
+{
+    const char *type = json_string_value(json_object_get(choice, "type"));
+    json_t *name = json_object_get(choice, "name");
+    if (json_is_true(json_object_get(choice, "disable_parallel_tool_use")))
+        json_object_set_new(own, "parallel_tool_calls", json_false());
+    if (!type) return true;
+    if (!strcmp(type, "any")) {
+        json_object_set_new(own, "tool_choice", json_string("required"));
+    } else if (!strcmp(type, "tool")) {
+        if (!json_is_string(name)) return refuse(reply, "tool_choice: expected the name of a tool");
+        if (!has_tool(list, name))
+            return refuse(reply, "tool_choice: there is no tool of that name that the client runs");
+        json_object_set_new(own, "tool_choice",
+                            json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
+    } else {
+        json_object_set_new(own, "tool_choice", json_string(type));
+    }
+    return true;
+}
+
+static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
+{
+    const json_t *tools = json_object_get(body, "tools"), *servers = json_object_get(body, "mcp_servers");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse(reply, "tools: expected a list");
+    if (json_array_size(servers))
+        return refuse(reply, "mcp_servers: this server makes no connections; let the client run their tools");
+    json_t *list = json_array();
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(tools); i++) ok = read_tool(json_array_get(tools, i), i, list, reply);
+    ok = ok && read_choice(json_object_get(body, "tool_choice"), list, own, reply);
+    if (json_array_size(list)) json_object_set(own, "tools", list);
+    json_decref(list);
+    return ok;
+}
+
+/* ---- the whole request --------------------------------------------------------------------------- */
+
+/* The form of the answer: output_config.format, or output_format, as it was called at first. */
+static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
+{
+    const json_t *format = json_object_get(json_object_get(body, "output_config"), "format");
+    if (!format || json_is_null(format)) format = json_object_get(body, "output_format");
+    if (!format || json_is_null(format)) return true;
+    const char *type = json_string_value(json_object_get(format, "type"));
+    const json_t *schema = json_object_get(format, "schema");
+    if (!type || strcmp(type, "json_schema") || !schema || json_is_null(schema))
+        return refuse(reply, "output_config.format: expected the type json_schema, and a schema");
+    json_object_set_new(own, "response_format",
+                        json_pack("{s:s, s:{s:O}}", "type", type, "json_schema", "schema", schema));
+    return true;
+}
+
+json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *reply)
+{
+    static const char *const same[] = {"model", "temperature", "top_p",    "top_k", "stream",
+                                       "seed",  "grammar",     "adapters", "lora",  "program"};
+    json_t *own = json_object(), *messages = json_array();
+    const json_t *most = json_object_get(body, "max_tokens"), *stops = json_object_get(body, "stop_sequences");
+    const char *thinking = json_string_value(json_object_get(json_object_get(body, "thinking"), "type"));
+    bool ok = counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
+        refuse(reply, "max_tokens: expected a number above 0");
+    ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply) && read_format(body, own, reply);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        json_t *value = json_object_get(body, same[i]);
+        if (value) json_object_set(own, same[i], value);
+    }
+    json_object_set_new(own, "messages", messages);
+    if (most) json_object_set(own, "max_tokens", (json_t *)most);
+    if (stops) json_object_set(own, "stop", (json_t *)stops);
+    if (thinking && strcmp(thinking, "adaptive") != 0) /* which leaves it to the model */
+        json_object_set_new(own, "chat_template_kwargs",
+                            json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
+    /* The beginning of an answer is continued. */
+    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const char *role = json_string_value(json_object_get(last, "role"));
+    if (ok && role && !strcmp(role, "assistant") && !json_object_get(last, "tool_calls"))
+        json_object_set_new(own, "continue_final_message", json_true());
+    if (ok) return own;
+    json_decref(own);
+    return NULL;
+}
