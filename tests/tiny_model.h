@@ -12,11 +12,14 @@
 
 #include "base/rng.h"
 #include "format/gguf_write.h"
+#include "ggml_random.h"
 
 typedef struct tiny_model {
     uint64_t seed;
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_ctx;
     uint32_t n_rope_factors; /* 0: there are none */
+    whit_ggml_kind kind;     /* of the matrices: F32, or a coded one with random codes */
+    bool scale_tensors;      /* "blk.0.attn_q.scale" is 3, and an input scale that is to be ignored */
     bool tied_head, no_tokenizer;
     const char *chat_template;                                    /* NULL: none */
     void (*put_keys)(whit_gguf_writer *writer, const void *user); /* further keys; NULL: none */
@@ -132,6 +135,25 @@ static inline void tiny_put_config(whit_gguf_writer *writer, const tiny_model *m
     whit_gguf_put_f32(writer, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
 }
 
+/* The two of scale_tensors. */
+static inline void tiny_put_scale_tensors(whit_gguf_writer *writer)
+{
+    whit_gguf_put_tensor(writer, "blk.0.attn_q.scale", 0, 1, (const uint64_t[]){1}, 4);
+    whit_gguf_put_tensor(writer, "blk.0.attn_q.input_scale", 0, 1, (const uint64_t[]){1}, 4);
+}
+
+/* A coded matrix, whole. */
+static inline whit_status tiny_write_codes(whit_gguf_writer *writer, const tiny_model *model, const tiny_tensor *tensor,
+                                           whit_rng *rng, whit_error *error)
+{
+    uint64_t size;
+    uint8_t *data = random_tensor(model->kind, tensor->n_cols, tensor->n_rows, &size, rng);
+    if (!data) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s has no such shape", tensor->name);
+    whit_status status = whit_gguf_write_data(writer, data, size, error);
+    free(data);
+    return status;
+}
+
 /* Writes the model to `path`; false after a message on stderr. */
 static inline bool tiny_model_write(const tiny_model *model, const char *path)
 {
@@ -148,12 +170,20 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     for (uint32_t i = 0; tiny_tensor_at(model, i, &tensor); i++) {
         uint64_t dims[2] = {tensor.n_cols, tensor.n_rows};
         uint64_t n_elems = (uint64_t)tensor.n_cols * (tensor.n_rows ? tensor.n_rows : 1);
-        whit_gguf_put_tensor(&writer, tensor.name, 0, tensor.n_rows ? 2 : 1, dims, 4 * n_elems);
+        uint64_t bytes = 4 * n_elems;
+        whit_ggml_kind kind = tensor.n_rows ? model->kind : WHIT_GGML_F32;
+        if (kind) whit_ggml_size(kind, tensor.n_cols, tensor.n_rows, &bytes);
+        whit_gguf_put_tensor(&writer, tensor.name, whit_ggml_kind_info(kind)->id, tensor.n_rows ? 2 : 1, dims, bytes);
     }
+    if (model->scale_tensors) tiny_put_scale_tensors(&writer);
     whit_rng rng = {model->seed};
     whit_status status = whit_writer_open(path, NULL, &file, &error);
     if (status == WHIT_OK) status = whit_gguf_write_head(&writer, &file, &error);
-    for (uint32_t i = 0; status == WHIT_OK && tiny_tensor_at(model, i, &tensor); i++)
+    for (uint32_t i = 0; status == WHIT_OK && tiny_tensor_at(model, i, &tensor); i++) {
+        if (model->kind && tensor.n_rows) {
+            status = tiny_write_codes(&writer, model, &tensor, &rng, &error);
+            continue;
+        }
         for (uint32_t row = 0; status == WHIT_OK && row < (tensor.n_rows ? tensor.n_rows : 1); row++) {
             float values[4096];
             uint32_t n = tensor.n_cols < 4096 ? tensor.n_cols : 4096;
@@ -163,6 +193,9 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
             }
             status = whit_gguf_write_data(&writer, values, 4 * n, &error);
         }
+    }
+    for (int i = 0; status == WHIT_OK && model->scale_tensors && i < 2; i++)
+        status = whit_gguf_write_data(&writer, &(float){3}, 4, &error);
     if (status == WHIT_OK) status = whit_gguf_write_end(&writer, &error);
     if (status == WHIT_OK) status = whit_writer_commit(&file, &error);
     whit_writer_discard(&file);

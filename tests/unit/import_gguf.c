@@ -2,6 +2,8 @@
  * GGUF files as sources: keys that change what is computed are obeyed, or refused by name. */
 #include "test_folder.h"
 
+#include <math.h>
+
 #include "model/source.h"
 #include "tiny_model.h"
 
@@ -105,11 +107,71 @@ static void positions_are_scaled_as_the_keys_say(void **state)
     assert_non_null(strstr(error.message, "both at once"));
 }
 
+/* ---- weight types --------------------------------------------------------------------------- */
+
+/* Rows of a matrix as the source hands them out: the values of the file, times `factor` in one rounding of the scale
+ * (which is a power of two in no test, so that the products are compared as they are made). */
+static void check_matrix(const whit_source_tensor *tensor, const whit_gguf *gguf, const char *name, float factor)
+{
+    whit_error error;
+    const whit_gguf_tensor *file = whit_gguf_find_tensor(gguf, name);
+    assert_non_null(file);
+    whit_ggml_view view = whit_gguf_view(file);
+    whit_geometry g = whit_codec_geometry(&tensor->type);
+    uint32_t n_cols = tensor->type.n_cols;
+    int8_t *codes = malloc(n_cols);
+    float *fields = calloc((size_t)g.n_groups * g.n_fields + 1, 4), *values = malloc(4 * n_cols),
+          *expected = malloc(4 * n_cols);
+    whit_rows rows = {.elems = codes, .fields = fields};
+    for (uint32_t row = 0; row < tensor->type.n_rows; row++) {
+        assert_ok(tensor->read_row(tensor, row, &rows, &error), error);
+        whit_codec_content_values(&tensor->type, &rows, values);
+        whit_ggml_row_f32(&view, whit_source_row(tensor, row), expected);
+        for (uint32_t k = 0; k < n_cols; k++) {
+            float limit = factor == 1 ? 0 : 1e-7f * fabsf(expected[k] * factor);
+            if (!(fabsf(values[k] - expected[k] * factor) <= limit))
+                fail_msg("%s row %u column %u: %a, %a in the file", name, row, k, (double)values[k],
+                         (double)expected[k]);
+        }
+    }
+    free(codes);
+    free(fields);
+    free(values);
+    free(expected);
+}
+
+static void every_weight_type_opens(void **state)
+{
+    (void)state;
+    for (int kind = WHIT_GGML_Q4_0; kind < WHIT_GGML_KIND_COUNT; kind++) {
+        if (kind == WHIT_GGML_IQ2_BN_R4) continue; /* rows of the vocabulary are not a multiple of four */
+        whit_error error;
+        whit_source source;
+        whit_gguf *gguf;
+        tiny_model tiny = tiny_model_default();
+        tiny.n_layers = 1;
+        tiny.n_embd = 256;
+        tiny.n_ff = 512;
+        tiny.no_tokenizer = true;
+        tiny.kind = (whit_ggml_kind)kind;
+        tiny.scale_tensors = kind == WHIT_GGML_NVFP4;
+        assert_true(tiny_model_write(&tiny, in_folder("model.gguf")));
+        assert_ok(whit_source_open(in_folder("model.gguf"), NULL, &source, &error), error);
+        assert_ok(whit_gguf_open(in_folder("model.gguf"), NULL, &gguf, &error), error);
+        check_matrix(whit_source_find(&source, "layers.0.q"), gguf, "blk.0.attn_q.weight", tiny.scale_tensors ? 3 : 1);
+        check_matrix(whit_source_find(&source, "layers.0.down"), gguf, "blk.0.ffn_down.weight", 1);
+        check_matrix(whit_source_find(&source, "embed"), gguf, "token_embd.weight", 1);
+        whit_gguf_close(gguf);
+        whit_source_close(&source);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_to_both_sides_is_refused),
         cmocka_unit_test(positions_are_scaled_as_the_keys_say),
+        cmocka_unit_test(every_weight_type_opens),
     };
     return cmocka_run_group_tests_name("GGUF files as sources", tests, make_folder, remove_folder);
 }

@@ -19,6 +19,7 @@ typedef struct whit_gguf_architecture {
 struct whit_gguf_import {
     whit_ggml_view view; /* data NULL: `constant` everywhere */
     whit_ggml_twin twin;
+    float factor;  /* of all scales: NVFP4's "NAME.scale"; otherwise 1 */
     float inverse; /* of s, where a float matrix of {-s, 0, s} is read as its signs */
     float constant;
     const struct whit_gguf_importer *importer;

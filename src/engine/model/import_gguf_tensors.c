@@ -131,6 +131,8 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
     (void)error;
     const struct whit_gguf_import *import = tensor->context;
     whit_ggml_row_twin(&import->view, &import->twin, whit_source_row(tensor, row), rows->elems, rows->fields);
+    if (import->factor != 1 && tensor->type.scale_kind == WHIT_SCALE_GROUP)
+        for (uint32_t i = 0; i < whit_codec_geometry(&tensor->type).n_groups; i++) rows->fields[i] *= import->factor;
     return WHIT_OK;
 }
 
@@ -190,7 +192,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     struct whit_gguf_import *import = &importer->tensors[importer->n_tensors++];
-    *import = (struct whit_gguf_import){.view = whit_gguf_view(file), .importer = importer, .file = file};
+    *import = (struct whit_gguf_import){.view = whit_gguf_view(file), .factor = 1, .importer = importer, .file = file};
     tensor->context = import;
     tensor->drop = drop;
     if (rotary && architecture->permuted) {
@@ -220,11 +222,10 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     return WHIT_OK;
 }
 
-/* Older BitNet files hold the scale of matrix "blk.0.attn_q.weight" in "blk.0.attn_q.scale": the
- * products are multiplied by it. False where the tensor is no such scale. */
-static bool scaled_name(const whit_gguf_tensor *tensor, char out[WHIT_VALUE_NAME_BYTES])
+/* Older BitNet files and NVFP4 ones hold the scale of matrix "blk.0.attn_q.weight" in "blk.0.attn_q.scale": the
+ * products are multiplied by it. `end` is ".scale" or ".input_scale". False where the tensor is not such a scale. */
+static bool scaled_name(const whit_gguf_tensor *tensor, const char *end, char out[WHIT_VALUE_NAME_BYTES])
 {
-    static const char end[] = ".scale";
     char name[128];
     bool rotary;
     size_t n = tensor->name_bytes, m = strlen(end);
@@ -244,6 +245,11 @@ static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file,
                          (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
     whit_ggml_row_f32(&view, 0, &scale);
     if (scale == 1) return WHIT_OK;
+    struct whit_gguf_import *import = (struct whit_gguf_import *)tensor->context;
+    if (import->view.kind == WHIT_GGML_NVFP4 && tensor->type.scale_kind == WHIT_SCALE_GROUP) {
+        import->factor = scale;
+        return WHIT_OK;
+    }
     if (tensor->type.scale_kind != WHIT_SCALE_TENSOR)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: tensor '%.*s' scales a matrix that has more than one scale", source->path,
@@ -271,7 +277,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
         const whit_gguf_tensor *file = &gguf->tensors[i];
         char name[WHIT_VALUE_NAME_BYTES];
         bool rotary;
-        if (scaled_name(file, name)) continue; /* below, when its matrix is there */
+        if (scaled_name(file, ".scale", name)) continue;       /* below, when its matrix is there */
+        if (scaled_name(file, ".input_scale", name)) continue; /* for activations in four bits, which are not taken */
         if (!canonical_name(file, source->config.program, name, &rotary))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' is not known in architecture '%s'",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
@@ -285,7 +292,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     }
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         char name[WHIT_VALUE_NAME_BYTES];
-        if (scaled_name(&gguf->tensors[i], name)) WHIT_TRY(fold_scale(source, &gguf->tensors[i], name, error));
+        if (scaled_name(&gguf->tensors[i], ".scale", name))
+            WHIT_TRY(fold_scale(source, &gguf->tensors[i], name, error));
     }
     return WHIT_OK;
 }

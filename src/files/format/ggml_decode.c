@@ -7,6 +7,8 @@
 #include "format/ggml_types.h"
 
 #include "base/half.h"
+#include "format/ggml_blocks.h"
+#include "kernels/grids.h"
 
 static float f16_at(const uint8_t *p)
 {
@@ -68,7 +70,7 @@ static void q8_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 
 static void iq4_nl(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
-    static const int8_t levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    static const int8_t levels[16] = WHIT_GRID_LEVELS_NL;
     (void)offsets;
     scales[0] = f16_at(b);
     nibbles(b + 2, codes);
@@ -116,6 +118,34 @@ static void q5_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
             codes[l] = (int8_t)((qs[l] & 15) | (qh[l] >> (2 * half) & 1) << 4);
             codes[l + 32] = (int8_t)(qs[l] >> 4 | (qh[l] >> (2 * half + 1) & 1) << 4);
         }
+}
+
+/* scales[16] (a scale below, a minimum above), qs[64], d, dmin: 32 codes to a two-bit field. */
+static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    float d = f16_at(b + 80), dmin = f16_at(b + 82);
+    for (int j = 0; j < 16; j++) {
+        scales[j] = d * (float)(b[j] & 15);
+        offsets[j] = -(dmin * (float)(b[j] >> 4));
+    }
+    for (int j = 0; j < 256; j++) codes[j] = (int8_t)(b[16 + j / 128 * 32 + j % 32] >> j % 128 / 32 * 2 & 3);
+}
+
+/* hmask[32], qs[64], scales[12], d: where the mask has a zero, 4 is subtracted. Scales of six bits: nibbles of eight
+ * bytes, then four bytes of their high two bits. */
+static void q3_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    const uint8_t *qs = b + 32, *s = b + 96;
+    float d = f16_at(b + 108);
+    (void)offsets;
+    for (int j = 0; j < 16; j++) {
+        int low = s[j % 8] >> j / 8 * 4 & 15, high = s[8 + j % 4] >> j / 4 * 2 & 3;
+        scales[j] = d * (float)((low | high << 4) - 32);
+    }
+    for (int j = 0; j < 256; j++) {
+        int field = j % 128 / 32, high = b[j % 32] >> j / 32 & 1;
+        codes[j] = (int8_t)((qs[j / 128 * 32 + j % 32] >> 2 * field & 3) - (high ? 0 : 4));
+    }
 }
 
 static void q6_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
@@ -260,14 +290,38 @@ static void iq2_bn_r4(const uint8_t *b, uint64_t k, int8_t *codes)
                 codes[16 * l + 4 * z + i] = (int8_t)((b[16 * l + 4 * (int)k + i] >> 2 * z & 3) - 1);
 }
 
-typedef void block_fn(const uint8_t *block, int8_t *codes, float *scales, float *offsets);
-
-static block_fn *const block_functions[WHIT_GGML_KIND_COUNT] = {
-    [WHIT_GGML_Q4_0] = q4_0,     [WHIT_GGML_Q4_1] = q4_1,     [WHIT_GGML_Q5_0] = q5_0,     [WHIT_GGML_Q5_1] = q5_1,
-    [WHIT_GGML_Q8_0] = q8_0,     [WHIT_GGML_Q4_K] = q4_k,     [WHIT_GGML_Q5_K] = q5_k,     [WHIT_GGML_Q6_K] = q6_k,
-    [WHIT_GGML_IQ4_NL] = iq4_nl, [WHIT_GGML_I2_S] = i2_s,     [WHIT_GGML_TQ1_0] = tq1_0,   [WHIT_GGML_TQ2_0] = tq2_0,
-    [WHIT_GGML_Q1_0] = q1_0,     [WHIT_GGML_Q2_0] = q2_0,     [WHIT_GGML_PQ2_0] = pq2_0,   [WHIT_GGML_PTQ1_0] = ptq1_0,
-    [WHIT_GGML_STQ1_0] = stq1_0, [WHIT_GGML_IQ1_BN] = iq1_bn, [WHIT_GGML_IQ2_BN] = iq2_bn,
+static whit_ggml_block_fn *const block_functions[WHIT_GGML_KIND_COUNT] = {
+    [WHIT_GGML_Q4_0] = q4_0,
+    [WHIT_GGML_Q4_1] = q4_1,
+    [WHIT_GGML_Q5_0] = q5_0,
+    [WHIT_GGML_Q5_1] = q5_1,
+    [WHIT_GGML_Q8_0] = q8_0,
+    [WHIT_GGML_Q4_K] = q4_k,
+    [WHIT_GGML_Q5_K] = q5_k,
+    [WHIT_GGML_Q6_K] = q6_k,
+    [WHIT_GGML_IQ4_NL] = iq4_nl,
+    [WHIT_GGML_I2_S] = i2_s,
+    [WHIT_GGML_TQ1_0] = tq1_0,
+    [WHIT_GGML_TQ2_0] = tq2_0,
+    [WHIT_GGML_Q1_0] = q1_0,
+    [WHIT_GGML_Q2_0] = q2_0,
+    [WHIT_GGML_PQ2_0] = pq2_0,
+    [WHIT_GGML_PTQ1_0] = ptq1_0,
+    [WHIT_GGML_STQ1_0] = stq1_0,
+    [WHIT_GGML_IQ1_BN] = iq1_bn,
+    [WHIT_GGML_IQ2_BN] = iq2_bn,
+    [WHIT_GGML_Q2_K] = q2_k,
+    [WHIT_GGML_Q3_K] = q3_k,
+    [WHIT_GGML_IQ1_S] = whit_ggml_block_iq1_s,
+    [WHIT_GGML_IQ1_M] = whit_ggml_block_iq1_m,
+    [WHIT_GGML_IQ2_XXS] = whit_ggml_block_iq2_xxs,
+    [WHIT_GGML_IQ2_XS] = whit_ggml_block_iq2_xs,
+    [WHIT_GGML_IQ2_S] = whit_ggml_block_iq2_s,
+    [WHIT_GGML_IQ3_XXS] = whit_ggml_block_iq3_xxs,
+    [WHIT_GGML_IQ3_S] = whit_ggml_block_iq3_s,
+    [WHIT_GGML_IQ4_XS] = whit_ggml_block_iq4_xs,
+    [WHIT_GGML_MXFP4] = whit_ggml_block_mxfp4,
+    [WHIT_GGML_NVFP4] = whit_ggml_block_nvfp4,
 };
 
 /* I2_S blocks follow each other through the whole matrix, so a row may begin inside one: n columns

@@ -101,6 +101,18 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         break;
     case WHIT_GGML_Q5_K:
     case WHIT_GGML_Q6_K:
+    case WHIT_GGML_Q2_K:
+    case WHIT_GGML_Q3_K:
+    case WHIT_GGML_IQ1_S:
+    case WHIT_GGML_IQ1_M:
+    case WHIT_GGML_IQ2_XXS:
+    case WHIT_GGML_IQ2_XS:
+    case WHIT_GGML_IQ2_S:
+    case WHIT_GGML_IQ3_XXS:
+    case WHIT_GGML_IQ3_S:
+    case WHIT_GGML_IQ4_XS:
+    case WHIT_GGML_MXFP4:
+    case WHIT_GGML_NVFP4:
         type->codec = WHIT_CODEC_I8;
         type->scale_type = WHIT_SCALE_F32;
         break;

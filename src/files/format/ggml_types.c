@@ -16,6 +16,18 @@ static const whit_ggml_info infos[WHIT_GGML_KIND_COUNT] = {
     [WHIT_GGML_Q5_K] = {"Q5_K", 13, 256, 176, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, true},
     [WHIT_GGML_Q6_K] = {"Q6_K", 14, 256, 210, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
     [WHIT_GGML_IQ4_NL] = {"IQ4_NL", 20, 32, 18, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_Q2_K] = {"Q2_K", 10, 256, 84, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, true},
+    [WHIT_GGML_Q3_K] = {"Q3_K", 11, 256, 110, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ1_S] = {"IQ1_S", 19, 256, 50, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ1_M] = {"IQ1_M", 29, 256, 56, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ2_XXS] = {"IQ2_XXS", 16, 256, 66, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ2_XS] = {"IQ2_XS", 17, 256, 74, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ2_S] = {"IQ2_S", 22, 256, 82, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ3_XXS] = {"IQ3_XXS", 18, 256, 98, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ3_S] = {"IQ3_S", 21, 256, 110, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ4_XS] = {"IQ4_XS", 23, 256, 136, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_MXFP4] = {"MXFP4", 39, 32, 17, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_NVFP4] = {"NVFP4", 40, 64, 36, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
     [WHIT_GGML_I2_S] = {"I2_S", 36, 128, 32, 0, 1, 0, 32, WHIT_GGML_SCALES_TENSOR, false},
     [WHIT_GGML_TQ1_0] = {"TQ1_0", 34, 256, 54, 256, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
     [WHIT_GGML_TQ2_0] = {"TQ2_0", 35, 256, 66, 256, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
@@ -51,40 +63,40 @@ bool whit_ggml_id_collides(uint32_t id)
     return (id >= 36 && id <= 43) || id == 142 || id == 143;
 }
 
+#define REPACKED(name, plain)                                                                                          \
+    name " was removed from the format (rows interleaved for one kind of processor); use a " plain " file of the "     \
+         "model"
+
 const char *whit_ggml_refusal(uint32_t id)
 {
     static const struct {
         uint32_t id;
         const char *reason;
     } refusals[] = {
+        {4, "Q4_2 was removed from the format; quantise the original again (Q4_0 or Q4_K)"},
+        {5, "Q4_3 was removed from the format; quantise the original again (Q4_1 or Q4_K)"},
         {9, "Q8_1 is a type of intermediate results, not of weights"},
-        {10, "Q2_K is not supported"},
-        {11, "Q3_K is not supported"},
         {15, "Q8_K is a type of intermediate results, not of weights"},
-        {16, "IQ2_XXS is not supported"},
-        {17, "IQ2_XS is not supported"},
-        {18, "IQ3_XXS is not supported"},
-        {19, "IQ1_S is not supported"},
-        {21, "IQ3_S is not supported"},
-        {22, "IQ2_S is not supported"},
-        {23, "IQ4_XS is not supported"},
         {24, "I8 integers without a scale are not weights"},
         {25, "I16 integers are not weights"},
         {26, "I32 integers are not weights"},
         {27, "I64 integers are not weights"},
         {28, "F64 is not supported"},
-        {29, "IQ1_M is not supported"},
+        {31, REPACKED("Q4_0_4_4", "Q4_0")},
+        {32, REPACKED("Q4_0_4_8", "Q4_0")},
+        {33, REPACKED("Q4_0_8_8", "Q4_0")},
+        {36, REPACKED("IQ4_NL_4_4", "IQ4_NL")},
+        {37, REPACKED("IQ4_NL_4_8", "IQ4_NL")},
         {38,
          "TL1 is permuted by a kernel configuration that is not in the file; convert the original "
          "to I2_S instead"},
         {39,
-         "it is TL2 (permuted by a kernel configuration that is not in the file; convert the "
-         "original to I2_S instead) or MXFP4 (not supported)"},
-        {40, "NVFP4 is not supported"},
+         "TL2 is permuted by a kernel configuration that is not in the file; convert the original "
+         "to I2_S instead"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i].id == id) return refusals[i].reason;
-    return "the type is unknown";
+    return NULL;
 }
 
 bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes)

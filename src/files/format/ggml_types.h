@@ -28,6 +28,18 @@ typedef enum whit_ggml_kind {
     WHIT_GGML_Q5_K,
     WHIT_GGML_Q6_K,
     WHIT_GGML_IQ4_NL,
+    WHIT_GGML_Q2_K,
+    WHIT_GGML_Q3_K,
+    WHIT_GGML_IQ1_S,
+    WHIT_GGML_IQ1_M,
+    WHIT_GGML_IQ2_XXS,
+    WHIT_GGML_IQ2_XS,
+    WHIT_GGML_IQ2_S,
+    WHIT_GGML_IQ3_XXS,
+    WHIT_GGML_IQ3_S,
+    WHIT_GGML_IQ4_XS,
+    WHIT_GGML_MXFP4,
+    WHIT_GGML_NVFP4,
     WHIT_GGML_I2_S,
     WHIT_GGML_TQ1_0,
     WHIT_GGML_TQ2_0,
@@ -71,7 +83,7 @@ const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind);
 size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES]);
 /* True where the id has had several meanings, so that a file's claim must be checked by stride. */
 bool whit_ggml_id_collides(uint32_t id);
-/* A name for messages about ids that cannot be read, and why; never NULL. */
+/* Why an id (or one of its meanings) cannot be read and what to do; NULL where nothing is known about it. */
 const char *whit_ggml_refusal(uint32_t id);
 
 /* Bytes of n_rows rows of n_cols; false where the shape does not divide into blocks or overflows.

@@ -46,7 +46,7 @@ static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor
 static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor, whit_status status, whit_error *error,
                            const char *format, ...)
 {
-    char reason[256];
+    char reason[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
@@ -137,10 +137,11 @@ static whit_status no_meaning(const whit_gguf *gguf, const struct place *places,
     for (size_t k = 0; k < n_kinds; k++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", k ? ", " : "",
                  whit_ggml_kind_info(kinds[k])->name);
+    const char *hint = whit_ggml_refusal(id);
     return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
-                   "type id %u: %llu rows of %llu weights in %llu bytes fit no known meaning of it (%s)", id,
+                   "type id %u: %llu rows of %llu weights in %llu bytes fit no known meaning of it (%s)%s%s", id,
                    (unsigned long long)n_rows(tensor), (unsigned long long)tensor->dims[0],
-                   (unsigned long long)place->room_bytes, names);
+                   (unsigned long long)place->room_bytes, names, hint ? "; " : "", hint ? hint : "");
 }
 
 /* One meaning for all tensors of an id: a file comes from one fork. */
@@ -201,9 +202,11 @@ static whit_status decide_kinds(whit_gguf *gguf, const struct place *places, whi
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         whit_gguf_tensor *tensor = &gguf->tensors[i];
         whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
-        if (whit_ggml_candidates(tensor->id, kinds) == 0)
+        if (whit_ggml_candidates(tensor->id, kinds) == 0) {
+            const char *reason = whit_ggml_refusal(tensor->id);
             return fail_at(gguf, tensor, WHIT_ERROR_UNSUPPORTED, error, "type id %u: %s", tensor->id,
-                           whit_ggml_refusal(tensor->id));
+                           reason ? reason : "the type is unknown");
+        }
         if (!whit_ggml_id_collides(tensor->id)) {
             tensor->kind = kinds[0];
             continue;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * Floats of eight bits to binary32, exactly: scales and weights of published checkpoints (OCP 8-bit floating point and
+ * Microscaling specifications). */
+#ifndef WHIT_BASE_FP8_H
+#define WHIT_BASE_FP8_H
+
+#include "base/half.h"
+
+/* E8M0, a power of two: 2^(e - 127); 255 is not a number. */
+static inline float whit_f32_from_e8m0(uint8_t e)
+{
+    return whit_f32_from_bits(e == 255 ? 0x7FC00000u : e == 0 ? 0x00400000u : (uint32_t)e << 23);
+}
+
+/* E4M3 without infinities: bias 7, subnormals in units of 2^-9, the largest pattern of either sign is not a number. */
+static inline float whit_f32_from_e4m3(uint8_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x80) << 24, magnitude = bits & 0x7Fu;
+    if (magnitude == 0x7F) return whit_f32_from_bits(sign | 0x7FC00000u);
+    float value = magnitude < 8 ? (float)magnitude * 0x1p-9f : whit_f32_from_bits((magnitude << 20) + (120u << 23));
+    return whit_f32_from_bits(sign | whit_f32_bits(value));
+}
+
+/* E5M2: the upper half of a binary16. */
+static inline float whit_f32_from_e5m2(uint8_t bits)
+{
+    return whit_f32_from_f16((uint16_t)(bits << 8));
+}
+
+/* The scales of NVFP4 in GGUF files: E4M3 whose sign bit is not used and whose largest pattern is zero. */
+static inline float whit_f32_from_ue4m3(uint8_t bits)
+{
+    bits &= 0x7F;
+    return bits == 0x7F ? 0.0f : whit_f32_from_e4m3(bits);
+}
+
+#endif

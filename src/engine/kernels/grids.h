@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Codebooks of the IQ weight types, packed; grids.c says how. Each is sorted, so that an entry's index is found by
+ * binary search. Constant, for any thread. */
+#ifndef WHIT_KERNELS_GRIDS_H
+#define WHIT_KERNELS_GRIDS_H
+
+#include <stdint.h>
+
+/* Entries of eight two-bit codes: 0, 1, 2 mean 8, 25, 43. */
+extern const uint16_t whit_grid_iq2_xxs[256], whit_grid_iq2_xs[512], whit_grid_iq2_s[1024];
+/* Entries of eight two-bit codes: 0, 1, 2 mean -1, 0, 1. */
+extern const uint16_t whit_grid_iq1_s[2048];
+/* Entries of four three-bit codes: iq3_s code c means 2 c + 1; iq3_xxs 4, 12, 20, 28, 36, 44, 52, 62. */
+extern const uint16_t whit_grid_iq3_xxs[256], whit_grid_iq3_s[512];
+
+/* The levels of those codes. */
+#define WHIT_GRID_LEVELS_IQ2                                                                                           \
+    {                                                                                                                  \
+        8, 25, 43                                                                                                      \
+    }
+#define WHIT_GRID_LEVELS_IQ3_XXS                                                                                       \
+    {                                                                                                                  \
+        4, 12, 20, 28, 36, 44, 52, 62                                                                                  \
+    }
+#define WHIT_GRID_LEVELS_NL                                                                                            \
+    {                                                                                                                  \
+        -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113                                       \
+    }
+#define WHIT_GRID_LEVELS_E2M1                                                                                          \
+    {                                                                                                                  \
+        0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12                                                        \
+    }
+
+/* The signs of eight weights from the seven bits that a file holds: the number of set bits is even. */
+static inline unsigned whit_grid_signs(unsigned index)
+{
+    return index | (unsigned)__builtin_parity(index) << 7;
+}
+
+#endif
