@@ -20,23 +20,38 @@
 struct matcher {
     unsigned n_steps, most;
     int depth;
+    bool has_groups; /* braces are paired; else all of them stand for themselves */
 };
 
 static bool match(struct matcher *matcher, const char *glob, const char *path);
 
-/* The brace that ends the group that begins at `glob`, or NULL; *comma: there is one in it. */
+static bool braces_are_paired(const char *glob)
+{
+    int depth = 0;
+    for (; *glob && depth >= 0; glob++) {
+        if (*glob == '\\' && glob[1])
+            glob++;
+        else
+            depth += (*glob == '{') - (*glob == '}');
+    }
+    return depth == 0;
+}
+
+/* The brace that ends the group that begins at `glob`, or NULL. *comma: it is a list, with a comma before
+ * any brace is closed, or outside of inner groups. */
 static const char *group_end(const char *glob, bool *comma)
 {
     int depth = 0;
+    bool closed = false;
     *comma = false;
     for (const char *at = glob; *at; at++) {
         if (*at == '\\' && at[1])
             at++;
         else if (*at == '{')
             depth++;
-        else if (*at == ',' && depth == 1)
+        else if (*at == ',' && (depth == 1 || !closed))
             *comma = true;
-        else if (*at == '}' && --depth == 0)
+        else if (*at == '}' && (closed = true, --depth == 0))
             return at;
     }
     return NULL;
@@ -84,7 +99,7 @@ static bool match_group(struct matcher *matcher, const char *group, const char *
         if (!is_end) continue;
         char whole[GLOB_BYTES];
         int n = snprintf(whole, sizeof whole, "%.*s%s", (int)(at - one), one, end + 1);
-        if (n > 0 && (size_t)n < sizeof whole && match(matcher, whole, path)) return true;
+        if (n >= 0 && (size_t)n < sizeof whole && match(matcher, whole, path)) return true;
         one = at + 1;
     }
     return false;
@@ -130,7 +145,7 @@ static bool match_here(struct matcher *matcher, const char *glob, const char *pa
                 if (!*path || (*path == '/' && !folders) || matcher->n_steps > matcher->most) return false;
             }
         }
-        if (*glob == '{') {
+        if (*glob == '{' && matcher->has_groups) {
             bool comma;
             long low, high;
             const char *end = group_end(glob, &comma);
@@ -170,12 +185,13 @@ static bool match(struct matcher *matcher, const char *glob, const char *path)
 /* *n_left: steps that may still be taken; a glob that runs out of them matches nothing. */
 static bool match_within(const char *glob, const char *path, unsigned *n_left)
 {
-    struct matcher matcher = {.most = *n_left < GLOB_STEPS ? *n_left : GLOB_STEPS};
-    const char *slash = strrchr(path, '/');
+    struct matcher matcher = {.most = *n_left < GLOB_STEPS ? *n_left : GLOB_STEPS,
+                              .has_groups = braces_are_paired(glob)};
     bool is_match;
     if (strlen(glob) >= GLOB_BYTES) return false;
-    if (!strchr(glob, '/')) { /* without a slash a glob is of names, in whatever folder */
-        is_match = match(&matcher, glob, slash ? slash + 1 : path);
+    if (!strchr(glob, '/')) { /* matches in whatever folder */
+        is_match = match(&matcher, glob, path);
+        while (!is_match && (path = strchr(path, '/'))) is_match = match(&matcher, glob, ++path);
     } else {
         if (*glob == '/') glob++;
         is_match = match(&matcher, glob, path) || (!strncmp(glob, "**/", 3) && match(&matcher, glob + 3, path));
