@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "editor/state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -677,6 +678,109 @@ static void test_kills(void **state)
     }
 }
 
+/* Takes the place of the C library's in this program: a disk that fills up while a file grows. */
+static bool disk_is_full;
+int posix_fallocate(int fd, off_t offset, off_t n_bytes)
+{
+    if (!disk_is_full) return fallocate(fd, 0, offset, n_bytes) ? errno : 0;
+    return ftruncate(fd, offset + n_bytes / 2) ? errno : ENOSPC;
+}
+
+/* The time of a file that is written in place and cut back is this editor's doing, and no conflict. */
+static void test_full_disk_in_place(void **state)
+{
+    (void)state;
+    char other[PATH_MAX];
+    const char *path = in_folder("linked.txt");
+    write_file(path, "old\n");
+    snprintf(other, sizeof other, "%s.2", path);
+    assert_int_equal(link(path, other), 0);
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 0, "new ");
+    whit_error error;
+    usleep(20000); /* the clock of files moves on */
+    disk_is_full = true;
+    whit_status status = whit_buffer_save(buffer, false, &error);
+    disk_is_full = false;
+    assert_int_equal(status, WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "No space left"));
+    assert_file(other, "old\n");
+    assert_false(whit_buffer_is_conflicting(buffer));
+    assert_true(whit_buffer_is_modified(buffer));
+    save(buffer);
+    assert_file(other, "new old\n");
+
+    /* What somebody else changed before is one still. */
+    insert(buffer, 0, "more ");
+    write_file(other, "theirs\n");
+    disk_is_full = true;
+    assert_int_equal(whit_buffer_save(buffer, true, &error), WHIT_ERROR_IO);
+    disk_is_full = false;
+    assert_true(whit_buffer_is_conflicting(buffer));
+    whit_buffer_close(buffer);
+}
+
+/* A journal of any length is read: here one that a file system's holes make longer than 1 GiB. */
+static void test_long_journal(void **state)
+{
+    (void)state;
+    const char *path = in_folder("journal.txt");
+    write_file(path, "text\n");
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 0, "unsaved ");
+    whit_buffer_flush(buffer, NULL);
+    assert_int_equal(truncate(buffer->journal.path, (off_t)1 << 31), 0);
+    crash(buffer);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_recover(buffer);
+    assert_text(buffer, "unsaved text\n");
+    save(buffer);
+    whit_buffer_close(buffer);
+}
+
+/* A byte order mark is no part of the text; saving, copies, patches and git see it. */
+static void test_mark(void **state)
+{
+    (void)state;
+    char other[PATH_MAX];
+    const char *path = in_folder("mark.txt");
+    write_file(path, WHIT_FILE_MARK "one\n");
+    snprintf(other, sizeof other, "%s.2", path);
+    whit_buffer *buffer = open_buffer(path);
+    whit_error error;
+    assert_text(buffer, "one\n");
+    insert(buffer, 0, "x");
+    assert_int_equal(whit_buffer_edit(buffer, 0, 2, "y", 1, &error), WHIT_OK);
+    save(buffer);
+    assert_file(path, WHIT_FILE_MARK "yne\n");
+    assert_ok(whit_buffer_save_copy(buffer, other, journals, &error), error);
+    assert_file(other, WHIT_FILE_MARK "yne\n");
+    /* In place, where another name has the same file. */
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(link(path, other), 0);
+    insert(buffer, 0, "longer ");
+    save(buffer);
+    assert_file(other, WHIT_FILE_MARK "longer yne\n");
+    /* Another program takes it away, or a patch puts it back. */
+    write_file(path, "bare\n");
+    assert_ok(whit_buffer_take(buffer, &error), error);
+    assert_false(buffer->file.has_mark);
+    assert_ok(whit_buffer_become(buffer, WHIT_FILE_MARK "two\n", 7, &error), error);
+    assert_text(buffer, "two\n");
+    save(buffer);
+    assert_file(path, WHIT_FILE_MARK "two\n");
+    whit_buffer_close(buffer);
+    /* The undo of an earlier run belongs to the same text, whatever the file begins with now. */
+    write_file(path, "two\n");
+    buffer = open_buffer(path);
+    assert_text(buffer, "two\n");
+    insert(buffer, 0, "z");
+    save(buffer);
+    assert_file(path, "ztwo\n");
+    whit_buffer_close(buffer);
+}
+
 static int make_folders(void **state)
 {
     if (make_folder(state)) return -1;
@@ -697,6 +801,9 @@ int main(void)
         cmocka_unit_test(test_unsized),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_full_disk_in_place),
+        cmocka_unit_test(test_long_journal),
+        cmocka_unit_test(test_mark),
         cmocka_unit_test(test_become),
         cmocka_unit_test(test_nameless),
         cmocka_unit_test(test_later),

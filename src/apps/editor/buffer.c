@@ -34,11 +34,11 @@ void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *
         if (buffer->watchers[i].change == change && buffer->watchers[i].user == user) buffer->watchers[i].change = NULL;
 }
 
-static whit_status begin_text(whit_buffer *buffer, const uint8_t *data, uint64_t size_bytes, whit_error *error)
+static whit_status begin_text(whit_buffer *buffer, whit_span bytes, whit_error *error)
 {
     WHIT_TRY(whit_text_open(&buffer->text, error));
-    WHIT_TRY(whit_text_adopt(buffer->text, data, size_bytes, error));
-    if (size_bytes <= WHIT_FILE_COPIED_BYTES) whit_text_count(buffer->text, UINT64_MAX, NULL, NULL);
+    WHIT_TRY(whit_text_adopt(buffer->text, bytes.data, bytes.size_bytes, error));
+    if (bytes.size_bytes <= WHIT_FILE_COPIED_BYTES) whit_text_count(buffer->text, UINT64_MAX, NULL, NULL);
     WHIT_TRY(whit_undo_open(buffer->text, &buffer->history, error));
     whit_undo_watch(buffer->history, on_change, buffer);
     return WHIT_OK;
@@ -67,7 +67,7 @@ static bool apply(whit_buffer *buffer, const whit_record *record)
     }
 }
 
-static bool replay(whit_buffer *buffer, const whit_buf *contents, size_t offset, size_t *good_bytes)
+static bool replay(whit_buffer *buffer, const whit_span *contents, size_t offset, size_t *good_bytes)
 {
     whit_record record;
     *good_bytes = offset;
@@ -143,7 +143,7 @@ static bool find_spare(whit_buffer *buffer)
     if (access(buffer->spare, F_OK)) return false;
     whit_buffer *old = new_buffer();
     if (!old || whit_file_open(buffer->spare, &old->file, NULL) != WHIT_OK ||
-        begin_text(old, old->file.data, old->file.size_bytes, NULL) != WHIT_OK) {
+        begin_text(old, whit_file_text(&old->file), NULL) != WHIT_OK) {
         free_buffer(old);
         return false;
     }
@@ -161,11 +161,11 @@ static bool find_spare(whit_buffer *buffer)
 #define COMPARED_MAX 1000
 
 /* Does a text stand in what the journal tells? Then this editor wrote it, though it was killed before it said so. */
-static bool is_of_journal(const whit_record *base, const whit_buf *contents, size_t offset, const whit_text *text)
+static bool is_of_journal(const whit_record *base, const whit_span *contents, size_t offset, const whit_text *text)
 {
     whit_buffer *then = new_buffer();
     whit_record record;
-    bool found = false, more = then && begin_text(then, base->data, base->size_bytes, NULL) == WHIT_OK;
+    bool found = false, more = then && begin_text(then, (whit_span){base->data, base->size_bytes}, NULL) == WHIT_OK;
     for (int n = 0; more && !found && n < COMPARED_MAX;) {
         if (whit_text_size(then->text) == whit_text_size(text)) {
             found = equal_texts(then->text, text);
@@ -178,7 +178,7 @@ static bool is_of_journal(const whit_record *base, const whit_buf *contents, siz
 }
 
 /* Looks at what an earlier run left. */
-static void examine(whit_buffer *buffer, const whit_buf *contents)
+static void examine(whit_buffer *buffer, const whit_span *contents)
 {
     whit_record base;
     size_t offset = 0;
@@ -192,20 +192,19 @@ static void examine(whit_buffer *buffer, const whit_buf *contents)
     if (reachable) {
         old = new_buffer();
         bool ok = old != NULL;
-        const uint8_t *data = buffer->file.data;
-        size_t size_bytes = buffer->file.size_bytes;
+        whit_span bytes = whit_file_text(&buffer->file);
         if (ok && base.data) {
-            size_bytes = base.size_bytes;
-            data = old->base = malloc(size_bytes ? size_bytes : 1);
-            ok = data != NULL;
-            if (ok) memcpy(old->base, base.data, size_bytes);
+            old->base = malloc(base.size_bytes ? base.size_bytes : 1);
+            ok = old->base != NULL;
+            if (ok) memcpy(old->base, base.data, base.size_bytes);
+            bytes = (whit_span){old->base, base.size_bytes};
             old->file.identity = base.identity;
+            old->file.has_mark = base.has_mark;
         } else if (ok && buffer->path) {
             ok = whit_file_open(buffer->path, &old->file, NULL) == WHIT_OK;
-            data = old->file.data;
-            size_bytes = old->file.size_bytes;
+            bytes = whit_file_text(&old->file);
         }
-        if (!ok || begin_text(old, data, size_bytes, NULL) != WHIT_OK || !replay(old, contents, offset, &good_bytes)) {
+        if (!ok || begin_text(old, bytes, NULL) != WHIT_OK || !replay(old, contents, offset, &good_bytes)) {
             free_buffer(old);
             old = NULL;
         }
@@ -221,7 +220,9 @@ static void examine(whit_buffer *buffer, const whit_buf *contents)
         uint32_t state = whit_undo_state(old->history);
         bool large = old->file.data != NULL;
         if (!large) {
+            bool has_mark = buffer->file.has_mark; /* as the file is now */
             swap_texts(buffer, old);
+            buffer->file.has_mark = has_mark;
             buffer->saved_state = state;
             buffer->journal.has_base = true;
             buffer->found = WHIT_FOUND_HISTORY;
@@ -266,7 +267,7 @@ static void clean(const whit_buffer *buffer)
 
 static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_error *error)
 {
-    whit_buf contents = {0};
+    whit_span contents;
     bool busy = false;
     whit_status status = whit_journal_open(folder, buffer->path, &buffer->journal, &contents, &busy, error);
     if (status == WHIT_OK && busy) buffer->found = WHIT_FOUND_BUSY;
@@ -275,7 +276,7 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
         if (!buffer->spare || !find_spare(buffer)) examine(buffer, &contents);
         if (must_be_decided(buffer, NULL) != WHIT_OK) clean(buffer);
     }
-    whit_buf_free(&contents);
+    whit_journal_unmap(&contents);
     return status;
 }
 
@@ -287,7 +288,7 @@ whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, b
     for (int want_left = offer; want_left >= 0; want_left--) /* what a run left, then a free one */
         for (int i = 0; i < NAMELESS_MAX; i++) {
             char key[32];
-            whit_buf contents = {0};
+            whit_span contents;
             whit_journal journal;
             bool busy;
             snprintf(key, sizeof key, "unnamed %d", i);
@@ -299,7 +300,7 @@ whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, b
             } else if (!busy) {
                 whit_journal_close(&journal, !contents.size_bytes);
             }
-            whit_buf_free(&contents);
+            whit_journal_unmap(&contents);
             if (fits) return WHIT_OK;
         }
     return whit_fail(error, WHIT_ERROR_LIMIT,
@@ -365,7 +366,7 @@ static bool has_steps(const whit_buffer *buffer)
 static void journal_base(whit_buffer *buffer)
 {
     if (buffer->journal.fd < 0 || buffer->journal.has_base) return;
-    whit_record base = {.kind = WHIT_RECORD_BASE, .identity = buffer->file.identity};
+    whit_record base = {.kind = WHIT_RECORD_BASE, .identity = buffer->file.identity, .has_mark = buffer->file.has_mark};
     uint64_t size_bytes = whit_text_size(buffer->text);
     uint8_t *bytes = NULL;
     if (size_bytes <= WHIT_JOURNAL_BASE_BYTES && (bytes = malloc(size_bytes ? size_bytes : 1))) {
@@ -498,7 +499,7 @@ whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer *
     made->path = path ? whit_buffer_full_path(path) : NULL;
     if (!made->name || (path && !made->path)) status = whit_fail_memory(error, "a buffer", PATH_MAX);
     if (status == WHIT_OK && path) status = whit_file_open(made->path, &made->file, error);
-    if (status == WHIT_OK) status = begin_text(made, made->file.data, made->file.size_bytes, error);
+    if (status == WHIT_OK) status = begin_text(made, whit_file_text(&made->file), error);
     if (status != WHIT_OK) {
         free_buffer(made);
         return status;
@@ -539,7 +540,7 @@ static whit_status read_again(whit_buffer *buffer, whit_error *error)
     whit_buffer *reread = new_buffer();
     if (!reread) return whit_fail_memory(error, "a buffer", sizeof *reread);
     whit_status status = whit_file_open(buffer->path, &reread->file, error);
-    if (status == WHIT_OK) status = begin_text(reread, reread->file.data, reread->file.size_bytes, error);
+    if (status == WHIT_OK) status = begin_text(reread, whit_file_text(&reread->file), error);
     if (status == WHIT_OK) {
         uint64_t before = whit_text_size(buffer->text), after = whit_text_size(reread->text);
         whit_file_identity identity = reread->file.identity;
@@ -581,9 +582,11 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
         snprintf(other, sizeof other, "%s.save", buffer->path);
         spare = other;
     }
-    whit_file_identity before = buffer->file.identity, now;
+    whit_file_identity before = buffer->file.identity, now = before;
     whit_buffer_flush(buffer, NULL);
-    WHIT_TRY(whit_file_save(buffer->path, buffer->text, spare, &buffer->file, &now, error));
+    whit_status status = whit_file_save(buffer->path, buffer->text, spare, &buffer->file, &now, error);
+    buffer->file.identity = now;
+    if (status != WHIT_OK) return status;
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
     note_saved(buffer, &now);
     /* Written in place, under the map that the text's pieces are in. */
@@ -595,9 +598,9 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 static whit_status open_target(const char *full, const char *folder, whit_journal *journal, char **spare, bool *busy,
                                whit_error *error)
 {
-    whit_buf contents = {0};
+    whit_span contents = {0};
     if (folder) (void)whit_journal_open(folder, full, journal, &contents, busy, NULL);
-    whit_buf_free(&contents);
+    whit_journal_unmap(&contents);
     if (asprintf(spare, "%s.save", journal->path ? journal->path : full) >= 0) return WHIT_OK;
     *spare = NULL;
     return whit_fail_memory(error, "a path", PATH_MAX);
@@ -609,7 +612,7 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     char *full = whit_buffer_full_path(path), *name = strdup(path), *spare = NULL;
     whit_journal journal = {.fd = -1};
     bool busy = false;
-    whit_file_identity now, before = buffer->file.identity;
+    whit_file_identity now = {0}, before = buffer->file.identity;
     whit_status status = full && name ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
     if (status == WHIT_OK && buffer->path && !strcmp(full, buffer->path)) { /* its journal is open, and goes on */
         free(full);
@@ -648,7 +651,7 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
 whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
 {
     WHIT_TRY(must_be_decided(buffer, error));
-    whit_file_identity now;
+    whit_file_identity now = {0};
     /* Under another name of the same file the text's pieces would be written over. */
     whit_file_identify(path, &now);
     if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
@@ -675,6 +678,11 @@ whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error)
 
 whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_bytes, whit_error *error)
 {
+    bool has_mark = whit_file_has_mark(data, n_bytes);
+    if (has_mark) {
+        data += 3;
+        n_bytes -= 3;
+    }
     size_t size = (size_t)whit_text_size(buffer->text), least = size < n_bytes ? size : n_bytes, same = 0, behind = 0;
     char *now = malloc(size + 1);
     if (!now) return whit_fail_memory(error, "a text", size);
@@ -688,6 +696,7 @@ whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_b
     whit_status status =
         whit_buffer_edit(buffer, same, size - same - behind, data + same, n_bytes - same - behind, error);
     whit_undo_seal(buffer->history);
+    if (status == WHIT_OK) buffer->file.has_mark = has_mark;
     return status;
 }
 

@@ -76,7 +76,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error);
 /* Reads the file again as one step of undo, of the lines that differ; large files as above. */
 whit_status whit_buffer_take(whit_buffer *buffer, whit_error *error);
-/* Gives the text another content, as one step of undo, of the lines that differ. */
+/* Gives the text the content that a file would have, as one step of undo, of the lines that differ. */
 whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_bytes, whit_error *error);
 /* Of text without a file that nobody has to save: it is as it should be. */
 void whit_buffer_mark_saved(whit_buffer *buffer);

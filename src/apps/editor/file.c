@@ -168,7 +168,19 @@ whit_status whit_file_open(const char *path, whit_file *file, whit_error *error)
     }
     close(fd);
     if (status != WHIT_OK) whit_file_close(file);
+    file->has_mark = whit_file_has_mark(file->data, file->size_bytes);
     return status;
+}
+
+bool whit_file_has_mark(const void *data, uint64_t size_bytes)
+{
+    return size_bytes >= 3 && !memcmp(data, WHIT_FILE_MARK, 3);
+}
+
+whit_span whit_file_text(const whit_file *file)
+{
+    unsigned n = file->has_mark ? 3 : 0;
+    return (whit_span){file->data ? file->data + n : NULL, file->size_bytes - n};
 }
 
 void whit_file_close(whit_file *file)
@@ -200,9 +212,14 @@ void whit_file_drop(void *user, whit_span span)
 
 /* ---- saving -------------------------------------------------------------------------------- */
 
-static whit_status write_text(int fd, const char *path, const whit_text *text, whit_error *error)
+static whit_status write_text(int fd, const char *path, const whit_text *text, bool with_mark, whit_error *error)
 {
     uint64_t offset = 0, size_bytes = whit_text_size(text);
+    for (size_t n_mark = 0; with_mark && n_mark < 3;) {
+        ssize_t written = write(fd, WHIT_FILE_MARK + n_mark, 3 - n_mark);
+        if (written < 0 && errno != EINTR) return whit_fail_errno(error, path, "write");
+        if (written > 0) n_mark += (size_t)written;
+    }
     while (offset < size_bytes) {
         struct iovec parts[64];
         int n = 0;
@@ -274,7 +291,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
             status = WHIT_ERROR_UNSUPPORTED;
         close(original);
     }
-    if (status == WHIT_OK) status = write_text(writer.fd, path, text, error);
+    if (status == WHIT_OK) status = write_text(writer.fd, path, text, source && source->has_mark, error);
     if (status == WHIT_OK && source && whit_file_is_lost(source))
         status = whit_fail(error, WHIT_ERROR_IO, "%s: parts of it were lost when it was cut short; not saved", path);
     if (status == WHIT_OK) return whit_writer_commit(&writer, error);
@@ -284,7 +301,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
 
 /* In place, after a whole copy to `spare`; a disk that is too full is noticed before the first byte. */
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
-                             whit_error *error)
+                             whit_file_identity *identity, whit_error *error)
 {
     whit_status status = save_beside(spare, text, source, error);
     if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy in");
@@ -295,13 +312,14 @@ static whit_status save_over(const char *path, const whit_text *text, const char
         unlink(spare);
         return status;
     }
-    uint64_t size_bytes = whit_text_size(text);
+    uint64_t size_bytes = whit_text_size(text) + (source && source->has_mark ? 3 : 0);
     struct stat about;
-    bool grows = fstat(fd, &about) == 0 && (uint64_t)about.st_size < size_bytes;
+    bool is_known = fstat(fd, &about) == 0, grows = is_known && (uint64_t)about.st_size < size_bytes;
+    whit_file_identity before = is_known ? identity_of(&about) : (whit_file_identity){0};
     if (grows && (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
-        if (ftruncate(fd, about.st_size)) {
-        } /* best effort: the old bytes are there in any case */
+        bool is_cut = ftruncate(fd, about.st_size) == 0; /* the old bytes are there in any case */
+        if (is_cut && whit_file_same(&before, identity) && fstat(fd, &about) == 0) *identity = identity_of(&about);
         errno = why;
         status = whit_fail_errno(error, path, "save");
         close(fd);
@@ -314,7 +332,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
     status = whit_file_open(spare, &copy, error);
     if (status == WHIT_OK) status = whit_text_open(&copied, error);
     if (status == WHIT_OK) status = whit_text_adopt(copied, copy.data, copy.size_bytes, error);
-    if (status == WHIT_OK) status = write_text(fd, path, copied, error);
+    if (status == WHIT_OK) status = write_text(fd, path, copied, false, error);
     if (status == WHIT_OK && (ftruncate(fd, (off_t)size_bytes) || fsync(fd)))
         status = whit_fail_errno(error, path, "save");
     whit_text_close(copied);
@@ -340,7 +358,7 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
     }
     whit_status status = save_beside(real, text, source, error);
-    if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, error);
+    if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, identity, error);
     if (status == WHIT_OK) whit_file_identify(real, identity);
     return status;
 }

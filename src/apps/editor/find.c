@@ -404,8 +404,9 @@ static bool add_replace_file(void *user, const char *path)
     const struct ed_doc *doc = ed_doc_find(e, full);
     bool has = doc && ed_search_forward(e, doc->buffer->text, 0, ED_NONE, &match);
     if (!doc && whit_file_open(full, &file, &error) == WHIT_OK) {
-        has = !memchr(file.data, 0, file.size_bytes < 4096 ? file.size_bytes : 4096) &&
-            match_in(e->search, (whit_span){file.data, file.size_bytes}, 0, 0, &match);
+        whit_span text = whit_file_text(&file);
+        has = !memchr(text.data, 0, text.size_bytes < 4096 ? text.size_bytes : 4096) &&
+            match_in(e->search, text, 0, 0, &match);
         whit_file_close(&file);
     }
     if (has && !(e->replace_files[e->n_replace_files] = strdup(full))) return false;
@@ -450,28 +451,28 @@ static bool search_file(void *user, const char *path)
     } else if (whit_file_open(full, &file, &error) != WHIT_OK) {
         return true;
     }
-    if (!memchr(file.data, 0, file.size_bytes < 4096 ? file.size_bytes : 4096)) {
-        whit_span lines = {file.data, file.size_bytes};
+    whit_span lines = whit_file_text(&file);
+    if (!memchr(lines.data, 0, lines.size_bytes < 4096 ? lines.size_bytes : 4096)) {
         uint64_t at = 0, counted = 0, line = 1;
         whit_range match;
         while (at < lines.size_bytes && project->n_results < N_RESULTS &&
                match_in(project->e->search, lines, at, 0, &match)) {
             for (const uint8_t *feed; counted < match.begin; line++) {
-                feed = memchr(file.data + counted, '\n', match.begin - counted);
+                feed = memchr(lines.data + counted, '\n', match.begin - counted);
                 if (!feed) break;
-                counted = (uint64_t)(feed - file.data) + 1;
+                counted = (uint64_t)(feed - lines.data) + 1;
             }
-            const uint8_t *begin = memrchr(file.data, '\n', match.begin);
-            begin = begin ? begin + 1 : file.data;
-            const uint8_t *end = memchr(file.data + match.begin, '\n', file.size_bytes - match.begin);
-            if (!end) end = file.data + file.size_bytes;
+            const uint8_t *begin = memrchr(lines.data, '\n', match.begin);
+            begin = begin ? begin + 1 : lines.data;
+            const uint8_t *end = memchr(lines.data + match.begin, '\n', lines.size_bytes - match.begin);
+            if (!end) end = lines.data + lines.size_bytes;
             while (begin < end && isspace(*begin)) begin++;
             char label[400];
             snprintf(label, sizeof label, "%s:%llu: %.*s", path, (unsigned long long)line,
                      end - begin > 160 ? 160 : (int)(end - begin), (const char *)begin);
             if (!ed_prompt_add(project->e, label, full, line, -1)) break;
             project->n_results++;
-            at = (uint64_t)(end - file.data) + 1;
+            at = (uint64_t)(end - lines.data) + 1;
         }
     }
     if (unsaved)

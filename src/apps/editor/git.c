@@ -31,10 +31,12 @@ bool ed_git_update(struct ed_doc *doc)
     git->version = buffer->version;
     git->n_changes = 0;
     whit_git_change *room = git->changes ? git->changes : malloc(ED_GIT_CHANGES_MAX * sizeof *room);
-    char *text = malloc(size + 1);
+    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* as in the committed file */
+    char *text = malloc(n_mark + size + 1);
     git->changes = room;
     if (text && room) {
-        size_t n = whit_text_read(buffer->text, 0, text, size);
+        memcpy(text, WHIT_FILE_MARK, n_mark);
+        size_t n = n_mark + whit_text_read(buffer->text, 0, text + n_mark, size);
         n = whit_git_changes(git->file, text, n, room, ED_GIT_CHANGES_MAX);
         git->n_changes = n < ED_GIT_CHANGES_MAX ? n : ED_GIT_CHANGES_MAX;
     }

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define FRAME_BYTES    8 /* kind, size */
 #define CHECK_BYTES    crypto_shorthash_BYTES
 #define IDENTITY_BYTES 40
-#define CONTENTS_BYTES (1u << 30) /* what is longer is no journal of ours and not read; one paste may take 256 MiB */
+enum { BASE_HAS_DATA = 1, BASE_HAS_MARK = 2 }; /* the byte after a base's identity */
 
 static const uint8_t check_key[crypto_shorthash_KEYBYTES] = "whit journal 1";
 
@@ -38,9 +39,10 @@ bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error)
     return false;
 }
 
-whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_buf *contents,
+whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_span *contents,
                               bool *busy, whit_error *error)
 {
+    *contents = (whit_span){0};
     whit_hash hash;
     uint8_t digest[WHIT_HASH_BYTES];
     char name[2 * WHIT_HASH_BYTES + 1], path[PATH_MAX];
@@ -72,16 +74,23 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
         if (fstat(journal->fd, &about) || (lstat(path, &named) == 0 && named.st_ino == about.st_ino)) break;
         close(journal->fd);
     }
-    if (about.st_size > 0 && about.st_size <= CONTENTS_BYTES && whit_buf_reserve(contents, (size_t)about.st_size)) {
-        while (contents->size_bytes < (size_t)about.st_size) {
-            ssize_t n = pread(journal->fd, contents->data + contents->size_bytes,
-                              (size_t)about.st_size - contents->size_bytes, (off_t)contents->size_bytes);
-            if (n <= 0) break;
-            contents->size_bytes += (size_t)n;
+    if (about.st_size > 0) {
+        void *map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, journal->fd, 0);
+        if (map == MAP_FAILED) {
+            whit_status status = whit_fail_errno(error, path, "read unsaved text of an earlier run from");
+            whit_journal_close(journal, false);
+            return status;
         }
+        *contents = (whit_span){map, (uint64_t)about.st_size};
     }
     journal->size_bytes = contents->size_bytes;
     return WHIT_OK;
+}
+
+void whit_journal_unmap(whit_span *contents)
+{
+    if (contents->data) munmap((void *)(uintptr_t)contents->data, contents->size_bytes);
+    *contents = (whit_span){0};
 }
 
 void whit_journal_close(whit_journal *journal, bool remove)
@@ -134,7 +143,8 @@ bool whit_journal_next(const uint8_t *bytes, size_t size_bytes, size_t *offset, 
         if (n < IDENTITY_BYTES + 1) return false;
         record->identity = get_identity(body);
         record->size_bytes = n - IDENTITY_BYTES - 1;
-        record->data = body[IDENTITY_BYTES] ? body + IDENTITY_BYTES + 1 : NULL;
+        record->data = body[IDENTITY_BYTES] & BASE_HAS_DATA ? body + IDENTITY_BYTES + 1 : NULL;
+        record->has_mark = body[IDENTITY_BYTES] & BASE_HAS_MARK;
         break;
     case WHIT_RECORD_SAVED:
         if (n != IDENTITY_BYTES) return false;
@@ -168,7 +178,7 @@ void whit_journal_add(whit_journal *journal, const whit_record *record)
         put_identity(head + n_head, &record->identity);
         n_head += IDENTITY_BYTES;
         if (record->kind == WHIT_RECORD_BASE) {
-            head[n_head++] = record->data != NULL;
+            head[n_head++] = (record->data ? BASE_HAS_DATA : 0) | (record->has_mark ? BASE_HAS_MARK : 0);
             n_data = record->data ? record->size_bytes : 0;
             journal->has_base = true;
         }

@@ -29,6 +29,7 @@ typedef struct whit_record {
     const uint8_t *data;        /* what was inserted; the base's bytes, NULL where they are not kept */
     size_t size_bytes;
     whit_file_identity identity; /* base, saved */
+    bool has_mark;               /* base: the file has a byte order mark, which is not among the bytes */
 } whit_record;
 
 typedef struct whit_journal {
@@ -44,9 +45,12 @@ typedef struct whit_journal {
 bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error);
 
 /* Opens (and makes) the journal of a file and locks it. *busy: another editor has it; then none is
- * kept. `contents` (freed by the caller) is what it holds. Zero-initialise is closed. */
-whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_buf *contents,
+ * kept. *contents is a map of what it holds, which whit_journal_unmap gives back; it is not read after
+ * the journal was cut or restarted. A journal that cannot be mapped is closed, and stays as it is.
+ * Zero-initialise is closed. */
+whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_span *contents,
                               bool *busy, whit_error *error);
+void whit_journal_unmap(whit_span *contents);
 /* `remove` deletes it. */
 void whit_journal_close(whit_journal *journal, bool remove);
 

@@ -415,7 +415,8 @@ bool whit_editor_unsaved(whit_editor *e, const char *path, whit_buf *content)
     struct ed_doc *doc = unsaved_doc(e, path);
     if (!doc) return false;
     uint64_t size = whit_text_size(doc->buffer->text);
-    if (!whit_buf_reserve(content, (size_t)size + 1)) return false;
+    if (!whit_buf_reserve(content, (size_t)size + 4)) return false;
+    if (doc->buffer->file.has_mark) whit_buf_append(content, WHIT_FILE_MARK, 3);
     content->size_bytes += whit_text_read(doc->buffer->text, 0, content->data + content->size_bytes, (size_t)size);
     return true;
 }
