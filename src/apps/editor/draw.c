@@ -124,15 +124,11 @@ static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y
         whit_style style = at - row < n_styles ? (whit_style)styles[at - row] : WHIT_STYLE_TEXT;
         uint8_t flags = flags_at(e, window, marks, at);
         if (is_main && main_offset >= at && main_offset < at + glyph.n_bytes && *cursor_x < 0) *cursor_x = x;
-        if (glyph.is_foreign || whit_layout_byte(layout, at) == '\t') {
-            for (int i = 0; i < glyph.width; i++) {
-                const uint32_t *code = glyph.is_foreign && i < glyph.n_codes ? &glyph.codes[i] : &space;
-                if (x + i >= first && x + i < limit)
-                    whit_screen_cell(screen, x + i, y, 1, glyph.is_foreign ? WHIT_STYLE_FOREIGN : style, flags, code,
-                                     1);
-            }
-        } else if (x >= first && x + glyph.width <= limit) {
-            whit_screen_cell(screen, x, y, glyph.width, style, flags, glyph.codes, glyph.n_codes);
+        if (whit_layout_byte(layout, at) == '\t') {
+            for (int i = 0; i < glyph.width; i++)
+                if (x + i >= first && x + i < limit) whit_screen_cell(screen, x + i, y, 1, style, flags, &space, 1);
+        } else {
+            whit_screen_glyph(screen, x, y, first, limit, glyph.is_foreign ? WHIT_STYLE_FOREIGN : style, flags, &glyph);
         }
         column += glyph.width;
         at += glyph.n_bytes;
@@ -204,6 +200,7 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
     if (e->vi.on) ed_vi_draw_mode(e, mode, sizeof mode);
     const char *tag = doc == e->panel.doc ? (e->panel.working ? " (working)" : "")
         : buffer->read_only               ? " (read-only)"
+        : buffer->file.has_mark           ? " (byte order mark)"
                                           : "";
     snprintf(left, sizeof left, " %s%.200s%s%s%s", mode, buffer->name, whit_buffer_is_modified(buffer) ? " *" : "", tag,
              doc->conflict_shown ? " (conflict)" : "");
@@ -338,7 +335,7 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
     int x = whit_screen_put(screen, 0, y, screen->n_columns, WHIT_STYLE_PROMPT, prompt->label);
     /* The end of a long text is what is being typed. */
     size_t from = prompt->at > (size_t)screen->n_columns / 2 ? prompt->at - (size_t)screen->n_columns / 2 : 0;
-    while (from && (prompt->text[from] & 0xC0) == 0x80) from--;
+    if (from) from = whit_glyph_begin((const uint8_t *)prompt->text, prompt->n, from);
     int cursor =
         whit_screen_put_n(screen, x, y, screen->n_columns, WHIT_STYLE_TEXT, prompt->text + from, prompt->at - from);
     x = whit_screen_put(screen, cursor, y, screen->n_columns, WHIT_STYLE_TEXT, prompt->text + prompt->at);

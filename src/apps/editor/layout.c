@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/layout.h"
 
-#include "base/utf8.h"
+#define CONTEXT_BYTES 4096u
 
 void whit_layout_forget(whit_layout *layout)
 {
@@ -18,24 +18,15 @@ int whit_layout_byte(whit_layout *layout, uint64_t offset)
     return layout->span.data[offset - layout->span_begin];
 }
 
-static size_t read_some(whit_layout *layout, uint64_t offset, uint8_t *bytes, size_t n)
+/* The bytes from an offset on, as many as a glyph may need: where they lie, or a copy in `copied`. */
+static const uint8_t *glyph_bytes(whit_layout *layout, uint64_t offset, uint8_t copied[WHIT_GLYPH_BYTES], size_t *n)
 {
-    size_t i = 0;
-    for (int byte; i < n && (byte = whit_layout_byte(layout, offset + i)) >= 0; i++) bytes[i] = (uint8_t)byte;
-    return i;
-}
-
-/* One code point; WHIT_UTF8_INVALID is one byte. */
-static uint32_t code_at(whit_layout *layout, uint64_t offset, uint32_t *n_bytes)
-{
-    int first = whit_layout_byte(layout, offset);
-    *n_bytes = 1;
-    if (first < 0x80) return first < 0 ? WHIT_UTF8_INVALID : (uint32_t)first;
-    uint8_t bytes[4];
-    size_t n = read_some(layout, offset, bytes, 4), length;
-    uint32_t code = whit_utf8_decode(bytes, n, &length);
-    if (code != WHIT_UTF8_INVALID) *n_bytes = (uint32_t)length;
-    return code;
+    *n = WHIT_GLYPH_BYTES;
+    if (whit_layout_byte(layout, offset) >= 0 &&
+        layout->span_begin + layout->span.size_bytes - offset >= WHIT_GLYPH_BYTES)
+        return layout->span.data + (offset - layout->span_begin);
+    *n = whit_text_read(layout->text, offset, copied, WHIT_GLYPH_BYTES);
+    return copied;
 }
 
 static bool is_line_end(whit_layout *layout, uint64_t offset)
@@ -44,43 +35,29 @@ static bool is_line_end(whit_layout *layout, uint64_t offset)
     return byte < 0 || byte == '\n' || (byte == '\r' && whit_layout_byte(layout, offset + 1) == '\n');
 }
 
+static void simple_glyph(whit_glyph *glyph, uint32_t code, int width)
+{
+    glyph->codes[0] = code;
+    glyph->widths[0] = (uint8_t)width;
+    glyph->n_codes = 1;
+    glyph->is_foreign = false;
+    glyph->n_bytes = 1;
+    glyph->width = width;
+}
+
 bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph)
 {
     int byte = whit_layout_byte(layout, offset);
     if (is_line_end(layout, offset)) return false;
-    *glyph = (whit_glyph){.codes = {(uint32_t)byte}, .n_codes = 1, .n_bytes = 1, .width = 1};
-    if (byte >= 32 && byte < 127 && whit_layout_byte(layout, offset + 1) < 0x80) return true;
-    if (byte == '\t') {
-        glyph->codes[0] = ' ';
-        glyph->width = layout->tab_columns - column % layout->tab_columns;
-        return true;
-    }
-    static const char hex[] = "0123456789abcdef";
-    uint32_t code = code_at(layout, offset, &glyph->n_bytes);
-    int width = code == WHIT_UTF8_INVALID ? -1 : whit_char_width(code);
-    if (width < 0 && code < 128) {
-        *glyph = (whit_glyph){{'^', code ^ 64}, 2, true, 1, 2};
-        return true;
-    }
-    if (code == WHIT_UTF8_INVALID) {
-        *glyph = (whit_glyph){{'<', (uint32_t)hex[byte >> 4], (uint32_t)hex[byte & 15], '>'}, 4, true, 1, 4};
-        return true;
-    }
-    glyph->codes[0] = width < 0 ? 0xFFFD : code;
-    glyph->is_foreign = width < 0;
-    glyph->width = width < 0 ? 1 : width;
-    if (width == 0) { /* combines with nothing: shown on a circle */
-        glyph->codes[0] = 0x25CC;
-        glyph->codes[glyph->n_codes++] = code;
-        glyph->width = 1;
-    }
-    for (int n = 0; n < 32; n++) { /* a text of nothing else is not one character */
-        uint32_t n_bytes;
-        if (whit_layout_byte(layout, offset + glyph->n_bytes) < 0x80) break;
-        uint32_t next = code_at(layout, offset + glyph->n_bytes, &n_bytes);
-        if (next == WHIT_UTF8_INVALID || whit_char_width(next) != 0) break;
-        if (glyph->n_codes < WHIT_CELL_CODES) glyph->codes[glyph->n_codes++] = next;
-        glyph->n_bytes += n_bytes;
+    if (byte >= 32 && byte < 127 && whit_layout_byte(layout, offset + 1) < 0x80) {
+        simple_glyph(glyph, (uint32_t)byte, 1);
+    } else if (byte == '\t') {
+        simple_glyph(glyph, ' ', layout->tab_columns - column % layout->tab_columns);
+    } else {
+        uint8_t copied[WHIT_GLYPH_BYTES];
+        size_t n;
+        const uint8_t *bytes = glyph_bytes(layout, offset, copied, &n);
+        whit_glyph_read(bytes, n, glyph);
     }
     return true;
 }
@@ -93,21 +70,22 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     return byte < 0 ? offset : offset + (byte == '\r' ? 2 : 1);
 }
 
+/* The start of the glyph that holds a byte. Flags are paired from the first of their row, of which
+ * CONTEXT_BYTES are looked at. */
+static uint64_t glyph_start(whit_layout *layout, uint64_t offset)
+{
+    int byte = whit_layout_byte(layout, offset), before = offset ? whit_layout_byte(layout, offset - 1) : 0;
+    if (byte == '\n') return before == '\r' ? offset - 1 : offset;
+    if (!offset || byte < 0 || (byte < 0x80 && before < 0x80)) return offset;
+    uint8_t bytes[CONTEXT_BYTES + WHIT_GLYPH_BYTES];
+    uint64_t from = offset > CONTEXT_BYTES ? offset - CONTEXT_BYTES : 0;
+    size_t n = whit_text_read(layout->text, from, bytes, (size_t)(offset - from) + WHIT_GLYPH_BYTES);
+    return from + whit_glyph_begin(bytes, n, (size_t)(offset - from));
+}
+
 uint64_t whit_layout_before(whit_layout *layout, uint64_t offset)
 {
-    if (!offset) return 0;
-    /* Characters are found by reading forward from a byte that begins one for certain. */
-    uint64_t from = offset - 1;
-    for (int back = 0; back < 160 && from; back++, from--) {
-        int byte = whit_layout_byte(layout, from), before = whit_layout_byte(layout, from - 1);
-        if (byte < 0x80 && before < 0x80 && !(byte == '\n' && before == '\r')) break;
-        if (before == '\n') break;
-    }
-    for (;;) {
-        uint64_t next = whit_layout_behind(layout, from);
-        if (next >= offset || next == from) return from;
-        from = next;
-    }
+    return offset ? glyph_start(layout, offset - 1) : 0;
 }
 
 uint64_t whit_layout_line_begin(whit_layout *layout, uint64_t offset)
@@ -138,11 +116,11 @@ static const whit_range *fold_at(const whit_layout *layout, uint64_t offset)
     return NULL;
 }
 
-/* Where a segment may begin: not inside of a character. */
+/* Where a segment may begin: not within a glyph. */
 static uint64_t aligned(whit_layout *layout, uint64_t offset)
 {
-    for (int i = 0; i < 3 && (whit_layout_byte(layout, offset) & 0xC0) == 0x80; i++) offset++;
-    return offset;
+    uint64_t start = glyph_start(layout, offset);
+    return start < offset ? whit_layout_behind(layout, start) : offset;
 }
 
 /* Reads one row. *end is its last offset; returns the next row or UINT64_MAX. */

@@ -21,21 +21,13 @@ typedef struct whit_layout {
     uint64_t span_begin;
 } whit_layout;
 
-/* What is shown for one or more bytes. */
-typedef struct whit_glyph {
-    uint32_t codes[WHIT_CELL_CODES];
-    uint8_t n_codes;
-    bool is_foreign; /* shown by other characters, such as ^A or <ff> */
-    uint32_t n_bytes;
-    int width;
-} whit_glyph;
-
 /* After every change of the text. */
 void whit_layout_forget(whit_layout *layout);
 int whit_layout_byte(whit_layout *layout, uint64_t offset);
-/* False at the end of a line and of the text. */
+/* The glyph at an offset; a tab is blanks up to the next stop from `column`. False at the end of a
+ * line and of the text. */
 bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph);
-/* The character before and behind an offset, line ends (also CR LF) as one. */
+/* The start of the glyph before an offset, and the end of the one at it. A line end, also CR LF, is one. */
 uint64_t whit_layout_before(whit_layout *layout, uint64_t offset);
 uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset);
 

@@ -170,7 +170,8 @@ void ed_click(ed *e, whit_key key)
         int x = 0;
         for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
             const char *slash = strrchr(doc->buffer->name, '/');
-            x += (int)strlen(slash ? slash + 1 : doc->buffer->name) + 3;
+            const char *name = slash ? slash + 1 : doc->buffer->name;
+            x += whit_glyphs_width(name, strlen(name)) + 3;
             if (key.x < x) {
                 ed_show(e, doc);
                 return;

@@ -442,18 +442,15 @@ static void erase(struct ed_prompt *prompt, size_t from, size_t to)
 
 static size_t char_before(const struct ed_prompt *prompt)
 {
-    size_t at = prompt->at;
-    while (at && (prompt->text[--at] & 0xC0) == 0x80) {
-    }
-    return at;
+    return prompt->at ? whit_glyph_begin((const uint8_t *)prompt->text, prompt->n, prompt->at - 1) : 0;
 }
 
 static size_t char_behind(const struct ed_prompt *prompt)
 {
-    size_t at = prompt->at;
-    if (at < prompt->n) at++;
-    while (at < prompt->n && (prompt->text[at] & 0xC0) == 0x80) at++;
-    return at;
+    if (prompt->at >= prompt->n) return prompt->n;
+    whit_glyph glyph;
+    whit_glyph_read((const uint8_t *)prompt->text + prompt->at, prompt->n - prompt->at, &glyph);
+    return prompt->at + glyph.n_bytes;
 }
 
 /* The rest of a file's name, as far as it is the only one. */

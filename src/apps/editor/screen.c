@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/screen.h"
 
-#include "base/utf8.h"
-
 #include <stdlib.h>
-#include <utf8proc.h>
 
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows)
 {
@@ -35,19 +32,6 @@ void whit_screen_clear(whit_screen *screen)
     screen->cursor_x = screen->cursor_y = -1;
 }
 
-int whit_char_width(uint32_t code)
-{
-    if (code >= 32 && code < 127) return 1;
-    if (code < 32 || code == 127 || code > 0x10FFFF) return -1;
-    if (code < 0xA0) return -1;
-    if (code < 0x300) return 1;
-    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
-    if (category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CO || category == UTF8PROC_CATEGORY_CS ||
-        category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP)
-        return -1;
-    return utf8proc_charwidth((utf8proc_int32_t)code);
-}
-
 static bool inside(const whit_screen *screen, int x, int y)
 {
     return x >= 0 && y >= 0 && x < screen->n_columns && y < screen->n_rows;
@@ -74,29 +58,26 @@ void whit_screen_fill(whit_screen *screen, int x, int y, int limit, whit_style s
     for (; x < limit; x++) whit_screen_cell(screen, x, y, 1, style, 0, &space, 1);
 }
 
+void whit_screen_glyph(whit_screen *screen, int x, int y, int first, int limit, whit_style style, uint8_t flags,
+                       const whit_glyph *glyph)
+{
+    for (size_t i = 0, n; i < glyph->n_codes; i += n) {
+        int width = glyph->widths[i];
+        for (n = 1; i + n < glyph->n_codes && !glyph->widths[i + n];) n++;
+        if (x >= first && x + width <= limit) whit_screen_cell(screen, x, y, width, style, flags, glyph->codes + i, n);
+        x += width;
+    }
+}
+
 int whit_screen_put_n(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text, size_t n)
 {
-    const uint8_t *at = (const uint8_t *)text, *end = at + n;
     if (limit > screen->n_columns) limit = screen->n_columns;
-    while (at < end) {
-        size_t length;
-        uint32_t codes[WHIT_CELL_CODES] = {whit_utf8_decode(at, (size_t)(end - at), &length)};
-        int width = codes[0] == WHIT_UTF8_INVALID ? -1 : whit_char_width(codes[0]);
-        size_t n_codes = 1;
-        at += length;
-        if (width < 1) {
-            codes[0] = 0xFFFD;
-            width = 1;
-        }
-        while (at < end && n_codes < WHIT_CELL_CODES) {
-            uint32_t next = whit_utf8_decode(at, (size_t)(end - at), &length);
-            if (next == WHIT_UTF8_INVALID || whit_char_width(next) != 0) break;
-            codes[n_codes++] = next;
-            at += length;
-        }
-        if (x + width > limit) break;
-        whit_screen_cell(screen, x, y, width, style, 0, codes, n_codes);
-        x += width;
+    whit_glyph glyph;
+    for (size_t at = 0; at < n; at += glyph.n_bytes) {
+        whit_glyph_read((const uint8_t *)text + at, n - at, &glyph);
+        if (x + glyph.width > limit) break;
+        whit_screen_glyph(screen, x, y, 0, limit, style, 0, &glyph);
+        x += glyph.width;
     }
     return x;
 }

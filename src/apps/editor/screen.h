@@ -5,6 +5,7 @@
 #define WHIT_EDITOR_SCREEN_H
 
 #include "base/mem.h"
+#include "editor/glyph.h"
 
 typedef enum whit_style {
     WHIT_STYLE_TEXT,
@@ -52,14 +53,16 @@ typedef struct whit_screen {
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows);
 void whit_screen_free(whit_screen *screen);
 void whit_screen_clear(whit_screen *screen);
-/* Of a code point: 0, 1 or 2 columns; -1 for one that is shown in another way. */
-int whit_char_width(uint32_t code);
-/* Puts UTF-8 up to column `limit`; returns the column behind. Outside of the screen nothing happens. */
+/* Puts UTF-8 up to column `limit`; returns the column after it. What a glyph writes out is written out
+ * here, too. Outside of the screen nothing happens. */
 int whit_screen_put(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text);
 int whit_screen_put_n(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text, size_t n);
 /* One character of `width` columns with its combining ones. */
 void whit_screen_cell(whit_screen *screen, int x, int y, int width, whit_style style, uint8_t flags,
                       const uint32_t *codes, size_t n_codes);
+/* Draws the part of a glyph within the columns [first, limit). */
+void whit_screen_glyph(whit_screen *screen, int x, int y, int first, int limit, whit_style style, uint8_t flags,
+                       const whit_glyph *glyph);
 void whit_screen_fill(whit_screen *screen, int x, int y, int limit, whit_style style);
 
 #endif
