@@ -286,6 +286,8 @@ static void repeat(ed *e)
         select_extent(e, &vi->repeat_extent);
     }
     vi->count = count;
+    /* A numbered register goes on to the next: "1p.. puts "1, "2 and "3. */
+    if (vi->repeat_register >= '1' && vi->repeat_register < '0' + ED_VI_NUMBERED - 1) vi->repeat_register++;
     vi->wanted_register = vi->repeat_register;
     ed_vi_play(e, vi->repeat.keys, vi->repeat.n);
     if (ed_vi_is_inserting(e)) ed_vi_end_insert(e);
@@ -699,7 +701,9 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     if (!vi->repeating) ed_vi_keys_add(&vi->typed, key);
     if (ed_vi_is_inserting(e)) {
         bool ends = key.code == WHIT_KEY_ESCAPE || (key.mods == WHIT_MOD_CTRL && (key.code == 'c' || key.code == '['));
-        if (!ends) return ed_vi_insert_key(e, key);
+        bool literal = vi->pending[0] == ED_VI_BY_NUMBER;
+        if (!ends || (literal && !vi->literal.base)) return ed_vi_insert_key(e, key);
+        if (literal) ed_vi_insert_key(e, key); /* the number ends */
         vi->pending[0] = 0;
         ed_vi_end_insert(e);
         finish(e);

@@ -79,12 +79,16 @@ struct ed_vi {
     uint32_t insert_count, insert_key;
     uint64_t insert_begin, last_insert;
     bool block_appends;
-    bool auto_indent;  /* nothing stands in the line but the indentation that came by itself */
-    bool once;         /* Ctrl-O: one command of normal mode */
-    bool asked;        /* the key before this one ended in a prompt */
-    const void *shown; /* the text behind the key before this one; a visual mode ends with it */
-    whit_buffer *held; /* whose steps of undo are kept together */
-    whit_buf replaced; /* R: what backspace brings back; a length behind each character's bytes */
+    bool auto_indent; /* the line holds only the indentation that came by itself */
+    bool once;        /* Ctrl-O: one command of normal mode */
+    struct {
+        uint32_t value;
+        uint8_t base, n_digits, n_most; /* base 0: no digit has come yet */
+    } literal;                          /* Ctrl-V in insert mode: a code point that is typed by its number */
+    bool asked;                         /* the key before this one ended in a prompt */
+    const void *shown;                  /* the text at the last key; a visual mode ends with it */
+    whit_buffer *held;                  /* the buffer whose steps of undo are merged */
+    whit_buf replaced;                  /* R: bytes that backspace restores; a length follows each character's */
 
     struct ed_vi_register letters[26], numbered[ED_VI_NUMBERED], small;
     struct ed_vi_keys macros[26];
@@ -98,7 +102,10 @@ struct ed_vi {
     bool global;
     size_t n_substituted;
 };
-enum { ED_VI_G = 0x1000000 }; /* a key behind g */
+enum {
+    ED_VI_G = 0x1000000,                        /* a key after g */
+    ED_VI_BY_NUMBER = WHIT_MOD_CTRL << 8 | 'v', /* pending in insert mode */
+};
 
 typedef struct whit_editor ed;
 typedef enum ed_vi_found { ED_VI_OTHER, ED_VI_FOUND, ED_VI_FAILED } ed_vi_found; /* OTHER: the key is none of these */

@@ -22,7 +22,7 @@ static const char *const help[][2] = {
     {"x X D C s S Y r R ~ J gJ", "characters and lines"},
     {"p P gp gP", "put behind, before"},
     {"\"a to \"z \"0 \"1 \"_ \"+", "a register for what follows; large: append"},
-    {"i a I A o O gi gI", "insert; Esc ends it; in it C-w C-u C-h C-t C-d C-r C-o C-n"},
+    {"i a I A o O gi gI", "insert; Esc ends it; in it C-w C-u C-h C-t C-d C-r C-v C-o C-n"},
     {"u C-r . &", "undo, redo, the last change again, the last :s again"},
     {"v V C-v o gv", "select characters, lines, a block; the other end; again"},
     {"qa q @a @@", "record keys, play them"},

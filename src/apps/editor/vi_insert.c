@@ -156,6 +156,75 @@ static void type_register(ed *e, uint32_t name)
         ed_paste(e, reg.text, reg.n_bytes);
 }
 
+/* Puts a character in as it is: over another one in replace mode. */
+static void insert_code(ed *e, uint32_t code)
+{
+    uint8_t text[4];
+    if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
+        ed_complain(e, "U+%X is no character", code);
+    } else if (e->vi.mode == ED_VI_REPLACE && e->window->n_cursors == 1) {
+        overwrite(e, code);
+    } else {
+        ed_type(e, (const char *)text, whit_utf8_encode(code, text));
+    }
+}
+
+/* Returns the code point that a key after Ctrl-V inserts, UINT32_MAX for a key without one. */
+static uint32_t literal_code(whit_key key)
+{
+    static const struct {
+        uint32_t key, code;
+    } named[] = {{WHIT_KEY_ENTER, '\r'}, {WHIT_KEY_TAB, '\t'}, {WHIT_KEY_ESCAPE, 27}, {WHIT_KEY_BACKSPACE, 127}};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (key.code == named[i].key) return named[i].code;
+    if (key.mods == WHIT_MOD_CTRL && key.code >= '@' && key.code < 128) return key.code & 31;
+    return key.mods || key.code >= WHIT_KEY_NONE ? UINT32_MAX : key.code;
+}
+
+static int digit_value(uint32_t code)
+{
+    if (code >= '0' && code <= '9') return (int)code - '0';
+    uint32_t letter = code | 32;
+    return letter >= 'a' && letter <= 'f' ? (int)letter - 'a' + 10 : 99;
+}
+
+/* A key after Ctrl-V: up to three decimal digits, o and three octal ones, x and two, u and four or U and
+ * eight hexadecimal ones, or the key itself. False: the number ends before this key, which is another. */
+static bool literal_key(ed *e, whit_key key)
+{
+    static const struct {
+        char letter;
+        uint8_t base, n_most;
+    } kinds[] = {{'o', 8, 3}, {'O', 8, 3}, {'x', 16, 2}, {'X', 16, 2}, {'u', 16, 4}, {'U', 16, 8}};
+    struct ed_vi *vi = &e->vi;
+    int digit = key.mods ? 99 : digit_value(key.code);
+    if (!vi->literal.base) {
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            if (key.mods || key.code != (uint8_t)kinds[i].letter) continue;
+            vi->literal.base = kinds[i].base;
+            vi->literal.n_most = kinds[i].n_most;
+            return true;
+        }
+        if (digit > 9) {
+            vi->pending[0] = 0;
+            uint32_t code = literal_code(key);
+            if (code != UINT32_MAX) insert_code(e, code);
+            return true;
+        }
+        vi->literal.base = 10;
+        vi->literal.n_most = 3;
+    }
+    bool taken = digit < vi->literal.base;
+    if (taken) {
+        vi->literal.value = vi->literal.value * vi->literal.base + (uint32_t)digit;
+        vi->literal.n_digits++;
+    }
+    if (taken && vi->literal.n_digits < vi->literal.n_most) return true;
+    vi->pending[0] = 0;
+    if (vi->literal.n_digits) insert_code(e, vi->literal.value);
+    return taken;
+}
+
 static bool control_key(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
@@ -181,6 +250,10 @@ static bool control_key(ed *e, uint32_t code)
         return true;
     }
     case 'r': vi->pending[0] = WHIT_MOD_CTRL << 8 | 'r'; return true;
+    case 'v':
+        vi->pending[0] = ED_VI_BY_NUMBER;
+        memset(&vi->literal, 0, sizeof vi->literal);
+        return true;
     case 'o':
         vi->once = true;
         vi->mode = ED_VI_NORMAL;
@@ -216,7 +289,10 @@ void ed_vi_paste_typed(ed *e, const char *text, size_t n)
 bool ed_vi_insert_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
-    if (vi->pending[0]) { /* Ctrl-R */
+    if (vi->pending[0] == ED_VI_BY_NUMBER) {
+        vi->auto_indent = false;
+        if (literal_key(e, key)) return true;
+    } else if (vi->pending[0]) { /* Ctrl-R */
         vi->pending[0] = 0;
         if (key.code < WHIT_KEY_NONE) type_register(e, key.code);
         return true;

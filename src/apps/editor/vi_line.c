@@ -11,6 +11,7 @@
 
 #define GLOBAL_LINES_MAX 1000000u
 #define PATTERN_BYTES    512
+#define LINE_BYTES       1024 /* as long as a prompt's text */
 
 struct range {
     uint64_t first, last; /* beginnings of lines */
@@ -657,13 +658,32 @@ static bool of_lines(ed *e, struct range range, const char *at)
     return true;
 }
 
-static void run_line(ed *e, const char *line)
+/* Passes the parts of /a/b/flags, in which a bar stands for itself. */
+static const char *substitute_end(const char *at)
 {
-    struct range range;
-    const char *at = line;
-    skip_blanks(&at);
-    if (!take_range(e, &at, &range)) return;
-    skip_blanks(&at);
+    char delimiter = *at, part[1];
+    if (!delimiter || isalnum((uint8_t)delimiter) || strchr(" \"&|", delimiter)) return at;
+    at++;
+    take_part(&at, delimiter, part, sizeof part);
+    take_part(&at, delimiter, part, sizeof part);
+    return at;
+}
+
+/* Where the command at `at` ends: at its bar or the line's end. A bar after a backslash is an ordinary
+ * sign; what :g, :v and :normal do may have bars of its own. */
+static const char *command_end(const char *at)
+{
+    const char *word = at;
+    if (takes(&word, "g", "global") || takes(&word, "v", "vglobal") || takes(&word, "norm", "normal"))
+        return at + strlen(at);
+    if (*at == 's' && !isalpha((uint8_t)at[1]) && at[1] != '-') at = substitute_end(at + 1);
+    for (; *at && *at != '|'; at++)
+        if (*at == '\\' && at[1]) at++;
+    return at;
+}
+
+static void run_command(ed *e, struct range range, const char *at)
+{
     if (!*at) {
         if (!range.n_given) return;
         e->window->doc->mark_jump = ed_cursor(e)->offset;
@@ -683,6 +703,27 @@ static void run_line(ed *e, const char *line)
             ed_vi_run(e, at);
         else
             ed_vi_fail(e, "no such command: %s", at);
+    }
+}
+
+/* The commands of a line, with bars between them, up to the first that fails or asks something. */
+static void run_line(ed *e, const char *line)
+{
+    for (const char *at = line;; at++) {
+        struct range range;
+        char command[LINE_BYTES];
+        skip_blanks(&at);
+        if (!take_range(e, &at, &range)) return;
+        skip_blanks(&at);
+        const char *end = command_end(at);
+        size_t n = 0;
+        for (bool bars = *at == 's' && !isalpha((uint8_t)at[1]); at < end && n + 1 < sizeof command; at++)
+            if (bars || *at != '\\' || at[1] != '|') command[n++] = *at;
+        command[n] = 0;
+        while (*end && n && command[n - 1] == ' ') command[--n] = 0;
+        run_command(e, range, command);
+        at = end;
+        if (!*at || e->done || e->prompt.kind || e->vi.failed) return;
     }
 }
 
