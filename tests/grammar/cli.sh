@@ -16,4 +16,17 @@ printf 'root ::= a\na ::= a "x" | "y"\n' >left.gbnf
 whit run -p x --grammar left.gbnf 2>err && complain "left recursion was taken"
 grep -q 'left.gbnf:1: rule a ' err || complain "the rule is not named: $(cat err)"
 whit run -p x --grammar left.gbnf --json-schema pet.json 2>err && complain "both were taken"
+# A byte order mark, which editors on Windows write, is left out.
+printf '\357\273\277{"enum": ["cat"]}\n' >mark.json
+text=$(whit run -p Once --no-display-prompt --json-schema mark.json 2>err) || complain "a byte order mark: $(cat err)"
+[ "$text" = '"cat"' ] || complain "not the schema: $text"
+printf '\357\273\277root ::= "cat"\n' >mark.gbnf
+whit run -p Once --grammar mark.gbnf >out 2>err || complain "a byte order mark: $(cat err)"
+# Rules that name one another without writing anything take no depth; rules within rules do, and the limit is named.
+{ echo 'root ::= r0'; for i in $(seq 0 999); do echo "r$i ::= r$((i + 1))"; done; echo 'r1000 ::= "a"'; } >chain.gbnf
+text=$(whit run -p Once --no-display-prompt --grammar chain.gbnf 2>err) || complain "a chain of rules: $(cat err)"
+[ "$text" = a ] || complain "not the chain: $text"
+{ echo 'root ::= r0'; for i in $(seq 0 999); do echo "r$i ::= \"(\" r$((i + 1)) \")\""; done; echo 'r1000 ::= "a"'; } >deep.gbnf
+whit run -p Once --grammar deep.gbnf 2>err && complain "rules too deep were taken"
+grep -q 'rules within rules more than 600 deep' err || complain "the limit is not named: $(cat err)"
 exit $failed

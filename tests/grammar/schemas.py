@@ -29,7 +29,7 @@ SCHEMAS = [
     {"type": "integer", "exclusiveMinimum": 9, "exclusiveMaximum": 11},
     {"type": "number", "minimum": 0, "maximum": 1},
     {"type": "number", "exclusiveMinimum": -0.5, "maximum": 12.25},
-    {"type": "number", "minimum": 1000000},
+    {"type": "number", "minimum": 1000000}, {"type": "integer", "multipleOf": 7}, {"multipleOf": 0.25, "maximum": 9},
     {"type": ["string", "null"], "maxLength": 20},
     {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{3,5}$"},
     {"type": "string", "pattern": "^(foo|ba[rz]+)\\.(c|h)$"},
@@ -88,7 +88,7 @@ REFUSED = [
     ({"type": "string", "pattern": "(?=a)b"}, "#/pattern"),
     ({"type": "string", "pattern": "^(a)\\1$"}, "#/pattern"),
     ({"type": "string", "format": "iri-reference"}, "#/format"),
-    ({"type": "array", "items": {"type": "integer", "multipleOf": 7}}, "#/items/multipleOf"),
+    ({"type": "array", "items": {"type": "integer", "multipleOf": 65537.5}}, "#/items/multipleOf"),
     ({"type": "array", "uniqueItems": True}, "#/uniqueItems"),
     ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "#/oneOf/1"),
     ({"if": {"type": "string"}, "then": {}}, "#/if"),
@@ -176,6 +176,8 @@ def valid(value, schema, root):
         if not schema.get("minimum", -math.inf) <= value <= schema.get("maximum", math.inf):
             return False
         if not schema.get("exclusiveMinimum", -math.inf) < value < schema.get("exclusiveMaximum", math.inf):
+            return False
+        if value % schema.get("multipleOf", value or 1) != 0:
             return False
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", math.inf):

@@ -50,12 +50,13 @@ static whit_status index_users(checker *c, whit_error *error)
     return WHIT_OK;
 }
 
-static bool is_empty_now(const checker *c, uint32_t node)
+/* Does a node reach the end by what is known of others: without a byte, or where `with_bytes`, by some text? */
+static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
 {
     const whit_automaton_node *n = &c->nodes[node];
     switch ((whit_automaton_kind)n->kind) {
     case WHIT_AUTOMATON_END: return true;
-    case WHIT_AUTOMATON_BYTES: return false;
+    case WHIT_AUTOMATON_BYTES: return with_bytes && c->empty[n->b];
     case WHIT_AUTOMATON_SPLIT:
         for (uint32_t i = 0; i < n->b; i++)
             if (c->empty[c->edges[n->a + i]]) return true;
@@ -79,7 +80,11 @@ static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t no
         for (uint32_t i = 0; i < n->b; i++)
             if (height[c->edges[n->a + i]] < next) next = height[c->edges[n->a + i]];
         return next == UINT16_MAX ? UINT32_MAX : next;
-    case WHIT_AUTOMATON_CALL: part = c->rules[n->a]; break;
+    case WHIT_AUTOMATON_CALL:
+        part = c->rules[n->a];
+        if (n->b == WHIT_AUTOMATON_RET) /* the machine keeps no frame of such a call */
+            return height[part] == UINT16_MAX ? UINT32_MAX : height[part];
+        break;
     case WHIT_AUTOMATON_REPEAT:
         part = c->repetitions[n->a].body;
         if (c->repetitions[n->a].min == 0) return height[n->b] == UINT16_MAX ? UINT32_MAX : height[n->b];
@@ -117,18 +122,19 @@ static void settle(checker *c, uint16_t *height, uint32_t *now, uint32_t *later)
     }
 }
 
-static void find_empty(checker *c, uint32_t *stack)
+/* Finds the nodes that reach the end without a byte or, where `with_bytes`, by any finite text. */
+static void find_ends(checker *c, uint32_t *stack, bool with_bytes)
 {
     uint32_t n = 1;
     c->empty[WHIT_AUTOMATON_RET] = 1;
     stack[0] = WHIT_AUTOMATON_RET;
     for (uint32_t node = 1; node < c->n_nodes; node++)
-        if (!c->empty[node] && is_empty_now(c, node)) c->empty[node] = 1, stack[n++] = node;
+        if (!c->empty[node] && ends_now(c, node, with_bytes)) c->empty[node] = 1, stack[n++] = node;
     while (n) {
         uint32_t node = stack[--n];
         for (uint32_t i = c->users_begin[node]; i < c->users_begin[node + 1]; i++) {
             uint32_t user = c->users[i];
-            if (c->empty[user] || !is_empty_now(c, user)) continue;
+            if (c->empty[user] || !ends_now(c, user, with_bytes)) continue;
             c->empty[user] = 1;
             stack[n++] = user;
         }
@@ -249,7 +255,7 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
     else
         status = index_users(&c, error);
     if (status != WHIT_OK) goto cleanup;
-    find_empty(&c, stack);
+    find_ends(&c, stack, false);
     uint32_t node;
     if (find_left_recursion(&c, stack, stack + room, seen, &node)) {
         for (uint32_t rule = 0; rule < c.n_rules; rule++)
@@ -275,8 +281,13 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
     for (uint32_t i = 0; i < c.n_nodes; i++) height[i] = UINT16_MAX;
     settle(&c, height, stack, stack + room);
     for (uint32_t i = 0; i < c.n_nodes; i++) c.nodes[i].height = height[i];
-    if (height[c.rules[0]] == UINT16_MAX)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
+    if (height[c.rules[0]] == UINT16_MAX) {
+        find_ends(&c, stack, true);
+        status = c.empty[c.rules[0]]
+            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the shortest text takes rules within rules more than %u deep",
+                        name, WHIT_AUTOMATON_MAX_DEPTH)
+            : whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
+    }
     find_classes(graph);
 cleanup:
     whit_free(graph->allocator, stack, 2 * room * sizeof *stack);

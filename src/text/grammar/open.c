@@ -4,6 +4,14 @@
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 
+/* Leaves out a byte order mark, which editors on Windows write. */
+static void skip_mark(const char **text, size_t *n_bytes)
+{
+    if (*n_bytes < 3 || memcmp(*text, "\xEF\xBB\xBF", 3) != 0) return;
+    *text += 3;
+    *n_bytes -= 3;
+}
+
 whit_status whit_grammar_open_gbnf(const whit_grammar_vocabulary *vocabulary, const char *name, const char *text,
                                    size_t text_bytes, whit_grammar **grammar, whit_error *error)
 {
@@ -13,6 +21,7 @@ whit_status whit_grammar_open_gbnf(const whit_grammar_vocabulary *vocabulary, co
     WHIT_NEED(vocabulary);
     WHIT_NEED(name);
     WHIT_NEED_ARRAY(text, text_bytes);
+    skip_mark(&text, &text_bytes);
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &graph, error));
     whit_status status = whit_gbnf_compile(&graph, name, text, text_bytes, error);
     if (status == WHIT_OK) return whit_grammar_make(vocabulary, &graph, name, grammar, error);
@@ -31,6 +40,7 @@ whit_status whit_grammar_open_json_schema(const whit_grammar_vocabulary *vocabul
     WHIT_NEED(vocabulary);
     WHIT_NEED(name);
     WHIT_NEED_ARRAY(schema, schema_bytes);
+    skip_mark(&schema, &schema_bytes);
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &graph, error));
     uint32_t root = whit_automaton_rule(&graph);
     whit_status status = whit_json_schema_compile(&graph, name, schema, schema_bytes, &rule, error);

@@ -124,29 +124,87 @@ uint32_t whit_automaton_json_code(whit_automaton *graph, const whit_code_range *
     return whit_automaton_split(graph, ways, n_ways);
 }
 
-static uint32_t hex_digits(whit_automaton *graph, uint32_t n, uint32_t next)
+static uint32_t hex_digit(whit_automaton *graph, uint32_t first, uint32_t last, uint32_t next)
 {
-    whit_byte_set hex = {0};
-    for (const char *c = "0123456789abcdefABCDEF"; *c; c++) whit_byte_add(&hex, (uint8_t)*c);
-    while (n--) next = whit_automaton_set(graph, &hex, next);
-    return next;
+    whit_byte_set set = {0};
+    for (uint32_t d = first; d <= last; d++) {
+        whit_byte_add(&set, (uint8_t) "0123456789abcdef"[d]);
+        whit_byte_add(&set, (uint8_t) "0123456789ABCDEF"[d]);
+    }
+    return whit_automaton_set(graph, &set, next);
+}
+
+/* n_digits hexadecimal digits from first to last. */
+static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last, uint32_t n_digits, uint32_t next)
+{
+    if (n_digits == 1) return hex_digit(graph, first, last, next);
+    uint32_t ways[3], n_ways = 0, shift = 4 * (n_digits - 1), low = (1u << shift) - 1;
+    while (first <= last) {
+        uint32_t top = first >> shift, top_last = last >> shift, to = first | low;
+        if ((first & low) == 0 && (last & low) != low && top < top_last) top_last--;
+        if ((first & low) == 0 && (top < top_last || last >= to))
+            to = top_last << shift | low; /* whole blocks together */
+        else
+            top_last = top;
+        if (to > last) to = last, top_last = top;
+        uint32_t inner = hex_between(graph, first & low, to & low, n_digits - 1, next);
+        ways[n_ways++] = hex_digit(graph, top, top_last, inner);
+        first = to + 1;
+    }
+    return whit_automaton_split(graph, ways, n_ways);
+}
+
+/* Does a code point lie in sorted ranges? */
+static bool in_ranges(const whit_code_range *ranges, size_t n, uint32_t code)
+{
+    for (size_t i = 0; i < n; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last) return true;
+    return false;
+}
+
+uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next)
+{
+    /* What stands for itself in a string, and what is one escape \\uXXXX: surrogates are not characters. */
+    static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}},
+                                 units[] = {{0, 0xD7FF}, {0xE000, 0xFFFF}};
+    static const char letters[] = "\"\"\\\\//b\bf\fn\nr\rt\t"; /* pairs: how it is written, what it is */
+    whit_buf kept = {.allocator = graph->allocator}, ways = {.allocator = graph->allocator};
+    whit_byte_set set = {0};
+    uint32_t escaped[2], n_escaped = 0, way;
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < 5; k++) {
+            const whit_code_range *part = k < 3 ? &plain[k] : &units[k - 3];
+            whit_code_range both = {ranges[i].first > part->first ? ranges[i].first : part->first,
+                                    ranges[i].last < part->last ? ranges[i].last : part->last};
+            if (both.first > both.last) continue;
+            if (k >= 3) way = hex_between(graph, both.first, both.last, 4, next);
+            if (k < 3 ? !whit_buf_append(&kept, &both, sizeof both) : !whit_buf_append(&ways, &way, sizeof way))
+                graph->failed = true;
+        }
+    }
+    for (size_t i = 0; i + 1 < sizeof letters; i += 2)
+        if (in_ranges(ranges, n, (uint8_t)letters[i + 1])) whit_byte_add(&set, (uint8_t)letters[i]), any = true;
+    if (any) escaped[n_escaped++] = whit_automaton_set(graph, &set, next);
+    if (ways.size_bytes) {
+        way = whit_automaton_split(graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof way);
+        escaped[n_escaped++] = whit_automaton_text(graph, "u", 1, way);
+    }
+    uint32_t both[2], n_both = 0;
+    if (kept.size_bytes)
+        both[n_both++] = whit_automaton_code(graph, (const whit_code_range *)kept.data,
+                                             kept.size_bytes / sizeof(whit_code_range), next);
+    if (n_escaped)
+        both[n_both++] = whit_automaton_text(graph, "\\", 1, whit_automaton_split(graph, escaped, n_escaped));
+    whit_buf_free(&kept);
+    whit_buf_free(&ways);
+    return whit_automaton_split(graph, both, n_both);
 }
 
 uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next)
 {
-    static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}};
-    whit_byte_set letters = {0}, no_d = {0}, d = {0}, low = {0};
-    for (const char *c = "\"\\/bfnrt"; *c; c++) whit_byte_add(&letters, (uint8_t)*c);
-    for (const char *c = "0123456789abcefABCEF"; *c; c++) whit_byte_add(&no_d, (uint8_t)*c);
-    for (const char *c = "dD"; *c; c++) whit_byte_add(&d, (uint8_t)*c);
-    for (const char *c = "01234567"; *c; c++) whit_byte_add(&low, (uint8_t)*c); /* \uD800 to \uDFFF are no characters */
-    uint32_t after_u[] = {whit_automaton_set(graph, &no_d, hex_digits(graph, 3, next)),
-                          whit_automaton_set(graph, &d, whit_automaton_set(graph, &low, hex_digits(graph, 2, next)))};
-    uint32_t escaped[] = {whit_automaton_set(graph, &letters, next),
-                          whit_automaton_text(graph, "u", 1, whit_automaton_split(graph, after_u, 2))};
-    uint32_t ways[] = {whit_automaton_code(graph, plain, 3, next),
-                       whit_automaton_text(graph, "\\", 1, whit_automaton_split(graph, escaped, 2))};
-    return whit_automaton_split(graph, ways, 2);
+    static const whit_code_range all = {0, 0x10FFFF};
+    return whit_automaton_json_spelled(graph, &all, 1, next);
 }
 
 /* ---- into the graph -------------------------------------------------------------------------- */

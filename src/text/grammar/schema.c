@@ -239,6 +239,15 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
 
 /* ---- what each keyword is ---------------------------------------------------------------------- */
 
+/* Is the schema true, {} or {"type": "string"}, as generators write it for the names of every map? */
+static bool takes_all_strings(const whit_json_schema_compiler *c, uint32_t schema)
+{
+    if (whit_json_type_of(&c->json, schema) != WHIT_JSON_OBJECT) return whit_json_bool(&c->json, schema, false);
+    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k))
+        if (!whit_json_is(&c->json, k, "type") || !whit_json_is(&c->json, k + 1, "string")) return false;
+    return true;
+}
+
 static void check_keywords(whit_json_schema_compiler *c, uint32_t schema)
 {
     static const char *const refused[] = {"not",
@@ -254,9 +263,11 @@ static void check_keywords(whit_json_schema_compiler *c, uint32_t schema)
                                           "unevaluatedItems",
                                           "$dynamicRef",
                                           "$recursiveRef"};
-    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k))
+    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k)) {
+        if (whit_json_is(&c->json, k, "propertyNames") && takes_all_strings(c, k + 1)) continue;
         for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
             if (whit_json_is(&c->json, k, refused[i])) whit_json_schema_refuse(c, k, "this keyword cannot be enforced");
+    }
     uint32_t unique = whit_json_schema_get(c, schema, "uniqueItems"), max = whit_json_schema_get(c, schema, "maxItems");
     int64_t most;
     if (whit_json_bool(&c->json, unique, false) && !(whit_json_i64(&c->json, max, &most) && most <= 1))
@@ -485,7 +496,7 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a schema of %zu bytes (at most %u)", name, n_bytes,
                          WHIT_GRAMMAR_MAX_TEXT_BYTES);
     WHIT_TRY(whit_json_parse(name, text, n_bytes, graph->allocator, &c.json, error));
-    c.items.allocator = c.sets.allocator = graph->allocator;
+    c.items.allocator = c.sets.allocator = c.numbers.allocator = c.number_keys.allocator = graph->allocator;
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
     c.resolved = whit_zalloc_array(graph->allocator, REFERENCE_SLOTS, sizeof *c.resolved);
     whit_status status = c.slots && c.resolved ? compile_all(&c, rule)
@@ -494,6 +505,8 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
     whit_free(graph->allocator, c.slots, c.n_slots * sizeof *c.slots);
     whit_buf_free(&c.items);
     whit_buf_free(&c.sets);
+    whit_buf_free(&c.numbers);
+    whit_buf_free(&c.number_keys);
     whit_json_close(&c.json);
     return status;
 }

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_PROPERTIES = 20000, MOST_SHARED_BYTES = 200 };
+enum { MOST_PROPERTIES = 20000, MOST_SHARED_BYTES = 200, MOST_ESCAPED_NAMES = 2000, MOST_NAME_REST = 64 };
 
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next)
 {
@@ -233,42 +233,63 @@ static bool compile_property(whit_json_schema_compiler *c, whit_json_schema_set 
     return c->status == WHIT_OK;
 }
 
-/* The rest of a key that is none of `list` (sorted by name, equal up to `depth`), with its quote. No
- * escapes are written, so that no spelling of a name gets by. Keys that a longer beginning than MOST_SHARED_BYTES
- * sets apart are not written: that bounds the recursion. */
-static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t next)
+/* The rest of a key that is not in `list` (sorted by name, equal up to `depth`), with its quote. The character by which
+ * a key leaves the list is written in any way but that of a listed name, so that no spelling of a name gets by; beside
+ * many names, without escapes. Keys that a longer beginning than MOST_SHARED_BYTES sets apart are not written: that
+ * bounds the recursion. `rest`: what may follow that character. */
+static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t rest,
+                          uint32_t quote)
 {
-    static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}};
     whit_automaton *g = c->graph;
-    uint32_t quote = whit_automaton_text(g, "\"", 1, next);
-    uint32_t rest = whit_automaton_characters(g, whit_automaton_code(g, plain, 3, WHIT_AUTOMATON_RET), 0, 64, quote);
     if (g->failed) return WHIT_AUTOMATON_NONE;
-    whit_buf ways = {.allocator = g->allocator};
+    whit_buf ways = {.allocator = g->allocator}, ranges = {.allocator = g->allocator};
     bool ends = n && list[0].n_bytes == depth;
-    whit_byte_set free_bytes = {0};
-    for (uint32_t byte = 0x20; byte < 0x80; byte++)
-        if (byte != '"' && byte != '\\') whit_byte_add(&free_bytes, (uint8_t)byte);
+    bool taken[256] = {false}, any_wide = false;
     if (!ends && depth && !whit_buf_append(&ways, &quote, sizeof quote)) g->failed = true;
     for (uint32_t i = ends ? 1 : 0; i < n && !g->failed;) {
         uint8_t byte = (uint8_t)list[i].name[depth];
         uint32_t end = i;
         while (end < n && (uint8_t)list[end].name[depth] == byte) end++;
-        if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
-            free_bytes.bits[byte / 64] &= ~(UINT64_C(1) << byte % 64);
-            if (depth < MOST_SHARED_BYTES) {
-                uint32_t way = other_key(c, list + i, end - i, depth + 1, next);
-                way = whit_automaton_text(g, &byte, 1, way);
-                if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
-            }
+        taken[byte] = true;
+        any_wide |= byte >= 0x80;
+        if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' && depth < MOST_SHARED_BYTES) {
+            uint32_t way = other_key(c, list + i, end - i, depth + 1, rest, quote);
+            way = whit_automaton_text(g, &byte, 1, way);
+            if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
         }
         i = end;
     }
-    /* Keys of additional properties leave the list by an ASCII character. */
-    uint32_t way = whit_automaton_set(g, &free_bytes, rest);
+    for (uint32_t from = 0; from < 0x80; from++) {
+        whit_code_range range = {from, from};
+        if (taken[from]) continue;
+        while (range.last < 0x7F && !taken[range.last + 1]) range.last++;
+        from = range.last;
+        if (range.last == 0x7F && !any_wide) range.last = 0x10FFFF;
+        if (!whit_buf_append(&ranges, &range, sizeof range)) g->failed = true;
+    }
+    if (taken[0x7F] && !any_wide) {
+        whit_code_range wide = {0x80, 0x10FFFF};
+        if (!whit_buf_append(&ranges, &wide, sizeof wide)) g->failed = true;
+    }
+    const whit_code_range *codes = (const whit_code_range *)ranges.data;
+    size_t n_codes = ranges.size_bytes / sizeof *codes;
+    uint32_t way = n > MOST_ESCAPED_NAMES ? whit_automaton_json_code(g, codes, n_codes, rest)
+                                          : whit_automaton_json_spelled(g, codes, n_codes, rest);
     if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
     uint32_t begin = whit_automaton_split(g, (const uint32_t *)ways.data, ways.size_bytes / sizeof way);
     whit_buf_free(&ways);
+    whit_buf_free(&ranges);
     return begin;
+}
+
+/* A key that is not in the sorted list, with its quotes. */
+static uint32_t any_other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, uint32_t next)
+{
+    whit_automaton *g = c->graph;
+    uint32_t quote = whit_automaton_text(g, "\"", 1, next);
+    uint32_t body = whit_automaton_json_character(g, WHIT_AUTOMATON_RET);
+    uint32_t rest = whit_automaton_characters(g, body, 0, MOST_NAME_REST, quote);
+    return whit_automaton_text(g, "\"", 1, other_key(c, list, n, 0, rest, quote));
 }
 
 static uint32_t key_and_value(whit_json_schema_compiler *c, const property *p, uint32_t next)
@@ -297,11 +318,8 @@ static void write_others(whit_json_schema_compiler *c, const object *o, const wh
     if (o->n) memcpy(sorted, o->list, o->n * sizeof *sorted);
     if (o->n > 1) qsort(sorted, o->n, sizeof *sorted, by_name);
     uint32_t pair = whit_automaton_rule(g);
-    whit_automaton_define(
-        g, pair,
-        whit_automaton_text(
-            g, "\"", 1,
-            other_key(c, sorted, o->n, 0, whit_json_schema_sign(c, ":", value_of(c, schemas, WHIT_AUTOMATON_RET)))));
+    uint32_t value = whit_json_schema_sign(c, ":", value_of(c, schemas, WHIT_AUTOMATON_RET));
+    whit_automaton_define(g, pair, any_other_key(c, sorted, o->n, value));
     uint32_t again = whit_json_schema_sign(c, ",", whit_automaton_call(g, pair, WHIT_AUTOMATON_RET));
     uint32_t left = max == WHIT_AUTOMATON_UNBOUNDED ? max : max - 1;
     *more = whit_automaton_repeat(g, again, min, max, end);
@@ -354,7 +372,7 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
         uint32_t others = others_of(c, set.items[i].node, NULL);
         closed |= is_false(&c->json, others);
         asked |= others != WHIT_JSON_NONE;
-        o.n_declared += whit_json_schema_get(c, set.items[i].node, "properties") != WHIT_JSON_NONE;
+        o.n_declared += whit_json_count(&c->json, whit_json_schema_get(c, set.items[i].node, "properties")) != 0;
     }
     o.open = !closed && (asked || o.n_declared == 0);
     for (uint32_t i = 0; i < o.n; i++)

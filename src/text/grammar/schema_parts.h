@@ -18,6 +18,12 @@ typedef struct whit_json_schema_set {
     uint32_t n;
 } whit_json_schema_set;
 
+/* The rule of one language of numbers; `key` and n_bytes: what it is, in number_keys. */
+typedef struct whit_json_schema_numbers {
+    size_t key, n_bytes;
+    uint32_t rule;
+} whit_json_schema_numbers;
+
 typedef struct whit_json_schema_compiler {
     whit_automaton *graph;
     whit_json json;
@@ -29,6 +35,7 @@ typedef struct whit_json_schema_compiler {
     struct whit_json_schema_reference {
         uint32_t ref, to; /* nodes; ref 0: none */
     } * resolved;         /* the last of each slot */
+    whit_buf numbers, number_keys;
     uint64_t work;
     uint32_t any_rule, string_rule, number_rule, integer_rule; /* plus 1; 0: not made yet */
 } whit_json_schema_compiler;
@@ -65,6 +72,8 @@ uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_s
 uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 /* "," or ":" and at most one space. */
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next);
+/* Are two values equal, whatever the order of members and the form of numbers? */
+bool whit_json_schema_same(whit_json_schema_compiler *c, uint32_t a, uint32_t b);
 /* A key or another string as JSON. */
 void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes);
 /* A length or count: the greatest of minima, the least of maxima; false: refused. */

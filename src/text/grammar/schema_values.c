@@ -2,13 +2,11 @@
  * JSON Schema: enum and const, numbers, strings. */
 #include "base/json.h"
 #include "base/utf8.h"
+#include "grammar/decimal.h"
 #include "grammar/schema_parts.h"
 #include "grammar/pattern.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-enum { MOST_DIGITS = 16, MOST_DECIMALS = 6 };
 
 bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
                              const char *max_key, uint32_t *min, uint32_t *max)
@@ -33,7 +31,23 @@ bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set 
 
 void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes)
 {
-    whit_json_write_string(out, text, n_bytes);
+    static const char codes[] = "\b\f\r", letters[] = "bfr";
+    size_t from = 0;
+    whit_buf_append_str(out, "\"");
+    for (size_t i = 0; i <= n_bytes; i++) {
+        const char *found = i < n_bytes && text[i] ? strchr(codes, text[i]) : NULL;
+        if (i < n_bytes && !found) continue;
+        /* The shared writer knows escapes of two characters for line feed and tab alone; its quotes are left out. */
+        size_t begin = out->size_bytes;
+        whit_json_write_string(out, text + from, i - from);
+        if (!out->failed) {
+            memmove(out->data + begin, out->data + begin + 1, out->size_bytes - begin - 2);
+            out->size_bytes -= 2;
+        }
+        if (found) whit_buf_printf(out, "\\%c", letters[found - codes]);
+        from = i + 1;
+    }
+    whit_buf_append_str(out, "\"");
 }
 
 static void write_value(const whit_json *json, uint32_t node, whit_buf *out)
@@ -42,7 +56,7 @@ static void write_value(const whit_json *json, uint32_t node, whit_buf *out)
     const char *text = whit_json_string(json, node, &n);
     const whit_json_node *own = (const whit_json_node *)json->nodes.data + node;
     switch (whit_json_type_of(json, node)) {
-    case WHIT_JSON_STRING: whit_json_write_string(out, text, n); break;
+    case WHIT_JSON_STRING: whit_json_schema_quote(out, text, n); break;
     case WHIT_JSON_ARRAY:
     case WHIT_JSON_OBJECT: {
         bool object = whit_json_type_of(json, node) == WHIT_JSON_OBJECT, first = true;
@@ -63,7 +77,7 @@ static void write_value(const whit_json *json, uint32_t node, whit_buf *out)
 
 static uint32_t type_of_value(const whit_json *json, uint32_t value)
 {
-    double number;
+    whit_decimal number;
     switch (whit_json_type_of(json, value)) {
     case WHIT_JSON_NULL: return WHIT_JSON_SCHEMA_NULL;
     case WHIT_JSON_BOOL: return WHIT_JSON_SCHEMA_BOOL;
@@ -71,31 +85,74 @@ static uint32_t type_of_value(const whit_json *json, uint32_t value)
     case WHIT_JSON_ARRAY: return WHIT_JSON_SCHEMA_ARRAY;
     case WHIT_JSON_OBJECT: return WHIT_JSON_SCHEMA_OBJECT;
     case WHIT_JSON_NUMBER:
-        if (!whit_json_f64(json, value, &number)) return 0; /* NaN and the like are no JSON */
-        return number == __builtin_floor(number) ? WHIT_JSON_SCHEMA_INTEGER : WHIT_JSON_SCHEMA_REAL;
+        if (!whit_decimal_of_node(json, value, &number)) return 0; /* NaN and the like are no JSON */
+        return whit_decimal_is_whole(&number) ? WHIT_JSON_SCHEMA_INTEGER : WHIT_JSON_SCHEMA_REAL;
     case WHIT_JSON_MISSING: break;
     }
     return 0;
 }
 
-static bool same_text(const whit_json *json, uint32_t a, uint32_t b)
+/* The value of a key in an object of any size; the key is a node, which may hold zero bytes. The last one counts. */
+static uint32_t value_of_key(const whit_json *json, uint32_t object, uint32_t key)
 {
-    whit_buf x = {0}, y = {0};
-    double m, n;
-    if (whit_json_f64(json, a, &m) && whit_json_f64(json, b, &n)) return m == n;
-    write_value(json, a, &x);
-    write_value(json, b, &y);
-    bool same = x.size_bytes == y.size_bytes && x.size_bytes && memcmp(x.data, y.data, x.size_bytes) == 0;
-    whit_buf_free(&x);
-    whit_buf_free(&y);
-    return same;
+    size_t n, n_key;
+    const char *wanted = whit_json_string(json, key, &n_key);
+    uint32_t found = WHIT_JSON_NONE;
+    for (uint32_t k = whit_json_first(json, object); k != WHIT_JSON_NONE; k = whit_json_next(json, object, k)) {
+        const char *name = whit_json_string(json, k, &n);
+        if (name && n == n_key && memcmp(name, wanted, n) == 0) found = k + 1;
+    }
+    return found;
+}
+
+/* Is every member of `a` in `b`, with the same value? */
+static bool has_members(whit_json_schema_compiler *c, uint32_t a, uint32_t b)
+{
+    const whit_json *json = &c->json;
+    uint32_t n = (uint32_t)whit_json_count(json, b);
+    for (uint32_t k = whit_json_first(json, a); k != WHIT_JSON_NONE; k = whit_json_next(json, a, k)) {
+        if (!whit_json_schema_work(c, k, n)) return false;
+        uint32_t mine = value_of_key(json, a, k), other = value_of_key(json, b, k);
+        if (other == WHIT_JSON_NONE || !whit_json_schema_same(c, mine, other)) return false;
+    }
+    return true;
+}
+
+bool whit_json_schema_same(whit_json_schema_compiler *c, uint32_t a, uint32_t b)
+{
+    const whit_json *json = &c->json;
+    whit_json_type type = whit_json_type_of(json, a);
+    whit_decimal x, y;
+    size_t n, m;
+    if (type != whit_json_type_of(json, b) || !whit_json_schema_work(c, a, 1)) return false;
+    switch (type) {
+    case WHIT_JSON_NULL: return true;
+    case WHIT_JSON_BOOL: return whit_json_bool(json, a, false) == whit_json_bool(json, b, false);
+    case WHIT_JSON_NUMBER:
+        return whit_decimal_of_node(json, a, &x) && whit_decimal_of_node(json, b, &y) &&
+            whit_decimal_compare(&x, &y) == 0;
+    case WHIT_JSON_STRING: {
+        const char *s = whit_json_string(json, a, &n), *t = whit_json_string(json, b, &m);
+        return n == m && memcmp(s, t, n) == 0;
+    }
+    case WHIT_JSON_ARRAY: {
+        uint32_t k = whit_json_first(json, a), l = whit_json_first(json, b);
+        for (; k != WHIT_JSON_NONE && l != WHIT_JSON_NONE;
+             k = whit_json_next(json, a, k), l = whit_json_next(json, b, l))
+            if (!whit_json_schema_same(c, k, l)) return false;
+        return k == l;
+    }
+    case WHIT_JSON_OBJECT: return has_members(c, a, b) && has_members(c, b, a);
+    case WHIT_JSON_MISSING: break;
+    }
+    return false;
 }
 
 static bool in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t value)
 {
     const whit_json *json = &c->json;
     for (uint32_t k = whit_json_first(json, list); k != WHIT_JSON_NONE; k = whit_json_next(json, list, k))
-        if (!whit_json_schema_work(c, k, 20) || same_text(json, k, value)) return true;
+        if (!whit_json_schema_work(c, k, 20) || whit_json_schema_same(c, k, value)) return true;
     return false;
 }
 
@@ -106,6 +163,7 @@ static bool is_value_ok(whit_json_schema_compiler *c, uint32_t schema, uint32_t 
         const char *key;
         uint32_t types;
     } hard[] = {{"pattern", WHIT_JSON_SCHEMA_STRING},
+                {"format", WHIT_JSON_SCHEMA_STRING},
                 {"properties", WHIT_JSON_SCHEMA_OBJECT},
                 {"required", WHIT_JSON_SCHEMA_OBJECT},
                 {"additionalProperties", WHIT_JSON_SCHEMA_OBJECT},
@@ -123,22 +181,22 @@ static bool is_value_ok(whit_json_schema_compiler *c, uint32_t schema, uint32_t 
     uint32_t type = type_of_value(json, value), values = whit_json_schema_get(c, schema, "enum");
     uint32_t constant = whit_json_schema_get(c, schema, "const");
     if (!(type & whit_json_schema_types(c, schema))) return false;
-    if (constant != WHIT_JSON_NONE && !same_text(json, constant, value)) return false;
+    if (constant != WHIT_JSON_NONE && !whit_json_schema_same(c, constant, value)) return false;
     if (values != WHIT_JSON_NONE && !in_enum && !in_list(c, values, value)) return false;
     for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
         uint32_t node = whit_json_schema_get(c, schema, hard[i].key);
         if (node != WHIT_JSON_NONE && type & hard[i].types)
             whit_json_schema_refuse(c, node, "this keyword beside enum or const cannot be enforced");
     }
-    double number, limit;
-    if (whit_json_f64(json, value, &number))
-        for (int i = 0; i < 4; i++)
-            if (whit_json_f64(json, whit_json_schema_get(c, schema, limits[i]), &limit)) {
-                /* Draft 4 had `exclusiveMinimum: true` beside the minimum. */
-                bool exclusive = i & 1 || whit_json_bool(json, whit_json_schema_get(c, schema, limits[i + 1]), false);
-                bool ok = i < 2 ? number > limit : number < limit;
-                if (!ok && (exclusive || number != limit)) return false;
-            }
+    whit_decimal number, limit;
+    if (!whit_decimal_of_node(json, value, &number)) return true;
+    for (int i = 0; i < 4; i++)
+        if (whit_decimal_of_node(json, whit_json_schema_get(c, schema, limits[i]), &limit)) {
+            /* Draft 4 had `exclusiveMinimum: true` beside the minimum. */
+            bool exclusive = i & 1 || whit_json_bool(json, whit_json_schema_get(c, schema, limits[i + 1]), false);
+            int order = whit_decimal_compare(&number, &limit);
+            if (order == 0 ? exclusive : i < 2 ? order < 0 : order > 0) return false;
+        }
     return true;
 }
 
@@ -189,217 +247,6 @@ uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_se
     whit_buf_free(&texts);
     whit_buf_free(&ends);
     return begin;
-}
-
-/* ---- numbers ----------------------------------------------------------------------------------- */
-
-/* Digits of a whole number between two bounds of the same length, a point before the last n_decimals
- * (0: none). Four chains: no bound left, the lower, the upper, both. */
-static uint32_t digits_between(whit_automaton *graph, const char *low, const char *high, size_t n, size_t n_decimals,
-                               uint32_t next)
-{
-    uint32_t chain[2][2];
-    for (int l = 0; l < 2; l++)
-        for (int h = 0; h < 2; h++) chain[l][h] = next;
-    for (size_t i = n; i-- > 0;) {
-        uint32_t from[2][2];
-        for (int l = 0; l < 2; l++)
-            for (int h = 0; h < 2; h++) {
-                char a = l ? low[i] : '0', b = h ? high[i] : '9';
-                uint32_t ways[3];
-                size_t n_ways = 0;
-                whit_byte_set inner = {0};
-                bool any = false;
-                for (char digit = a; digit <= b; digit++) {
-                    bool at_low = l && digit == a, at_high = h && digit == b;
-                    if (!at_low && !at_high) {
-                        whit_byte_add(&inner, (uint8_t)digit);
-                        any = true;
-                        continue;
-                    }
-                    whit_byte_set one = {0};
-                    whit_byte_add(&one, (uint8_t)digit);
-                    ways[n_ways++] = whit_automaton_set(graph, &one, chain[at_low][at_high]);
-                }
-                if (any) ways[n_ways++] = whit_automaton_set(graph, &inner, chain[0][0]);
-                from[l][h] = whit_automaton_split(graph, ways, n_ways);
-                if (n_decimals && n - i == n_decimals) from[l][h] = whit_automaton_text(graph, ".", 1, from[l][h]);
-            }
-        memcpy(chain, from, sizeof chain);
-    }
-    return chain[1][1];
-}
-
-/* Whole numbers from low to high, both at least 0. */
-static uint32_t natural_between(whit_automaton *graph, uint64_t low, uint64_t high, size_t n_decimals, uint32_t next)
-{
-    uint32_t ways[24];
-    size_t n_ways = 0;
-    uint64_t begin = 0, end = 9;
-    for (size_t n = 1; n <= 19; n++) {
-        bool padded = n <= n_decimals; /* 0.05 is 005 with its point */
-        if (n > 1 && n > n_decimals + 1)
-            begin = end + 1, end = end > UINT64_MAX / 10 - 1 ? UINT64_MAX : end * 10 + 9;
-        else if (n > 1)
-            end = end * 10 + 9;
-        if (padded) continue;
-        uint64_t a = low > begin ? low : begin, b = high < end ? high : end;
-        if (a > b) continue;
-        char from[24], to[24];
-        snprintf(from, sizeof from, "%0*llu", (int)n, (unsigned long long)a);
-        snprintf(to, sizeof to, "%0*llu", (int)n, (unsigned long long)b);
-        ways[n_ways++] = digits_between(graph, from, to, n, n_decimals, next);
-    }
-    return whit_automaton_split(graph, ways, n_ways);
-}
-
-static uint32_t whole_between(whit_automaton *graph, int64_t low, int64_t high, size_t n_decimals, uint32_t next)
-{
-    uint32_t ways[2];
-    size_t n_ways = 0;
-    if (high >= 0 && low <= high)
-        ways[n_ways++] = natural_between(graph, low > 0 ? (uint64_t)low : 0, (uint64_t)high, n_decimals, next);
-    if (low < 0 && low <= high) {
-        int64_t nearest = high < 0 ? -high : 1;
-        ways[n_ways++] = whit_automaton_text(
-            graph, "-", 1, natural_between(graph, (uint64_t)nearest, (uint64_t)-low, n_decimals, next));
-    }
-    return whit_automaton_split(graph, ways, n_ways);
-}
-
-/* The bound times 10^n_decimals, rounded into the range; false where it does not fit. */
-static bool scale_bound(double bound, uint32_t n_decimals, bool up, bool exclusive, int64_t *scaled)
-{
-    double scale = 1;
-    while (n_decimals--) scale *= 10;
-    double exact = bound * scale, nearest = __builtin_round(exact);
-    if (!(exact > -9e15 && exact < 9e15)) return false;
-    /* The product may be rounded. The quotient is what a reader of the written number gets, so that it tells on
-     * which side of the bound that number is. */
-    double read = nearest / scale;
-    *scaled = (int64_t)nearest;
-    if (up && (read < bound || (read == bound && exclusive))) ++*scaled;
-    if (!up && (read > bound || (read == bound && exclusive))) --*scaled;
-    return true;
-}
-
-typedef struct limits {
-    double low, high;
-    bool has_low, has_high, low_out, high_out;
-    uint32_t low_node, high_node;
-} limits;
-
-static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, limits *out)
-{
-    *out = (limits){0};
-    for (uint32_t i = 0; i < set.n; i++) {
-        uint32_t schema = set.items[i].node;
-        static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
-        for (int k = 0; k < 4; k++) {
-            uint32_t node = whit_json_schema_get(c, schema, keys[k]);
-            bool exclusive = k & 1, low = k < 2;
-            double value;
-            if (node == WHIT_JSON_NONE || whit_json_type_of(&c->json, node) == WHIT_JSON_BOOL) continue; /* draft 4 */
-            if (!whit_json_f64(&c->json, node, &value))
-                return whit_json_schema_refuse(c, node, "expected a number"), false;
-            if (!exclusive) exclusive = whit_json_bool(&c->json, whit_json_schema_get(c, schema, keys[k + 1]), false);
-            if (low && (!out->has_low || value > out->low || (value == out->low && exclusive)))
-                out->low = value, out->has_low = true, out->low_out = exclusive, out->low_node = node;
-            if (!low && (!out->has_high || value < out->high || (value == out->high && exclusive)))
-                out->high = value, out->has_high = true, out->high_out = exclusive, out->high_node = node;
-        }
-    }
-    return true;
-}
-
-static uint32_t digits(whit_automaton *graph, uint32_t min, uint32_t max, uint32_t next)
-{
-    whit_byte_set set = {0};
-    for (uint8_t c = '0'; c <= '9'; c++) whit_byte_add(&set, c);
-    return whit_automaton_repeat(graph, whit_automaton_set(graph, &set, WHIT_AUTOMATON_RET), min, max, next);
-}
-
-static uint32_t optional(whit_automaton *graph, uint32_t way, uint32_t next)
-{
-    uint32_t ways[] = {way, next};
-    return whit_automaton_split(graph, ways, 2);
-}
-
-/* Any number: at most 16 digits before and behind the point and an exponent of two, so that none ends
- * up as infinity. */
-static uint32_t any_number(whit_automaton *graph, bool integers, uint32_t next)
-{
-    whit_byte_set first = {0}, e = {0}, sign = {0};
-    for (uint8_t c = '1'; c <= '9'; c++) whit_byte_add(&first, c);
-    for (const char *c = "eE"; *c; c++) whit_byte_add(&e, (uint8_t)*c);
-    for (const char *c = "+-"; *c; c++) whit_byte_add(&sign, (uint8_t)*c);
-    if (!integers) {
-        uint32_t exponent = digits(graph, 1, 2, next);
-        exponent = whit_automaton_set(graph, &e, optional(graph, whit_automaton_set(graph, &sign, exponent), exponent));
-        next = optional(graph, exponent, next);
-        next = optional(graph, whit_automaton_text(graph, ".", 1, digits(graph, 1, MOST_DIGITS, next)), next);
-    }
-    uint32_t ways[] = {whit_automaton_text(graph, "0", 1, next),
-                       whit_automaton_set(graph, &first, digits(graph, 0, MOST_DIGITS - 1, next))};
-    uint32_t natural = whit_automaton_split(graph, ways, 2);
-    return optional(graph, whit_automaton_text(graph, "-", 1, natural), natural);
-}
-
-uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next)
-{
-    limits l;
-    for (uint32_t i = 0; i < set.n; i++) {
-        uint32_t node = whit_json_schema_get(c, set.items[i].node, "multipleOf"),
-                 format = whit_json_schema_get(c, set.items[i].node, "format");
-        double value;
-        if (node != WHIT_JSON_NONE && !(whit_json_f64(&c->json, node, &value) && value == 1))
-            return whit_json_schema_refuse(c, node, "multiples of anything but 1 cannot be enforced");
-        integers |= node != WHIT_JSON_NONE;
-        if (format != WHIT_JSON_NONE && !whit_json_is(&c->json, format, "int32") &&
-            !whit_json_is(&c->json, format, "int64") && !whit_json_is(&c->json, format, "float") &&
-            !whit_json_is(&c->json, format, "double") &&
-            (whit_json_schema_types(c, set.items[i].node) & WHIT_JSON_SCHEMA_STRING) == 0)
-            return whit_json_schema_refuse(c, format, "this format cannot be enforced");
-    }
-    if (!read_limits(c, set, &l)) return WHIT_AUTOMATON_NONE;
-    for (uint32_t i = 0; i < set.n; i++) {
-        if (!whit_json_is(&c->json, whit_json_schema_get(c, set.items[i].node, "format"), "int32")) continue;
-        if (!l.has_low || l.low < INT32_MIN) l.low = INT32_MIN, l.has_low = true, l.low_out = false;
-        if (!l.has_high || l.high > INT32_MAX) l.high = INT32_MAX, l.has_high = true, l.high_out = false;
-    }
-    if (!l.has_low && !l.has_high) return any_number(c->graph, integers, next);
-    /* With one bound the other is far away. */
-    double far = 999999999999999.0; /* 15 digits: exact as a double, also scaled below */
-    int64_t low = 0, high = 0;
-    uint32_t decimals = integers ? 0 : 2, ways[2];
-    if (!integers)
-        for (; decimals < MOST_DECIMALS; decimals++) {
-            double scale = 1;
-            for (uint32_t i = 0; i < decimals; i++) scale *= 10;
-            bool fits = true;
-            double bounds[] = {l.has_low ? l.low * scale : 0, l.has_high ? l.high * scale : 0};
-            for (int i = 0; i < 2; i++) fits &= __builtin_fabs(bounds[i] - __builtin_round(bounds[i])) < 1e-9 * scale;
-            if (fits) break;
-        }
-    double scale = 1;
-    for (uint32_t i = 0; i < decimals; i++) scale *= 10;
-    if (l.has_low && l.low > far / 10)
-        return whit_json_schema_refuse(c, l.low_node, "a bound so far from 0 cannot be enforced");
-    if (l.has_high && l.high < -far / 10)
-        return whit_json_schema_refuse(c, l.high_node, "a bound so far from 0 cannot be enforced");
-    double lowest = l.has_low && l.low > -far ? l.low : -far, highest = l.has_high && l.high < far ? l.high : far;
-    scale_bound(lowest, 0, true, l.low_out && lowest == l.low, &low);
-    scale_bound(highest, 0, false, l.high_out && highest == l.high, &high);
-    ways[0] = whole_between(c->graph, low, high, 0, next);
-    if (integers) return ways[0];
-    double edge = far / scale; /* so that scaled bounds stay exact */
-    lowest = lowest > -edge ? lowest : -edge;
-    highest = highest < edge ? highest : edge;
-    if (!scale_bound(lowest, decimals, true, l.low_out && lowest == l.low, &low) ||
-        !scale_bound(highest, decimals, false, l.high_out && highest == l.high, &high))
-        return ways[0];
-    ways[1] = whole_between(c->graph, low, high, decimals, next);
-    return whit_automaton_split(c->graph, ways, 2);
 }
 
 /* ---- strings ----------------------------------------------------------------------------------- */
@@ -527,7 +374,7 @@ static bool values_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b
     if (one_a == WHIT_JSON_NONE && many_a == WHIT_JSON_NONE) return false;
     if (one_b == WHIT_JSON_NONE && many_b == WHIT_JSON_NONE) return false;
     if (one_a != WHIT_JSON_NONE)
-        return one_b != WHIT_JSON_NONE ? !same_text(&c->json, one_a, one_b) : !in_list(c, many_b, one_a);
+        return one_b != WHIT_JSON_NONE ? !whit_json_schema_same(c, one_a, one_b) : !in_list(c, many_b, one_a);
     if (one_b != WHIT_JSON_NONE) return !in_list(c, many_a, one_b);
     for (uint32_t k = whit_json_first(&c->json, many_a); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, many_a, k))
         if (in_list(c, many_b, k)) return false;

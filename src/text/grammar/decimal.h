@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Numbers as JSON writes them, exactly: no digit is lost to a double. */
+#ifndef WHIT_GRAMMAR_DECIMAL_H
+#define WHIT_GRAMMAR_DECIMAL_H
+
+#include "base/json.h"
+
+/* The value 0.d1d2...dn x 10^point. `d1` and `dn` are not 0; n is 0 for the number 0. The digits stay in the
+ * text that was read, which must outlive the decimal. */
+typedef struct whit_decimal {
+    const char *text;
+    size_t first, n, dot; /* place of d1 in the text; number of digits; the dot follows this many of them (n: none) */
+    int64_t point;
+    bool negative;
+} whit_decimal;
+
+/* Reads a number in JSON's syntax; false for anything else. Exponents beyond 10^9 count as 10^9. */
+bool whit_decimal_read(const char *text, size_t n_bytes, whit_decimal *out);
+/* Reads the number at a node; false where the node is not one. */
+bool whit_decimal_of_node(const whit_json *json, uint32_t node, whit_decimal *out);
+/* The i-th digit, '0' to '9'; '0' past the last. */
+char whit_decimal_digit(const whit_decimal *decimal, size_t i);
+/* Below, equal to or above 0: the order of the magnitudes, and of the numbers. */
+int whit_decimal_compare_magnitudes(const whit_decimal *a, const whit_decimal *b);
+int whit_decimal_compare(const whit_decimal *a, const whit_decimal *b);
+/* Is the number whole? */
+bool whit_decimal_is_whole(const whit_decimal *decimal);
+/* Is `a` a whole multiple of `b`? *known is false where b's digits, or those of a beside them, are too many to tell. */
+bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool *known);
+/* The step of a decimal, n x 10^-decimals with a whole n from 1 to `max`; false where it cannot be written so. */
+bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, uint32_t *decimals);
+
+#endif

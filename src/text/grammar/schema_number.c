@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ * JSON Schema: numbers. Bounds are decimals, compared digit by digit.
+ *
+ * Readers of JSON round numbers to doubles. A number that is not below a bound is not below it after rounding either,
+ * but one that is above an exclusive bound may be rounded onto it: numbers with a fraction keep to the next double. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "grammar/number.h"
+#include "grammar/schema_parts.h"
+
+enum { CACHE_MAX = 128 };
+
+typedef struct bound {
+    whit_decimal value;
+    uint32_t node; /* WHIT_JSON_NONE: no bound */
+    bool out;
+    char text[32]; /* of a bound that was moved */
+} bound;
+
+typedef struct limits {
+    bound low, high;
+    whit_number_form form;
+    uint32_t step_node;
+} limits;
+
+static void tighten(bound *b, bool low, const whit_decimal *value, uint32_t node, bool out)
+{
+    int order = b->node == WHIT_JSON_NONE ? (low ? 1 : -1) : whit_decimal_compare(value, &b->value);
+    if (order == 0) b->out |= out;
+    if (low ? order > 0 : order < 0) *b = (bound){.value = *value, .node = node, .out = out};
+}
+
+/* minimum, exclusiveMinimum, maximum, exclusiveMaximum of one schema; draft 4 had booleans beside the plain ones. */
+static bool read_bounds(whit_json_schema_compiler *c, uint32_t schema, limits *l)
+{
+    static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
+    for (int k = 0; k < 4; k++) {
+        uint32_t node = whit_json_schema_get(c, schema, keys[k]);
+        bool out = k & 1, low = k < 2;
+        whit_decimal value;
+        if (node == WHIT_JSON_NONE || whit_json_type_of(&c->json, node) == WHIT_JSON_BOOL) continue;
+        if (!whit_decimal_of_node(&c->json, node, &value))
+            return whit_json_schema_refuse(c, node, "expected a number"), false;
+        if (!out) out = whit_json_bool(&c->json, whit_json_schema_get(c, schema, keys[k + 1]), false);
+        tighten(low ? &l->low : &l->high, low, &value, node, out);
+    }
+    return true;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The least common multiple of the steps so far and of this one. */
+static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
+{
+    whit_decimal value;
+    uint32_t step, decimals;
+    if (!whit_decimal_of_node(&c->json, node, &value) || value.n == 0 || value.negative)
+        return whit_json_schema_refuse(c, node, "expected a number above 0"), false;
+    if (!whit_decimal_step(&value, WHIT_NUMBER_STEP_MAX, &step, &decimals) || decimals > 15)
+        return whit_json_schema_refuse(c, node, "multiples of such a number cannot be enforced (%u steps at most)",
+                                       WHIT_NUMBER_STEP_MAX),
+               false;
+    uint64_t a = step, b = l->form.step;
+    if (b == 0) b = 1, l->form.decimals = 0;
+    while (decimals < l->form.decimals && a <= WHIT_NUMBER_STEP_MAX) a *= 10, decimals++;
+    while (l->form.decimals < decimals && b <= WHIT_NUMBER_STEP_MAX) b *= 10, l->form.decimals++;
+    uint64_t both = l->form.step ? a / common_divisor(a, b) * b : a;
+    if (a > WHIT_NUMBER_STEP_MAX || b > WHIT_NUMBER_STEP_MAX || both > WHIT_NUMBER_STEP_MAX) {
+        if (l->form.step)
+            return whit_json_schema_refuse(c, node, "multiples of both numbers cannot be enforced"), false;
+        both = step;
+    }
+    if (!l->form.step) l->form.decimals = decimals;
+    l->form.step = (uint32_t)both;
+    l->step_node = node;
+    return true;
+}
+
+static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, limits *l)
+{
+    for (uint32_t i = 0; i < set.n; i++) {
+        uint32_t schema = set.items[i].node, step = whit_json_schema_get(c, schema, "multipleOf");
+        if (!read_bounds(c, schema, l)) return false;
+        if (step != WHIT_JSON_NONE && !add_step(c, step, l)) return false;
+        if (!whit_json_is(&c->json, whit_json_schema_get(c, schema, "format"), "int32")) continue;
+        static const char *const ends[] = {"-2147483648", "2147483647"};
+        for (int k = 0; k < 2; k++) {
+            whit_decimal value;
+            whit_decimal_read(ends[k], strlen(ends[k]), &value);
+            tighten(k ? &l->high : &l->low, k == 0, &value, schema, false);
+        }
+    }
+    if (l->form.step && l->form.decimals == 0) l->form.integers = true;
+    return true;
+}
+
+/* Moves an exclusive bound of numbers with a fraction to the next double inside. */
+static void move_inside(const whit_json *json, bound *b, bool low)
+{
+    double value;
+    if (b->node == WHIT_JSON_NONE || !b->out || b->value.n == 0 || !whit_json_f64(json, b->node, &value)) return;
+    double inside = nextafter(value, low ? DBL_MAX : -DBL_MAX);
+    if (inside == value) return;
+    int n = snprintf(b->text, sizeof b->text, "%.16e", inside);
+    for (int i = 0; i < n; i++) /* whatever a locale writes for the point */
+        if (!strchr("0123456789+-e", b->text[i])) b->text[i] = '.';
+    if (whit_decimal_read(b->text, (size_t)n, &b->value)) b->out = false;
+}
+
+/* Numbers of both signs between the bounds; no -0. */
+static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint32_t next)
+{
+    static const whit_decimal zero = {0};
+    uint32_t ways[2], n_ways = 0;
+    bool has_low = l->low.node != WHIT_JSON_NONE, has_high = l->high.node != WHIT_JSON_NONE;
+    const whit_decimal *low = &l->low.value, *high = &l->high.value;
+    bool simple = !l->form.step;
+    if (!has_high || (!high->negative && (high->n || !l->high.out))) {
+        bool from_zero = !has_low || low->negative || low->n == 0;
+        whit_number_range r = {.low = has_low && !low->negative ? *low : zero, .has_high = has_high};
+        r.low_out = has_low && !low->negative && l->low.out;
+        if (has_high) r.high = *high, r.high_out = l->high.out;
+        ways[n_ways++] = simple && from_zero && !has_high && !r.low_out
+            ? whit_number_any(c->graph, l->form.integers, false, next)
+            : whit_number_between(c->graph, &r, &l->form, next);
+    }
+    if (!has_low || low->negative) {
+        whit_number_range r = {.low = has_high && high->negative ? *high : zero, .has_high = has_low};
+        r.low_out = has_high && high->negative ? l->high.out : true;
+        if (has_low) r.high = *low, r.high_out = l->low.out;
+        r.low.negative = r.high.negative = false;
+        ways[n_ways++] = whit_automaton_text(c->graph, "-", 1, whit_number_between(c->graph, &r, &l->form, next));
+    }
+    return whit_automaton_split(c->graph, ways, n_ways);
+}
+
+/* Appends what distinguishes one language of numbers from another. */
+static void write_key(const limits *l, whit_buf *key)
+{
+    whit_buf_printf(key, "%d %u %u %d", l->form.integers, l->form.step, l->form.decimals, l->form.no_multiple);
+    for (int k = 0; k < 2; k++) {
+        const bound *b = k ? &l->high : &l->low;
+        if (b->node == WHIT_JSON_NONE) {
+            whit_buf_append_str(key, " none");
+            continue;
+        }
+        whit_buf_printf(key, " %d %d %lld ", b->out, b->value.negative, (long long)b->value.point);
+        for (size_t i = 0; i < b->value.n; i++) {
+            char digit = whit_decimal_digit(&b->value, i);
+            whit_buf_append(key, &digit, 1);
+        }
+    }
+}
+
+/* The rule of a language of numbers: of the last CACHE_MAX of them each is made once. */
+static uint32_t rule_of(whit_json_schema_compiler *c, const limits *l)
+{
+    whit_buf key = {.allocator = c->graph->allocator};
+    write_key(l, &key);
+    uint32_t n_known = (uint32_t)(c->numbers.size_bytes / sizeof(whit_json_schema_numbers));
+    whit_json_schema_numbers *known = (whit_json_schema_numbers *)c->numbers.data;
+    uint32_t from = n_known > CACHE_MAX ? n_known - CACHE_MAX : 0;
+    for (uint32_t i = from; i < n_known && !key.failed; i++)
+        if (known[i].n_bytes == key.size_bytes &&
+            memcmp(c->number_keys.data + known[i].key, key.data, key.size_bytes) == 0) {
+            whit_buf_free(&key);
+            return known[i].rule;
+        }
+    whit_json_schema_numbers own = {c->number_keys.size_bytes, key.size_bytes, whit_automaton_rule(c->graph)};
+    whit_automaton_define(c->graph, own.rule, write_range(c, l, WHIT_AUTOMATON_RET));
+    if (key.failed || !whit_buf_append(&c->number_keys, key.data, key.size_bytes) ||
+        !whit_buf_append(&c->numbers, &own, sizeof own))
+        c->graph->failed = true;
+    whit_buf_free(&key);
+    return own.rule;
+}
+
+uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next)
+{
+    limits l = {.low.node = WHIT_JSON_NONE, .high.node = WHIT_JSON_NONE, .form.integers = integers};
+    if (!read_limits(c, set, &l)) return WHIT_AUTOMATON_NONE;
+    bool has_low = l.low.node != WHIT_JSON_NONE, has_high = l.high.node != WHIT_JSON_NONE;
+    int64_t far = l.form.integers || l.form.step ? 40 : 100;
+    if (has_low && !l.low.value.negative && l.low.value.n && l.low.value.point > far)
+        return whit_json_schema_refuse(c, l.low.node, "a bound so far from 0 cannot be enforced");
+    if (has_high && l.high.value.negative && l.high.value.point > far)
+        return whit_json_schema_refuse(c, l.high.node, "a bound so far from 0 cannot be enforced");
+    if (!has_low && !has_high && !l.form.step) return whit_number_any(c->graph, l.form.integers, true, next);
+    if (!l.form.integers) {
+        move_inside(&c->json, &l.low, true);
+        move_inside(&c->json, &l.high, false);
+    }
+    if (has_low && has_high) {
+        int order = whit_decimal_compare(&l.low.value, &l.high.value);
+        if (order > 0 || (order == 0 && (l.low.out || l.high.out))) return whit_automaton_split(c->graph, NULL, 0);
+    }
+    return whit_automaton_call(c->graph, rule_of(c, &l), next);
+}
