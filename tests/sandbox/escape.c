@@ -644,6 +644,81 @@ static bool filled_disk(void)
     return ftruncate(fd, 1ll << 33) == 0;
 }
 
+/* ---- sums that no limit of one process bounds: out after 20 s ---------------------------------- */
+
+#define PIECE ((size_t)40 << 20)
+
+static bool is_left_alone(void)
+{
+    sleep(20);
+    return true;
+}
+static bool fill_file(int fd, size_t n)
+{
+    static char zeros[1 << 16];
+    for (size_t done = 0; done < n; done += sizeof zeros)
+        if (write(fd, zeros, sizeof zeros) != (ssize_t)sizeof zeros) return false;
+    return fd >= 0;
+}
+static bool hoarded(void)
+{
+    for (int i = 0; i < 3; i++)
+        if (fork() == 0) {
+            volatile char *memory = malloc(PIECE);
+            for (size_t at = 0; memory && at < PIECE; at += 4096) memory[at] = 1;
+            sleep(20);
+            _exit(0);
+        }
+    return is_left_alone();
+}
+static bool hoarded_unnamed(void)
+{
+    for (int i = 0; i < 3; i++)
+        if (!fill_file((int)syscall(SYS_memfd_create, "hoard", 0u), PIECE)) return false;
+    return is_left_alone();
+}
+static bool crowded(void)
+{
+    for (int i = 0; i < 60; i++) {
+        pid_t child = fork();
+        if (child < 0) return false;
+        if (child == 0) {
+            sleep(20);
+            _exit(0);
+        }
+    }
+    return is_left_alone();
+}
+static bool filled_folder(void)
+{
+    char name[32];
+    mkdir("many", 0700);
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "many/%d", i);
+        if (!fill_file(open(name, O_CREAT | O_WRONLY, 0600), PIECE)) return false;
+    }
+    return is_left_alone();
+}
+static bool filled_hole(void)
+{
+    int fd = open("hole", O_CREAT | O_WRONLY, 0600);
+    return fallocate(fd, 0, 0, 3 * (off_t)PIECE) == 0 && is_left_alone();
+}
+static bool filled_deleted(void)
+{
+    for (int i = 0; i < 3; i++) {
+        if (!fill_file(open("gone", O_CREAT | O_EXCL | O_WRONLY, 0600), PIECE)) return false;
+        unlink("gone");
+    }
+    return is_left_alone();
+}
+static bool filled_deep(void)
+{
+    for (int i = 0; i < 220; i++)
+        if (mkdir("d", 0700) != 0 || chdir("d") != 0) return false;
+    return is_left_alone();
+}
+
 /* ---- the network and what else the kernel offers --------------------------------------------- */
 
 static bool connected(void)
@@ -858,6 +933,13 @@ static const struct {
     WAY(outlasted),
     WAY(grew),
     WAY(filled_disk),
+    WAY(hoarded),
+    WAY(hoarded_unnamed),
+    WAY(crowded),
+    WAY(filled_folder),
+    WAY(filled_hole),
+    WAY(filled_deleted),
+    WAY(filled_deep),
     WAY(connected),
     WAY(connected_6),
     WAY(sent_datagram),

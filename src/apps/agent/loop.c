@@ -556,6 +556,10 @@ whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_m
               .taken = &taken};
     l.result_bytes =
         messages->limit_bytes / 4 < WHIT_TOOL_RESULT_BYTES ? messages->limit_bytes / 4 : WHIT_TOOL_RESULT_BYTES;
+    if (options->runner) {
+        options->runner->note = options->note;
+        options->runner->user = options->user;
+    }
     bool ok = l.tools && (!options->mcp || whit_mcp_add_tools(options->mcp, l.tools));
     whit_status status = ok ? run_loop(&l, options->task, error) : no_memory(error);
     whit_buf_free(&refused);

@@ -30,10 +30,10 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     for (const char *end; at < stop && (end = memchr(at, '\n', (size_t)(stop - at))); at = end + 1)
         json_array_append_new(refused, json_stringn(at, (size_t)(end - at)));
     json_t *entry =
-        json_pack("{s:I, s:s, s:s*, s:b, s:i, s:i, s:b, s:I, s:i, s:o}", "time", (json_int_t)time(NULL), "copy", copy,
-                  "command", line, "sandbox", !runner->no_sandbox, "status", result->status, "signal", result->signal,
-                  "timed_out", result->timed_out, "ms", (json_int_t)(result->wall_ns / 1000000), "n_refused",
-                  (int)result->n_refused, "refused", refused);
+        json_pack("{s:I, s:s, s:s*, s:b, s:i, s:i, s:b, s:s*, s:I, s:i, s:o}", "time", (json_int_t)time(NULL), "copy",
+                  copy, "command", line, "sandbox", !runner->no_sandbox, "status", result->status, "signal",
+                  result->signal, "timed_out", result->timed_out, "over", *result->over ? result->over : NULL, "ms",
+                  (json_int_t)(result->wall_ns / 1000000), "n_refused", (int)result->n_refused, "refused", refused);
     char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
     json_decref(entry);
     int fd = text ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
@@ -81,8 +81,12 @@ whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_ch
     if (lacks)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "commands are not run: %s (--no-sandbox runs them unheld)",
                          lacks);
+    const char *misses = runner->no_sandbox || runner->was_said ? NULL : whit_sandbox_misses(&runner->support);
+    if (misses && runner->note) runner->note(runner->user, misses);
+    runner->was_said = true;
     whit_scratch scratch;
-    WHIT_TRY(whit_scratch_open(runner->project, runner->cache_dir, copy, &scratch, error));
+    const whit_scratch_wait wait = {runner->cancel, runner->note, runner->user};
+    WHIT_TRY(whit_scratch_open(runner->project, runner->cache_dir, copy, &wait, &scratch, error));
     whit_changes all = {0}, unsaved = {0};
     whit_status status = add_unsaved(runner, staged, &unsaved, &all, error);
     if (status == WHIT_OK) status = whit_scratch_update(&scratch, runner->project, &all, error);
@@ -111,6 +115,8 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
     const char *text = n ? (const char *)result->output.data : "";
     if (result->was_cancelled)
         whit_buf_append_str(out, "interrupted by the person");
+    else if (*result->over)
+        whit_buf_printf(out, "ended: %s", result->over);
     else if (result->timed_out)
         whit_buf_append_str(out, "ended for its time limit");
     else if (result->status < 0)

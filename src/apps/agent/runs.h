@@ -7,15 +7,17 @@
 #include "agent/config.h"
 #include "sandbox/sandbox.h"
 
-/* Zero-initialise but for the first four. */
+/* Zero-initialise but for the first four; the loop sets `note`. */
 typedef struct whit_runner {
     const char *project;   /* resolved */
     const char *state_dir; /* of the list; NULL: the usual place */
     const char *cache_dir; /* of the copies; NULL: the usual place */
     const whit_agent_config *config;
-    bool no_sandbox;             /* a person said so: commands that are asked about run without walls */
-    const volatile bool *cancel; /* NULL: never */
-    bool was_probed;
+    bool no_sandbox;                            /* a person said so: commands that are asked about run without walls */
+    const volatile bool *cancel;                /* NULL: never */
+    void (*note)(void *user, const char *line); /* told what a person should know of a command; NULL: nobody is */
+    void *user;
+    bool was_probed, was_said;
     whit_sandbox_support support;
 } whit_runner;
 
@@ -23,8 +25,9 @@ typedef struct whit_runner {
 const char *whit_runner_lacks(whit_runner *runner);
 
 /* Runs a line of shell in the copy `copy` of the project with the staged changes on top, and adds it to
- * the list (agent-HASH.runs.jsonl beside the journal). `seconds` 0: the configuration's. Errors:
- * unsupported (no walls and no --no-sandbox), io, limit, memory. */
+ * the list (agent-HASH.runs.jsonl beside the journal). `seconds` 0: the configuration's. Before
+ * the first one the person is told what this machine cannot hold. Errors: unsupported (no walls and no
+ * --no-sandbox), io, limit, memory, cancelled. */
 whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
                             uint32_t seconds, whit_sandbox_result *result, whit_error *error);
 /* A result as text for a model: status, output (its middle is left out where it is long), what was refused. */

@@ -4,6 +4,7 @@
 #include "agent/folders.h"
 #include "agent/light.h"
 #include "base/file.h"
+#include "base/flag.h"
 #include "code/walk.h"
 
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
@@ -129,7 +131,7 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
         target[n] = 0;
         return symlinkat(target, folder, name) == 0;
     }
-    int from = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* it may be a pipe by now */
     int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
         fchmod(to, (info->st_mode & 0777) | 0600) == 0 && (!is_first || futimens(to, times) == 0);
@@ -304,8 +306,29 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     return u.status;
 }
 
-whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name, whit_scratch *scratch,
-                              whit_error *error)
+/* Tries again ten times a second: a wait within flock() would not see the flag. False with errno, ECANCELED where the
+ * person has ended it. */
+static bool lock_copy(int fd, const whit_scratch_wait *wait)
+{
+    static const struct timespec pause = {0, 100000000};
+    for (bool was_said = false; flock(fd, LOCK_EX | LOCK_NB) != 0;) {
+        if (errno != EINTR && errno != EWOULDBLOCK) return false;
+        if (errno == EWOULDBLOCK && !was_said) {
+            if (wait->note)
+                wait->note(wait->user, "another agent's command uses the copy of the project: waiting for it");
+            was_said = true;
+        }
+        if (whit_flag_is_set(wait->cancel)) {
+            errno = ECANCELED;
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name,
+                              const whit_scratch_wait *wait, whit_scratch *scratch, whit_error *error)
 {
     char path[PATH_MAX + 16];
     *scratch = (whit_scratch){.lock = -1, .tree_fd = -1};
@@ -316,12 +339,11 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
     WHIT_TRY(whit_agent_make_folders(scratch->home, error));
     snprintf(path, sizeof path, "%s/lock", scratch->folder);
     scratch->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (scratch->lock >= 0)
-        while (flock(scratch->lock, LOCK_EX) != 0 && errno == EINTR) {
-        }
-    scratch->tree_fd = open(scratch->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (scratch->lock >= 0 && scratch->tree_fd >= 0) return WHIT_OK;
-    whit_status status = whit_fail_errno(error, scratch->folder, "use the scratch copy");
+    bool ok = scratch->lock >= 0 && lock_copy(scratch->lock, wait);
+    if (ok) scratch->tree_fd = open(scratch->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (scratch->tree_fd >= 0) return WHIT_OK;
+    whit_status status = !ok && errno == ECANCELED ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
+                                                   : whit_fail_errno(error, scratch->folder, "use the scratch copy");
     whit_scratch_close(scratch);
     return status;
 }

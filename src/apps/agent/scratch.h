@@ -20,9 +20,17 @@ typedef struct whit_scratch {
     uint32_t n_copied, n_same; /* by the last update */
 } whit_scratch;
 
-/* Opens the copy `name` of a project, waiting while another process uses it. `cache_dir` NULL: the usual. */
-whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name, whit_scratch *scratch,
-                              whit_error *error);
+/* How to wait for a copy that another process uses. */
+typedef struct whit_scratch_wait {
+    const volatile bool *cancel;                /* NULL: never */
+    void (*note)(void *user, const char *line); /* told once that this process waits; NULL: nobody is */
+    void *user;
+} whit_scratch_wait;
+
+/* Opens the copy `name` of a project, waiting while another process uses it. `cache_dir` NULL: the usual.
+ * Errors: io, limit, memory, cancelled. */
+whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name,
+                              const whit_scratch_wait *wait, whit_scratch *scratch, whit_error *error);
 /* Makes the copy as the project is, with the staged changes (may be NULL) on top. Errors: io, memory, limit. */
 whit_status whit_scratch_update(whit_scratch *scratch, const char *project, const whit_changes *staged,
                                 whit_error *error);

@@ -146,6 +146,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);
+    (void)put("/proc/self/oom_score_adj", "1000", 4); /* where memory runs out it is the first to go */
     if (chdir(command->folder) != 0) refuse(plan, STEP_FOLDER);
     if (dup2(plan->empty, 0) < 0 || dup2(plan->output, 1) < 0 || dup2(plan->output, 2) < 0) refuse(plan, STEP_START);
     if (!set_limits(plan->limits)) refuse(plan, STEP_LIMITS);

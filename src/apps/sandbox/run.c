@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Running a command behind the walls, and seeing to its end. */
 #include "sandbox/child.h"
+#include "sandbox/quota.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define SECOND_NS   1000000000ull
+#define LOOK_NS     (SECOND_NS / 5) /* between two looks at what the processes use together */
 #define VARIABLES   64
 #define NO_LANDLOCK "the kernel has no Landlock (or it is not among the security modules that it was started with)"
 #define NO_SECCOMP  "libseccomp is missing, or the kernel takes no filters"
@@ -33,6 +35,7 @@ struct run {
     whit_sandbox_result *result;
     whit_child_plan plan;
     whit_watch *watch;
+    whit_quota *quota;
     whit_buf code;
     char *variables[VARIABLES];
     size_t n_variables;
@@ -166,7 +169,7 @@ static bool take_output(struct run *r)
 static whit_status attend(struct run *r, whit_error *error)
 {
     const uint64_t start = whit_now_ns(), end = start + r->limits.wall_s * SECOND_NS;
-    uint64_t kill_at = end;
+    uint64_t kill_at = end, look_at = start + LOOK_NS;
     whit_status status = WHIT_OK;
     while (r->words[0] >= 0 || r->output[0] >= 0) {
         struct pollfd look[4] = {{r->words[0], POLLIN, 0},
@@ -175,6 +178,10 @@ static whit_status attend(struct run *r, whit_error *error)
                                  {r->listener, POLLIN, 0}};
         uint64_t now = whit_now_ns();
         bool cancelled = whit_flag_is_set(r->command->cancel);
+        if (now >= look_at && !*r->result->over) {
+            if (!whit_quota_holds(r->quota, r->keeper, r->result->over, sizeof r->result->over)) kill_at = now;
+            look_at = whit_now_ns() + LOOK_NS;
+        }
         if (now >= kill_at || cancelled) {
             r->result->timed_out = r->result->timed_out || now >= end;
             r->result->was_cancelled = r->result->was_cancelled || cancelled;
@@ -230,6 +237,8 @@ static void fill_limits(whit_sandbox_limits *limits)
     if (!limits->memory_bytes) limits->memory_bytes = (uint64_t)16 << 30;
     if (!limits->file_bytes) limits->file_bytes = (uint64_t)2 << 30;
     if (!limits->n_processes) limits->n_processes = 512;
+    if (!limits->total_memory_bytes) limits->total_memory_bytes = whit_quota_memory_default();
+    if (!limits->disk_bytes) limits->disk_bytes = (uint64_t)32 << 30;
     if (!limits->output_bytes) limits->output_bytes = 1 << 20;
 }
 
@@ -247,6 +256,8 @@ whit_status whit_sandbox_run(const whit_sandbox_command *command, whit_sandbox_r
     fill_limits(&r.limits);
     whit_status status = whit_watch_open(&command->rules, &r.watch, error);
     if (status == WHIT_OK) status = make_environment(&r, error);
+    r.quota = whit_quota_open(&command->rules, &r.limits);
+    if (status == WHIT_OK && !r.quota) status = whit_fail_memory(error, "a command's limits", 0);
     if (status == WHIT_OK) status = make_walls(&r, !command->is_unconfined && !command->no_namespaces, error);
     if (status == WHIT_OK) status = start(&r, error);
     if (status == WHIT_OK && r.no_spaces) {
@@ -259,6 +270,7 @@ whit_status whit_sandbox_run(const whit_sandbox_command *command, whit_sandbox_r
     for (size_t i = 0; i < r.n_variables; i++) free(r.variables[i]);
     whit_buf_free(&r.code);
     whit_watch_close(r.watch);
+    whit_quota_close(r.quota);
     if (status == WHIT_OK && (result->output.failed || result->refused.failed))
         status = whit_fail_memory(error, "a command's output", result->output.size_bytes);
     return status;
@@ -290,6 +302,14 @@ const char *whit_sandbox_lacks(const whit_sandbox_support *support)
     if (!support->landlock_abi) return NO_LANDLOCK;
     if (support->holds) return NULL;
     return support->seccomp ? NO_CUTS : NO_SECCOMP;
+}
+
+const char *whit_sandbox_misses(const whit_sandbox_support *support)
+{
+    if (!whit_quota_is_counted())
+        return "there is no /proc here: what the processes of a command use together is not limited";
+    if (support->namespaces) return NULL;
+    return "this user gets no name spaces: commands are held by Landlock and filters alone, without a second wall";
 }
 
 whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *error)

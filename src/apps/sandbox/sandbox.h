@@ -21,6 +21,9 @@ typedef struct whit_sandbox_support {
 void whit_sandbox_probe(whit_sandbox_support *support);
 /* Why commands cannot be held on this machine; NULL: they can. */
 const char *whit_sandbox_lacks(const whit_sandbox_support *support);
+/* Which of the walls and limits this machine lacks where commands can be held, a line to be said before the first of
+ * them; NULL: it has all. */
+const char *whit_sandbox_misses(const whit_sandbox_support *support);
 
 /* Paths are absolute or of the current folder; lists end with NULL, and NULL is an empty one. */
 typedef struct whit_sandbox_rules {
@@ -32,12 +35,14 @@ typedef struct whit_sandbox_rules {
 
 /* 0 is the default that is named. */
 typedef struct whit_sandbox_limits {
-    uint32_t wall_s;       /* of the whole command: 600 */
-    uint32_t cpu_s;        /* of each process: as wall_s */
-    uint64_t memory_bytes; /* address space of each process: 16 GiB */
-    uint64_t file_bytes;   /* of each file: 2 GiB */
-    uint32_t n_processes;  /* 512; the kernel does not count those of root */
-    uint64_t output_bytes; /* kept of what it prints: 1 MiB; the rest is read and dropped */
+    uint32_t wall_s;             /* of the whole command: 600 */
+    uint32_t cpu_s;              /* of each process: as wall_s */
+    uint64_t memory_bytes;       /* address space of each process: 16 GiB */
+    uint64_t file_bytes;         /* of each file: 2 GiB */
+    uint32_t n_processes;        /* 512; for root, whose processes the kernel does not count, by looking */
+    uint64_t total_memory_bytes; /* of all its processes together, by looking: three quarters of the machine's */
+    uint64_t disk_bytes;         /* of all folders that it may change, on disk, by looking: 32 GiB */
+    uint64_t output_bytes;       /* kept of what it prints: 1 MiB; the rest is read and dropped */
 } whit_sandbox_limits;
 
 typedef struct whit_sandbox_command {
@@ -58,6 +63,7 @@ typedef struct whit_sandbox_result {
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
     bool is_spaced;   /* it ran in name spaces of its own */
+    char over[120];   /* the limit of a sum that it was ended for; "": none */
     whit_buf output;  /* stdout and stderr as they came */
     whit_buf refused; /* a line for each thing it tried and may not, the first 200 of them */
     uint32_t n_refused;
