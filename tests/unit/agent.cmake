@@ -10,3 +10,5 @@ set_tests_properties(agent_patch_table_long PROPERTIES TIMEOUT 7200 ENVIRONMENT 
 # 1,000 contended edits.
 add_test(NAME agent_turns_long COMMAND test_agent_turns CONFIGURATIONS Long)
 set_tests_properties(agent_turns_long PROPERTIES TIMEOUT 7200 ENVIRONMENT "WHIT_CONTENDED_EDITS=1000")
+whit_test(agent_rpc ${CMAKE_CURRENT_LIST_DIR}/agent_rpc.c)
+target_link_libraries(test_agent_rpc PRIVATE whit_agent)

@@ -90,27 +90,6 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
 
 /* ---- servers ------------------------------------------------------------------------------------- */
 
-/* The reply to a request; what the server asks meanwhile is answered, what else it tells is dropped. */
-static json_t *converse(struct server *s, const char *method, json_t *params, int timeout_ms)
-{
-    int64_t id;
-    json_t *message;
-    if (!whit_rpc_ask(&s->rpc, method, params, &id)) return NULL;
-    for (;;) {
-        whit_rpc_got got = whit_rpc_read(&s->rpc, timeout_ms, &message);
-        if (got == WHIT_RPC_BAD) continue;
-        if (got != WHIT_RPC_MESSAGE) return NULL;
-        if (whit_rpc_is_reply(message, id)) return message;
-        const json_t *own = json_object_get(message, "id");
-        const char *asked = json_string_value(json_object_get(message, "method"));
-        if (own && asked && strcmp(asked, "ping") == 0)
-            whit_rpc_reply(&s->rpc, own, json_object());
-        else if (own && asked)
-            whit_rpc_refuse(&s->rpc, own, -32601, "not offered");
-        json_decref(message);
-    }
-}
-
 static bool start(struct server *s, const json_t *command)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1};
@@ -179,17 +158,18 @@ static void stop(struct server *s)
 
 static bool introduce(struct server *s, json_t *tools)
 {
-    json_t *hello = converse(s, "initialize",
-                             json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", PROTOCOL, "capabilities",
-                                       "clientInfo", "name", "whit", "version", whit_version()),
-                             BEGIN_MS);
+    json_t *hello =
+        whit_rpc_converse(&s->rpc, "initialize",
+                          json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", PROTOCOL, "capabilities",
+                                    "clientInfo", "name", "whit", "version", whit_version()),
+                          BEGIN_MS);
     bool ok =
         json_is_object(json_object_get(hello, "result")) && whit_rpc_notify(&s->rpc, "notifications/initialized", NULL);
     json_decref(hello);
     json_t *cursor = NULL;
     for (int pages = 0; ok && pages < 20; pages++) {
-        json_t *reply =
-            converse(s, "tools/list", cursor ? json_pack("{s:o}", "cursor", cursor) : json_object(), BEGIN_MS);
+        json_t *reply = whit_rpc_converse(&s->rpc, "tools/list",
+                                          cursor ? json_pack("{s:o}", "cursor", cursor) : json_object(), BEGIN_MS);
         ok = json_is_object(json_object_get(reply, "result"));
         whit_mcp_read_tools(reply, s->name, tools);
         json_t *next = json_object_get(json_object_get(reply, "result"), "nextCursor");
@@ -272,8 +252,9 @@ void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whi
 {
     const char *own = "";
     struct server *s = find(mcp, name, &own);
-    json_t *reply =
-        s ? converse(s, "tools/call", json_pack("{s:s, s:O}", "name", own, "arguments", arguments), CALL_MS) : NULL;
+    json_t *reply = s ? whit_rpc_converse(&s->rpc, "tools/call",
+                                          json_pack("{s:s, s:O}", "name", own, "arguments", arguments), CALL_MS)
+                      : NULL;
     if (reply)
         whit_mcp_read_result(reply, result);
     else

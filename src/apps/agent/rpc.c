@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WRITE_MS 30000 /* without a byte taken or given: the other side hangs */
+#define WRITE_MS 30000 /* without a byte taken: the other side hangs */
 
 /* A whole line from what was read; false where there is none yet. *bad: it is no object. */
 static bool take_line(whit_rpc *rpc, json_t **message, bool *bad)
@@ -51,6 +51,11 @@ static bool take_bytes(whit_rpc *rpc)
     return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
+static int64_t milliseconds_left(uint64_t begin_ns, int timeout_ms)
+{
+    return timeout_ms - (int64_t)((whit_now_ns() - begin_ns) / 1000000);
+}
+
 whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
 {
     const uint64_t begin = whit_now_ns();
@@ -59,7 +64,7 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         while (take_line(rpc, message, &bad))
             if (*message || bad) return bad ? WHIT_RPC_BAD : WHIT_RPC_MESSAGE;
         if (whit_flag_is_set(rpc->cancel)) return WHIT_RPC_END;
-        int64_t left = timeout_ms < 0 ? -1 : timeout_ms - (int64_t)((whit_now_ns() - begin) / 1000000);
+        int64_t left = timeout_ms < 0 ? -1 : milliseconds_left(begin, timeout_ms);
         if (timeout_ms >= 0 && left <= 0) return WHIT_RPC_TIMEOUT;
         struct pollfd look = {rpc->in, POLLIN, 0};
         /* A cancel flag that another thread sets is looked at now and then; a signal ends the wait. */
@@ -73,12 +78,12 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
 /* Until the other side, which may itself be waiting for its words to be read, takes more of ours. */
 static bool wait_to_write(whit_rpc *rpc)
 {
-    for (int waited_ms = 0; waited_ms < WRITE_MS && !whit_flag_is_set(rpc->cancel);) {
+    const uint64_t begin = whit_now_ns();
+    while (milliseconds_left(begin, WRITE_MS) > 0 && !whit_flag_is_set(rpc->cancel)) {
         bool has_room = rpc->bytes.size_bytes - rpc->n_taken <= WHIT_RPC_LINE_BYTES;
         struct pollfd look[2] = {{rpc->out, POLLOUT, 0}, {has_room ? rpc->in : -1, POLLIN, 0}};
         int ready = poll(look, 2, 200);
         if (ready < 0 && errno != EINTR) return false;
-        if (ready == 0) waited_ms += 200;
         if (ready > 0 && look[0].revents) return true;
         if (ready > 0 && look[1].revents && !take_bytes(rpc)) return false;
     }
@@ -133,6 +138,28 @@ bool whit_rpc_is_reply(const json_t *message, int64_t id)
 {
     const json_t *own = json_object_get(message, "id");
     return !json_object_get(message, "method") && json_is_integer(own) && json_integer_value(own) == id;
+}
+
+json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int timeout_ms)
+{
+    const uint64_t begin = whit_now_ns();
+    int64_t id, left;
+    if (!whit_rpc_ask(rpc, method, params, &id)) return NULL;
+    while ((left = milliseconds_left(begin, timeout_ms)) > 0) {
+        json_t *message;
+        whit_rpc_got got = whit_rpc_read(rpc, (int)left, &message);
+        if (got == WHIT_RPC_BAD) continue;
+        if (got != WHIT_RPC_MESSAGE) return NULL;
+        if (whit_rpc_is_reply(message, id)) return message;
+        const json_t *asked_id = json_object_get(message, "id");
+        const char *asked = json_string_value(json_object_get(message, "method"));
+        if (asked_id && asked && strcmp(asked, "ping") == 0)
+            whit_rpc_reply(rpc, asked_id, json_object());
+        else if (asked_id && asked)
+            whit_rpc_refuse(rpc, asked_id, -32601, "not offered");
+        json_decref(message);
+    }
+    return NULL;
 }
 
 void whit_rpc_free(whit_rpc *rpc)

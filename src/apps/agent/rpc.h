@@ -23,7 +23,7 @@ typedef enum whit_rpc_got { WHIT_RPC_MESSAGE, WHIT_RPC_END, WHIT_RPC_TIMEOUT, WH
 /* The next message, the caller's; an empty line is none. Waits at most timeout_ms (negative: for ever).
  * BAD: a line that is no JSON object, or too long; the next may be read. END: of the input, or cancelled. */
 whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message);
-/* Takes the message over. False where the other side is gone. */
+/* Takes the message over. False where the other side is gone, or takes nothing for half a minute. */
 bool whit_rpc_write(whit_rpc *rpc, json_t *message);
 
 bool whit_rpc_notify(whit_rpc *rpc, const char *method, json_t *params);
@@ -33,6 +33,9 @@ bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *mess
 /* Sends a request; its id is for whit_rpc_is_reply. */
 bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id);
 bool whit_rpc_is_reply(const json_t *message, int64_t id);
+/* Asks and waits for the reply, the caller's. The other side's pings are answered, its other requests refused, its
+ * notifications dropped. NULL: none came within timeout_ms, however much else did, or the other side is gone. */
+json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int timeout_ms);
 void whit_rpc_free(whit_rpc *rpc);
 
 #endif
