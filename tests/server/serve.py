@@ -237,7 +237,7 @@ def test_vendors():
     for bad in ({"input": []}, {}, {"input": "x", "previous_response_id": "resp_1"}, {"input": [{"type": "nonsense"}]},
                 {"input": "x", "conversation": "conv_1"}, {"input": "x", "conversation": {"id": "conv_1"}},
                 {"input": "x", "background": True}, {"input": "x", "prompt": {"id": "pmpt_1"}},
-                {"input": "x", "tools": [{"type": "web_search"}]}):
+                {"input": "x", "tools": [{"type": "computer_use_preview"}]}):
         check(post("/v1/responses", bad, 400)["error"]["message"], bad)
 
 

@@ -513,7 +513,7 @@ void whit_ask_close(whit_ask *ask)
     }
     whit_chat_prompt_close(ask->prompt);
     json_decref(ask->suffix), json_decref(ask->calls.name);
-    json_decref(ask->state.output), json_decref(ask->state.request);
+    json_decref(ask->state.output), json_decref(ask->state.request), json_decref(ask->state.kinds);
     whit_buf_free(&ask->state.text);
     free(ask->body);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);

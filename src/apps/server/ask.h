@@ -27,6 +27,7 @@ typedef struct whit_dialect_state {
     whit_buf text;   /* the part so far */
     char name[200];  /* the call's */
     json_t *output;  /* parts that are whole */
+    json_t *kinds;   /* its tools that are not plain functions, by name; NULL: none */
     json_t *request; /* fields of it are repeated in the answer; NULL if not */
 } whit_dialect_state;
 

@@ -18,7 +18,7 @@ whit_handler whit_embeddings_post;
 /* messages.c: Anthropic's */
 whit_handler whit_anthropic_post, whit_anthropic_count;
 /* responses.c: OpenAI's newer one */
-whit_handler whit_responses_post;
+whit_handler whit_responses_post, whit_responses_count;
 /* completion.c: llama.cpp's */
 whit_handler whit_completion_post, whit_infill_post;
 /* ollama.c */

@@ -38,6 +38,7 @@ static const whit_route routes[] = {
     {"POST", "/completions", whit_completions_post, WORK, OPENAI},
     {"POST", "/embeddings", whit_embeddings_post, WORK, OPENAI},
     {"POST", "/responses", whit_responses_post, WORK, OPENAI},
+    {"POST", "/responses/input_tokens", whit_responses_count, WORK, OPENAI},
 
     {"POST", "/messages", whit_anthropic_post, WORK, ANTHROPIC},
     {"POST", "/messages/count_tokens", whit_anthropic_count, WORK, ANTHROPIC},

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ * Tools of the Responses API. To the model all are functions; the table says how others are offered, and how their
+ * calls are read back.
+ *
+ *     function in a namespace   the function NAMESPACE__NAME
+ *     custom                    a function with one text, `input`
+ *     local_shell, shell, ...   a function of that name, whose arguments are a member of the item */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/dialect.h"
+#include "server/responses.h"
+
+static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+/* Tools that the client runs and whose schema the vendor keeps. */
+static const struct {
+    const char *type, *call, *output, *member, *about, *schema;
+} known[] = {
+    {"local_shell", "local_shell_call", "local_shell_call_output", "action", "Runs a command on the person's machine.",
+     "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+     "\"working_directory\":{\"type\":\"string\"},\"timeout_ms\":{\"type\":\"integer\"}},\"required\":[\"command\"]}"},
+    {"shell", "shell_call", "shell_call_output", "action", "Runs commands in a shell on the person's machine.",
+     "{\"type\":\"object\",\"properties\":{\"commands\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+     "\"timeout_ms\":{\"type\":\"integer\"},\"max_output_length\":{\"type\":\"integer\"}},\"required\":[\"commands\"]"
+     "}"},
+    {"apply_patch", "apply_patch_call", "apply_patch_call_output", "operation",
+     "Creates, changes or deletes a file; `diff` is in the V4A form.",
+     "{\"type\":\"object\",\"properties\":{\"type\":{\"enum\":[\"create_file\",\"update_file\",\"delete_file\"]},"
+     "\"path\":{\"type\":\"string\"},\"diff\":{\"type\":\"string\"}},\"required\":[\"type\",\"path\"]}"},
+};
+enum { N_KNOWN = sizeof known / sizeof known[0] };
+
+/* Tools that the vendor's server runs by itself: an answer without them is one in which none was called. */
+static const char *const server_run[] = {
+    "web_search",  "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11",
+    "file_search", "code_interpreter",   "image_generation",      "mcp",
+    "tool_search"};
+
+static bool is_server_run(const char *type)
+{
+    for (size_t i = 0; i < sizeof server_run / sizeof server_run[0]; i++)
+        if (!strcmp(type, server_run[i])) return true;
+    return false;
+}
+
+static const char *type_of(const json_t *object)
+{
+    const char *type = json_string_value(json_object_get(object, "type"));
+    return type ? type : "";
+}
+
+static int find_known(const char *type)
+{
+    for (int i = 0; i < N_KNOWN; i++)
+        if (!strcmp(type, known[i].type)) return i;
+    return -1;
+}
+
+/* The name under which a function is offered. */
+static json_t *offered_name(const json_t *space, const json_t *name)
+{
+    return json_string_length(space) ? json_sprintf("%s__%s", json_string_value(space), json_string_value(name))
+                                     : json_incref((json_t *)name);
+}
+
+/* ---- reading tools ------------------------------------------------------------------------------- */
+
+/* Adds a function to the list; takes `name` and `function` over. */
+static void add_function(json_t *list, json_t *name, json_t *function)
+{
+    json_object_set_new(function, "name", name);
+    json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
+}
+
+static bool read_function(const json_t *tool, const json_t *space, json_t *list, json_t *kinds)
+{
+    static const char *const parts[] = {"description", "parameters", "strict"};
+    const json_t *name = json_object_get(tool, "name");
+    if (!json_is_string(name)) return false;
+    json_t *function = json_object(), *offered = offered_name(space, name);
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+        json_t *part = json_object_get(tool, parts[k]);
+        if (part && !json_is_null(part)) json_object_set(function, parts[k], part);
+    }
+    if (json_string_length(space))
+        json_object_set_new(kinds, json_string_value(offered),
+                            json_pack("{s:s, s:O, s:O}", "type", "namespace", "namespace", space, "name", name));
+    add_function(list, offered, function);
+    return true;
+}
+
+/* A tool whose call is a text. The grammar of the text is told, and a regular expression is in the schema. */
+static bool read_custom(const json_t *tool, json_t *list, json_t *kinds)
+{
+    json_t *name = json_object_get(tool, "name");
+    const json_t *format = json_object_get(tool, "format"), *about = json_object_get(tool, "description");
+    const json_t *definition = json_object_get(format, "definition"), *syntax = json_object_get(format, "syntax");
+    whit_buf text = {0};
+    if (!json_is_string(name)) return false;
+    if (json_is_string(about)) whit_buf_append(&text, json_string_value(about), json_string_length(about));
+    if (json_is_string(definition))
+        whit_buf_printf(&text, "%sThe input follows this %s:\n%s", text.size_bytes ? "\n" : "",
+                        json_is_string(syntax) && !strcmp(json_string_value(syntax), "regex") ? "regular expression"
+                                                                                              : "grammar",
+                        json_string_value(definition));
+    json_object_set_new(kinds, json_string_value(name), json_pack("{s:s, s:O}", "type", "custom", "name", name));
+    add_function(list, json_incref(name),
+                 json_pack("{s:o, s:{s:s, s:{s:{s:s}}, s:[s], s:b}}", "description",
+                           whit_dialect_text(text.data, text.size_bytes), "parameters", "type", "object", "properties",
+                           "input", "type", "string", "required", "input", "additionalProperties", 0));
+    whit_buf_free(&text);
+    return true;
+}
+
+static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds, whit_web_reply *reply)
+{
+    const char *type = type_of(tool);
+    int k = find_known(type);
+    bool ok = false;
+    if (!strcmp(type, "function"))
+        ok = read_function(tool, NULL, list, kinds);
+    else if (!strcmp(type, "custom"))
+        ok = read_custom(tool, list, kinds);
+    else if (!strcmp(type, "namespace")) {
+        const json_t *within = json_object_get(tool, "tools"), *space = json_object_get(tool, "name");
+        ok = json_is_string(space) && json_is_array(within);
+        for (size_t n = 0; ok && n < json_array_size(within); n++) {
+            const json_t *one = json_array_get(within, n);
+            ok = !strcmp(type_of(one), "function") ? read_function(one, space, list, kinds)
+                                                   : read_tool(one, i, list, kinds, reply);
+            if (!ok && reply->status) return false;
+        }
+    } else if (k >= 0) {
+        json_object_set_new(kinds, known[k].type, json_pack("{s:s}", "type", known[k].type));
+        add_function(
+            list, json_string(known[k].type),
+            json_pack("{s:s, s:o}", "description", known[k].about, "parameters", json_loads(known[k].schema, 0, NULL)));
+        ok = true;
+    } else if (is_server_run(type)) {
+        ok = true;
+    }
+    if (ok) return true;
+    whit_api_fail(reply, 400, "invalid_request_error", "tools",
+                  "tools[%zu]: expected a function or custom tool with a name, a namespace of them, local_shell, shell "
+                  "or apply_patch, not %.60s",
+                  i, *type ? type : "a tool without a type");
+    return false;
+}
+
+/* ---- the choice ---------------------------------------------------------------------------------- */
+
+/* The offered name of the tool that a choice means; NULL: the choice is of a kind that is not offered. */
+static json_t *chosen_name(const json_t *choice)
+{
+    const char *type = type_of(choice);
+    const json_t *name = json_object_get(choice, "name");
+    if (json_is_string(name) && (!strcmp(type, "function") || !strcmp(type, "custom") || !*type))
+        return offered_name(json_object_get(choice, "namespace"), name);
+    return find_known(type) >= 0 ? json_string(type) : NULL;
+}
+
+static const json_t *offered(const json_t *list, const json_t *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach((json_t *)list, i, tool)
+    {
+        if (name && json_equal(json_object_get(json_object_get(tool, "function"), "name"), name)) return tool;
+    }
+    return NULL;
+}
+
+/* Keeps of the tools those that {"type": "allowed_tools"} lists; others are as if they were not there. */
+static bool keep_allowed(const json_t *choice, json_t **list, json_t *chat, whit_web_reply *reply)
+{
+    const json_t *names = json_object_get(choice, "tools"), *mode = json_object_get(choice, "mode");
+    json_t *kept = json_array();
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        json_t *name = chosen_name(json_array_get(names, i));
+        const json_t *tool = offered(*list, name);
+        if (tool) json_array_append(kept, (json_t *)tool);
+        json_decref(name);
+    }
+    json_decref(*list);
+    *list = kept;
+    if (json_is_string(mode)) json_object_set(chat, "tool_choice", (json_t *)mode);
+    return json_array_size(names) || refuse(reply, "tool_choice", "allowed_tools needs a list of tools");
+}
+
+static bool read_choice(const json_t *body, json_t **list, json_t *chat, whit_web_reply *reply)
+{
+    json_t *choice = json_object_get(body, "tool_choice");
+    if (!choice || json_is_null(choice)) return true;
+    if (!json_is_object(choice)) {
+        json_object_set(chat, "tool_choice", choice);
+        return true;
+    }
+    if (!strcmp(type_of(choice), "allowed_tools")) return keep_allowed(choice, list, chat, reply);
+    json_t *name = chosen_name(choice);
+    bool ok = name && offered(*list, name);
+    if (ok)
+        json_object_set_new(chat, "tool_choice",
+                            json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
+    json_decref(name);
+    return ok || refuse(reply, "tool_choice", "there is no such tool that the client runs");
+}
+
+bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply)
+{
+    const json_t *tools = json_object_get(body, "tools");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse(reply, "tools", "expected a list");
+    json_t *list = json_array();
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(tools); i++)
+        ok = read_tool(json_array_get(tools, i), i, list, kinds, reply);
+    ok = ok && read_choice(body, &list, chat, reply);
+    if (json_array_size(list)) json_object_set(chat, "tools", list);
+    json_decref(list);
+    return ok;
+}
+
+/* ---- calls --------------------------------------------------------------------------------------- */
+
+static json_t *json_text(const json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    json_t *result = json_string(text ? text : "{}");
+    free(text);
+    return result;
+}
+
+bool whit_response_call_read(const json_t *item, json_t **call)
+{
+    const char *type = type_of(item);
+    json_t *id = json_object_get(item, "call_id"), *name = NULL, *arguments = NULL;
+    const json_t *own_name = json_object_get(item, "name");
+    bool found = true;
+    *call = NULL;
+    if (!json_is_string(id)) id = json_object_get(item, "id");
+    if (!strcmp(type, "function_call")) {
+        if (json_is_string(own_name)) name = offered_name(json_object_get(item, "namespace"), own_name);
+        if (json_is_string(json_object_get(item, "arguments")))
+            arguments = json_incref(json_object_get(item, "arguments"));
+    } else if (!strcmp(type, "custom_tool_call")) {
+        json_t *wrapped = json_pack("{s:O?}", "input", json_object_get(item, "input"));
+        if (json_is_string(own_name)) name = json_incref((json_t *)own_name);
+        if (json_is_string(json_object_get(item, "input"))) arguments = json_text(wrapped);
+        json_decref(wrapped);
+    } else {
+        found = false;
+        for (int k = 0; k < N_KNOWN && !found; k++) {
+            if (strcmp(type, known[k].call) != 0) continue;
+            json_t *action = json_copy(json_object_get(item, known[k].member));
+            if (!strcmp(known[k].member, "action")) json_object_del(action, "type");
+            name = json_string(known[k].type);
+            if (action) arguments = json_text(action);
+            json_decref(action);
+            found = true;
+        }
+    }
+    if (found && json_is_string(id) && name && arguments)
+        *call = json_pack("{s:O, s:s, s:{s:O, s:O}}", "id", id, "type", "function", "function", "name", name,
+                          "arguments", arguments);
+    json_decref(name), json_decref(arguments);
+    return found;
+}
+
+bool whit_response_result_read(const json_t *item, const char **output_key)
+{
+    const char *type = type_of(item);
+    *output_key = "output";
+    bool found = !strcmp(type, "function_call_output") || !strcmp(type, "custom_tool_call_output");
+    for (int k = 0; k < N_KNOWN; k++) found |= !strcmp(type, known[k].output);
+    return found;
+}
+
+bool whit_response_is_function(const json_t *kinds, const char *name)
+{
+    const char *type = type_of(json_object_get(kinds, name));
+    return !*type || !strcmp(type, "namespace");
+}
+
+bool whit_response_is_custom(const json_t *kinds, const char *name)
+{
+    return !strcmp(type_of(json_object_get(kinds, name)), "custom");
+}
+
+json_t *whit_response_call_item(const json_t *kinds, const char *name, const char *arguments, size_t n_arguments)
+{
+    const json_t *kind = json_object_get(kinds, name);
+    const char *type = type_of(kind);
+    json_t *text = whit_dialect_text(arguments, n_arguments), *result = NULL;
+    if (!*type) {
+        result = json_pack("{s:s, s:s, s:O}", "type", "function_call", "name", name, "arguments", text);
+    } else if (!strcmp(type, "namespace")) {
+        result = json_pack("{s:s, s:O, s:O, s:O}", "type", "function_call", "name", json_object_get(kind, "name"),
+                           "namespace", json_object_get(kind, "namespace"), "arguments", text);
+    } else {
+        json_t *values = whit_dialect_arguments(text);
+        int k = find_known(type);
+        if (k < 0) { /* a text that is not wrapped is the input itself */
+            json_t *input = json_object_get(values, "input");
+            result = json_pack("{s:s, s:s, s:O}", "type", "custom_tool_call", "name", name, "input",
+                               json_is_string(input) ? input : text);
+        } else {
+            if (!values) values = json_object();
+            if (!strcmp(known[k].type, "local_shell")) {
+                json_object_set_new(values, "type", json_string("exec"));
+                if (!json_object_get(values, "env")) json_object_set_new(values, "env", json_object());
+            }
+            result = json_pack("{s:s, s:O}", "type", known[k].call, known[k].member, values);
+        }
+        json_decref(values);
+    }
+    json_decref(text);
+    return result;
+}

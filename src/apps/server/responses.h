@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * Requests of OpenAI's Responses API, read into the form of its chats, and the kinds of their tools. */
+#ifndef WHIT_SERVER_RESPONSES_H
+#define WHIT_SERVER_RESPONSES_H
+
+#include "server/replies.h"
+
+/* The request as a chat request, the caller's. *kinds: an object with an entry by name for each tool that is offered
+ * to the model as a function but is not a plain one, also the caller's. NULL: refused, and the reply names the
+ * place. */
+json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *reply);
+
+/* ---- kinds of tools (response_tools.c) ------------------------------------------------------------ */
+
+/* Copies the tools of `body`, and the choice among them, to `chat`, without the ones that OpenAI runs itself. */
+bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply);
+/* An earlier call or result of `item`, which is not a message, as OpenAI's chat has it: a call for an assistant's
+ * message, or a whole message of the role tool. False: the item is of another kind. */
+bool whit_response_call_read(const json_t *item, json_t **call);
+bool whit_response_result_read(const json_t *item, const char **output_key);
+/* The finished item of a call of the function `name`, of its kind, without id and status. `arguments`: JSON text. */
+json_t *whit_response_call_item(const json_t *kinds, const char *name, const char *arguments, size_t n_arguments);
+/* Whether the call's arguments are streamed as a function's are. */
+bool whit_response_is_function(const json_t *kinds, const char *name);
+bool whit_response_is_custom(const json_t *kinds, const char *name);
+
+#endif

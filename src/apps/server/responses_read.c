@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ * Requests of OpenAI's Responses API: items into messages, settings into those of a chat. Nothing is stored, so a
+ * reference to something stored is refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/dialect.h"
+#include "server/responses.h"
+
+static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+static bool refuse_item(whit_web_reply *reply, size_t i, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", "input", "input[%zu]: %s", i, what);
+    return false;
+}
+
+/* ---- contents ------------------------------------------------------------------------------------ */
+
+/* Appends the text of one part of a content, or of one output of a shell's commands. */
+static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, whit_web_reply *reply)
+{
+    static const char *const keys[] = {"text", "refusal", "stdout"};
+    const char *type = json_string_value(json_object_get(part, "type")), *why = "only parts with text are served";
+    const json_t *errors = json_object_get(part, "stderr");
+    for (size_t n = 0; n < sizeof keys / sizeof keys[0]; n++) {
+        const json_t *text = json_object_get(part, keys[n]);
+        if (!json_is_string(text)) continue;
+        bool ok = whit_buf_append(out, json_string_value(text), json_string_length(text));
+        if (json_string_length(errors))
+            ok = ok && whit_buf_append(out, json_string_value(errors), json_string_length(errors));
+        return ok || refuse_item(reply, i, "out of memory");
+    }
+    if (type && !strcmp(type, "input_image")) why = "an image, and only text can be read here: take the part out";
+    if (type && !strcmp(type, "input_file")) why = "a file, and only text can be read here: send its text";
+    if (type && !strcmp(type, "input_audio")) why = "a sound, and only text can be read here: take the part out";
+    whit_api_fail(reply, 400, "invalid_request_error", "input", "input[%zu].content[%zu]: %s", i, k, why);
+    return false;
+}
+
+/* A text, or a list of parts with texts; NULL: refused. */
+static json_t *content_text(const json_t *content, size_t i, whit_web_reply *reply)
+{
+    whit_buf text = {0};
+    if (json_is_string(content)) return json_incref((json_t *)content);
+    if (content && !json_is_null(content) && !json_is_array(content)) {
+        refuse_item(reply, i, "a content is a text or a list of parts");
+        return NULL;
+    }
+    for (size_t k = 0; k < json_array_size(content); k++)
+        if (!append_part(json_array_get(content, k), i, k, &text, reply)) {
+            whit_buf_free(&text);
+            return NULL;
+        }
+    json_t *whole = whit_dialect_text(text.data, text.size_bytes);
+    whit_buf_free(&text);
+    return whole;
+}
+
+/* ---- items --------------------------------------------------------------------------------------- */
+
+/* Adds a call, which is taken: calls that follow each other, or a text, belong to one message of the assistant. */
+static void add_call(json_t *messages, json_t *call)
+{
+    json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const char *role = json_string_value(json_object_get(last, "role"));
+    if (role && !strcmp(role, "assistant")) {
+        json_t *calls = json_object_get(last, "tool_calls");
+        if (!calls) json_object_set_new(last, "tool_calls", calls = json_array());
+        json_array_append_new(calls, call);
+        return;
+    }
+    json_array_append_new(messages,
+                          json_pack("{s:s, s:s, s:[o]}", "role", "assistant", "content", "", "tool_calls", call));
+}
+
+/* Adds a message of that role with that content. */
+static bool add_message(json_t *messages, const char *role, const json_t *id, const json_t *content, size_t i,
+                        whit_web_reply *reply)
+{
+    json_t *text = content_text(content, i, reply);
+    if (!text) return false;
+    json_array_append_new(messages, json_pack("{s:s, s:O*, s:o}", "role", role, "tool_call_id", id, "content", text));
+    return true;
+}
+
+/* Items without anything that a template writes. */
+static bool is_passed_over(const char *type)
+{
+    return !strcmp(type, "reasoning") || !strcmp(type, "web_search_call") || !strcmp(type, "mcp_list_tools");
+}
+
+static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_reply *reply)
+{
+    const char *type = json_string_value(json_object_get(item, "type")), *key;
+    const char *role = json_string_value(json_object_get(item, "role"));
+    json_t *call;
+    if (!type || !strcmp(type, "message"))
+        return role ? add_message(messages, role, NULL, json_object_get(item, "content"), i, reply)
+                    : refuse_item(reply, i, "a message lacks its role");
+    if (whit_response_call_read(item, &call)) {
+        if (call) add_call(messages, call);
+        return call || refuse_item(reply, i, "a call needs call_id, name and its arguments, input or action");
+    }
+    if (whit_response_result_read(item, &key)) {
+        const json_t *id = json_object_get(item, "call_id");
+        if (!json_is_string(id)) id = json_object_get(item, "id");
+        return json_is_string(id) ? add_message(messages, "tool", id, json_object_get(item, key), i, reply)
+                                  : refuse_item(reply, i, "the output of a call needs its call_id");
+    }
+    if (!strcmp(type, "item_reference")) return refuse_item(reply, i, "nothing is stored here: send the item itself");
+    if (is_passed_over(type)) return true; /* templates leave out earlier thinking */
+    whit_api_fail(reply, 400, "invalid_request_error", "input",
+                  "input[%zu]: an item of the type %.60s; messages, calls of functions, custom tools and shells, their "
+                  "outputs and reasoning are served",
+                  i, type);
+    return false;
+}
+
+static bool read_input(const json_t *body, json_t *messages, whit_web_reply *reply)
+{
+    const json_t *input = json_object_get(body, "input"), *instructions = json_object_get(body, "instructions");
+    if (json_string_length(instructions))
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", instructions));
+    if (json_is_string(input)) {
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
+        return true;
+    }
+    if (!json_array_size(input)) return refuse(reply, "input", "expected a text or a list of items");
+    for (size_t i = 0; i < json_array_size(input); i++)
+        if (!read_item(json_array_get(input, i), i, messages, reply)) return false;
+    return true;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------ */
+
+static bool read_format(const json_t *body, json_t *own)
+{
+    const json_t *format = json_object_get(json_object_get(body, "text"), "format");
+    const char *type = json_string_value(json_object_get(format, "type"));
+    if (!type) return true;
+    if (!strcmp(type, "json_schema"))
+        json_object_set_new(
+            own, "response_format",
+            json_pack("{s:s, s:{s:O}}", "type", type, "json_schema", "schema",
+                      json_object_get(format, "schema") ? json_object_get(format, "schema") : json_null()));
+    else
+        json_object_set_new(own, "response_format", json_pack("{s:s}", "type", type));
+    return true;
+}
+
+json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *reply)
+{
+    static const char *const same[] = {"model",   "temperature",         "top_p",    "stream", "seed",
+                                       "grammar", "parallel_tool_calls", "adapters", "lora",   "program"};
+    json_t *own = json_object(), *messages = json_array();
+    *kinds = json_object();
+    const json_t *most = json_object_get(body, "max_output_tokens"),
+                 *before = json_object_get(body, "previous_response_id");
+    static const struct {
+        const char *name, *why;
+    } missing[] = {{"conversation", "nothing is stored here; send what came before in input"},
+                   {"prompt", "no prompts are stored here; send its text in input or instructions"},
+                   {"background", "an answer comes with its own request; leave it out, or stream"}};
+    const char *effort = json_string_value(json_object_get(json_object_get(body, "reasoning"), "effort"));
+    bool ok = !json_is_string(before) ||
+        refuse(reply, "previous_response_id", "nothing is stored here; send what came before in input");
+    for (size_t i = 0; ok && i < sizeof missing / sizeof missing[0]; i++) {
+        const json_t *value = json_object_get(body, missing[i].name);
+        ok = !value || json_is_null(value) || json_is_false(value) || refuse(reply, missing[i].name, missing[i].why);
+    }
+    ok = ok && read_input(body, messages, reply) && whit_response_tools_read(body, own, *kinds, reply) &&
+        read_format(body, own);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        json_t *value = json_object_get(body, same[i]);
+        if (value && !json_is_null(value)) json_object_set(own, same[i], value);
+    }
+    json_object_set_new(own, "messages", messages);
+    if (most && !json_is_null(most)) json_object_set(own, "max_tokens", (json_t *)most);
+    if (effort) {
+        json_object_set_new(own, "reasoning_effort", json_string(effort));
+        json_object_set_new(own, "chat_template_kwargs",
+                            json_pack("{s:b}", "enable_thinking", strcmp(effort, "none") != 0));
+    }
+    if (ok) return own;
+    json_decref(own), json_decref(*kinds);
+    *kinds = NULL;
+    return NULL;
+}
