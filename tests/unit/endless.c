@@ -403,7 +403,7 @@ static void sinks_without_rope_stay_as_they_are(void **state)
 {
     (void)state;
     whit_error error;
-    whit_model *plain = open_changed("head_dim, rope_dim)", "head_dim, 0)");
+    whit_model *plain = open_changed("size, kind(l, \"rope_dim\"))", "size, 0)");
     const uint32_t n_vocab = whit_model_vocab_size(plain);
     float *logits = malloc(n_vocab * sizeof *logits);
     whit_session_options options = endless(WHIT_KV_F32, SHORT_CTX, 0);
@@ -430,8 +430,8 @@ static void sinks_without_rope_stay_as_they_are(void **state)
 static void sinks_of_scaled_keys_are_rotated(void **state)
 {
     (void)state;
-    whit_model *models[2] = {open_changed("q, k, v, head_dim", "q, k,  v, head_dim"),
-                             open_changed("q, k, v, head_dim", "q, scaled(l, \"k_scaled\", k, 1), v, head_dim")};
+    whit_model *models[2] = {open_changed("q, k, v, size", "q, k,  v, size"),
+                             open_changed("q, k, v, size", "q, scaled(l, \"k_scaled\", k, 1), v, size")};
     const uint32_t n_vocab = whit_model_vocab_size(models[0]);
     float *logits = malloc(2 * n_vocab * sizeof *logits);
     assert_non_null(logits);

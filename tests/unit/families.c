@@ -83,8 +83,8 @@ static whit_ref layer_in_c(whit_graph *g, const whit_config *c, int layer, whit_
         q = whit_graph_head_norm(g, layer, "q_normed", q, "q_norm", c->head_dim, c->norm_eps);
         k = whit_graph_head_norm(g, layer, "k_normed", k, "k_norm", c->head_dim, c->norm_eps);
     }
-    q = whit_graph_rope(g, layer, "q_rotated", q, c->head_dim, c->rope_dim);
-    k = whit_graph_rope(g, layer, "k_rotated", k, c->head_dim, c->rope_dim);
+    q = whit_graph_rope(g, layer, "q_rotated", q, c->head_dim, c->rope_dim, 0);
+    k = whit_graph_rope(g, layer, "k_rotated", k, c->head_dim, c->rope_dim, 0);
     whit_ref a = whit_graph_attention(g, layer, "attended", q, k, v, c->head_dim, c->window, 1.0 / sqrt(c->head_dim));
     if (c->sub_norm) a = whit_graph_rms_norm(g, layer, "attn_sub", a, "attn_sub_norm", c->norm_eps);
     a = whit_graph_linear(g, layer, "attn_out", a, "o", c->out_bias ? "o_bias" : NULL, c->n_embd);

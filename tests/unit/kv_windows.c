@@ -164,7 +164,7 @@ static void too_many_windows_are_refused(void **state)
         tiny.n_layers = n;
         whit_model_options options = {.struct_bytes = sizeof options,
                                       .no_cache = true,
-                                      .family_program = changed_decoder("head_dim, window,", "head_dim, 10 + l,")};
+                                      .family_program = changed_decoder("size, kind(l, \"window\"),", "size, 10 + l,")};
         assert_int_equal(tiny_model_make(&tiny, path), 0);
         assert_ok(whit_model_open(path, &options, &many, &error), error);
         if (n == 8) {

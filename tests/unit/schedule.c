@@ -187,8 +187,9 @@ static void rebind(whit_session *s, void **arena)
     whit_exec_options options = {.n_batch_rows = s->options.n_batch_tokens,
                                  .n_selected_rows = s->options.n_logits,
                                  .n_threads = 1,
-                                 .rope_theta = c->rope_theta,
-                                 .rope_pairs = c->rope_dim / 2};
+                                 .n_ctx_tokens = s->options.n_ctx_tokens};
+    const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&s->model->weights);
+    whit_exec_find_ropes(c, &resolver, tensors, &options);
     whit_exec_place(&s->exec, &s->plan, &s->schedules, tensors, &s->kernels, &s->kv, &options, &count);
     assert_non_null(*arena = aligned_alloc(64, count.used_bytes));
     memset(*arena, 0xFF, count.used_bytes);

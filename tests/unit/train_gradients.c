@@ -96,7 +96,7 @@ static whit_ref state_op_linear(whit_graph *g, whit_ref x)
 
 static whit_ref state_op_rope(whit_graph *g, whit_ref x)
 {
-    return whit_graph_rope(g, -1, "y", x, 2 * HEAD, HEAD);
+    return whit_graph_rope(g, -1, "y", x, 2 * HEAD, HEAD, 0);
 }
 
 static whit_ref attention(whit_graph *g, whit_ref x, uint32_t window)

@@ -28,6 +28,7 @@ static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *la
     if (whit_kv_is_packed(shape->type)) {
         class.n_window_blocks = shape->n_window_blocks;
         class.rope_pairs = whit_kv_turns_keys(shape->type, layer->has_key_bias) ? layer->rope_pairs : 0;
+        class.rope = class.rope_pairs ? layer->rope : 0;
     }
     uint32_t most = shape->n_ctx_tokens - shape->n_sinks;
     if (shape->is_endless && (!class.window || class.window > most)) {
@@ -39,9 +40,9 @@ static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *la
 
 static bool same_kind(const whit_kv_class *a, const whit_kv_class *b)
 {
-    return a->type == b->type && a->role == b->role && a->rope_pairs == b->rope_pairs && a->n_heads == b->n_heads &&
-        a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim && a->window == b->window &&
-        a->n_sinks == b->n_sinks;
+    return a->type == b->type && a->role == b->role && a->rope_pairs == b->rope_pairs && a->rope == b->rope &&
+        a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
+        a->window == b->window && a->n_sinks == b->n_sinks;
 }
 
 uint32_t whit_kv_kinds(const whit_kv_shape *shape)

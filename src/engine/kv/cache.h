@@ -30,6 +30,7 @@ typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
     uint32_t window;                        /* positions that a query sees, its own included; 0: all */
     uint32_t rope_pairs;                    /* of a head's keys; 0: they are not rotated */
+    uint32_t rope;                          /* index of the RoPE table that they are rotated by */
     bool has_key_bias;
 } whit_kv_layer;
 
@@ -54,7 +55,8 @@ typedef struct whit_kv_class {
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
     uint32_t window;                      /* 0: none */
     uint32_t beyond;                      /* positions that are kept before it */
-    uint32_t n_window_blocks, rope_pairs; /* packed types; pairs of keys that are rotated */
+    uint32_t n_window_blocks, rope_pairs; /* packed types; pairs of keys that are rotated, */
+    uint32_t rope;                        /* and the index of their RoPE table */
     uint32_t n_sinks;                     /* positions that every query sees beside its window */
     bool keeps_all;                       /* the window brings nothing */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */

@@ -14,6 +14,7 @@ static const struct field {
     const char *key;
     size_t offset;
     enum field_kind kind;
+    bool is_optional; /* 0 if absent, and not written when 0 */
 } fields[] = {
     {"n_layers", offsetof(whit_config, n_layers), FIELD_U32},
     {"n_embd", offsetof(whit_config, n_embd), FIELD_U32},
@@ -35,6 +36,13 @@ static const struct field {
     {"rope_factors", offsetof(whit_config, rope_factors), FIELD_BOOL},
     {"norm_eps", offsetof(whit_config, norm_eps), FIELD_F64},
     {"rope_theta", offsetof(whit_config, rope_theta), FIELD_F64},
+    {"embedding_scale", offsetof(whit_config, embedding_scale), FIELD_F64, true},
+    {"residual_scale", offsetof(whit_config, residual_scale), FIELD_F64, true},
+    {"attention_scale", offsetof(whit_config, attention_scale), FIELD_F64, true},
+    {"logit_divisor", offsetof(whit_config, logit_divisor), FIELD_F64, true},
+    {"temperature_scale", offsetof(whit_config, temperature_scale), FIELD_F64, true},
+    {"temperature_length", offsetof(whit_config, temperature_length), FIELD_F64, true},
+    {"norm_after_rope", offsetof(whit_config, norm_after_rope), FIELD_BOOL, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
@@ -63,7 +71,9 @@ whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_err
             else
                 *(uint32_t *)place = (uint32_t)number;
         }
-        if (!found || !fits)
+        whit_value any;
+        bool is_absent = fields[i].is_optional && !whit_table_get(table, fields[i].key, &any);
+        if ((!found && !is_absent) || !fits)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field '%s' is missing or out of range", path,
                              fields[i].key);
     }
@@ -71,7 +81,18 @@ whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_err
     if (config->program && strlen(config->program) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the family's program has over %zu bytes", path,
                          WHIT_FAMILY_MAX_PROGRAM_BYTES);
+    WHIT_TRY(whit_config_load_layers(table, path, config, error));
     return whit_config_check(config, path, error);
+}
+
+static bool is_zero(const whit_config *config, const struct field *field)
+{
+    const char *place = (const char *)config + field->offset;
+    switch (field->kind) {
+    case FIELD_U32: return *(const uint32_t *)(const void *)place == 0;
+    case FIELD_F64: return *(const double *)(const void *)place == 0;
+    default: return *place == 0;
+    }
 }
 
 bool whit_config_number_at(const whit_config *config, size_t i, whit_config_number *number)
@@ -94,6 +115,7 @@ void whit_config_save(const whit_config *config, whit_table_builder *table)
     if (config->program) whit_table_set_string(table, "program", config->program);
     for (size_t i = 0; i < N_FIELDS; i++) {
         const void *place = (const char *)config + fields[i].offset;
+        if (fields[i].is_optional && is_zero(config, &fields[i])) continue;
         switch (fields[i].kind) {
         case FIELD_U32: whit_table_set_u64(table, fields[i].key, *(const uint32_t *)place); break;
         case FIELD_U8: whit_table_set_u64(table, fields[i].key, *(const uint8_t *)place); break;
@@ -101,6 +123,14 @@ void whit_config_save(const whit_config *config, whit_table_builder *table)
         case FIELD_F64: whit_table_set_f64(table, fields[i].key, *(const double *)place); break;
         }
     }
+    whit_config_save_layers(config, table);
+}
+
+bool whit_config_is_extended(const whit_config *config)
+{
+    bool extended = config->n_kinds || config->n_ropes;
+    for (size_t i = 0; i < N_FIELDS; i++) extended |= fields[i].is_optional && !is_zero(config, &fields[i]);
+    return extended;
 }
 
 whit_status whit_config_check(const whit_config *c, const char *path, whit_error *error)
@@ -140,5 +170,8 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta %g makes no sense", path, c->rope_theta);
     if (!memchr(c->family, 0, sizeof c->family))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: family name too long", path);
-    return WHIT_OK;
+    for (size_t i = 0; i < N_FIELDS; i++)
+        if (fields[i].kind == FIELD_F64 && !isfinite(*(const double *)((const char *)c + fields[i].offset)))
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s is not a finite number", path, fields[i].key);
+    return whit_config_check_layers(c, path, error);
 }

@@ -12,6 +12,8 @@
 
 #define WHIT_FAMILY_BYTES 32
 #define WHIT_MAX_LAYERS   1024
+#define WHIT_KINDS_MAX    8
+#define WHIT_ROPES_MAX    4
 
 typedef enum whit_gate {
     WHIT_GATE_SILU = 0,  /* silu(gate) * up */
@@ -19,6 +21,41 @@ typedef enum whit_gate {
     WHIT_GATE_GELU = 2,  /* gelu(gate) * up, the tanh form; with a program alone */
     WHIT_GATE_COUNT
 } whit_gate;
+
+/* What mixes the tokens of a layer. */
+typedef enum whit_mixer { WHIT_MIXER_ATTENTION, WHIT_MIXER_SHORT_CONV, WHIT_MIXER_DELTA, WHIT_MIXER_COUNT } whit_mixer;
+
+/* A kind of layers. */
+typedef struct whit_layer_kind {
+    uint32_t mixer; /* whit_mixer */
+    uint32_t rope;  /* index of its RoPE table */
+    uint32_t n_heads, n_kv_heads, head_dim;
+    uint32_t rope_dim; /* 0, or the dimensions of its RoPE table */
+    uint32_t window;   /* 0: all positions */
+    uint32_t n_ff;
+} whit_layer_kind;
+
+/* How a RoPE table's frequencies follow from theta (rope_scaling.h). */
+typedef enum whit_rope_scaling {
+    WHIT_ROPE_PLAIN,
+    WHIT_ROPE_LINEAR,  /* divided by `factor` */
+    WHIT_ROPE_DYNAMIC, /* theta grows with the context, from `length` on */
+    WHIT_ROPE_YARN,
+    WHIT_ROPE_LONG, /* divided by tensor "rope_factors_short" or, in contexts over `length`, "rope_factors_long" */
+    WHIT_ROPE_SCALING_COUNT
+} whit_rope_scaling;
+
+/* A RoPE table. */
+typedef struct whit_rope {
+    double theta;
+    uint32_t dims;               /* dimensions of a head that turn; even */
+    uint8_t scaling;             /* whit_rope_scaling */
+    bool has_factors;            /* tensor "rope_factors" (dims / 2) divides the frequencies, too */
+    bool rounds;                 /* yarn: the ends of its ramp are whole numbers */
+    double factor, length;       /* length: of the context before scaling, in tokens */
+    double beta_fast, beta_slow; /* yarn: turns within `length` from which pairs stay, to which they are divided */
+    double magnitude;            /* factor of cosines and sines */
+} whit_rope;
 
 typedef struct whit_config {
     char family[WHIT_FAMILY_BYTES]; /* names the graph's program: "llama", "qwen2", "qwen3", "bitnet" */
@@ -42,9 +79,34 @@ typedef struct whit_config {
     bool rope_factors; /* tensor "rope_factors" divides the frequencies */
     double norm_eps;
     double rope_theta;
+    /* Optional numbers: 0 if absent, and then not in files. */
+    double embedding_scale;    /* factor of embeddings */
+    double residual_scale;     /* factor of what a sublayer adds */
+    double attention_scale;    /* factor of scores, in place of 1 / sqrt(head_dim) */
+    double logit_divisor;      /* logits are divided by it */
+    double temperature_scale;  /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
+    double temperature_length; /* with this length in tokens */
+    bool norm_after_rope;      /* the norms of q and k are after RoPE */
+    /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
+    uint32_t n_kinds;
+    whit_layer_kind kinds[WHIT_KINDS_MAX];
+    uint8_t kind_of_layer[WHIT_MAX_LAYERS];
+    /* RoPE tables; without any there is one, of rope_theta, rope_dim and rope_factors. */
+    uint32_t n_ropes;
+    whit_rope ropes[WHIT_ROPES_MAX];
     const char *program_name; /* begins its error lines; NULL: the family's name */
     const char *program;      /* states the forward pass (families.h), NULL: the family's; lives as long as its file */
 } whit_config;
+
+/* The kind of a layer, of the scalars where there are no kinds. */
+whit_layer_kind whit_config_kind(const whit_config *config, uint32_t layer);
+/* Reads one field of a kind by its name in the struct; false if there is no such field. */
+bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_t *value);
+/* The number of RoPE tables, at least 1, and table i. */
+uint32_t whit_config_n_ropes(const whit_config *config);
+whit_rope whit_config_rope(const whit_config *config, uint32_t i);
+/* Whether it has kinds, RoPE tables or optional numbers, which programs of before 2026-12 do not read. */
+bool whit_config_is_extended(const whit_config *config);
 
 /* The numbers above by name, in order, from i = 0; false after the last. Switches are integers. */
 typedef struct whit_config_number {
@@ -54,6 +116,11 @@ typedef struct whit_config_number {
     double f;
 } whit_config_number;
 bool whit_config_number_at(const whit_config *config, size_t i, whit_config_number *number);
+
+/* Kinds and RoPE tables of a table of the container (config_layers.c). */
+whit_status whit_config_load_layers(const whit_table *table, const char *path, whit_config *config, whit_error *error);
+void whit_config_save_layers(const whit_config *config, whit_table_builder *table);
+whit_status whit_config_check_layers(const whit_config *config, const char *path, whit_error *error);
 
 /* Refuses what no graph could run: zero or absurd sizes, heads that do not divide, odd rope_dim. */
 whit_status whit_config_check(const whit_config *config, const char *path, whit_error *error);

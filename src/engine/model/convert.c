@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "base/threads.h"
 #include "model/families.h"
+#include "model/rope_scaling.h"
 #include "quant/requantise.h"
 
 #include <math.h>
@@ -56,6 +57,16 @@ static void take(struct job *job, int32_t index)
     job->order[job->n++] = (uint32_t)index;
 }
 
+static whit_status take_divisors(void *context, const char *name, uint32_t n, whit_error *error)
+{
+    struct job *job = context;
+    const whit_source_tensor *divisors = whit_source_find(job->source, name);
+    (void)n;
+    (void)error;
+    if (divisors) take(job, (int32_t)(divisors - job->source->tensors));
+    return WHIT_OK;
+}
+
 /* The graph's own order, so that a pass over the model reads the file from front to back. */
 static whit_status find_order(struct job *job)
 {
@@ -67,10 +78,7 @@ static whit_status find_order(struct job *job)
         take(job, graph.nodes[i].weight);
         take(job, graph.nodes[i].bias);
     }
-    if (status == WHIT_OK && source->config.rope_factors) {
-        const whit_source_tensor *factors = whit_source_find(source, "rope_factors");
-        if (factors) take(job, (int32_t)(factors - source->tensors));
-    }
+    if (status == WHIT_OK) status = whit_rope_visit(&source->config, take_divisors, job, job->error);
     whit_graph_free(&graph);
     return status;
 }

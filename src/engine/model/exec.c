@@ -112,27 +112,6 @@ void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* What rotates a row's queries from their position to the last place of an endless cache. */
-static void make_sink_table(const whit_exec *exec, uint32_t row)
-{
-    const uint32_t position = exec->batch->positions[row], last = exec->kv->shape.n_ctx_tokens - 1;
-    float *table = exec->sink_tables + (size_t)row * 2 * exec->rope_pairs;
-    if (position <= last) return;
-    whit_rope_table(exec->rope_frequencies, exec->rope_pairs, position - last, table);
-    for (uint32_t i = exec->rope_pairs; i < 2 * exec->rope_pairs; i++) table[i] = -table[i];
-}
-
-static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uint32_t end)
-{
-    const whit_exec *exec = context;
-    (void)worker;
-    for (uint32_t r = begin; r < end; r++) {
-        whit_rope_table(exec->rope_frequencies, exec->rope_pairs, exec->batch->positions[r],
-                        exec->rope_tables + (size_t)r * 2 * exec->rope_pairs);
-        if (exec->sink_tables) make_sink_table(exec, r);
-    }
-}
-
 static bool may_screen(const whit_batch *batch)
 {
     if (!batch->tops || batch->n_selected > WHIT_EXEC_SCREENED_ROWS) return false;
@@ -161,7 +140,7 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     exec->n_rows[WHIT_ROWS_SELECTED] = batch->n_selected;
     exec->first_row[WHIT_ROWS_SELECTED] = batch->selected_begin;
     whit_exec_make_segments(exec);
-    if (exec->rope_pairs) whit_pool_run(exec->pool, make_rope_tables, exec, batch->n_rows, 0);
+    whit_exec_make_rope_tables(exec);
     whit_exec_make_query_blocks(exec);
     int mode[WHIT_ROWS_COUNT] = {exec->adapt.n_segments ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
                                  may_screen(batch) ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};

@@ -13,6 +13,7 @@
 #include "kv/cache.h"
 #include "model/adapter.h"
 #include "model/plan_fuse.h"
+#include "model/rope_scaling.h"
 
 /* What the attention of every layer needs of a KV cache, (n_layers), all zero where a layer has none. False where a
  * layer has two kinds of attention. */
@@ -38,10 +39,25 @@ typedef struct whit_exec_options {
     uint32_t n_batch_rows;    /* most rows of a pass */
     uint32_t n_selected_rows; /* most selected rows of a step */
     uint32_t n_threads;
-    double rope_theta;
-    uint32_t rope_pairs;
-    const float *rope_factors; /* (rope_pairs), NULL: none */
+    uint32_t n_ctx_tokens; /* of the session: some frequencies depend on it */
+    uint32_t n_ropes;
+    whit_rope ropes[WHIT_ROPES_MAX];
+    const float *divisors[WHIT_ROPES_MAX]; /* (dims / 2) of each table, NULL if it has none (rope_scaling.h) */
 } whit_exec_options;
+
+/* Sets the RoPE tables of a model and their divisors among its tensors, for n_ctx_tokens, which is set before. */
+void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolver, const whit_tensor *tensors,
+                          whit_exec_options *options);
+
+/* A RoPE table as it runs. */
+typedef struct whit_exec_rope {
+    double *frequencies; /* (pairs) */
+    float *tables;       /* (n_batch_rows, 2 * pairs) cosines and sines of the pass's tokens, times magnitude */
+    float *offset_table; /* packed types: whit_kv_packing's, of all pairs; NULL: no keys are rotated */
+    float *sink_tables;  /* like tables, of an endless cache: rotate a row's queries back to the sinks */
+    uint32_t pairs;
+    float magnitude;
+} whit_exec_rope;
 
 /* ---- schedules (exec_schedule.c) ------------------------------------------------------------- */
 
@@ -134,13 +150,10 @@ struct whit_exec {
     whit_pool *pool;
     uint64_t *phase_ns; /* (phases of the plan) time is added here; NULL: not measured */
     uint8_t *slots;
-    double *rope_frequencies;
-    float *rope_tables;  /* (n_batch_rows, 2 * rope_pairs) */
-    float *offset_table; /* packed types: whit_kv_packing's, of all pairs; NULL: no keys are rotated */
-    uint32_t *closing;   /* (n_closing) packed types: rows of the pass that are the last of their block */
+    whit_exec_rope ropes[WHIT_ROPES_MAX];
+    uint32_t n_ropes;
+    uint32_t *closing; /* (n_closing) packed types: rows of the pass that are the last of their block */
     uint32_t n_closing;
-    float *sink_tables; /* the same, of an endless cache: what rotates a row's queries back to the sinks */
-    uint32_t rope_pairs;
     uint8_t *scratch; /* (n_threads, scratch_bytes) */
     size_t scratch_bytes;
     uint8_t *prepared; /* (n_threads, prepared_bytes) what kernels prepared, behind for what; 0 bytes: none do */

@@ -105,7 +105,7 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
         group.blocks[b] = whit_kv_class_block(from, step->layer, head, sequence, first + b);
     }
     if (!group.closed) return group;
-    group.rope = exec->offset_table;
+    group.rope = step->rope->offset_table;
     group.rope_pairs = class->rope_pairs;
     if (first == 0 && group.blocks[0])
         group.sinks = whit_kv_class_block(whit_kv_sinks_class(class), step->layer, head, sequence, 0);
@@ -159,7 +159,7 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
     float back[ROTATED];
     const whit_exec_cache *cache = step->cache;
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
-    const float *table = exec->sink_tables + (size_t)row * 2 * exec->rope_pairs;
+    const float *table = step->rope->sink_tables + (size_t)row * 2 * step->rope->pairs;
     const uint32_t pairs = exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0: at any distance alike */
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
@@ -184,7 +184,7 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
     float rotated[ROTATED];
     uint32_t head_dim = step->head_dim, n_heads = step->cache->heads_per_kv_head, n = n_heads;
     size_t query_bytes = whit_kv_query_bytes(step->cache->class->type, head_dim);
-    const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
+    const float *table = step->rope->tables + (size_t)row * 2 * step->rope->pairs;
     for (uint32_t h = 0; h < n_heads; h += n, x += n * head_dim, ready += n * query_bytes) {
         n = n_heads - h < ROTATED / head_dim ? n_heads - h : ROTATED / head_dim;
         exec->kernels->rope_half(x, n, head_dim, step->rotary / 2, table, rotated);
@@ -471,7 +471,7 @@ static void close_blocks(void *attend_step, uint32_t worker, uint32_t begin, uin
 {
     const struct closing *c = attend_step;
     const whit_kv_class *class = c->step->cache->class;
-    const whit_kv_packing how = {.rope = c->exec->offset_table, .rope_pairs = class->rope_pairs};
+    const whit_kv_packing how = {.rope = c->step->rope->offset_table, .rope_pairs = class->rope_pairs};
     (void)worker;
     for (uint32_t item = begin; item < end; item++) {
         const uint32_t row = c->exec->closing[item / class->n_kv_heads], head = item % class->n_kv_heads;

@@ -113,7 +113,9 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     if (from->op == WHIT_PLAN_APPEND || from->op == WHIT_PLAN_ATTEND || from->op == WHIT_PLAN_ROPE_ATTEND) {
         step->cache = &exec->caches[exec->kv->layers[from->layer].class];
         step->layer = exec->kv->layers[from->layer].layer;
+        step->rope = &exec->ropes[exec->kv->shape.layers[from->layer].rope];
     }
+    if (from->op == WHIT_PLAN_ROPE) step->rope = &exec->ropes[from->rope];
     if (from->acts) step->acts = values[from->acts - 1].acts;
     if (from->op == WHIT_PLAN_ACTS) step->acts = values[from->output - 1].acts;
     if (from->op == WHIT_PLAN_RESCORE) {
@@ -191,7 +193,8 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     const whit_kv *kv = exec->kv;
     const whit_kernels *kernels = exec->kernels;
     uint64_t queries_bytes = 0, n_heads = 0;
-    bool has_sinks = false, has_f16 = false, is_packed = false, turns = false;
+    bool has_sinks = false, has_f16 = false, is_packed = false;
+    bool turns_packed[WHIT_ROPES_MAX] = {false};
     exec->caches = whit_arena_take(arena, kv->n_classes, sizeof *exec->caches);
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         const whit_kv_class *class = &kv->classes[c];
@@ -219,17 +222,12 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
             exec->converted_bytes = whit_kv_converted_bytes(class->head_dim);
         has_sinks |= class->n_sinks != 0;
         is_packed |= cache.pack != NULL;
-        turns |= class->rope_pairs != 0;
+        if (class->rope_pairs) turns_packed[class->rope] = true;
         has_f16 |= class->type == WHIT_KV_F16;
         if (exec->caches) exec->caches[c] = cache;
     }
     if (is_packed) exec->closing = whit_arena_take(arena, options->n_batch_rows, sizeof *exec->closing);
-    if (turns)
-        exec->offset_table =
-            whit_arena_take(arena, (uint64_t)2 * options->rope_pairs * WHIT_KV_BLOCK_TOKENS, sizeof(float));
-    if (has_sinks)
-        exec->sink_tables =
-            whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
+    whit_exec_place_ropes(exec, options, has_sinks, turns_packed, arena);
     if (kernels->kv_converts_f16 && has_f16) {
         exec->converted = whit_arena_take(arena, options->n_threads, sizeof *exec->converted);
         exec->converted_data =
@@ -253,6 +251,7 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
         if (node->op == WHIT_OP_LINEAR) layer->has_key_bias = node->bias >= 0;
         if (node->op != WHIT_OP_ROPE && node->op != WHIT_OP_RMS_NORM && node->op != WHIT_OP_SCALE) return;
         if (node->op == WHIT_OP_ROPE) layer->rope_pairs = node->rotary / 2;
+        if (node->op == WHIT_OP_ROPE) layer->rope = node->rope;
         note_keys(graph, node->input[0], layer);
         return;
     }
@@ -278,29 +277,19 @@ bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena)
 {
-    *exec = (whit_exec){.plan = plan,
-                        .schedules = schedules,
-                        .kernels = kernels,
-                        .kv = kv,
-                        .rope_pairs = options->rope_pairs,
-                        .n_batch_rows = options->n_batch_rows};
+    *exec = (whit_exec){
+        .plan = plan, .schedules = schedules, .kernels = kernels, .kv = kv, .n_batch_rows = options->n_batch_rows};
     uint64_t slot_bytes;
     if (!whit_plan_layout(plan, options->n_batch_rows, options->n_selected_rows, &slot_bytes)) {
         arena->overflow = true;
         return;
     }
     exec->slots = whit_arena_take(arena, slot_bytes, 1);
-    exec->rope_frequencies = whit_arena_take(arena, options->rope_pairs, sizeof *exec->rope_frequencies);
-    exec->rope_tables =
-        whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     place_attention(exec, options, arena);
     need_for_steps(exec, options->n_batch_rows);
     place_parts(exec, tensors, arena);
     bind_schedules(exec, tensors, arena);
-    if (arena->memory)
-        whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
-    if (exec->offset_table) whit_kv_offset_table(exec->rope_frequencies, options->rope_pairs, exec->offset_table);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
     exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
     exec->corrections = whit_arena_take(arena, options->n_threads, exec->correction_bytes);

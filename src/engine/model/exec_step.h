@@ -43,6 +43,7 @@ struct whit_exec_step {
     uint32_t width;
     uint32_t n_cols; /* of the activations that a matrix reads */
     uint32_t head_dim, rotary;
+    const whit_exec_rope *rope;          /* the table of a rotation, and of an attention's layer */
     const struct whit_exec_cache *cache; /* appending and attention: the class of their layer, */
     uint32_t layer;                      /* and which of its layers that is */
     float constant;
@@ -131,6 +132,15 @@ void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uin
 void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 void whit_exec_run_adapted_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+
+/* ---- RoPE (exec_rope.c) ---- */
+
+/* Takes the memory of the tables and computes frequencies where it is there. turns_packed: per table, whether keys of
+ * a packed type are rotated by it. */
+void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bool has_sinks, const bool *turns_packed,
+                           whit_arena *arena);
+/* Makes the tables of a pass's tokens. */
+void whit_exec_make_rope_tables(whit_exec *exec);
 
 /* ---- corrections (exec_correct.c) ---- */
 

@@ -49,7 +49,7 @@ ROW_STEP(run_rope)
 {
     (void)worker;
     for (uint32_t r = begin; r < end; r++) {
-        const float *table = exec->rope_tables + (size_t)r * 2 * exec->rope_pairs;
+        const float *table = step->rope->tables + (size_t)r * 2 * step->rope->pairs;
         exec->kernels->rope_half(INPUT(0, r), step->width / step->head_dim, step->head_dim, step->rotary / 2, table,
                                  OUTPUT(r));
     }

@@ -31,6 +31,7 @@ enum {
     FN_SELECTED,
     FN_OUTPUT,
     FN_WHEN,
+    FN_KIND,
     N_FUNCTIONS
 };
 
@@ -48,14 +49,32 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_SELECTED] = {"selected", "th:h"},         /* name, x */
     [FN_OUTPUT] = {"output", "hh:-"},             /* input of the head, logits */
     [FN_WHEN] = {"when", "it:t"},                 /* the text where the number is not 0, else "" */
+    [FN_KIND] = {"kind", "it:i"},                 /* layer, field of its kind: a number */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
 
+/* What a program works on. */
+struct builder {
+    whit_graph *graph;
+    const whit_config *config;
+};
+
+/* One field of a layer's kind. */
+static whit_status kind_of(const whit_config *config, int layer, const char *field, int64_t *value, whit_error *error)
+{
+    if (layer < 0 || (uint32_t)layer >= config->n_layers)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'kind': the model has %u layers", config->n_layers);
+    const whit_layer_kind kind = whit_config_kind(config, (uint32_t)layer);
+    if (whit_layer_kind_field(&kind, field, value)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "'kind': layers have no field '%.32s'", field);
+}
+
 static whit_status call(void *user, uint32_t function, const whit_lang_argument *a, whit_lang_argument *result,
                         whit_error *error)
 {
-    whit_graph *g = user;
+    const struct builder *builder = user;
+    whit_graph *g = builder->graph;
     whit_ref ref = 0;
     /* Every integer is a layer, a size or a value. */
     for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
@@ -75,7 +94,10 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_LINEAR:
         ref = whit_graph_linear(g, layer, a[1].text, REF(2), a[3].text, a[4].text[0] ? a[4].text : NULL, SIZE(5));
         break;
-    case FN_ROPE: ref = whit_graph_rope(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4)); break;
+    case FN_ROPE:
+        ref = whit_graph_rope(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4),
+                              whit_config_kind(builder->config, (uint32_t)layer).rope);
+        break;
     case FN_ATTENTION:
         ref = whit_graph_attention(g, layer, a[1].text, REF(2), REF(3), REF(4), SIZE(5), SIZE(6), a[7].f);
         break;
@@ -84,6 +106,7 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_SCALED: ref = whit_graph_scale(g, layer, a[1].text, REF(2), a[3].f); break;
     case FN_SELECTED: ref = whit_graph_select(g, a[0].text, REF(1)); break;
     case FN_OUTPUT: whit_graph_output(g, REF(0), REF(1)); break;
+    case FN_KIND: return kind_of(builder->config, layer, a[1].text, &result->i, error);
     case FN_WHEN: result->text = a[0].i ? a[1].text : ""; return WHIT_OK;
     default: break;
     }
@@ -97,11 +120,11 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
 static const struct family {
     const char *name;
     whit_status (*program)(const whit_family_run *run);
+    bool is_plain; /* from the beginning: kinds, RoPE tables and optional numbers need a name that old readers refuse */
 } families[] = {
-    {"llama", whit_family_decoder},
-    {"qwen2", whit_family_decoder},
-    {"qwen3", whit_family_decoder},
-    {"bitnet", whit_family_decoder},
+    {"llama", whit_family_decoder, true},       {"qwen2", whit_family_decoder, true},
+    {"qwen3", whit_family_decoder, true},       {"bitnet", whit_family_decoder, true},
+    {WHIT_FAMILY_DECODER, whit_family_decoder},
 };
 
 static const struct family *find_family(const char *name)
@@ -140,11 +163,12 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
             graph->resolver.type(graph->resolver.context, node->weight)->n_rows != c->n_vocab)
             why = "a table of tokens has n_vocab rows";
         /* The tables of angles are those of rope_dim: fewer would find cosines where sines should be. */
-        if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != c->rope_dim)
+        const whit_layer_kind kind = whit_config_kind(c, node->layer);
+        if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
             why = "all of rope_dim is rotated, or nothing (0)";
         if (node->op == WHIT_OP_SELECT && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH) why = "rows are selected once";
         if (node->op == WHIT_OP_ATTENTION) {
-            if (node->head_dim < 2 || node->head_dim < c->rope_dim || node->head_dim > WHIT_KV_MAX_HEAD_DIM)
+            if (node->head_dim < 2 || node->head_dim < kind.rope_dim || node->head_dim > WHIT_KV_MAX_HEAD_DIM)
                 why = "heads have at least rope_dim and 2 dimensions, and not over 1,024";
             if (node->layer < c->n_layers) {
                 if (attends[node->layer]) why = "a layer attends once";
@@ -157,7 +181,8 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
         if (why) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s': %s", name, made, why);
     }
     for (uint32_t i = 0; i < c->n_layers; i++)
-        if (!attends[i]) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer %u has no attention", name, i);
+        if (!attends[i] && whit_config_kind(c, i).mixer == WHIT_MIXER_ATTENTION)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer %u has no attention", name, i);
     if (!graph->output)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the program ends without output(x, logits)", name);
     if (VALUE(graph->output).width != c->n_vocab || VALUE(graph->output).rows != WHIT_ROWS_SELECTED || !graph->hidden ||
@@ -174,7 +199,8 @@ static whit_status run(const char *name, const char *program, const whit_config 
     whit_lang *lang;
     const whit_cpu any = {0}; /* the same everywhere, and nothing to measure */
     WHIT_TRY(whit_quat_select(&any, NULL, &quat, error));
-    const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call, graph};
+    struct builder builder = {graph, config};
+    const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call, &builder};
     const whit_lang_options options = {.max_steps = MAX_STEPS,
                                        .max_bytes = MAX_BYTES,
                                        .tier = WHIT_LANG_WALK,
@@ -198,7 +224,8 @@ static whit_status run_compiled(const struct family *family, const whit_config *
     whit_config_number number;
     for (size_t i = 0; i < FIELDS_MAX && whit_config_number_at(config, i, &number); i++)
         fields[i] = number.is_float ? (whit_lang_argument){.f = number.f} : (whit_lang_argument){.i = number.i};
-    return family->program(&(whit_family_run){fields, call, graph, error});
+    struct builder builder = {graph, config};
+    return family->program(&(whit_family_run){fields, call, &builder, error});
 }
 
 whit_status whit_family_build(const whit_config *config, whit_graph *graph)
@@ -217,6 +244,10 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
                       "model family '%s' is not known (known: llama, qwen2, qwen3, bitnet)", config->family);
+    else if (family->is_plain && whit_config_is_extended(config))
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                      "a model of family '%s' has layers, RoPE tables or numbers of later families", config->family);
     else {
         /* What the graph refuses is told without a place: the text is ours. */
         whit_status status = run_compiled(family, config, graph, &error);

@@ -7,6 +7,10 @@
 
 #define WHIT_FAMILY_MAX_PROGRAM_BYTES ((size_t)64 << 10)
 
+/* The family of decoder.ndl's models that the earliest families cannot say: with layer kinds, RoPE tables, numbers of
+ * their own. */
+#define WHIT_FAMILY_DECODER "decoder"
+
 typedef struct whit_family_program {
     const char *name; /* begins error lines; NULL: the family's name */
     const char *text;

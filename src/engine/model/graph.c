@@ -180,16 +180,21 @@ whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_
                 (whit_node){.op = WHIT_OP_LINEAR, .input = {x}, .weight = index, .bias = bias_index});
 }
 
-whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim, uint32_t rotary)
+whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim, uint32_t rotary,
+                         uint32_t rope)
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && (head_dim == 0 || width % head_dim || rotary > head_dim || rotary % 2))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: cannot turn %u of %u dimensions per head", name, rotary, head_dim);
-    return push(
-        graph, layer, name, width,
-        (whit_node){
-            .op = WHIT_OP_ROPE, .input = {x}, .weight = -1, .bias = -1, .head_dim = head_dim, .rotary = rotary});
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_ROPE,
+                            .input = {x},
+                            .weight = -1,
+                            .bias = -1,
+                            .head_dim = head_dim,
+                            .rotary = rotary,
+                            .rope = rope});
 }
 
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,

@@ -43,6 +43,7 @@ typedef struct whit_node {
     int32_t bias;      /* likewise */
     uint32_t head_dim; /* rope, attention: head size; norm: elements that share a mean: a head or all */
     uint32_t rotary;   /* rope: leading dimensions that are rotated */
+    uint32_t rope;     /* rope: index of the configuration's RoPE table */
     uint32_t window;   /* attention: sliding window in tokens, 0: none */
     float constant;    /* norm: eps; scale: factor; attention: scale of scores */
 } whit_node;
@@ -97,8 +98,9 @@ whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, wh
 /* `bias` may be NULL. `width` is the expected number of outputs. */
 whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                            const char *bias, uint32_t width);
-whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim,
-                         uint32_t rotary);
+/* Rotates by the configuration's RoPE table number `rope`. */
+whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim, uint32_t rotary,
+                         uint32_t rope);
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                               uint32_t head_dim, uint32_t window, double scale);
 whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b);

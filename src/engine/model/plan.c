@@ -233,6 +233,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .weight = node->weight,
                           .head_dim = node->head_dim,
                           .rotary = node->rotary,
+                          .rope = node->rope,
                           .constant = node->constant});
 }
 

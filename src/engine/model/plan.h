@@ -58,6 +58,7 @@ typedef struct whit_plan_step {
     int32_t weight; /* tensor of the resolver; -1: none */
     int32_t gated;  /* of a gated product: the second tensor; -1: none */
     uint32_t head_dim, rotary, window;
+    uint32_t rope; /* of a rotation: index of the RoPE table */
     float constant;
 } whit_plan_step;
 

@@ -152,6 +152,7 @@ static void fuse_step(struct fuser *f, const whit_plan_phase *phase, uint32_t i,
         step->op = WHIT_PLAN_ROPE_ATTEND;
         step->input[0] = rope->input[0];
         step->rotary = rope->rotary;
+        step->rope = rope->rope;
         break;
     default: break;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/source.h"
 
+#include "model/rope_scaling.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -88,16 +90,12 @@ static void mark_used(whit_source *source, int32_t tensor)
     if (tensor >= 0) source->tensors[tensor].used = true;
 }
 
-/* Rotary embedding reads one factor for each pair of dimensions that it turns. */
-static whit_status check_rope_factors(whit_source *source, whit_error *error)
+static whit_status mark_divisors(void *context, const char *name, uint32_t n, whit_error *error)
 {
-    int32_t i = find_tensor(source, "rope_factors");
-    const whit_tensor_type *type = i >= 0 ? &source->tensors[i].type : NULL;
-    if (!type || type->codec != WHIT_CODEC_F32 || type->layout != WHIT_LAYOUT_PLAIN || type->n_rows != 1 ||
-        type->n_cols != source->config.rope_dim / 2)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor 'rope_factors' is missing or no vector of %u",
-                         source->path, source->config.rope_dim / 2);
-    mark_used(source, i);
+    whit_source *source = context;
+    (void)n;
+    (void)error;
+    mark_used(source, find_tensor(source, name));
     return WHIT_OK;
 }
 
@@ -121,7 +119,9 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     whit_graph_free(&graph);
     if (status != WHIT_OK && source->config.program_name) return whit_fail(error, status, "%s", inner.message);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
-    if (source->config.rope_factors) WHIT_TRY(check_rope_factors(source, error));
+    const whit_resolver resolver = whit_source_resolver(source);
+    WHIT_TRY(whit_rope_check_tensors(&source->config, &resolver, source->path, error));
+    WHIT_TRY(whit_rope_visit(&source->config, mark_divisors, source, error));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (!source->tensors[i].used)
             return whit_fail(

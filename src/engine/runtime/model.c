@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "model/convert.h"
 #include "model/families.h"
+#include "model/rope_scaling.h"
 #include "model/source.h"
 #include "format/conversion_cache.h"
 
@@ -115,17 +116,6 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-static whit_status check_rope_factors(const whit_model *model, whit_error *error)
-{
-    int64_t i = whit_ndf_find(model->file, "rope_factors");
-    const whit_tensor_type *type = i >= 0 ? &model->weights.tensors[i].type : NULL;
-    if (!type || type->codec != WHIT_CODEC_F32 || type->layout != WHIT_LAYOUT_PLAIN || type->n_rows != 1 ||
-        type->n_cols != model->config.rope_dim / 2)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor 'rope_factors' is missing or no vector of %u",
-                         model->path, model->config.rope_dim / 2);
-    return WHIT_OK;
-}
-
 static whit_status open_parts(whit_model *model, whit_error *error)
 {
     WHIT_TRY(whit_config_load(model->file, &model->config, error));
@@ -134,7 +124,8 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     whit_graph_begin(&model->graph, model->allocator, whit_weights_resolver(&model->weights), &inner);
     whit_status status = whit_family_build(&model->config, &model->graph);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", model->path, inner.message);
-    if (model->config.rope_factors) WHIT_TRY(check_rope_factors(model, error));
+    const whit_resolver resolver = whit_weights_resolver(&model->weights);
+    WHIT_TRY(whit_rope_check_tensors(&model->config, &resolver, model->path, error));
     size_t n;
     const void *image = whit_ndf_tokenizer(model->file, &n);
     if (!image) return WHIT_OK;

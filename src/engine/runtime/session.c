@@ -126,11 +126,9 @@ static void place(whit_session *s, whit_arena *arena)
     whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens,
                               .n_selected_rows = o->n_logits,
                               .n_threads = o->n_threads,
-                              .rope_theta = c->rope_theta,
-                              .rope_pairs = c->rope_dim / 2};
-    int32_t factors = c->rope_factors ? (int32_t)whit_ndf_find(s->model->file, "rope_factors") : -1;
-    if (factors >= 0)
-        exec.rope_factors = (const float *)(const void *)s->model->weights.tensors[factors].part[WHIT_PART_CODES];
+                              .n_ctx_tokens = o->n_ctx_tokens};
+    const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&s->model->weights);
+    whit_exec_find_ropes(c, &resolver, s->model->weights.tensors, &exec);
     whit_exec_place(&s->exec, &s->plan, &s->schedules, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
 }
 

@@ -512,6 +512,16 @@ static void add_config(whit_hash *hash, const whit_config *config)
         whit_hash_add_u64(hash, (uint64_t)number.i);
         whit_hash_add(hash, &number.f, sizeof number.f);
     }
+    for (uint32_t i = 0; config->n_kinds && i < config->n_layers; i++) {
+        const whit_layer_kind kind = whit_config_kind(config, i);
+        whit_hash_add(hash, &kind, sizeof kind);
+    }
+    for (uint32_t i = 0; i < config->n_ropes; i++) {
+        const whit_rope *r = &config->ropes[i];
+        const double numbers[] = {r->theta,  r->dims,   r->scaling,   r->has_factors, r->rounds,
+                                  r->factor, r->length, r->beta_fast, r->beta_slow,   r->magnitude};
+        whit_hash_add(hash, numbers, sizeof numbers);
+    }
 }
 
 /* Everything that the finished matrices depend on: this program, options, text, configuration and every weight. */

@@ -102,15 +102,17 @@ static void cut_windows(whit_stream *s, const int32_t *ids, size_t n_windows, si
 }
 
 /* What the tapes read beside the layers' tensors. */
-static whit_status load_rope_factors(whit_stream *s, whit_error *error)
+static whit_status load_divisors(whit_stream *s, uint32_t i, whit_error *error)
 {
-    int32_t param = s->source->config.rope_factors ? whit_params_find(&s->params[0], "rope_factors") : -1;
+    const whit_rope rope = whit_config_rope(&s->source->config, i);
+    const char *name = whit_rope_divisors(&rope, s->n_tokens);
+    int32_t param = name ? whit_params_find(&s->params[0], name) : -1;
     if (param < 0) return WHIT_OK;
-    s->n_rope_factors = s->params[0].items[param].n;
-    s->rope_factors = whit_zalloc_array(s->allocator, s->n_rope_factors, sizeof(float));
-    if (!s->rope_factors) return whit_fail_memory(error, "RoPE factors", s->n_rope_factors * sizeof(float));
-    for (int side = 0; side < WHIT_STREAM_SIDES; side++) s->params[side].items[param].value = s->rope_factors;
-    return read_tensor(s, param, s->rope_factors, error);
+    s->n_divisors[i] = s->params[0].items[param].n;
+    s->divisors[i] = whit_zalloc_array(s->allocator, s->n_divisors[i], sizeof(float));
+    if (!s->divisors[i]) return whit_fail_memory(error, "RoPE factors", s->n_divisors[i] * sizeof(float));
+    for (int side = 0; side < WHIT_STREAM_SIDES; side++) s->params[side].items[param].value = s->divisors[i];
+    return read_tensor(s, param, s->divisors[i], error);
 }
 
 struct embed_job {
@@ -249,7 +251,7 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
         return whit_fail_memory(error, "activations", n * s->n_embd * sizeof(float));
     cut_windows(s, ids, n_windows, n_all, bos);
     WHIT_TRY(add_params(s, error));
-    WHIT_TRY(load_rope_factors(s, error));
+    for (uint32_t i = 0; i < whit_config_n_ropes(&s->source->config); i++) WHIT_TRY(load_divisors(s, i, error));
     whit_graph_begin(&s->graph, a, whit_params_resolver(&s->params[0]), error);
     WHIT_TRY(whit_family_build(&s->source->config, &s->graph));
     for (uint32_t layer = 0; layer < s->source->config.n_layers; layer++) {
@@ -301,7 +303,7 @@ void whit_stream_close(whit_stream *s)
         else
             whit_free(a, s->x[side], n * s->n_embd * sizeof(float));
     }
-    whit_free(a, s->rope_factors, s->n_rope_factors * sizeof(float));
+    for (uint32_t i = 0; i < WHIT_ROPES_MAX; i++) whit_free(a, s->divisors[i], s->n_divisors[i] * sizeof(float));
     whit_free(a, s->ids, n * sizeof *s->ids);
     *s = (whit_stream){0};
 }

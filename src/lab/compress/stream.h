@@ -27,8 +27,8 @@ typedef struct whit_stream {
     _Atomic uint64_t *multiply_adds;   /* counted there by the tapes; NULL: not at all */
     float *weights[WHIT_STREAM_SIDES]; /* the layer's */
     size_t weight_elems;
-    float *rope_factors;
-    size_t n_rope_factors;
+    float *divisors[WHIT_ROPES_MAX]; /* of RoPE tables */
+    size_t n_divisors[WHIT_ROPES_MAX];
     int32_t *ids; /* (n_batches, n_rows) */
     uint32_t n_sequences, n_tokens, n_rows, n_batches, n_embd;
     const char *spool;                  /* only while it is opened */

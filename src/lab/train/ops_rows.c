@@ -105,7 +105,7 @@ static void turn_rows(const whit_tape *tape, const whit_node *node, const float 
 {
     size_t width = whit_step_width(tape, node->output), pairs = node->rotary / 2;
     for (uint32_t r = begin; r < end; r++) {
-        const float *table = tape->rope + (size_t)(r % tape->options.n_tokens) * 2 * tape->rope_pairs;
+        const float *table = tape->rope[node->rope] + (r % tape->options.n_tokens) * 2 * pairs;
         for (size_t i = r * width; i < (r + 1) * width; i += node->head_dim)
             tape->loops->rope(x + i, table, turn, overwrites, y + i, pairs, node->head_dim);
     }

@@ -112,7 +112,8 @@ static void place_all(whit_tape *tape, struct placer *placer)
     }
     place_segments(tape, placer, tape->value, tape->options.checkpoint || !tape->options.gradients);
     if (tape->options.gradients) place_segments(tape, placer, tape->gradient, true);
-    tape->rope = place(placer, (size_t)tape->options.n_tokens * 2 * tape->rope_pairs);
+    for (uint32_t i = 0; i < tape->n_ropes; i++)
+        tape->rope[i] = place(placer, (size_t)tape->options.n_tokens * tape->ropes[i].dims);
     tape->partials = place(placer, tape->partial_elems * whit_tape_chunks(tape));
     tape->rounded = place(placer, tape->rounded_elems * tape->n_rows);
     tape->low = place(placer, tape->low_elems);
@@ -123,16 +124,20 @@ static void place_all(whit_tape *tape, struct placer *placer)
     }
 }
 
-static whit_status fill_rope(whit_tape *tape, const whit_config *config, whit_error *error)
+static whit_status fill_rope(whit_tape *tape, uint32_t i, whit_error *error)
 {
-    uint32_t n = tape->rope_pairs;
+    const whit_rope *rope = &tape->ropes[i];
+    const uint32_t n = rope->dims / 2, n_tokens = tape->options.n_tokens;
     if (!n) return WHIT_OK;
     double *frequencies = whit_zalloc_array(tape->allocator, n, sizeof *frequencies);
     if (!frequencies) return whit_fail_memory(error, "RoPE tables", n * sizeof *frequencies);
-    int32_t factors = config->rope_factors ? whit_params_find(tape->params, "rope_factors") : -1;
-    whit_rope_frequencies(config->rope_theta, n, factors >= 0 ? tape->params->items[factors].value : NULL, frequencies);
-    for (uint32_t t = 0; t < tape->options.n_tokens; t++)
-        whit_rope_table(frequencies, n, t, tape->rope + (size_t)t * 2 * n);
+    const char *name = whit_rope_divisors(rope, n_tokens);
+    int32_t divisors = name ? whit_params_find(tape->params, name) : -1;
+    whit_rope_scaled_frequencies(rope, n_tokens, divisors >= 0 ? tape->params->items[divisors].value : NULL,
+                                 frequencies);
+    for (uint32_t t = 0; t < n_tokens; t++) whit_rope_table(frequencies, n, t, tape->rope[i] + (size_t)t * 2 * n);
+    for (size_t k = 0; rope->magnitude != 1 && k < (size_t)n_tokens * 2 * n; k++)
+        tape->rope[i][k] *= (float)rope->magnitude;
     whit_free(tape->allocator, frequencies, n * sizeof *frequencies);
     return WHIT_OK;
 }
@@ -193,17 +198,21 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
                         .allocator = allocator,
                         .options = *options,
                         .n_rows = options->n_sequences * options->n_tokens,
-                        .rope_pairs = config->rope_dim / 2,
+                        .n_ropes = whit_config_n_ropes(config),
                         .n_steps = graph->n_nodes,
                         .loops = params->loops};
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
     for (uint32_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].op == WHIT_OP_GATE && graph->nodes[i].gate != WHIT_GATE_SILU &&
-            graph->nodes[i].gate != WHIT_GATE_RELU2)
+        if (graph->nodes[i].op > WHIT_OP_SELECT)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s",
+                             graph->values[graph->nodes[i].output - 1].name, whit_op_name((whit_op)graph->nodes[i].op));
+        else if (graph->nodes[i].op == WHIT_OP_GATE && graph->nodes[i].gate != WHIT_GATE_SILU &&
+                 graph->nodes[i].gate != WHIT_GATE_RELU2)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training knows the gates SiLU and ReLU² only",
                              graph->values[graph->nodes[i].output - 1].name);
+    for (uint32_t i = 0; i < tape->n_ropes; i++) tape->ropes[i] = whit_config_rope(config, i);
     size_t n = (size_t)graph->n_values + 1;
     tape->steps = whit_zalloc_array(allocator, tape->n_steps, sizeof *tape->steps);
     tape->segment_of = whit_zalloc_array(allocator, n, sizeof *tape->segment_of);
@@ -228,7 +237,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
         placer = (struct placer){.arena = tape->arena};
         if (status == WHIT_OK) place_all(tape, &placer);
     }
-    if (status == WHIT_OK) status = fill_rope(tape, config, error);
+    for (uint32_t i = 0; status == WHIT_OK && i < tape->n_ropes; i++) status = fill_rope(tape, i, error);
     if (status == WHIT_OK)
         status = whit_blas_open(&tape->blas, options->precision, tape->loops, tape->common_elems, tape->own_elems,
                                 whit_pool_size(pool), allocator, error);

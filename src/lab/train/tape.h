@@ -21,6 +21,7 @@
 #define WHIT_TRAIN_TAPE_H
 
 #include "linalg/blas.h"
+#include "model/rope_scaling.h"
 #include "train/params.h"
 
 typedef struct whit_tape_options {
@@ -46,15 +47,16 @@ typedef struct whit_tape {
     const whit_loops *loops;
     whit_blas blas;
     whit_tape_options options;
-    uint32_t n_rows, rope_pairs;
+    uint32_t n_rows, n_ropes;
+    whit_rope ropes[WHIT_ROPES_MAX];
     whit_tape_step *steps;
     uint32_t n_steps, n_segments;
-    uint32_t *segment_of;      /* per value: where it is made */
-    bool *crosses;             /* per value: used in another segment too, or kept */
-    uint32_t *root;            /* per value: the value whose place it shares */
-    float **value, **gradient; /* per value; gradients NULL without them */
-    float *rope;               /* (n_tokens, 2, rope_pairs) */
-    float *scratch;            /* (threads, scratch_elems) */
+    uint32_t *segment_of;        /* per value: where it is made */
+    bool *crosses;               /* per value: used in another segment too, or kept */
+    uint32_t *root;              /* per value: the value whose place it shares */
+    float **value, **gradient;   /* per value; gradients NULL without them */
+    float *rope[WHIT_ROPES_MAX]; /* (n_tokens, dims) cosines and sines of each table */
+    float *scratch;              /* (threads, scratch_elems) */
     size_t scratch_elems;
     float *partials; /* sums over row chunks: (n_chunks, widest vector) */
     size_t partial_elems;

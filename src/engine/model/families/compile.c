@@ -204,16 +204,25 @@ static void statement(struct writer *w, const lang_node *s)
     whit_buf_append_str(w->out, "    }\n");
 }
 
+/* The head of a function of C, which its prototype begins with, too: functions call each other in any order. */
+static void head_of_function(struct writer *w, const lang_function *f)
+{
+    whit_buf_printf(w->out,
+                    "\nstatic whit_status function%u(const whit_family_run *run, whit_lang_argument *g, "
+                    "const whit_lang_argument *a, uint32_t n, whit_lang_argument *result)",
+                    number_of(w, f));
+}
+
 static void function(struct writer *w, const lang_function *f)
 {
     w->function = f;
     w->n_values = 0;
+    head_of_function(w, f);
     whit_buf_printf(w->out,
-                    "\nstatic whit_status function%u(const whit_family_run *run, whit_lang_argument *g, "
-                    "const whit_lang_argument *a, uint32_t n, whit_lang_argument *result)\n{\n"
+                    "\n{\n"
                     "    whit_lang_argument s[%u] = {0};\n    memcpy(s, a, n * sizeof *s);\n    (void)g;\n"
                     "    (void)run;\n    (void)result;\n",
-                    number_of(w, f), f->n_slots ? f->n_slots : 1);
+                    f->n_slots ? f->n_slots : 1);
     statement(w, f->code);
     if (f->result == WHIT_LANG_NONE)
         whit_buf_append_str(w->out, "    return WHIT_OK;\n}\n");
@@ -237,6 +246,11 @@ static void whole(struct writer *w, const char *name, const char *file, uint32_t
                     "    return whit_fail(run->error, WHIT_ERROR_ARGUMENT, \"%s:%%u:%%u: a division by zero\", line, "
                     "column);\n}\n",
                     file, file, file);
+    for (const lang_function *f = w->vm->scope.functions; f; f = f->next)
+        for (const lang_function *instance = f->instances; instance; instance = instance->next) {
+            head_of_function(w, instance);
+            whit_buf_append_str(w->out, ";");
+        }
     for (const lang_function *f = w->vm->scope.functions; f; f = f->next)
         for (const lang_function *instance = f->instances; instance; instance = instance->next) function(w, instance);
     w->function = NULL;
