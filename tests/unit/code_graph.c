@@ -439,6 +439,47 @@ static void test_templates(void **state)
     whit_graph_close(graph);
 }
 
+/* Constraints and attributes of C++20, aliases and concepts. */
+static void test_constraints(void **state)
+{
+    (void)state;
+    whit_graph_symbol symbol;
+    mkdir(in_folder("constraints"), 0700);
+    write_file("constraints/all.cc",
+               "template <class T> concept Small = sizeof(T) < 9 && requires(T t) { t.size(); };\n"
+               "template <typename T, int n>\nrequires (fits(n)) && Small<T>\nclass Engine {\npublic:\n"
+               "    int start() const requires Small<T> { return check(); }\n"
+               "    void stop(int x) && requires(n > 2) { check(); }\n};\n"
+               "template <class T> requires std::same_v<T, int> || requires(T a) { a + a; { a.b() } -> Small; }\n"
+               "T twice(T t) { return t; }\n"
+               "template <class T> requires Small<T> struct [[nodiscard]] Result { int inner() { return 1; } };\n"
+               "struct [[gnu::packed]] [[deprecated(\"a;b\")]] Packed { int a; };\n"
+               "enum class [[nodiscard]] Kind : int { ONE };\n"
+               "[[nodiscard]] int marked() { return check(); }\nvoid tail(int a [[maybe_unused]]) {}\n"
+               "using Alias = Engine<int, 1>;\ntemplate <class T> using List = std::vector<T>;\n"
+               "int (*lambda)(int) = [](int a) { check(); return a; };\n"
+               "using std::swap;\nusing namespace std;\nint check() { return 1; }\n");
+    write_file("constraints/all.c",
+               "int requires(int a) { return a; }\nint concept = 3;\n"
+               "int using_it(void) { return requires(4); }\n");
+    whit_graph *graph = open_graph_of("constraints");
+    static const char *const types[] = {"Small", "Engine", "Result", "Packed", "Kind", "Alias", "List"};
+    static const char *const functions[] = {"start", "stop",  "twice",    "inner",   "marked",
+                                            "tail",  "check", "requires", "using_it"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!find(graph, types[i], WHIT_SYMBOL_TYPE, &symbol)) fail_msg("no type %s", types[i]);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!find(graph, functions[i], WHIT_SYMBOL_FUNCTION, &symbol)) fail_msg("no function %s", functions[i]);
+    assert_true(find(graph, "Engine", WHIT_SYMBOL_TYPE, &symbol) && symbol.line == 4 && symbol.end_line == 8);
+    assert_true(find(graph, "concept", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_true(find(graph, "lambda", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_false(find(graph, "swap", WHIT_SYMBOL_TYPE, &symbol));
+    assert_int_equal(calls_from(graph, "check", "start"), 1);
+    assert_int_equal(calls_from(graph, "check", "stop"), 1);
+    assert_int_equal(calls_from(graph, "requires", "using_it"), 1);
+    whit_graph_close(graph);
+}
+
 /* What stands around a name and is none. */
 static void test_specifiers(void **state)
 {
@@ -626,11 +667,11 @@ static void test_ignored_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_languages),      cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_edits),          cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
-        cmocka_unit_test(test_enumerators),    cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_specifiers),     cmocka_unit_test(test_literals),        cmocka_unit_test(test_imports),
-        cmocka_unit_test(test_packages),       cmocka_unit_test(test_docstrings),      cmocka_unit_test(test_formatted),
-        cmocka_unit_test(test_ignored_folders)};
+        cmocka_unit_test(test_languages),   cmocka_unit_test(test_follows_changes), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_edits),       cmocka_unit_test(test_globs),           cmocka_unit_test(test_members),
+        cmocka_unit_test(test_enumerators), cmocka_unit_test(test_branches),        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_constraints), cmocka_unit_test(test_specifiers),      cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_imports),     cmocka_unit_test(test_packages),        cmocka_unit_test(test_docstrings),
+        cmocka_unit_test(test_formatted),   cmocka_unit_test(test_ignored_folders)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -12,7 +12,7 @@
 #include <limits.h>
 
 #define GRAPH_MAGIC   "whitgrph"
-#define GRAPH_VERSION 5u
+#define GRAPH_VERSION 6u
 #define GRAPH_EDITS   64u /* files that may differ; beyond, the graph is built again */
 
 enum graph_section {

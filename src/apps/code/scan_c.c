@@ -277,6 +277,81 @@ static void skip_template(struct c *c)
     } while (angles > 0);
 }
 
+/* Passes what stands between two brackets and them, the opening one being the next token. What cuts it off
+ * is left where it is; false then. */
+static bool skip_brackets(struct c *c, char open, char close, const char *stops)
+{
+    struct scan *scan = c->scan;
+    int depth = 0;
+    do {
+        struct scan before = *scan;
+        struct token token = next(scan, false);
+        if (!token.kind || strchr(stops, token.kind) || (!depth && token.kind != open)) {
+            *scan = before;
+            return false;
+        }
+        depth += (token.kind == open) - (token.kind == close);
+        if (is_name(c, token)) scan_mention(scan, token, inside(c), false, false);
+    } while (depth > 0);
+    return true;
+}
+
+static struct token peek(struct scan *scan)
+{
+    struct scan before = *scan;
+    struct token token = next(scan, false);
+    *scan = before;
+    return token;
+}
+
+/* A name with its name spaces and the arguments of templates: "std::is_same_v<T, int>". */
+static void skip_qualified(struct c *c)
+{
+    for (struct token token = peek(c->scan); token.kind == 'a' || token.kind == ':'; token = peek(c->scan)) {
+        next(c->scan, false);
+        if (token.kind == ':') continue;
+        if (is_name(c, token)) scan_mention(c->scan, token, inside(c), false, false);
+        struct token after = peek(c->scan);
+        if (after.kind == '<') skip_template(c);
+        if (after.kind != '<' && after.kind != ':') return;
+        if (peek(c->scan).kind != ':') return;
+    }
+}
+
+/* The constraint after "requires" (C++20, [temp.pre]): primary expressions with && or || between them. */
+static void skip_constraint(struct c *c)
+{
+    struct scan *scan = c->scan;
+    for (;;) {
+        struct token token = peek(scan);
+        if (token.kind == '(') {
+            if (!skip_brackets(c, '(', ')', "{};#")) return;
+        } else if (scan_is(scan, token, "requires")) { /* an expression with parameters and requirements */
+            next(scan, false);
+            if (peek(scan).kind == '(' && !skip_brackets(c, '(', ')', "{};#")) return;
+            if (!skip_brackets(c, '{', '}', "#")) return;
+        } else {
+            skip_qualified(c);
+        }
+        struct scan before = *scan;
+        struct token first = next(scan, false), second = next(scan, false);
+        if (first.kind != second.kind || (first.kind != '&' && first.kind != '|')) {
+            *scan = before;
+            return;
+        }
+    }
+}
+
+/* May "requires" begin a constraint here? After a function's parameters and what may follow them; elsewhere it
+ * is a name, as C has it. */
+static bool follows_parameters(const struct c *c)
+{
+    static const char *const words[] = {"const", "volatile", "noexcept", "override", "final", NULL};
+    if (!c->n_tokens) return false;
+    struct token last = c->tokens[c->n_tokens - 1];
+    return last.kind == ')' || (c->n_tokens > 2 && last.kind == '&') || scan_is_one_of(c->scan, last, words);
+}
+
 /* ---- directives ---------------------------------------------------------------------------- */
 
 static void skip_line(struct scan *scan)
@@ -511,6 +586,9 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         int chosen = pointer >= 0 ? pointer : bracketed >= 0 ? bracketed : of_macro || function < 0 ? name : function;
         if (chosen >= 0) scan_define(scan, c->tokens[chosen], WHIT_SYMBOL_TYPE, parent);
         define_others(c, parent);
+    } else if (c->n_tokens > 2 && c->tokens[2].kind == '=' && is_name(c, c->tokens[1]) &&
+               (scan_is(scan, c->tokens[0], "using") || scan_is(scan, c->tokens[0], "concept"))) {
+        scan_define(scan, c->tokens[1], WHIT_SYMBOL_TYPE, parent);
     } else if (function < 0 && !member && !is_extern && c->n_tokens > 1 && (pointer >= 0 || name > 0) &&
                !has_word(c, "using")) {
         /* "struct name;" only says that there is one. */
@@ -582,11 +660,24 @@ void scan_c(struct scan *scan)
         } else if (token.kind == ';' && c.parens <= 0) {
             bool of_type = c.n_tokens && c.tokens[0].kind == 'T';
             if (kind == CONTAINER) end_declaration(&c, of_type);
-            forget(&c);
+            if (kind != LIST || !c.in_value) forget(&c); /* a lambda's statement does not end the declaration */
         } else {
             if (declares && scan_is(scan, token, "template")) {
                 skip_template(&c);
+                if (scan_is(scan, peek(scan), "requires")) {
+                    next(scan, false);
+                    skip_constraint(&c);
+                }
                 continue;
+            }
+            if (declares && scan_is(scan, token, "requires") && follows_parameters(&c)) {
+                skip_constraint(&c);
+                continue;
+            }
+            if (declares && token.kind == '[' && byte_at(scan, scan->at) == '[') { /* an attribute */
+                scan->at--;
+                if (skip_brackets(&c, '[', ']', "{};#")) continue;
+                scan->at++;
             }
             if (declares && scan_is(scan, token, "operator")) token = read_operator(scan, token);
             if (token.kind == '(') c.parens++;
