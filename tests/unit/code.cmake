@@ -1,2 +1,4 @@
 whit_test(code_graph ${CMAKE_CURRENT_LIST_DIR}/code_graph.c)
 target_link_libraries(test_code_graph PRIVATE whit_code)
+whit_test(code_diff ${CMAKE_CURRENT_LIST_DIR}/code_diff.c)
+target_link_libraries(test_code_diff PRIVATE whit_code)

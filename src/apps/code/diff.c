@@ -100,19 +100,19 @@ static void put_line(whit_buf *out, char kind, const line *l)
     if (l->text[l->n_bytes - 1] != '\n') whit_buf_append_str(out, "\n\\ No newline at end of file\n");
 }
 
-/* One hunk from places (i, k): up to the last change that has another within twice the context. */
 static size_t offset_of(const side *s, size_t i)
 {
     return i < s->n ? (size_t)(s->lines[i].text - s->text) : s->n_bytes;
 }
 
+/* One hunk from places (i, k), up to the last change that has another within `most` unchanged lines. */
 static void put_hunk(whit_buf *out, whit_buf *hunks, const side *a, const side *b, const uint8_t *removed,
-                     const uint8_t *added, size_t *i, size_t *k)
+                     const uint8_t *added, size_t most, size_t *i, size_t *k)
 {
     whit_diff_hunk hunk = {.old_begin = offset_of(a, *i), .new_begin = offset_of(b, *k), .text_begin = out->size_bytes};
     size_t before = *i < CONTEXT ? *i : CONTEXT, from_a = *i - before, from_b = *k - before;
     size_t x = *i, y = *k, end_a = x, end_b = y, quiet = 0;
-    while ((x < a->n || y < b->n) && quiet <= 2 * CONTEXT) {
+    while ((x < a->n || y < b->n) && quiet <= most) {
         bool change = (x < a->n && removed[x]) || (y < b->n && added[y]);
         if (x < a->n && removed[x])
             x++;
@@ -154,7 +154,7 @@ whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t o
         if ((i < a.n && removed[i]) || (k < b.n && added[k])) {
             if (!named) whit_buf_printf(out, "--- %s\n+++ %s\n", old_name, new_name);
             named = true;
-            put_hunk(out, hunks, &a, &b, removed, added, &i, &k);
+            put_hunk(out, hunks, &a, &b, removed, added, hunks ? CONTEXT - 1 : 2 * CONTEXT, &i, &k);
         } else {
             i++, k++;
         }
