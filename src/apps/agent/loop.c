@@ -477,6 +477,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
                              .mcp = o->mcp,
                              .agreed = o->agreed,
                              .ask = o->ask,
+                             .cancel = o->cancel,
                              .user = o->user};
     size_t n_blocks = 0;
     if (!json_is_object(message))

@@ -3,6 +3,8 @@
 
 #include "agent/ask_graph.h"
 #include "agent/light.h"
+#include "agent/search.h"
+#include "base/flag.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -10,18 +12,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ENTRIES_MAX    2000
-#define FOLDERS_DEEP   24
-#define GREP_FILE_MAX  ((size_t)4 << 20)
-#define GREP_LINE_MAX  2000
-#define GREP_WORDS_MAX 200
+#define ENTRIES_MAX   2000
+#define FOLDERS_DEEP  24
+#define GREP_FILE_MAX ((size_t)4 << 20)
+#define GREP_LINE_MAX 2000
 
 /* name, what it does, parameters "name:type" with a ? where it may be left out */
 static const struct tool {
@@ -30,7 +30,7 @@ static const struct tool {
     {"read", "Read a file of the project, or its lines first..last, counted from 1.",
      "path:string first:integer? last:integer?"},
     {"list", "List the files below a folder of the project.", "path:string?"},
-    {"grep", "Find lines that match a POSIX extended regular expression, in a file or below a folder.",
+    {"grep", "Find lines that match a regular expression (PCRE), in a file or below a folder.",
      "pattern:string path:string?"},
     {"patch_file",
      "Change files by a patch: SEARCH/REPLACE blocks, *** Begin Patch, or a unified diff. `path` is the file of "
@@ -127,8 +127,9 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
 typedef struct walk {
     const whit_tool_place *place;
     whit_buf *result;
-    const regex_t *pattern; /* NULL: list names */
-    size_t n_entries;
+    whit_search *pattern; /* NULL: list names */
+    size_t n_entries, n_costly;
+    bool is_spent;
 } walk;
 
 /* A name with line ends or other control characters is shown as JSON would: one name a line. */
@@ -146,24 +147,32 @@ static void put_name(whit_buf *result, const char *path)
     free(quoted);
 }
 
+static bool may_continue(const walk *w)
+{
+    return w->result->size_bytes <= WHIT_TOOL_RESULT_BYTES && !w->is_spent && !whit_flag_is_set(w->place->cancel);
+}
+
 static void grep_file(walk *w, const char *path)
 {
     whit_buf content = {0};
     whit_error error;
     bool there, is_open;
     uint32_t mode;
-    char line[GREP_LINE_MAX + 1];
     if (whit_texts_read(w->place->staged->open, w->place->project, path, &content, &there, &mode, &is_open, &error) ==
             WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = (const char *)content.data, *stop = text + content.size_bytes;
-        for (size_t number = 1; text < stop && w->result->size_bytes <= WHIT_TOOL_RESULT_BYTES; number++) {
+        for (size_t number = 1; text < stop && may_continue(w); number++) {
             const char *end = memchr(text, '\n', (size_t)(stop - text));
             size_t n = (size_t)((end ? end : stop) - text);
-            snprintf(line, sizeof line, "%.*s", (int)(n < GREP_LINE_MAX ? n : GREP_LINE_MAX), text);
-            if (regexec(w->pattern, line, 0, NULL, 0) == 0) {
+            size_t n_text = n && text[n - 1] == '\r' ? n - 1 : n;
+            if (n_text > GREP_LINE_MAX) n_text = GREP_LINE_MAX;
+            whit_search_found found = whit_search_line(w->pattern, text, n_text);
+            w->n_costly += found == WHIT_SEARCH_COSTLY;
+            w->is_spent = found == WHIT_SEARCH_SPENT;
+            if (found == WHIT_SEARCH_YES) {
                 put_name(w->result, path);
-                whit_buf_printf(w->result, ":%zu:%.*s\n", number, (int)whit_utf8_cut(line, strlen(line), 300), line);
+                whit_buf_printf(w->result, ":%zu:%.*s\n", number, (int)whit_utf8_cut(text, n_text, 300), text);
             }
             text += n + 1;
         }
@@ -188,7 +197,7 @@ static void visit(walk *w, const char *path, int deep)
         const char *name = names[i]->d_name;
         char below[PATH_MAX];
         bool skip = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || w->n_entries >= ENTRIES_MAX ||
-            w->result->size_bytes > WHIT_TOOL_RESULT_BYTES ||
+            !may_continue(w) ||
             snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", name) >= (int)sizeof below ||
             whit_light_secret(w->place->project, below);
         if (!skip) {
@@ -208,28 +217,18 @@ static void visit(walk *w, const char *path, int deep)
     if (n >= 0) free(names);
 }
 
-/* Nested counts and back-references cost the C library time and memory without bound. */
-static bool is_cheap(const char *pattern)
-{
-    const char *count = strchr(pattern, '{');
-    if (strlen(pattern) > GREP_WORDS_MAX || (count && strchr(count + 1, '{'))) return false;
-    for (const char *at = pattern; (at = strchr(at, '\\')) && at[1]; at += 2)
-        if (at[1] >= '1' && at[1] <= '9') return false;
-    return true;
-}
-
 static void tool_walk(const whit_tool_place *place, const json_t *arguments, bool grep, whit_buf *result)
 {
     const char *path = json_string_value(json_object_get(arguments, "path"));
     const char *pattern = json_string_value(json_object_get(arguments, "pattern"));
-    regex_t compiled;
+    char why[200];
     whit_buf content = {0};
     whit_error error;
     bool there = false;
     uint32_t mode;
     if (!path || strcmp(path, ".") == 0) path = "";
     bool folder = !*path || is_folder(place->project, path);
-    walk w = {place, result, grep ? &compiled : NULL, 0};
+    walk w = {.place = place, .result = result};
     char inside[PATH_MAX];
     whit_status status = WHIT_OK;
     /* A name below the folder is resolved for it: parent steps and links that lead out are refused. */
@@ -245,12 +244,8 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
         whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);
     } else if (!folder && !there) {
         whit_buf_printf(result, "error: %s: there is no such file or folder", path);
-    } else if (grep && (!is_cheap(pattern) || regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))) {
-        whit_buf_printf(
-            result,
-            "error: the pattern is no POSIX extended regular expression of at most %d bytes, with one {count} "
-            "and no back-reference",
-            GREP_WORDS_MAX);
+    } else if (grep && !(w.pattern = whit_search_open(pattern, why, sizeof why))) {
+        whit_buf_printf(result, "error: the pattern cannot be used: %s", why);
     } else {
         if (folder)
             visit(&w, path, 0);
@@ -260,7 +255,10 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
             whit_buf_printf(result, "%s\n", path);
         if (!result->size_bytes) whit_buf_append_str(result, grep ? "(no match)" : "(empty)");
         if (w.n_entries >= ENTRIES_MAX) whit_buf_printf(result, "(stopped after %d names)\n", ENTRIES_MAX);
-        if (grep) regfree(&compiled);
+        if (w.n_costly) whit_buf_printf(result, "(%zu lines take too many steps and are not decided)\n", w.n_costly);
+        if (w.is_spent) whit_buf_append_str(result, "(stopped: the pattern takes too many steps)\n");
+        if (whit_flag_is_set(place->cancel)) whit_buf_append_str(result, "(interrupted)\n");
+        whit_search_close(w.pattern);
     }
     whit_buf_free(&content);
 }

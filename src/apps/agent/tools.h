@@ -21,6 +21,7 @@ typedef struct whit_tool_place {
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     /* A question to the person: appends the answer, false where nobody is there. */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
+    const volatile bool *cancel; /* ends a search; NULL: never */
     void *user;
 } whit_tool_place;
 

@@ -33,16 +33,17 @@ typedef struct whit_sandbox_rules {
     bool may_start;           /* whit_sandbox_enter: other programs */
 } whit_sandbox_rules;
 
-/* 0 is the default that is named. */
+/* 0: the default that is named. */
 typedef struct whit_sandbox_limits {
-    uint32_t wall_s;             /* of the whole command: 600 */
-    uint32_t cpu_s;              /* of each process: as wall_s */
-    uint64_t memory_bytes;       /* address space of each process: 16 GiB */
-    uint64_t file_bytes;         /* of each file: 2 GiB */
-    uint32_t n_processes;        /* 512; for root, whose processes the kernel does not count, by looking */
-    uint64_t total_memory_bytes; /* of all its processes together, by looking: three quarters of the machine's */
-    uint64_t disk_bytes;         /* of all folders that it may change, on disk, by looking: 32 GiB */
-    uint64_t output_bytes;       /* kept of what it prints: 1 MiB; the rest is read and dropped */
+    uint32_t wall_s;       /* time of the whole command: 600 */
+    uint32_t cpu_s;        /* processor time of each process: as wall_s */
+    uint64_t memory_bytes; /* address space of each process: 16 GiB */
+    uint64_t file_bytes;   /* size of each file: 2 GiB */
+    uint32_t n_processes;  /* 512; root's processes, which the kernel does not count, are counted by looking */
+    /* Sums, counted by looking some times a second: memory of all processes (three quarters of the machine's), and what
+     * all folders that it may change hold on disk (32 GiB). */
+    uint64_t total_memory_bytes, disk_bytes;
+    uint64_t output_bytes; /* kept of what it prints: 1 MiB; the rest is read and dropped */
 } whit_sandbox_limits;
 
 typedef struct whit_sandbox_command {
@@ -63,7 +64,7 @@ typedef struct whit_sandbox_result {
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
     bool is_spaced;   /* it ran in name spaces of its own */
-    char over[120];   /* the limit of a sum that it was ended for; "": none */
+    char over[120];   /* which sum was over its limit, so that the command was ended; else "" */
     whit_buf output;  /* stdout and stderr as they came */
     whit_buf refused; /* a line for each thing it tried and may not, the first 200 of them */
     uint32_t n_refused;

@@ -91,6 +91,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     opened->options = *options;
     if (!opened->options.connect_s) opened->options.connect_s = 20;
     if (!opened->options.stall_s) opened->options.stall_s = 300;
+    if (!opened->options.answer_s) opened->options.answer_s = 14400;
     if (!opened->options.n_tries) opened->options.n_tries = 5;
     if (!opened->options.answer_bytes) opened->options.answer_bytes = (size_t)8 << 20;
     whit_status status = WHIT_OK;
@@ -149,7 +150,8 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
     return is_late || whit_flag_is_set(endpoint->options.cancel);
 }
 
-static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body_bytes, long *code, uint64_t *wait_ms)
+static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body_bytes, uint64_t left_ms, long *code,
+                          uint64_t *wait_ms)
 {
     const whit_libcurl *api = &endpoint->api;
     CURL *curl = endpoint->curl;
@@ -170,6 +172,7 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     api->setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)endpoint->options.connect_s);
     api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     api->setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)endpoint->options.stall_s);
+    api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms); /* one that trickles comments is never slow */
     api->setopt(curl, CURLOPT_POST, 1L);
     api->setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_bytes);
     api->setopt(curl, CURLOPT_POSTFIELDS, body);
@@ -210,6 +213,12 @@ static bool is_cancelled(const whit_endpoint *endpoint)
     return whit_flag_is_set(endpoint->options.cancel);
 }
 
+static uint64_t milliseconds_until(uint64_t end_ns)
+{
+    const uint64_t now = whit_now_ns();
+    return now < end_ns ? (end_ns - now) / 1000000 : 0;
+}
+
 static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)
 {
     for (uint64_t slept = 0; slept < wait_ms && !is_cancelled(endpoint); slept += 50)
@@ -222,10 +231,11 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
     char why[CURL_ERROR_SIZE + SAID_BYTES + 40];
     endpoint->sink = sink;
     endpoint->too_long = false;
+    const uint64_t end_ns = whit_now_ns() + endpoint->options.answer_s * 1000000000ull;
     for (uint32_t i = 0;; i++) {
         long code;
-        uint64_t wait_ms;
-        CURLcode result = post_once(endpoint, body, body_bytes, &code, &wait_ms);
+        uint64_t wait_ms, left_ms = milliseconds_until(end_ns);
+        CURLcode result = post_once(endpoint, body, body_bytes, left_ms ? left_ms : 1, &code, &wait_ms);
         bool came = code / 100 == 2 && (result == CURLE_OK || endpoint->is_enough || endpoint->ended_ns);
         if (came && sink->is_whole(sink->user)) return WHIT_OK;
         if (result == CURLE_ABORTED_BY_CALLBACK || is_cancelled(endpoint))
@@ -234,6 +244,9 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
             return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is over %zu bytes", endpoint->url,
                              endpoint->options.answer_bytes);
         if (endpoint->said.failed || result == CURLE_OUT_OF_MEMORY) return whit_fail_memory(error, "an answer", 0);
+        if (!milliseconds_until(end_ns))
+            return whit_fail(error, WHIT_ERROR_IO, "%.200s: no whole answer in %u s", endpoint->url,
+                             endpoint->options.answer_s);
         if (came)
             snprintf(why, sizeof why, "the answer breaks off");
         else if (result == CURLE_OK)

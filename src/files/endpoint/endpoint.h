@@ -15,6 +15,7 @@ typedef struct whit_endpoint_options {
     const char *path;            /* what is asked there; NULL: "/chat/completions" */
     const char *key;             /* NULL or "": none; goes over https, or http to this machine, only */
     uint32_t connect_s, stall_s; /* give up connecting, or where nothing comes, after so long; 0: 20, 300 */
+    uint32_t answer_s;           /* give up where all tries of a request have not brought it after so long; 0: 14400 */
     uint32_t n_tries;            /* of one request; 0: 5 */
     size_t answer_bytes;         /* a longer answer is an error; 0: 8 MiB */
     const volatile bool *cancel; /* NULL: never */

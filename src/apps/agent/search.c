@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * Two bounds: a line is tried with few steps, which nearly all patterns need, and again with many where those do not
+ * do; how often that may happen is counted over all lines. A pattern's memory is bounded by PCRE2: 64 KiB compiled, and
+ * a limit on the heap of a match. */
+#include "agent/search.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_FEW  1000u
+#define STEPS_MANY 50000u
+#define COSTLY_MAX 4096u /* lines that take more than a few steps */
+#define HEAP_KIB   4096u
+
+struct whit_search {
+    pcre2_code *code;
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
+    unsigned n_costly;
+};
+
+void whit_search_close(whit_search *search)
+{
+    if (!search) return;
+    pcre2_code_free(search->code);
+    pcre2_match_data_free(search->match);
+    pcre2_match_context_free(search->limits);
+    free(search);
+}
+
+whit_search *whit_search_open(const char *pattern, char *why, size_t why_bytes)
+{
+    whit_search *search = calloc(1, sizeof *search);
+    int number;
+    PCRE2_SIZE at;
+    if (strlen(pattern) > WHIT_SEARCH_PATTERN_MAX) {
+        snprintf(why, why_bytes, "it is over %d bytes long", WHIT_SEARCH_PATTERN_MAX);
+        whit_search_close(search);
+        return NULL;
+    }
+    snprintf(why, why_bytes, "out of memory");
+    if (!search) return NULL;
+    search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                 PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &number, &at, NULL);
+    if (!search->code) {
+        char reason[120] = "";
+        pcre2_get_error_message(number, (PCRE2_UCHAR *)reason, sizeof reason);
+        snprintf(why, why_bytes, "%s at byte %zu", reason, at);
+    } else {
+        search->match = pcre2_match_data_create(1, NULL);
+        search->limits = pcre2_match_context_create(NULL);
+    }
+    if (!search->match || !search->limits) {
+        whit_search_close(search);
+        return NULL;
+    }
+    pcre2_set_heap_limit(search->limits, HEAP_KIB);
+    return search;
+}
+
+static int match_within(whit_search *search, const char *line, size_t n_bytes, uint32_t steps)
+{
+    pcre2_set_match_limit(search->limits, steps);
+    pcre2_set_depth_limit(search->limits, steps);
+    return pcre2_match(search->code, (PCRE2_SPTR)line, n_bytes, 0, 0, search->match, search->limits);
+}
+
+whit_search_found whit_search_line(whit_search *search, const char *line, size_t n_bytes)
+{
+    if (search->n_costly >= COSTLY_MAX) return WHIT_SEARCH_SPENT;
+    int found = match_within(search, line, n_bytes, STEPS_FEW);
+    if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
+        search->n_costly++;
+        found = match_within(search, line, n_bytes, STEPS_MANY);
+    }
+    if (found >= 0) return WHIT_SEARCH_YES; /* 0: it matches, and has more groups than are kept */
+    return found == PCRE2_ERROR_NOMATCH ? WHIT_SEARCH_NO : WHIT_SEARCH_COSTLY;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * A regular expression of a model over the lines of files: its cost is bounded, whatever it is. */
+#ifndef WHIT_AGENT_SEARCH_H
+#define WHIT_AGENT_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WHIT_SEARCH_PATTERN_MAX 200 /* bytes of a pattern */
+
+typedef struct whit_search whit_search;
+
+typedef enum whit_search_found {
+    WHIT_SEARCH_NO,
+    WHIT_SEARCH_YES,
+    WHIT_SEARCH_COSTLY, /* undecided: the pattern takes too many steps on this line */
+    WHIT_SEARCH_SPENT,  /* undecided, and so is every later line: the steps of all lines are used up */
+} whit_search_found;
+
+/* Compiles a pattern (Perl's syntax, by PCRE2). NULL with a reason in `why`: malformed, too long or too large. */
+whit_search *whit_search_open(const char *pattern, char *why, size_t why_bytes);
+/* Looks for the pattern in one line, without its end. */
+whit_search_found whit_search_line(whit_search *search, const char *line, size_t n_bytes);
+void whit_search_close(whit_search *search);
+
+#endif

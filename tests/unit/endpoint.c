@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * An answer that never ends, and never stalls either, is given up after the time of the whole request. */
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint/endpoint.h"
+
+static void begin_nothing(void *user)
+{
+    (void)user;
+}
+static bool take_all(void *user, const char *data, size_t n_bytes)
+{
+    (void)data;
+    *(size_t *)user += n_bytes;
+    return true;
+}
+static bool is_unfinished(void *user)
+{
+    (void)user;
+    return false;
+}
+
+/* Sends comments of an event stream, a few a second, on every connection. */
+static void serve_comments(int listening)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+    for (;;) {
+        int fd = accept(listening, NULL, NULL);
+        ssize_t sent = write(fd, head, sizeof head - 1);
+        while (sent > 0) {
+            usleep(50000);
+            sent = write(fd, ": wait\n\n", 8);
+        }
+        close(fd);
+    }
+}
+
+static void test_trickle(void **state)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t own_bytes = sizeof own;
+    int listening = socket(AF_INET, SOCK_STREAM, 0);
+    (void)state;
+    assert_int_equal(bind(listening, (struct sockaddr *)&own, sizeof own), 0);
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&own, &own_bytes), 0);
+    assert_int_equal(listen(listening, 8), 0);
+    pid_t server = fork();
+    if (server == 0) serve_comments(listening);
+    char url[64];
+    size_t n_taken = 0;
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/v1", ntohs(own.sin_port));
+    const whit_endpoint_options options = {.url = url, .answer_s = 1};
+    const whit_endpoint_sink sink = {begin_nothing, take_all, is_unfinished, is_unfinished, &n_taken};
+    whit_endpoint *endpoint;
+    whit_error error;
+    whit_status status = whit_endpoint_open(&options, &endpoint, &error);
+    if (status == WHIT_ERROR_UNSUPPORTED) {
+        print_message("[ SKIPPED ] %s\n", error.message);
+    } else {
+        assert_int_equal(status, WHIT_OK);
+        assert_int_equal(whit_endpoint_post(endpoint, "{}", 2, &sink, &error), WHIT_ERROR_IO);
+        assert_non_null(strstr(error.message, "no whole answer in 1 s"));
+        assert_true(n_taken > 0);
+        whit_endpoint_close(endpoint);
+    }
+    kill(server, SIGKILL);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+    close(listening);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trickle)};
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
