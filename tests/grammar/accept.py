@@ -3,7 +3,8 @@
 
     accept.py ACCEPT FILE.jsonl...
 
-Each line of a file: {"schema" or "schema_text", "accept": [text...], "refuse": [text...]}."""
+Each line of a file: {"schema" or "schema_text", "accept": [text...], "refuse": [text...]}, or where the schema is to be
+refused {"schema", "path": the place that is named}."""
 import json
 import subprocess
 import sys
@@ -42,6 +43,11 @@ def check_table(grammars, rows):
     for row in rows:
         schema = row.get("schema_text", row.get("schema"))
         refused = grammars.open(schema)
+        if "path" in row:
+            if not (refused or "").startswith(f"schema: {row['path']}: "):
+                print("FAILED:", schema, "should be refused at", row["path"], "but:", refused)
+                wrong += 1
+            continue
         if refused:
             print("FAILED:", schema, "is refused:", refused)
             wrong += 1

@@ -124,7 +124,7 @@ static bool may_end(const builder *b, uint8_t low, uint8_t high, uint32_t n, uin
     return (scaled == 0) != f->no_multiple;
 }
 
-/* The digits that may follow at a place, those that lead to the same one together. */
+/* The digits that may follow at a place, joined where they lead to the same place. */
 static void add_digits(builder *b, place p, whit_buf *ways)
 {
     const whit_number_range *r = b->range;
@@ -305,7 +305,7 @@ static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t 
     return exponent_between(b->graph, first, last, b->next);
 }
 
-/* What follows n digits; the digits before are those of a bound as far as `low` or `high` is EQUAL. */
+/* The rest of a number after n digits, which are a bound's digits as far as `low` or `high` is EQUAL. */
 static uint32_t scientific_digits(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;

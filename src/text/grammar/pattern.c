@@ -164,7 +164,7 @@ static bool in_ranges(const whit_code_range *ranges, size_t n, uint32_t code)
 
 uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next)
 {
-    /* What stands for itself in a string, and what is one escape \\uXXXX: surrogates are not characters. */
+    /* Characters that stand for themselves in a string, and characters of one escape \uXXXX: no surrogates. */
     static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}},
                                  units[] = {{0, 0xD7FF}, {0xE000, 0xFFFF}};
     static const char letters[] = "\"\"\\\\//b\bf\fn\nr\rt\t"; /* pairs: how it is written, what it is */
@@ -230,6 +230,9 @@ uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_js
         uint32_t body = whit_pattern_emit(syntax, n->child, in_json, graph, WHIT_AUTOMATON_RET);
         return whit_automaton_repeat(graph, body, n->a, n->b, next);
     }
+    case WHIT_PATTERN_AHEAD:
+    case WHIT_PATTERN_NOT_AHEAD:
+    case WHIT_PATTERN_END: graph->failed = true; return WHIT_AUTOMATON_NONE; /* language.h has them */
     case WHIT_PATTERN_ALL:
     case WHIT_PATTERN_ANY: break;
     }
@@ -268,6 +271,9 @@ void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *mi
     *min = *max = 0;
     switch ((whit_pattern_kind)n->kind) {
     case WHIT_PATTERN_CODES: *min = *max = 1; return;
+    case WHIT_PATTERN_AHEAD:
+    case WHIT_PATTERN_NOT_AHEAD:
+    case WHIT_PATTERN_END: return;
     case WHIT_PATTERN_RULE: *max = WHIT_AUTOMATON_UNBOUNDED; return;
     case WHIT_PATTERN_REPEAT:
         whit_pattern_length(syntax, n->child, &low, &high);

@@ -14,6 +14,9 @@ typedef enum whit_pattern_kind {
     WHIT_PATTERN_ANY,    /* one of the children */
     WHIT_PATTERN_REPEAT, /* the child a to b times */
     WHIT_PATTERN_RULE,   /* a: rule of the graph */
+    WHIT_PATTERN_AHEAD,  /* the child follows here, whatever else does */
+    WHIT_PATTERN_NOT_AHEAD,
+    WHIT_PATTERN_END, /* the end of the text */
 } whit_pattern_kind;
 
 typedef struct whit_pattern_node {
@@ -23,6 +26,7 @@ typedef struct whit_pattern_node {
 typedef struct whit_pattern {
     whit_buf nodes, ranges;
     bool failed;
+    bool looks_ahead; /* nodes that look ahead are among them: whit_pattern_emit does not take the tree */
 } whit_pattern;
 
 void whit_pattern_close(whit_pattern *syntax);

@@ -165,8 +165,20 @@ static uint32_t read_any(reader *r, uint32_t depth);
 static uint32_t read_atom(reader *r, uint32_t depth)
 {
     static const whit_code_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-    if (next_is(r, "(?=") || next_is(r, "(?!") || next_is(r, "(?<=") || next_is(r, "(?<!"))
-        return refuse(r, "looking around");
+    if (next_is(r, "(?<=") || next_is(r, "(?<!")) return refuse(r, "looking back");
+    bool is_ahead = next_is(r, "(?="), not_ahead = !is_ahead && next_is(r, "(?!");
+    if (is_ahead || not_ahead) {
+        uint32_t ahead = whit_pattern_add(r->syntax, is_ahead ? WHIT_PATTERN_AHEAD : WHIT_PATTERN_NOT_AHEAD, 0, 0);
+        uint32_t what = read_any(r, depth + 1);
+        r->syntax->looks_ahead = true;
+        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse(r, "a group without its )");
+        if (r->status == WHIT_OK) whit_pattern_append(r->syntax, ahead, what);
+        return r->syntax->failed ? WHIT_PATTERN_NONE : ahead;
+    }
+    if (depth && next_is(r, "$")) {
+        r->syntax->looks_ahead = true;
+        return whit_pattern_add(r->syntax, WHIT_PATTERN_END, 0, 0);
+    }
     if (next_is(r, "(?<")) {
         while (r->at < r->n && r->text[r->at] != '>') r->at++;
         r->at += r->at < r->n;

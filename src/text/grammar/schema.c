@@ -9,7 +9,7 @@
 #include "grammar/gbnf.h"
 #include "grammar/schema_parts.h"
 
-enum { MOST_SETS = 1 << 16, MOST_ITEMS = 256, MOST_REFERENCES = 200, REFERENCE_SLOTS = 1 << 13 };
+enum { KNOWN_MAX = 256, MOST_SETS = 1 << 16, MOST_ITEMS = 256, MOST_REFERENCES = 200, REFERENCE_SLOTS = 1 << 13 };
 
 typedef struct set_entry {
     uint32_t first, n, rule, hash;
@@ -235,6 +235,24 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
     if (!whit_buf_append(&c->sets, &entry, sizeof entry)) c->graph->failed = true;
     c->slots[at] = id + 1;
     return entry.rule;
+}
+
+bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule)
+{
+    uint32_t n = (uint32_t)(c->known_rules.size_bytes / sizeof(whit_json_schema_known));
+    const whit_json_schema_known *known = (const whit_json_schema_known *)c->known_rules.data;
+    for (uint32_t i = n > KNOWN_MAX ? n - KNOWN_MAX : 0; i < n; i++)
+        if (known[i].n_bytes == name->size_bytes &&
+            memcmp(c->rule_names.data + known[i].key, name->data, name->size_bytes) == 0) {
+            *rule = known[i].rule;
+            return false;
+        }
+    whit_json_schema_known own = {c->rule_names.size_bytes, name->size_bytes, whit_automaton_rule(c->graph)};
+    if (name->failed || !whit_buf_append(&c->rule_names, name->data, name->size_bytes) ||
+        !whit_buf_append(&c->known_rules, &own, sizeof own))
+        c->graph->failed = true;
+    *rule = own.rule;
+    return true;
 }
 
 /* ---- what each keyword is ---------------------------------------------------------------------- */
@@ -496,7 +514,7 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a schema of %zu bytes (at most %u)", name, n_bytes,
                          WHIT_GRAMMAR_MAX_TEXT_BYTES);
     WHIT_TRY(whit_json_parse(name, text, n_bytes, graph->allocator, &c.json, error));
-    c.items.allocator = c.sets.allocator = c.numbers.allocator = c.number_keys.allocator = graph->allocator;
+    c.items.allocator = c.sets.allocator = c.known_rules.allocator = c.rule_names.allocator = graph->allocator;
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
     c.resolved = whit_zalloc_array(graph->allocator, REFERENCE_SLOTS, sizeof *c.resolved);
     whit_status status = c.slots && c.resolved ? compile_all(&c, rule)
@@ -505,8 +523,8 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
     whit_free(graph->allocator, c.slots, c.n_slots * sizeof *c.slots);
     whit_buf_free(&c.items);
     whit_buf_free(&c.sets);
-    whit_buf_free(&c.numbers);
-    whit_buf_free(&c.number_keys);
+    whit_buf_free(&c.known_rules);
+    whit_buf_free(&c.rule_names);
     whit_json_close(&c.json);
     return status;
 }

@@ -10,13 +10,11 @@
 #include "grammar/number.h"
 #include "grammar/schema_parts.h"
 
-enum { CACHE_MAX = 128 };
-
 typedef struct bound {
     whit_decimal value;
     uint32_t node; /* WHIT_JSON_NONE: no bound */
     bool out;
-    char text[32]; /* of a bound that was moved */
+    char text[32]; /* the digits of a bound that was moved */
 } bound;
 
 typedef struct limits {
@@ -144,45 +142,33 @@ static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint3
     return whit_automaton_split(c->graph, ways, n_ways);
 }
 
-/* Appends what distinguishes one language of numbers from another. */
-static void write_key(const limits *l, whit_buf *key)
+/* Writes what distinguishes one language of numbers from another. */
+static void write_name(const limits *l, whit_buf *name)
 {
-    whit_buf_printf(key, "%d %u %u %d", l->form.integers, l->form.step, l->form.decimals, l->form.no_multiple);
+    whit_buf_printf(name, "number %d %u %u %d", l->form.integers, l->form.step, l->form.decimals, l->form.no_multiple);
     for (int k = 0; k < 2; k++) {
         const bound *b = k ? &l->high : &l->low;
         if (b->node == WHIT_JSON_NONE) {
-            whit_buf_append_str(key, " none");
+            whit_buf_append_str(name, " none");
             continue;
         }
-        whit_buf_printf(key, " %d %d %lld ", b->out, b->value.negative, (long long)b->value.point);
+        whit_buf_printf(name, " %d %d %lld ", b->out, b->value.negative, (long long)b->value.point);
         for (size_t i = 0; i < b->value.n; i++) {
             char digit = whit_decimal_digit(&b->value, i);
-            whit_buf_append(key, &digit, 1);
+            whit_buf_append(name, &digit, 1);
         }
     }
 }
 
-/* The rule of a language of numbers: of the last CACHE_MAX of them each is made once. */
 static uint32_t rule_of(whit_json_schema_compiler *c, const limits *l)
 {
-    whit_buf key = {.allocator = c->graph->allocator};
-    write_key(l, &key);
-    uint32_t n_known = (uint32_t)(c->numbers.size_bytes / sizeof(whit_json_schema_numbers));
-    whit_json_schema_numbers *known = (whit_json_schema_numbers *)c->numbers.data;
-    uint32_t from = n_known > CACHE_MAX ? n_known - CACHE_MAX : 0;
-    for (uint32_t i = from; i < n_known && !key.failed; i++)
-        if (known[i].n_bytes == key.size_bytes &&
-            memcmp(c->number_keys.data + known[i].key, key.data, key.size_bytes) == 0) {
-            whit_buf_free(&key);
-            return known[i].rule;
-        }
-    whit_json_schema_numbers own = {c->number_keys.size_bytes, key.size_bytes, whit_automaton_rule(c->graph)};
-    whit_automaton_define(c->graph, own.rule, write_range(c, l, WHIT_AUTOMATON_RET));
-    if (key.failed || !whit_buf_append(&c->number_keys, key.data, key.size_bytes) ||
-        !whit_buf_append(&c->numbers, &own, sizeof own))
-        c->graph->failed = true;
-    whit_buf_free(&key);
-    return own.rule;
+    whit_buf name = {.allocator = c->graph->allocator};
+    uint32_t rule;
+    write_name(l, &name);
+    if (whit_json_schema_new_rule(c, &name, &rule))
+        whit_automaton_define(c->graph, rule, write_range(c, l, WHIT_AUTOMATON_RET));
+    whit_buf_free(&name);
+    return rule;
 }
 
 uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next)

@@ -6,23 +6,48 @@
 
 #include "base/json.h"
 #include "grammar/automaton.h"
+#include "grammar/language.h"
 
-/* One schema of a set; `done` marks choices that were already made for it. */
+/* A condition on a value. Schemas and their choices are taken apart until parts are left that the texts of
+ * one type follow. */
+typedef enum whit_json_schema_kind {
+    WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks choices that were already made for it */
+    WHIT_JSON_SCHEMA_FAILS,         /* not the schema at `node` */
+    WHIT_JSON_SCHEMA_OF_TYPE,       /* one of the types `value` */
+    WHIT_JSON_SCHEMA_KEY_FAILS,     /* not what the keyword says whose value is at `node` */
+    WHIT_JSON_SCHEMA_HAS,           /* the property whose name is at `node` */
+    WHIT_JSON_SCHEMA_LACKS,         /* no such property */
+    WHIT_JSON_SCHEMA_MEMBER_FAILS,  /* the property whose name is at `node`, and not the schema after the name */
+    WHIT_JSON_SCHEMA_ELEMENT_FAILS, /* an element from `value` on for which the schema at `node` does not hold */
+    WHIT_JSON_SCHEMA_PREFIX_FAILS,  /* the element at `value`, and not the schema at `node` */
+    WHIT_JSON_SCHEMA_FEWER_MATCH,   /* fewer elements than its minContains for the `contains` of the schema at `node` */
+    WHIT_JSON_SCHEMA_MORE_MATCH,    /* more than its maxContains */
+    WHIT_JSON_SCHEMA_BELOW,         /* a number below the number at `node` */
+    WHIT_JSON_SCHEMA_ABOVE,
+    WHIT_JSON_SCHEMA_UNLIKE, /* not the string, list or object at `node` */
+} whit_json_schema_kind;
+
 typedef struct whit_json_schema_item {
-    uint32_t node, done;
+    uint32_t node, done, kind, value;
 } whit_json_schema_item;
-enum { WHIT_JSON_SCHEMA_ANY_OF = 1, WHIT_JSON_SCHEMA_ONE_OF = 2 };
+enum {
+    WHIT_JSON_SCHEMA_ANY_OF = 1,
+    WHIT_JSON_SCHEMA_ONE_OF = 2,
+    WHIT_JSON_SCHEMA_NOT = 4,
+    WHIT_JSON_SCHEMA_IF = 8,
+    WHIT_JSON_SCHEMA_DEPENDENT = 16, /* `value` counts the dependencies that were chosen */
+};
 
 typedef struct whit_json_schema_set {
     const whit_json_schema_item *items;
     uint32_t n;
 } whit_json_schema_set;
 
-/* The rule of one language of numbers; `key` and n_bytes: what it is, in number_keys. */
-typedef struct whit_json_schema_numbers {
+/* The rule of a language that several schemas may ask for; its name is n_bytes from `key` on in rule_names. */
+typedef struct whit_json_schema_known {
     size_t key, n_bytes;
     uint32_t rule;
-} whit_json_schema_numbers;
+} whit_json_schema_known;
 
 typedef struct whit_json_schema_compiler {
     whit_automaton *graph;
@@ -35,8 +60,8 @@ typedef struct whit_json_schema_compiler {
     struct whit_json_schema_reference {
         uint32_t ref, to; /* nodes; ref 0: none */
     } * resolved;         /* the last of each slot */
-    whit_buf numbers, number_keys;
-    uint64_t work;
+    whit_buf known_rules, rule_names;
+    uint64_t work, language_work;
     uint32_t any_rule, string_rule, number_rule, integer_rule; /* plus 1; 0: not made yet */
 } whit_json_schema_compiler;
 
@@ -63,6 +88,10 @@ uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref);
 uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
 bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
 
+/* Finds the rule of a language by its name among the last that were asked for; where it is new, keeps the name and
+ * returns true: the rule is to be defined. */
+bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule);
+
 /* Texts of the types, in front of `next`. */
 uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next);
 uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
@@ -70,6 +99,20 @@ uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_
 uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
+/* The strings for which a schema holds, as an expression of `language`. */
+uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t schema);
+/* The strings that a pattern takes. */
+uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
+/* Opens a language whose work counts for the schema; whit_json_schema_close_language says why it failed, at `node`. */
+bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *language);
+void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
+/* The pattern of a known format; NULL for others, which are annotations. */
+typedef enum whit_json_schema_use {
+    WHIT_JSON_SCHEMA_WRITTEN, /* for strings of which nothing else is known */
+    WHIT_JSON_SCHEMA_STRICT,  /* to look at a string that is given */
+    WHIT_JSON_SCHEMA_BESIDE,  /* beside a pattern */
+} whit_json_schema_use;
+const char *whit_json_schema_format(whit_json_schema_compiler *c, uint32_t node, whit_json_schema_use use);
 /* "," or ":" and at most one space. */
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next);
 /* Are two values equal, whatever the order of members and the form of numbers? */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: enum and const, numbers, strings. */
+ * JSON Schema: enum and const, and whether branches exclude each other. */
 #include "base/json.h"
 #include "base/utf8.h"
 #include "grammar/decimal.h"
 #include "grammar/schema_parts.h"
-#include "grammar/pattern.h"
 
 #include <stdlib.h>
 
@@ -185,6 +184,8 @@ static bool is_value_ok(whit_json_schema_compiler *c, uint32_t schema, uint32_t 
     if (values != WHIT_JSON_NONE && !in_enum && !in_list(c, values, value)) return false;
     for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
         uint32_t node = whit_json_schema_get(c, schema, hard[i].key);
+        bool is_format = strcmp(hard[i].key, "format") == 0;
+        if (is_format && !whit_json_schema_format(c, node, WHIT_JSON_SCHEMA_STRICT)) continue; /* an annotation */
         if (node != WHIT_JSON_NONE && type & hard[i].types)
             whit_json_schema_refuse(c, node, "this keyword beside enum or const cannot be enforced");
     }
@@ -246,101 +247,6 @@ uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_se
     whit_free(c->graph->allocator, words, (n + 1) * sizeof *words);
     whit_buf_free(&texts);
     whit_buf_free(&ends);
-    return begin;
-}
-
-/* ---- strings ----------------------------------------------------------------------------------- */
-
-#define HOUR "([01][0-9]|2[0-3])"
-#define DATE                                                                                                           \
-    "[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
-#define TIME  HOUR ":[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]" HOUR ":[0-5][0-9])"
-#define OCTET "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define LABEL "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
-#define HOST  LABEL "(\\." LABEL "){0,3}"
-static const struct {
-    const char *name, *pattern;
-} formats[] = {
-    {"date", "^" DATE "$"},
-    {"time", "^" TIME "$"},
-    {"date-time", "^" DATE "T" TIME "$"},
-    {"duration", "^P([0-9]{1,4}D|([0-9]{1,4}D)?T([0-9]{1,4}H)?[0-9]{1,4}M|[0-9]{1,4}W)$"},
-    {"uuid", "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
-    {"ipv4", "^" OCTET "(\\." OCTET "){3}$"},
-    {"ipv6", "^[0-9a-f]{1,4}(:[0-9a-f]{1,4}){7}$"},
-    {"email", "^[a-z0-9_+-]{1,32}(\\.[a-z0-9_+-]{1,16}){0,2}@" LABEL "(\\." LABEL "){1,2}$"},
-    {"hostname", "^" HOST "$"},
-    {"uri", "^https?://" HOST "(/[A-Za-z0-9._~-]{0,64}){0,8}$"},
-    {"json-pointer", "^(/[A-Za-z0-9_ -]{0,64}){0,16}$"},
-    {"byte", "^([A-Za-z0-9+/]{4}){0,4096}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},
-};
-
-static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_t max, uint32_t next)
-{
-    uint32_t body = whit_automaton_json_character(c->graph, WHIT_AUTOMATON_RET);
-    uint32_t quote = whit_automaton_text(c->graph, "\"", 1, next);
-    uint32_t content = whit_automaton_characters(c->graph, body, min, max, quote);
-    return whit_automaton_text(c->graph, "\"", 1, content);
-}
-
-uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
-{
-    uint32_t min, max, by = WHIT_JSON_NONE;
-    const char *pattern = NULL;
-    size_t n_pattern = 0;
-    if (!whit_json_schema_bounds(c, set, "minLength", "maxLength", &min, &max)) return WHIT_AUTOMATON_NONE;
-    if (min > max) return whit_automaton_split(c->graph, NULL, 0);
-    for (uint32_t i = 0; i < set.n; i++) {
-        uint32_t own = whit_json_schema_get(c, set.items[i].node, "pattern"),
-                 format = whit_json_schema_get(c, set.items[i].node, "format");
-        for (int k = 0; k < 2; k++) {
-            uint32_t node = k ? format : own;
-            const char *text = NULL;
-            size_t n = 0;
-            if (node == WHIT_JSON_NONE) continue;
-            if (k == 0 && !(text = whit_json_string(&c->json, node, &n)))
-                return whit_json_schema_refuse(c, node, "expected a regular expression");
-            if (k == 1) {
-                for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
-                    if (whit_json_is(&c->json, node, formats[f].name)) text = formats[f].pattern, n = strlen(text);
-                if (whit_json_is(&c->json, node, "password") || whit_json_is(&c->json, node, "binary")) continue;
-                if (!text) return whit_json_schema_refuse(c, node, "this format cannot be enforced");
-            }
-            if (pattern && (n != n_pattern || memcmp(text, pattern, n) != 0))
-                return whit_json_schema_refuse(c, node, "two patterns or formats for one string cannot be enforced");
-            pattern = text, n_pattern = n, by = node;
-        }
-    }
-    if (!pattern) {
-        if (min || max != WHIT_AUTOMATON_UNBOUNDED) return plain_string(c, min, max, next);
-        if (!c->string_rule) { /* one for all */
-            uint32_t rule = whit_automaton_rule(c->graph);
-            whit_automaton_define(c->graph, rule, plain_string(c, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
-            c->string_rule = rule + 1;
-        }
-        return whit_automaton_call(c->graph, c->string_rule - 1, next);
-    }
-    whit_pattern syntax = {.nodes.allocator = c->graph->allocator, .ranges.allocator = c->graph->allocator};
-    uint32_t root, shortest, longest, begin = WHIT_AUTOMATON_NONE;
-    whit_error error;
-    whit_status read = whit_pattern_read("", pattern, n_pattern, &syntax, &root, &error);
-    if (syntax.failed) {
-        c->graph->failed = true; /* too large, or no memory */
-    } else if (read != WHIT_OK) {
-        whit_json_schema_refuse(c, by, "%s", error.message[0] == ':' ? error.message + 2 : error.message);
-    } else {
-        whit_pattern_length(&syntax, root, &shortest, &longest);
-        if (shortest < min || (max != WHIT_AUTOMATON_UNBOUNDED && longest > max))
-            whit_json_schema_refuse(
-                c, by,
-                "the pattern does not keep to minLength and maxLength by itself; both together cannot be "
-                "enforced");
-        else
-            begin = whit_automaton_text(
-                c->graph, "\"", 1,
-                whit_pattern_emit(&syntax, root, true, c->graph, whit_automaton_text(c->graph, "\"", 1, next)));
-    }
-    whit_pattern_close(&syntax);
     return begin;
 }
 

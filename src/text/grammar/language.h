@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Regular languages of texts, with intersection and complement.
+ *
+ * An expression is kept once, so that equal ones have equal numbers. Its derivative by a code point (Brzozowski 1964)
+ * is the expression of what may follow that code point; the derivatives of an expression, which are finitely many,
+ * are the states of its automaton. Every function accepts WHIT_LANGUAGE_NONE where an expression failed to be made:
+ * `failed` says so once memory or a bound is exhausted, and is looked at in the end. */
+#ifndef WHIT_GRAMMAR_LANGUAGE_H
+#define WHIT_GRAMMAR_LANGUAGE_H
+
+#include "grammar/pattern.h"
+
+#define WHIT_LANGUAGE_NONE  0u /* no text */
+#define WHIT_LANGUAGE_EMPTY 1u /* the empty text */
+#define WHIT_LANGUAGE_ALL   2u /* any text */
+
+typedef struct whit_language {
+    const whit_allocator *allocator;
+    whit_buf nodes, children, ranges;
+    uint32_t *slots, n_slots; /* node numbers by content, plus 1 */
+    whit_buf classes;         /* code points that no set of the expressions tells apart; see language_automaton.c */
+    uint64_t work;
+    bool failed;
+} whit_language;
+
+bool whit_language_open(const whit_allocator *allocator, whit_language *language);
+void whit_language_close(whit_language *language);
+
+/* One code point out of ranges in any order. */
+uint32_t whit_language_codes(whit_language *language, const whit_code_range *ranges, size_t n);
+uint32_t whit_language_text(whit_language *language, const char *text, size_t n_bytes);
+uint32_t whit_language_then(whit_language *language, uint32_t a, uint32_t b);
+uint32_t whit_language_or(whit_language *language, uint32_t a, uint32_t b);
+uint32_t whit_language_and(whit_language *language, uint32_t a, uint32_t b);
+uint32_t whit_language_not(whit_language *language, uint32_t a);
+uint32_t whit_language_repeat(whit_language *language, uint32_t a, uint32_t min, uint32_t max);
+/* Texts of so many code points. */
+uint32_t whit_language_length(whit_language *language, uint32_t min, uint32_t max);
+/* The texts of a pattern that was read (pattern.h), its looking ahead included. */
+uint32_t whit_language_pattern(whit_language *language, const whit_pattern *syntax, uint32_t root);
+
+bool whit_language_matches(whit_language *language, uint32_t node, const char *text, size_t n_bytes);
+/* The content of a JSON string that the expression takes, before `next`; `spelled`: in any escapes, else in the
+ * shortest form. *empty is set where no text is taken; then, and where `failed` is set, the result is not to be
+ * used. */
+uint32_t whit_language_emit(whit_language *language, uint32_t node, bool spelled, whit_automaton *graph, uint32_t next,
+                            bool *empty);
+
+/* Within the two files of languages. */
+typedef enum whit_language_kind {
+    WHIT_LANGUAGE_IS_NONE = 0,
+    WHIT_LANGUAGE_IS_EMPTY,
+    WHIT_LANGUAGE_IS_CODES,  /* a: first of `ranges`, n: their number */
+    WHIT_LANGUAGE_IS_THEN,   /* a, then b */
+    WHIT_LANGUAGE_IS_OR,     /* a: first of `children`, n: their number */
+    WHIT_LANGUAGE_IS_AND,    /* the same */
+    WHIT_LANGUAGE_IS_NOT,    /* not a */
+    WHIT_LANGUAGE_IS_REPEAT, /* a, b to n times */
+} whit_language_kind;
+
+typedef struct whit_language_node {
+    uint32_t a, b, n;
+    uint8_t kind;
+    bool has_empty; /* the empty text is one */
+} whit_language_node;
+
+static inline whit_language_node whit_language_at(const whit_language *language, uint32_t node)
+{
+    return ((const whit_language_node *)language->nodes.data)[node];
+}
+/* The texts that may follow a code point. */
+uint32_t whit_language_derive(whit_language *language, uint32_t node, uint32_t code);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ * JSON Schema: strings. One pattern is written as it stands; several of them, lengths that a pattern does not keep to
+ * by itself, looking ahead and complements are joined into one automaton (language.h). */
+#include <stdio.h>
+
+#include "grammar/schema_parts.h"
+
+enum { LISTED_MAX = 20000, LANGUAGE_WORK_MAX = 12000000 };
+
+/* Texts of an automaton that has too many states are kept this short instead. */
+static const uint32_t shorter[] = {WHIT_AUTOMATON_UNBOUNDED, 80, 24};
+
+typedef struct constraints {
+    uint32_t min, max;
+    whit_buf patterns, formats, fails; /* uint32_t: nodes */
+    uint32_t by;                       /* the node to name where they cannot be held */
+} constraints;
+
+/* ---- patterns as expressions ------------------------------------------------------------------- */
+
+bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *l)
+{
+    if (!whit_language_open(c->graph->allocator, l)) c->graph->failed = true;
+    return !c->graph->failed;
+}
+
+void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *l, uint32_t node)
+{
+    c->language_work += l->work;
+    if (l->failed || c->language_work > LANGUAGE_WORK_MAX)
+        whit_json_schema_refuse(c, node, "the patterns and lengths of this string are too much work together");
+    whit_language_close(l);
+}
+
+/* Reads a pattern; refused at the node where it is not understood. */
+static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char *text, size_t n, whit_pattern *syntax,
+                         uint32_t *root)
+{
+    whit_error error;
+    *syntax = (whit_pattern){.nodes.allocator = c->graph->allocator, .ranges.allocator = c->graph->allocator};
+    whit_status status = whit_pattern_read("", text, n, syntax, root, &error);
+    if (syntax->failed)
+        c->graph->failed = true; /* too large, or no memory */
+    else if (status != WHIT_OK)
+        whit_json_schema_refuse(c, node, "%s", error.message[0] == ':' ? error.message + 2 : error.message);
+    return status == WHIT_OK && !syntax->failed;
+}
+
+static uint32_t expression_of(whit_json_schema_compiler *c, whit_language *l, uint32_t node, const char *text, size_t n)
+{
+    whit_pattern syntax;
+    uint32_t root, result = WHIT_LANGUAGE_NONE;
+    if (read_pattern(c, node, text, n, &syntax, &root)) result = whit_language_pattern(l, &syntax, root);
+    whit_pattern_close(&syntax);
+    return result;
+}
+
+uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *l, uint32_t node)
+{
+    size_t n;
+    const char *text = whit_json_string(&c->json, node, &n);
+    if (text) return expression_of(c, l, node, text, n);
+    whit_json_schema_refuse(c, node, "expected a regular expression");
+    return WHIT_LANGUAGE_NONE;
+}
+
+static uint32_t format_expression(whit_json_schema_compiler *c, whit_language *l, uint32_t node,
+                                  whit_json_schema_use use)
+{
+    const char *text = whit_json_schema_format(c, node, use);
+    return text ? expression_of(c, l, node, text, strlen(text)) : WHIT_LANGUAGE_ALL;
+}
+
+static uint32_t literal(whit_json_schema_compiler *c, whit_language *l, uint32_t value)
+{
+    size_t n;
+    const char *text = whit_json_string(&c->json, value, &n);
+    return text ? whit_language_text(l, text, n) : WHIT_LANGUAGE_NONE;
+}
+
+static uint32_t listed(whit_json_schema_compiler *c, whit_language *l, uint32_t list)
+{
+    uint32_t result = WHIT_LANGUAGE_NONE, n = 0;
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && !l->failed;
+         k = whit_json_next(&c->json, list, k), n++) {
+        if (n == LISTED_MAX) l->failed = true;
+        l->work += n; /* the list of ways is copied each time */
+        result = whit_language_or(l, result, literal(c, l, k));
+    }
+    return result;
+}
+
+/* ---- schemas as expressions -------------------------------------------------------------------- */
+
+static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t depth, bool exact);
+
+/* allOf, anyOf, oneOf. */
+static uint32_t join_list(whit_json_schema_compiler *c, whit_language *l, uint32_t list, const char *key,
+                          uint32_t depth, bool exact)
+{
+    bool all = key[0] == 'a' && key[1] == 'l', one = key[0] == 'o';
+    uint32_t result = all ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE, twice = WHIT_LANGUAGE_NONE;
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
+         k = whit_json_next(&c->json, list, k)) {
+        uint32_t part = strings_of(c, l, k, depth, exact || one);
+        if (one) twice = whit_language_or(l, twice, whit_language_and(l, result, part));
+        result = all ? whit_language_and(l, result, part) : whit_language_or(l, result, part);
+    }
+    return one ? whit_language_and(l, result, whit_language_not(l, twice)) : result;
+}
+
+static uint32_t lengths_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema)
+{
+    uint32_t min, max;
+    whit_json_schema_item item = {.node = schema};
+    if (!whit_json_schema_bounds(c, (whit_json_schema_set){&item, 1}, "minLength", "maxLength", &min, &max))
+        return WHIT_LANGUAGE_NONE;
+    if (min > max) return WHIT_LANGUAGE_NONE;
+    return min || max != WHIT_AUTOMATON_UNBOUNDED ? whit_language_length(l, min, max) : WHIT_LANGUAGE_ALL;
+}
+
+static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t key,
+                                uint32_t depth, bool exact)
+{
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
+    const whit_json *json = &c->json;
+    uint32_t value = key + 1;
+    for (int i = 0; i < 3; i++)
+        if (whit_json_is(json, key, lists[i])) return join_list(c, l, value, lists[i], depth, exact);
+    if (whit_json_is(json, key, "$ref")) {
+        uint32_t to = whit_json_schema_resolve(c, value);
+        return to == WHIT_JSON_NONE ? WHIT_LANGUAGE_NONE : strings_of(c, l, to, depth, exact);
+    }
+    if (whit_json_is(json, key, "not")) return whit_language_not(l, strings_of(c, l, value, depth, true));
+    if (whit_json_is(json, key, "if")) {
+        uint32_t then = whit_json_get(json, schema, "then"), other = whit_json_get(json, schema, "else");
+        uint32_t condition = strings_of(c, l, value, depth, true);
+        uint32_t a = then == WHIT_JSON_NONE ? WHIT_LANGUAGE_ALL : strings_of(c, l, then, depth, exact);
+        uint32_t b = other == WHIT_JSON_NONE ? WHIT_LANGUAGE_ALL : strings_of(c, l, other, depth, exact);
+        return whit_language_or(l, whit_language_and(l, condition, a),
+                                whit_language_and(l, whit_language_not(l, condition), b));
+    }
+    if (whit_json_is(json, key, "const")) return literal(c, l, value);
+    if (whit_json_is(json, key, "enum")) return listed(c, l, value);
+    if (whit_json_is(json, key, "pattern")) return whit_json_schema_pattern(c, l, value);
+    if (!whit_json_is(json, key, "format")) return WHIT_LANGUAGE_ALL;
+    bool beside = whit_json_get(json, schema, "pattern") != WHIT_JSON_NONE;
+    if (exact && whit_json_schema_format(c, value, WHIT_JSON_SCHEMA_STRICT))
+        whit_json_schema_refuse(c, value, "that a string does not have this format cannot be enforced");
+    return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_BESIDE : WHIT_JSON_SCHEMA_WRITTEN);
+}
+
+/* `exact`: the complement is asked for, so that no string may be left out. */
+static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t depth, bool exact)
+{
+    if (whit_json_type_of(&c->json, schema) == WHIT_JSON_BOOL)
+        return whit_json_bool(&c->json, schema, false) ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE;
+    if (whit_json_type_of(&c->json, schema) != WHIT_JSON_OBJECT) {
+        whit_json_schema_refuse(c, schema, "a schema is an object, true or false");
+        return WHIT_LANGUAGE_NONE;
+    }
+    if (depth > 64) {
+        whit_json_schema_refuse(c, schema, "too many references one after the other, or the schema refers to itself");
+        return WHIT_LANGUAGE_NONE;
+    }
+    if (!whit_json_schema_work(c, schema, 200) || !(whit_json_schema_types(c, schema) & WHIT_JSON_SCHEMA_STRING))
+        return WHIT_LANGUAGE_NONE;
+    uint32_t result = lengths_of(c, l, schema);
+    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE && c->status == WHIT_OK && !l->failed;
+         k = whit_json_next(&c->json, schema, k))
+        result = whit_language_and(l, result, keyword_strings(c, l, schema, k, depth + 1, exact));
+    return result;
+}
+
+uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *l, uint32_t schema)
+{
+    return strings_of(c, l, schema, 0, false);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------- */
+
+static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_t max, uint32_t next)
+{
+    uint32_t body = whit_automaton_json_character(c->graph, WHIT_AUTOMATON_RET);
+    uint32_t quote = whit_automaton_text(c->graph, "\"", 1, next);
+    uint32_t content = whit_automaton_characters(c->graph, body, min, max, quote);
+    return whit_automaton_text(c->graph, "\"", 1, content);
+}
+
+static uint32_t any_string(whit_json_schema_compiler *c, uint32_t next)
+{
+    if (!c->string_rule) { /* one for all */
+        uint32_t rule = whit_automaton_rule(c->graph);
+        whit_automaton_define(c->graph, rule, plain_string(c, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
+        c->string_rule = rule + 1;
+    }
+    return whit_automaton_call(c->graph, c->string_rule - 1, next);
+}
+
+/* Adds a node to a list unless the same text is in it. */
+static void add_text(whit_json_schema_compiler *c, whit_buf *list, uint32_t node)
+{
+    size_t n, m;
+    const char *text = whit_json_string(&c->json, node, &n);
+    const uint32_t *known = (const uint32_t *)list->data;
+    for (size_t i = 0; text && i < list->size_bytes / sizeof node; i++) {
+        const char *other = whit_json_string(&c->json, known[i], &m);
+        if (other && n == m && memcmp(text, other, n) == 0) return;
+    }
+    if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
+}
+
+static bool read_constraints(whit_json_schema_compiler *c, whit_json_schema_set set, constraints *out)
+{
+    const whit_allocator *allocator = c->graph->allocator;
+    *out = (constraints){.by = WHIT_JSON_NONE,
+                         .patterns.allocator = allocator,
+                         .formats.allocator = allocator,
+                         .fails.allocator = allocator};
+    if (!whit_json_schema_bounds(c, set, "minLength", "maxLength", &out->min, &out->max)) return false;
+    for (uint32_t i = 0; i < set.n; i++) {
+        whit_json_schema_item item = set.items[i];
+        if (item.kind == WHIT_JSON_SCHEMA_HOLDS) {
+            uint32_t pattern = whit_json_schema_get(c, item.node, "pattern"),
+                     format = whit_json_schema_get(c, item.node, "format");
+            if (format != WHIT_JSON_NONE && whit_json_schema_format(c, format, WHIT_JSON_SCHEMA_STRICT))
+                add_text(c, &out->formats, format), out->by = format;
+            if (pattern != WHIT_JSON_NONE) add_text(c, &out->patterns, pattern), out->by = pattern;
+        }
+        bool pattern_fails =
+            item.kind == WHIT_JSON_SCHEMA_KEY_FAILS && whit_json_is(&c->json, item.node - 1, "pattern");
+        bool unlike =
+            item.kind == WHIT_JSON_SCHEMA_UNLIKE && whit_json_type_of(&c->json, item.node) == WHIT_JSON_STRING;
+        if (pattern_fails || unlike) {
+            if (!whit_buf_append(&out->fails, &i, sizeof i)) c->graph->failed = true;
+            out->by = item.node;
+        }
+    }
+    return c->status == WHIT_OK;
+}
+
+static void close_constraints(constraints *s)
+{
+    whit_buf_free(&s->patterns);
+    whit_buf_free(&s->formats);
+    whit_buf_free(&s->fails);
+}
+
+static size_t count_of(const whit_buf *list)
+{
+    return list->size_bytes / sizeof(uint32_t);
+}
+
+/* One pattern or format that keeps to the lengths by itself, written as it stands. False where that cannot be. */
+static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, uint32_t next, uint32_t *begin)
+{
+    bool is_pattern = count_of(&s->patterns) == 1;
+    uint32_t node = *(const uint32_t *)(is_pattern ? s->patterns.data : s->formats.data), root, shortest, longest;
+    size_t n = 0;
+    const char *text =
+        is_pattern ? whit_json_string(&c->json, node, &n) : whit_json_schema_format(c, node, WHIT_JSON_SCHEMA_WRITTEN);
+    *begin = WHIT_AUTOMATON_NONE;
+    if (!text) {
+        whit_json_schema_refuse(c, node, "expected a regular expression");
+        return true;
+    }
+    whit_pattern syntax;
+    bool fits = true;
+    if (read_pattern(c, node, text, is_pattern ? n : strlen(text), &syntax, &root)) {
+        whit_pattern_length(&syntax, root, &shortest, &longest);
+        fits = !syntax.looks_ahead && shortest >= s->min && (s->max == WHIT_AUTOMATON_UNBOUNDED || longest <= s->max);
+        if (fits) {
+            uint32_t quote = whit_automaton_text(c->graph, "\"", 1, next);
+            *begin = whit_automaton_text(c->graph, "\"", 1, whit_pattern_emit(&syntax, root, true, c->graph, quote));
+        }
+    }
+    whit_pattern_close(&syntax);
+    return fits;
+}
+
+/* All that is asked of a string, in one expression. */
+static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s,
+                                 whit_language *l, uint32_t longest)
+{
+    uint32_t max = s->max < longest ? s->max : longest, result = WHIT_LANGUAGE_ALL;
+    if (s->min || max != WHIT_AUTOMATON_UNBOUNDED)
+        result = s->min <= max ? whit_language_length(l, s->min, max) : WHIT_LANGUAGE_NONE;
+    bool beside = count_of(&s->patterns) != 0;
+    for (size_t i = 0; i < count_of(&s->patterns); i++)
+        result = whit_language_and(l, result, whit_json_schema_pattern(c, l, ((const uint32_t *)s->patterns.data)[i]));
+    for (size_t i = 0; i < count_of(&s->formats); i++)
+        result = whit_language_and(l, result,
+                                   format_expression(c, l, ((const uint32_t *)s->formats.data)[i],
+                                                     beside ? WHIT_JSON_SCHEMA_BESIDE : WHIT_JSON_SCHEMA_WRITTEN));
+    for (size_t i = 0; i < count_of(&s->fails) && c->status == WHIT_OK; i++) {
+        whit_json_schema_item item = set.items[((const uint32_t *)s->fails.data)[i]];
+        uint32_t what =
+            item.kind == WHIT_JSON_SCHEMA_UNLIKE ? literal(c, l, item.node) : whit_json_schema_pattern(c, l, item.node);
+        result = whit_language_and(l, result, whit_language_not(l, what));
+    }
+    return result;
+}
+
+static void write_name(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s, whit_buf *name)
+{
+    const whit_buf *lists[] = {&s->patterns, &s->formats, &s->fails};
+    whit_buf_printf(name, "string %u %u", s->min, s->max);
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < count_of(lists[k]); i++) {
+            uint32_t at = ((const uint32_t *)lists[k]->data)[i];
+            size_t n = 0;
+            const char *text = whit_json_string(&c->json, k == 2 ? set.items[at].node : at, &n);
+            whit_buf_printf(name, " %d %u %zu ", k, k == 2 ? set.items[at].kind : 0, n);
+            if (text) whit_buf_append(name, text, n);
+        }
+}
+
+/* The content and the closing quote are what follows: the rule has the content alone. */
+static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s, uint32_t rule)
+{
+    for (size_t i = 0; i < sizeof shorter / sizeof shorter[0]; i++) {
+        whit_language l;
+        bool empty = false, last = i + 1 == sizeof shorter / sizeof shorter[0];
+        if (!whit_json_schema_open_language(c, &l)) return;
+        uint32_t node = join_constraints(c, set, s, &l, shorter[i]);
+        uint32_t begin = c->status == WHIT_OK
+            ? whit_language_emit(&l, node, false, c->graph, WHIT_AUTOMATON_RET, &empty)
+            : WHIT_AUTOMATON_NONE;
+        if (empty) begin = whit_automaton_split(c->graph, NULL, 0);
+        if (i && empty) l.failed = true; /* none so short: there may be longer ones */
+        bool again = l.failed && !c->graph->failed && c->status == WHIT_OK && !last;
+        if (again) l.failed = false;
+        whit_json_schema_close_language(c, &l, s->by);
+        if (again) continue;
+        if (c->status == WHIT_OK) whit_automaton_define(c->graph, rule, begin);
+        return;
+    }
+}
+
+uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
+{
+    constraints s;
+    whit_buf name = {.allocator = c->graph->allocator};
+    uint32_t begin = WHIT_AUTOMATON_NONE, rule;
+    if (!read_constraints(c, set, &s)) goto done;
+    size_t n_patterns = count_of(&s.patterns) + count_of(&s.formats), n_fails = count_of(&s.fails);
+    if (s.min > s.max) {
+        begin = whit_automaton_split(c->graph, NULL, 0);
+        goto done;
+    }
+    if (n_patterns + n_fails == 0) {
+        bool bounded = s.min || s.max != WHIT_AUTOMATON_UNBOUNDED;
+        begin = bounded ? plain_string(c, s.min, s.max, next) : any_string(c, next);
+        goto done;
+    }
+    if (n_patterns == 1 && n_fails == 0 && write_pattern(c, &s, next, &begin)) goto done;
+    if (c->status != WHIT_OK) goto done;
+    write_name(c, set, &s, &name);
+    if (whit_json_schema_new_rule(c, &name, &rule)) define_joined(c, set, &s, rule);
+    begin = whit_automaton_text(c->graph, "\"", 1,
+                                whit_automaton_call(c->graph, rule, whit_automaton_text(c->graph, "\"", 1, next)));
+done:
+    close_constraints(&s);
+    whit_buf_free(&name);
+    return begin;
+}
