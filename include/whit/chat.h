@@ -22,6 +22,9 @@ typedef struct whit_chat_template_options {
     const char *source; /* Jinja; default NULL: the model's own */
     size_t source_bytes;
     const char *name; /* of the source, for messages */
+    /* Where the template takes no tools: describe them in the system message, and write and read calls as
+     * <tool_call>{"name", "arguments"}</tool_call> in the text, results as the person's. */
+    bool tool_fallback;
 } whit_chat_template_options;
 static inline whit_chat_template_options whit_chat_template_options_default(void)
 {
@@ -35,7 +38,11 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
 WHIT_API whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
                                              whit_chat_template **chat, whit_error *error);
 WHIT_API void whit_chat_template_close(whit_chat_template *chat);
+/* Whether requests may have tools; with tool_fallback any template takes them. */
 WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
+/* Whether they are described without the template (tool_fallback): a grammar should hold calls then
+ * (whit_call_grammar_open), because the model was not trained for them. */
+WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
 /* Of a generation that answers: an id and a text (NULL: none) that end a turn beside the model's own
  * end tokens, and whether the parser needs special tokens in the text (keep_special). */
 WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1: none */

@@ -14,7 +14,7 @@
 
 struct serve_values {
     const char *host, *socket_path, *key_file, *cors, *alias, *log;
-    bool log_texts, no_sandbox;
+    bool log_texts, no_sandbox, no_tool_fallback;
     uint32_t port, n_parallel, n_queue, timeout_s;
     cli_list models, adapters;
     const char *family, *cache_dir;
@@ -45,6 +45,8 @@ static const cli_option options[] = {
      "Keep the beginnings that slots hold here, so that they are found again after a restart."},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
     {"--log-texts", CLI_FLAG, AT(log_texts), NULL, "What was asked and answered goes to the log, too."},
+    {"--no-tool-fallback", CLI_FLAG, AT(no_tool_fallback), NULL,
+     "Refuse tools where the model's chat template has none, rather than describe them in the system message."},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL, "Keep the rights to open files and connections after the start."},
     {"--cors", CLI_TEXT, AT(cors), "ORIGIN", "Let pages from there use the server; none may without this."},
     {0},
@@ -262,6 +264,7 @@ static int run(cli_call *call)
                                   .act = session.act,
                                   .n_batch_tokens = values->session.n_batch,
                                   .exact_head = session.exact_head,
+                                  .no_tool_fallback = values->no_tool_fallback,
                                   .cache_dir = values->cache_dir};
     struct sigaction action = {.sa_handler = on_signal}, hangup = {.sa_handler = on_hangup}, before[3];
     sigaction(SIGINT, &action, &before[0]);

@@ -320,6 +320,53 @@ static void what_makes_no_sense_is_refused(void **state)
     whit_chat_template_close(chat);
 }
 
+/* A template without tools, and one that refuses system messages as well. */
+static void tools_without_a_template(void **state)
+{
+    (void)state;
+    static const char list[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}]";
+    static const char no_system[] = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('none') }}"
+                                    "{% endif %}{{ m.role }}:{{ m.content }}\n{% endfor %}"
+                                    "{% if add_generation_prompt %}assistant:{% endif %}";
+    static const char *const sources[] = {TINY_TEMPLATE, no_system};
+    static const char talk[] =
+        "[" USER
+        ", " ASSISTANT("null", CALL("call_1", "f", "\"{}\"")) ", {\"role\": \"tool\", \"tool_call_id\": "
+                                                              "\"call_1\", \"content\": \"one\"}, {\"role\": \"tool\", "
+                                                              "\"tool_call_id\": \"call_1\", \"content\": \"two\"}]";
+    for (int i = 0; i < 2; i++) {
+        whit_chat_template_options options = whit_chat_template_options_default();
+        whit_chat_template *chat;
+        whit_chat_prompt *prompt;
+        whit_error error;
+        size_t n;
+        options.source = sources[i];
+        options.source_bytes = strlen(sources[i]);
+        options.tool_fallback = true;
+        assert_ok(whit_chat_template_open(model, &options, &chat, &error), error);
+        assert_true(whit_chat_template_takes_tools(chat));
+        assert_true(whit_chat_template_is_plain(chat));
+        assert_ok(render(chat, talk, list, true, &prompt, &error), error);
+        const char *text = whit_chat_prompt_text(prompt, &n);
+        const char *about = strstr(text, "{\"name\": \"f\", \"parameters\": {}}");
+        const char *call = strstr(text, "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
+        const char *results =
+            strstr(text, "<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>");
+        if (!about || !call || !results || !(about < call && call < results)) fail_msg("%s", text);
+        assert_int_equal(strstr(text, "system:") != NULL, i == 0);
+        whit_chat_prompt_close(prompt);
+        assert_int_equal(render(chat, talk, "{}", true, &prompt, &error), WHIT_ERROR_ARGUMENT);
+        char answer[512];
+        snprintf(answer, sizeof answer, "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": %s}\n</tool_call>",
+                 arguments);
+        assert_calls(chat, "plain", answer, 1);
+        whit_chat_template_close(chat);
+    }
+    whit_chat_template *tagged = open_chat(own_tagged, "t");
+    assert_false(whit_chat_template_is_plain(tagged));
+    whit_chat_template_close(tagged);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -374,8 +421,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_survive_own_templates),    cmocka_unit_test(roles_and_parts),
         cmocka_unit_test(roles_that_no_template_writes),  cmocka_unit_test(contents_forge_nothing),
-        cmocka_unit_test(what_makes_no_sense_is_refused), cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(calls_survive_shared_templates),
+        cmocka_unit_test(what_makes_no_sense_is_refused), cmocka_unit_test(tools_without_a_template),
+        cmocka_unit_test(every_allocation_may_fail),      cmocka_unit_test(calls_survive_shared_templates),
     };
     return cmocka_run_group_tests_name("chat_template", tests, set_up, tear_down);
 }

@@ -45,6 +45,7 @@ typedef struct whit_server_options {
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: the server's own choice */
     bool exact_head;
+    bool no_tool_fallback; /* a template without tools takes none */
     const char *cache_dir; /* where beginnings outlive the server; NULL: nowhere */
 } whit_server_options;
 

@@ -29,7 +29,9 @@ void whit_site_close(whit_site *site)
 whit_status whit_api_open(whit_api *api, whit_error *error)
 {
     whit_error why;
-    if (whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
+    whit_chat_template_options chat = whit_chat_template_options_default();
+    chat.tool_fallback = !api->options->no_tool_fallback;
+    if (whit_chat_template_open(api->model, &chat, &api->chat, &why) != WHIT_OK) api->chat = NULL;
     if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
     for (size_t k = 0; k < api->options->n_adapters; k++)
         if (whit_adapter_open(api->model, api->options->adapters[k].path, &api->adapters[k], &why) != WHIT_OK)

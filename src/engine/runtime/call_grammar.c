@@ -133,6 +133,23 @@ static whit_status any_object(builder *b, uint32_t *rule)
     return WHIT_OK;
 }
 
+/* Whether a schema can be held, without an error where not. */
+static bool can_hold(builder *b, uint32_t schema)
+{
+    whit_automaton scratch;
+    whit_error ignored;
+    uint32_t rule;
+    size_t n;
+    if (whit_json_type_of(&b->tools, schema) != WHIT_JSON_OBJECT) return false;
+    uint32_t type = whit_json_get(&b->tools, schema, "type");
+    if (type != WHIT_JSON_NONE && !whit_json_is(&b->tools, type, "object")) return false;
+    const char *text = whit_json_raw(&b->tools, schema, &n);
+    if (whit_automaton_open(b->graph.allocator, &scratch, &ignored) != WHIT_OK) return false;
+    bool ok = whit_json_schema_compile(&scratch, "arguments", text, n, &rule, &ignored) == WHIT_OK;
+    whit_automaton_close(&scratch);
+    return ok;
+}
+
 /* What the arguments of the i-th tool are; without `parameters` there are none. */
 static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint32_t *rule)
 {
@@ -142,7 +159,9 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     char name[64];
     size_t n = 0;
     snprintf(name, sizeof name, "tools[%u].function.parameters", i);
-    if (!held) return any_object(b, rule);
+    /* In the plain form arguments follow their schema where that can be held: the model knows no tools. */
+    bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
+    if (!held && !(is_plain && can_hold(b, parameters))) return any_object(b, rule);
     whit_buf own = {.allocator = b->graph.allocator};
     const char *schema = whit_json_raw(json, parameters, &n);
     bool ok = true;

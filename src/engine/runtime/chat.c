@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "runtime/model.h"
+#include "runtime/plain_tools.h"
 
 struct whit_chat_template {
     whit_prompter *prompter;
@@ -32,6 +33,7 @@ whit_status whit_chat_template_open(const whit_model *model, const whit_chat_tem
     whit_status status = whit_prompter_open(model, own.source, own.source_bytes, own.name ? own.name : "the template",
                                             &chat->prompter, error);
     if (status == WHIT_OK) status = whit_tool_style_find(chat->prompter, &chat->style, error);
+    if (status == WHIT_OK && own.tool_fallback) whit_tool_style_make_plain(&chat->style);
     if (status != WHIT_OK) {
         whit_chat_template_close(chat);
         return status;
@@ -49,7 +51,12 @@ void whit_chat_template_close(whit_chat_template *chat)
 
 bool whit_chat_template_takes_tools(const whit_chat_template *chat)
 {
-    return chat->style.takes_tools;
+    return chat->style.takes_tools || chat->style.is_plain;
+}
+
+bool whit_chat_template_is_plain(const whit_chat_template *chat)
+{
+    return chat->style.is_plain;
 }
 
 int32_t whit_chat_template_end(const whit_chat_template *chat)
@@ -98,7 +105,10 @@ static whit_status read_values(const whit_chat_template *chat, const whit_chat_r
 {
     WHIT_TRY(whit_tool_style_messages(&chat->style, request->messages, request->messages_bytes, pool, &values->messages,
                                       error));
-    if (request->tools)
+    if (chat->style.is_plain)
+        WHIT_TRY(
+            whit_plain_tools_write(&chat->style, request->tools, request->tools_bytes, pool, &values->messages, error));
+    else if (request->tools)
         WHIT_TRY(whit_datum_from_json(pool, request->tools, request->tools_bytes, true, &values->tools, error));
     if (values->tools.kind != WHIT_DATUM_UNDEFINED && values->tools.kind != WHIT_DATUM_LIST)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools are a list");

@@ -212,33 +212,38 @@ static const whit_text *text_of(const whit_datum *dict, const char *key)
     return value && whit_datum_is_str(*value) ? value->text : NULL;
 }
 
-/* The markers are the template's, the rest is data. */
+static void add_marker(whit_builder *b, const char *text, bool is_data)
+{
+    whit_builder_bytes(b, text, strlen(text), is_data);
+}
+
+/* The markers are the template's, the rest is data; in the plain form all is data. */
 static bool append_calls(whit_datum_pool *pool, const whit_tool_style *style, whit_datum *message,
                          const whit_datum *calls)
 {
     whit_builder b = whit_builder_begin(pool, 1u << 30);
     whit_buf name = {.allocator = pool->allocator};
     const whit_text *content = text_of(message, "content");
-    bool list = style->syntax == WHIT_CALLS_GRANITE, ok = true;
+    bool list = style->syntax == WHIT_CALLS_GRANITE, ok = true, is_data = style->is_plain;
     if (content) whit_builder_text(&b, content);
-    if (list) whit_builder_str(&b, "<|tool_call|>[");
+    if (list) add_marker(&b, "<|tool_call|>[", is_data);
     for (size_t i = 0; ok && i < calls->list->n; i++) {
         const whit_datum *function = whit_dict_get_str(calls->list->items[i].dict, "function");
         const whit_text *called = text_of(function, "name"), *arguments = text_of(function, "arguments");
         name.size_bytes = 0;
         ok = called && arguments && whit_json_write_string(&name, called->bytes, called->n_bytes);
         if (!ok) break;
-        whit_builder_str(&b,
-                         list                                       ? (i ? ", " : "")
-                             : (i || (content && content->n_bytes)) ? "\n<tool_call>\n"
-                                                                    : "<tool_call>\n");
-        whit_builder_str(&b, "{\"name\": ");
+        bool first = !i && !(content && content->n_bytes);
+        if (!list && !first) add_marker(&b, "\n", is_data);
+        if (!list) add_marker(&b, "<tool_call>\n", is_data);
+        if (list && i) add_marker(&b, ", ", is_data);
+        add_marker(&b, "{\"name\": ", is_data);
         whit_builder_bytes(&b, (const char *)name.data, name.size_bytes, true);
-        whit_builder_str(&b, ", \"arguments\": ");
+        add_marker(&b, ", \"arguments\": ", is_data);
         whit_builder_text(&b, arguments);
-        whit_builder_str(&b, list ? "}" : "}\n</tool_call>");
+        add_marker(&b, list ? "}" : "}\n</tool_call>", is_data);
     }
-    if (list) whit_builder_str(&b, "]");
+    if (list) add_marker(&b, "]", is_data);
     whit_buf_free(&name);
     const whit_text *text = ok ? whit_builder_end(&b) : NULL;
     return text && whit_dict_set_str(pool, message->dict, "content", whit_datum_text(text)) &&

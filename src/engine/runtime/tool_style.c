@@ -30,6 +30,8 @@ static whit_call_syntax find_syntax(const whit_prompter *p)
     "\": 1}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"%s\", \"name\": \"" PROBE_NAME "\", \"content\": \"y\"}]"
 #define PROBE_ROLE                                                                                                     \
     "[{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"" PROBE_KEY "\", \"content\": \"" PROBE_NAME "\"}]"
+#define PROBE_SYSTEM                                                                                                   \
+    "[{\"role\": \"system\", \"content\": \"" PROBE_NAME "\"}, {\"role\": \"user\", \"content\": \"x\"}]"
 static const char probe_tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME "\", \"description\": \"x\", \"parameters\": "
     "{\"type\": \"object\", \"properties\": {\"" PROBE_KEY "\": {\"type\": \"integer\"}}}}}]";
@@ -72,6 +74,7 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
     style->any_role = any_role;
     WHIT_TRY(
         try(p, style, "[{\"role\": \"user\", \"content\": \"x\"}]", probe_tools, named, &style->takes_tools, error));
+    WHIT_TRY(try(p, style, PROBE_SYSTEM, NULL, named, &style->takes_system, error));
     for (int variant = 0; variant < 4 && !ok; variant++) {
         style->arguments_text = variant / 2 == 1;
         style->content_null = variant % 2 == 0;
@@ -86,4 +89,15 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
     style->arguments_text = true;
     style->content_null = false;
     return WHIT_OK;
+}
+
+void whit_tool_style_make_plain(whit_tool_style *style)
+{
+    if (style->takes_tools) return;
+    style->is_plain = true;
+    style->syntax = WHIT_CALLS_TAGGED;
+    style->renders_calls = false;
+    style->arguments_text = true;
+    style->content_null = false;
+    style->short_ids = false;
 }

@@ -18,6 +18,8 @@ typedef enum whit_call_syntax {
 typedef struct whit_tool_style {
     whit_call_syntax syntax;
     bool takes_tools;    /* writes the list of tools */
+    bool takes_system;   /* writes system messages */
+    bool is_plain;       /* tools are described, and calls written, without the template (plain_tools.h) */
     bool renders_calls;  /* writes calls of messages; else they are written into contents */
     bool arguments_text; /* wants arguments as JSON text, not as an object */
     bool content_null;   /* wants no content beside calls, rather than an empty one */
@@ -29,6 +31,9 @@ typedef struct whit_tool_style {
 } whit_tool_style;
 
 whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style *style, whit_error *error);
+
+/* Gives a template without tools the plain form of them; changes no other. */
+void whit_tool_style_make_plain(whit_tool_style *style);
 
 /* Messages (JSON) as values in the way that the template wants them; `what` begins error lines. Calls
  * that the template does not write are appended to contents in the model's syntax. */
