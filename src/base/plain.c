@@ -1,13 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/plain.h"
 
-#include <string.h>
-
 #include "base/utf8.h"
+
+#include <stdio.h>
+
+#define MARK_BYTES 16 /* of <U+10FFFF> and its end */
 
 static bool is_control(uint32_t code)
 {
     return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
+}
+
+bool whit_plain_is_hidden(uint32_t code)
+{
+    /* Default_Ignorable_Code_Point of Unicode 15, line and paragraph separators, the embeddings and overrides of UAX
+     * #9, annotations, format characters of music and shorthand, the empty Braille cell. */
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},     {0x115F, 0x1160}, {0x17B4, 0x17B5},
+        {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F}, {0x2800, 0x2800},
+        {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB},
+        {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges && code >= ranges[i].first; i++)
+        if (code <= ranges[i].last) return true;
+    return false;
+}
+
+/* Joiners and variation selectors, which scripts and emoji are written with. */
+static bool is_joiner(uint32_t code)
+{
+    return code == 0x200C || code == 0x200D || (code >= 0xFE00 && code <= 0xFE0F);
+}
+
+/* Blanks outside of ASCII look like one and are not. */
+static bool is_other_blank(uint32_t code)
+{
+    return code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x205F ||
+        code == 0x3000;
+}
+
+/* Is the character hidden here? Remembers whether joiners after it belong to a letter. */
+static bool hides(uint32_t code, bool *follows_letter)
+{
+    bool hidden = whit_plain_is_hidden(code);
+    if (hidden && is_joiner(code) && *follows_letter) return false;
+    *follows_letter = code >= 0x80 && code != WHIT_UTF8_INVALID && !hidden;
+    return hidden;
+}
+
+bool whit_plain_has_hidden(const char *text, size_t n)
+{
+    bool follows_letter = false;
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
+        if (hides(code, &follows_letter)) return true;
+    }
+    return false;
 }
 
 /* Could these bytes, which are no character, become one with more behind them? */
@@ -39,8 +90,11 @@ size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out)
         /* A maximal part of a character holds all that was held before it. */
         state->n_held = 0;
         i += length - n_held;
-        if (code == WHIT_UTF8_INVALID || is_control(code)) {
+        bool hidden = hides(code, &state->follows_letter);
+        if (code == WHIT_UTF8_INVALID || is_control(code) || (hidden && state->is_narrow)) {
             out[n_out++] = '?';
+        } else if (hidden) {
+            n_out += (size_t)snprintf(out + n_out, MARK_BYTES, "<U+%04X>", (unsigned)code);
         } else {
             memcpy(out + n_out, bytes, length);
             n_out += length;
@@ -60,8 +114,8 @@ size_t whit_plain_end(whit_plain *state, char *out)
 size_t whit_plain_line(char *line, size_t n)
 {
     /* Nothing grows: what is written never passes what was read, and the held bytes lie between. */
-    whit_plain state = {{0}, 0};
-    char piece[64 + 4];
+    whit_plain state = {.is_narrow = true};
+    char piece[WHIT_PLAIN_ROOM(64)];
     size_t n_out = 0;
     for (size_t i = 0; i < n; i += 64) {
         size_t n_piece = whit_plain_text(&state, line + i, n - i < 64 ? n - i : 64, piece);
@@ -72,4 +126,26 @@ size_t whit_plain_line(char *line, size_t n)
     for (size_t i = 0; i < n_out; i++)
         if (line[i] == '\n' || line[i] == '\t') line[i] = '?';
     return n_out;
+}
+
+bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out)
+{
+    size_t shown = 0; /* bytes before `i` that are in `out` */
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
+        bool is_end = code == '\r' && kept == WHIT_PLAIN_ENDS && i + 1 < n && text[i + 1] == '\n';
+        bool is_mark =
+            code == '<' && i + 2 < n && (memcmp(text + i + 1, "U+", 2) == 0 || memcmp(text + i + 1, "0x", 2) == 0);
+        bool is_line = (code == '\n' || code == '\t') && kept == WHIT_PLAIN_NAME;
+        bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
+            whit_plain_is_hidden(code) || is_other_blank(code);
+        if (!marked) continue;
+        whit_buf_append(out, text + shown, i - shown);
+        for (size_t k = 0; code == WHIT_UTF8_INVALID && k < length; k++)
+            whit_buf_printf(out, "<0x%02X>", (unsigned)(uint8_t)text[i + k]);
+        if (code != WHIT_UTF8_INVALID) whit_buf_printf(out, "<U+%04X>", (unsigned)code);
+        shown = i + length;
+    }
+    if (n > shown) whit_buf_append(out, text + shown, n - shown);
+    return !out->failed;
 }

@@ -1,27 +1,47 @@
 /* SPDX-License-Identifier: MIT
- * Text from outside, made safe for a terminal or a line of a log: what could command a terminal is
- * replaced by '?', and so is what is no UTF-8. One filter for error lines, messages and output. */
+ * Text from outside, made safe for a terminal or a line of a log: controls and bytes that are not UTF-8 are replaced
+ * by '?', characters that are not seen or that reorder others by their number, <U+202E>. One filter for error lines,
+ * messages and output, and a stricter one for what a person agrees to, which tells every two texts apart. */
 #ifndef WHIT_BASE_PLAIN_H
 #define WHIT_BASE_PLAIN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/mem.h"
 
-/* A character that a cut between two pieces of text has split. Zero-initialised is none. */
+/* A character that a cut between two pieces of text has split. Zero-initialised: nothing is held. */
 typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;
+    bool is_narrow;      /* hidden characters become '?', so that nothing grows */
+    bool follows_letter; /* the last character was outside ASCII and seen: joiners belong to it */
 } whit_plain;
 
-/* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F.
- * `out` has room for n + 3 bytes; returns how many were written. An unfinished character at the end
- * waits in `state` for the next piece. */
+#define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* bytes that a piece of n bytes may become */
+
+/* Is the character one that readers do not see, or one that changes the order of others (CVE-2021-42574)? */
+bool whit_plain_is_hidden(uint32_t code);
+/* Does a text have such a character? Joiners and variation selectors after a character outside ASCII belong to
+ * scripts and emoji and do not count. */
+bool whit_plain_has_hidden(const char *text, size_t n);
+
+/* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F; hidden characters
+ * but joiners as above become marks. `out` has room for WHIT_PLAIN_ROOM(n) bytes; returns how many were written. An
+ * unfinished character at the end waits in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
-/* What is left at the end: '?' where a character stayed unfinished. As above. */
+/* The rest at the end: '?' where a character stayed unfinished. As above. */
 size_t whit_plain_end(whit_plain *state, char *out);
 
-/* A whole line of n bytes in place: line feeds and tabs are replaced, too. Returns its new length. */
+/* A whole line of n bytes in place: line feeds, tabs and hidden characters become '?', too. Returns its new length. */
 size_t whit_plain_line(char *line, size_t n);
+
+typedef enum whit_plain_kept {
+    WHIT_PLAIN_NAME,  /* one line: line feeds and tabs are marked, too */
+    WHIT_PLAIN_LINES, /* line feeds and tabs stay */
+    WHIT_PLAIN_ENDS,  /* CR LF stays as well */
+} whit_plain_kept;
+
+/* Appends `text` as a person must see it before agreeing to it. Every control, hidden character and blank outside of
+ * ASCII is marked by its number, <U+202E>, every byte that is not UTF-8 as <0xE9>, and a '<' that begins such a mark
+ * in the text itself as <U+003C>: no two texts look alike to a program. False: out of memory. */
+bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit agent: patches that are shown before they are written, and turns that can be taken back. */
 #include "agent/changes.h"
-#include "code/diff.h"
+#include "agent/hunks.h"
 #include "agent/light.h"
 #include "cli/agent.h"
 #include "cli/verbs.h"
@@ -52,14 +52,15 @@ static const cli_option options[] = {
 whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *error)
 {
     whit_buf diff = {0};
-    char names[2][PATH_MAX + 8];
-    snprintf(names[0], sizeof names[0], c->was ? "a/%s" : "/dev/null", c->path);
-    snprintf(names[1], sizeof names[1], c->is ? "b/%s" : "/dev/null", c->path);
-    whit_status status =
-        whit_diff_write(names[0], c->before, c->before_bytes, names[1], c->after, c->after_bytes, &diff, error);
+    whit_status status = whit_change_show(c, &diff, error);
     if (status == WHIT_OK) cli_write(call, (const char *)diff.data, diff.size_bytes);
     whit_buf_free(&diff);
     return status;
+}
+
+bool cli_agent_asks_elsewhere(cli_call *call)
+{
+    return ((const struct agent_values *)call->values)->json || !isatty(STDOUT_FILENO);
 }
 
 /* ---- apply ---------------------------------------------------------------------------------- */
@@ -88,30 +89,54 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
     if (all) cli_print_json(call, all);
 }
 
-bool cli_agent_agreed(cli_call *call, const char *reason, size_t n_files)
+bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files)
 {
     cli_flush(call);
+    if (cli_agent_asks_elsewhere(call) && shown->size_bytes)
+        whit_light_tell((const char *)shown->data, shown->size_bytes);
     return whit_light_agreed(reason, n_files);
+}
+
+/* Shows all changes on stdout, or for JSON not there; `shown` gets the same for the terminal of the question. */
+static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *shown, whit_error *error)
+{
+    const struct agent_values *values = call->values;
+    for (size_t i = 0; i < whit_changes_count(set); i++)
+        WHIT_TRY(whit_change_show(whit_changes_at(set, i), shown, error));
+    if (!values->json && shown->size_bytes) cli_write(call, (const char *)shown->data, shown->size_bytes);
+    return WHIT_OK;
+}
+
+/* Asks where somebody must agree; CLI_OK where nobody must or somebody did. */
+static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
+{
+    const struct agent_values *values = call->values;
+    const char *red = NULL, *path = "";
+    for (size_t i = 0; i < whit_changes_count(set) && !red; i++) {
+        path = whit_changes_at(set, i)->path;
+        red = whit_light_red(project, whit_changes_at(set, i));
+    }
+    if (!red && values->allow >= ALLOW_YELLOW) return CLI_OK;
+    char reason[PATH_MAX + 200];
+    snprintf(reason, sizeof reason, "%s: %s", path, red ? red : "");
+    if (!whit_light_has_terminal())
+        return cli_fail(call, CLI_FAILED, "%s%snobody is there to agree to it (no terminal): nothing is written",
+                        red ? reason : "", red ? ", and " : "");
+    if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set))) return CLI_OK;
+    return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "not agreed to",
+                    red ? ", and it was not agreed to: " : ": ");
 }
 
 static int write_changes(cli_call *call, whit_changes *set, const char *project)
 {
     const struct agent_values *values = call->values;
     whit_error error;
-    const char *reason = NULL;
-    char line[PATH_MAX + 80];
-    for (size_t i = 0; i < whit_changes_count(set); i++) {
-        if (!values->json && cli_agent_show(call, whit_changes_at(set, i), &error) != WHIT_OK)
-            return cli_fail_error(call, &error);
-        const char *red = whit_light_red(project, whit_changes_at(set, i));
-        if (!red || reason) continue;
-        snprintf(line, sizeof line, "%s: %s", whit_changes_at(set, i)->path, red);
-        reason = line;
-    }
-    if (!whit_changes_count(set) || values->preview) return CLI_OK;
-    if ((reason || values->allow < ALLOW_YELLOW) && !cli_agent_agreed(call, reason, whit_changes_count(set)))
-        return cli_fail(call, CLI_FAILED, "%s%snothing is written", reason ? reason : "not agreed to",
-                        reason ? ", and nobody agreed to it: " : ": ");
+    whit_buf shown = {0};
+    int asked = show_all(call, set, &shown, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    bool writes = whit_changes_count(set) && !values->preview;
+    if (asked == CLI_OK && writes) asked = ask_about(call, set, &shown, project);
+    whit_buf_free(&shown);
+    if (asked != CLI_OK || !writes) return asked;
     whit_turns *journal;
     uint32_t recovered;
     whit_status status = whit_turns_open(project, values->state, &journal, &recovered, &error);
@@ -119,8 +144,8 @@ static int write_changes(cli_call *call, whit_changes *set, const char *project)
         status = whit_turns_write(journal, whit_changes_at(set, 0), whit_changes_count(set), call->operands[1], &error);
     uint32_t n = status == WHIT_OK ? whit_turns_count(journal) : 0;
     if (n)
-        cli_note("turn %u: %zu files written; 'whit agent undo' takes it back", whit_turns_at(journal, n - 1)->number,
-                 whit_changes_count(set));
+        cli_note("turn %u: %zu file%s written; 'whit agent undo' takes it back", whit_turns_at(journal, n - 1)->number,
+                 whit_changes_count(set), whit_changes_count(set) == 1 ? "" : "s");
     if (n && whit_turns_commit_error(journal)) cli_note("%s", whit_turns_commit_error(journal)->message);
     whit_turns_close(journal);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
@@ -168,10 +193,11 @@ static int list_turns(cli_call *call, const whit_turns *journal)
                                             "of", (int)t->of, "undone", t->undone, "files", (int)t->n_changes, "time",
                                             (json_int_t)t->time_s, "note", t->note));
         else if (t->of)
-            cli_print(call, "%4u  %s  %s of turn %u, %u files\n", t->number, when, kind, t->of, t->n_changes);
+            cli_print(call, "%4u  %s  %s of turn %u, %u file%s\n", t->number, when, kind, t->of, t->n_changes,
+                      t->n_changes == 1 ? "" : "s");
         else
-            cli_print(call, "%4u  %s  %u files%s  %s\n", t->number, when, t->n_changes, t->undone ? ", undone" : "",
-                      t->note);
+            cli_print(call, "%4u  %s  %u file%s%s  %s\n", t->number, when, t->n_changes, t->n_changes == 1 ? "" : "s",
+                      t->undone ? ", undone" : "", t->note);
     }
     if (all) cli_print_json(call, all);
     return CLI_OK;

@@ -19,7 +19,10 @@ enum { ALLOW_GREEN, ALLOW_YELLOW };
 
 /* The exact difference that a change makes, on stdout. */
 whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error *error);
-bool cli_agent_agreed(cli_call *call, const char *reason, size_t n_files);
+/* Does the question stand on a terminal that has not seen what went to stdout (--json, a pipe, a file)? */
+bool cli_agent_asks_elsewhere(cli_call *call);
+/* Asks at the terminal, after `shown` where that has not been seen there. */
+bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files);
 /* undo, redo or log; `which` NULL: the latest. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
 /* The endpoint's key, ended by a zero byte: of a file that nobody else may read, else of $WHIT_API_KEY; "" for

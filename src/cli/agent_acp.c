@@ -8,12 +8,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/light.h"
 #include "agent/rpc.h"
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/plain.h"
+#include "base/status.h"
 #include "cli/agent_tasks.h"
 
 #define QUEUE_MAX 256
@@ -27,7 +30,7 @@ struct acp {
     char session[32], folder[PATH_MAX];
     volatile bool cancel; /* what runs; put with the lock held */
     uint64_t n_calls;
-    char last_call[32]; /* of the last change that was shown */
+    json_t *shown; /* {id, diff}[]: changes that were shown and neither written nor dropped */
     /* Between the threads: */
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -115,51 +118,89 @@ static void acp_note(void *user, const char *line)
                      "other", "status", "completed"));
 }
 
+/* One side of a change as it is shown: what an editor would not show, or JSON cannot hold, is marked. NULL: out of
+ * memory. */
 static json_t *text_of(const char *text, size_t n)
 {
-    json_t *value = json_stringn(n ? text : "", n);
-    return value ? value : json_string("(no text)");
+    whit_buf shown = {0};
+    bool ok = whit_plain_show(text, n, WHIT_PLAIN_ENDS, &shown);
+    json_t *value = ok ? json_stringn(shown.size_bytes ? (const char *)shown.data : "", shown.size_bytes) : NULL;
+    whit_buf_free(&shown);
+    return value;
+}
+
+static json_t *line_of(const char *text)
+{
+    whit_buf shown = {0};
+    bool ok = whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
+    json_t *value = ok ? json_string((const char *)shown.data) : NULL;
+    whit_buf_free(&shown);
+    return value;
 }
 
 static whit_status acp_show(void *user, const whit_change *change, whit_error *error)
 {
     struct acp *a = user;
-    char path[PATH_MAX * 2];
-    (void)error;
-    snprintf(a->last_call, sizeof a->last_call, "edit-%llu", (unsigned long long)++a->n_calls);
-    snprintf(path, sizeof path, "%s/%s", a->folder, change->path);
-    update(a,
-           json_pack("{s:s, s:s, s:s, s:s, s:s, s:[{s:s, s:s, s:o, s:o}], s:[{s:s}]}", "sessionUpdate", "tool_call",
-                     "toolCallId", a->last_call, "title", change->path, "kind", change->is ? "edit" : "delete",
-                     "status", "pending", "content", "type", "diff", "path", path, "oldText",
-                     change->was ? text_of(change->before, change->before_bytes) : json_null(), "newText",
-                     text_of(change->after, change->is ? change->after_bytes : 0), "locations", "path", path));
-    return WHIT_OK;
+    char full[PATH_MAX * 2], id[32];
+    snprintf(id, sizeof id, "edit-%llu", (unsigned long long)++a->n_calls);
+    snprintf(full, sizeof full, "%s/%s", a->folder, change->path);
+    json_t *path = line_of(full), *title = line_of(change->path);
+    json_t *before = change->was ? text_of(change->before, change->before_bytes) : json_null();
+    json_t *after = text_of(change->after, change->is ? change->after_bytes : 0);
+    json_t *diff = json_pack("{s:s, s:O, s:o, s:o}", "type", "diff", "path", path, "oldText", before, "newText", after);
+    json_t *call = json_pack("{s:s, s:s, s:o, s:s, s:s, s:[O], s:[{s:o}]}", "sessionUpdate", "tool_call", "toolCallId",
+                             id, "title", title, "kind", change->is ? "edit" : "delete", "status", "pending", "content",
+                             diff, "locations", "path", path);
+    if (!a->shown) a->shown = json_array();
+    bool ok = call && json_array_append_new(a->shown, json_pack("{s:s, s:O}", "id", id, "diff", diff)) == 0;
+    json_decref(diff);
+    if (ok) update(a, call);
+    if (!ok) json_decref(call);
+    return ok ? WHIT_OK : whit_fail_memory(error, "a change that is shown", change->before_bytes + change->after_bytes);
 }
 
+static void update_status(struct acp *a, const char *id, const char *status)
+{
+    update(a, json_pack("{s:s, s:s, s:s}", "sessionUpdate", "tool_call_update", "toolCallId", id, "status", status));
+}
+
+/* Every change that was shown is written (n > 0), or none of them is. */
+static void acp_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
+{
+    struct acp *a = user;
+    size_t i;
+    json_t *one;
+    (void)turn, (void)changes;
+    json_array_foreach(a->shown, i, one)
+        update_status(a, json_string_value(json_object_get(one, "id")), n ? "completed" : "failed");
+    json_array_clear(a->shown);
+}
+
+/* Asks in a call of its own, which holds the differences of all files that the answer is about. */
 static bool acp_agreed(void *user, const char *reason, size_t n_files)
 {
     struct acp *a = user;
-    int64_t id;
-    char title[5000], own[32];
-    snprintf(title, sizeof title, n_files ? "%s%sWrite %zu files" : "%s", reason ? reason : "", reason ? ". " : "",
-             n_files);
-    snprintf(own, sizeof own, "ask-%llu", (unsigned long long)++a->n_calls);
-    json_t *params = json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId",
-                               a->session, "toolCall", "toolCallId", n_files && *a->last_call ? a->last_call : own,
-                               "title", title, "status", "pending", "options", "optionId", "yes", "name", "Yes", "kind",
-                               "allow_once", "optionId", "no", "name", "No", "kind", "reject_once");
-    if (!whit_rpc_ask(&a->rpc, "session/request_permission", params, &id)) return false;
-    json_t *reply = next(a, id);
+    int64_t number;
+    char title[PATH_MAX * 4 + 200], id[32];
+    size_t i;
+    json_t *one, *diffs = json_array();
+    snprintf(title, sizeof title, n_files ? "%s%sWrite %zu file%s" : "%s", reason ? reason : "", reason ? ". " : "",
+             n_files, n_files == 1 ? "" : "s");
+    snprintf(id, sizeof id, "ask-%llu", (unsigned long long)++a->n_calls);
+    json_array_foreach(a->shown, i, one) json_array_append(diffs, json_object_get(one, "diff"));
+    json_t *params =
+        json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:o}, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId", a->session,
+                  "toolCall", "toolCallId", id, "title", title, "kind", n_files ? "edit" : "execute", "status",
+                  "pending", "content", diffs, "options", "optionId", "yes", "name", "Yes", "kind", "allow_once",
+                  "optionId", "no", "name", "No", "kind", "reject_once");
+    if (!params || !whit_rpc_ask(&a->rpc, "session/request_permission", params, &number)) return false;
+    json_t *reply = next(a, number);
     const json_t *outcome = json_object_get(json_object_get(reply, "result"), "outcome");
     const char *how = json_string_value(json_object_get(outcome, "outcome"));
     const char *option = json_string_value(json_object_get(outcome, "optionId"));
     bool yes = how && strcmp(how, "selected") == 0 && option && strcmp(option, "yes") == 0;
     json_decref(reply);
-    if (n_files && *a->last_call)
-        update(a,
-               json_pack("{s:s, s:s, s:s}", "sessionUpdate", "tool_call_update", "toolCallId", a->last_call, "status",
-                         yes ? "completed" : "failed"));
+    update_status(a, id, yes ? "completed" : "failed");
     return yes;
 }
 
@@ -245,13 +286,14 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
                               .refused = &a->tasks.refused,
                               .show = acp_show,
                               .agreed = acp_agreed,
+                              .written = acp_written,
                               .ask = acp_ask,
                               .note = acp_note,
                               .cancel = &a->cancel,
                               .user = a};
     whit_agent_report *report = &a->tasks.report;
-    *a->last_call = 0;
     whit_status status = whit_agent_run(&how, &a->tasks.answering, &a->tasks.messages, report, &error);
+    acp_written(a, 0, NULL, 0); /* what is still open after a failure */
     bool spent = values->n_tokens && report->tokens_in + report->tokens_out >= values->n_tokens;
     const char *reason = status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel) ? "cancelled"
         : report->done                                                                  ? "end_turn"
@@ -317,6 +359,7 @@ int cli_agent_acp(cli_call *call, const char *project)
     if (status == CLI_OK && *cli_cancelled()) status = CLI_INTERRUPTED;
     while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_MAX]);
     close_session(a);
+    json_decref(a->shown);
     whit_rpc_free(&a->rpc);
     pthread_cond_destroy(&a->more);
     pthread_mutex_destroy(&a->lock);

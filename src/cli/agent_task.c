@@ -17,16 +17,20 @@
 
 static whit_status task_show(void *user, const whit_change *change, whit_error *error)
 {
-    cli_call *call = user;
-    return ((const struct agent_values *)call->values)->json ? WHIT_OK : cli_agent_show(call, change, error);
+    struct cli_tasks *t = user;
+    const struct agent_values *values = t->call->values;
+    if (cli_agent_asks_elsewhere(t->call)) WHIT_TRY(whit_change_show(change, &t->shown, error));
+    return values->json ? WHIT_OK : cli_agent_show(t->call, change, error);
 }
 
+/* On stdout, and where the question about it stands elsewhere there, too. */
 static void show_hunk(void *user, const whit_hunk *hunk)
 {
-    cli_call *call = user;
-    if (((const struct agent_values *)call->values)->json) return;
-    cli_write(call, hunk->text, hunk->n_bytes);
-    cli_flush(call);
+    struct cli_tasks *t = user;
+    const struct agent_values *values = t->call->values;
+    if (!values->json) cli_write(t->call, hunk->text, hunk->n_bytes);
+    cli_flush(t->call);
+    if (cli_agent_asks_elsewhere(t->call)) whit_light_tell(hunk->text, hunk->n_bytes);
 }
 
 static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error)
@@ -39,13 +43,24 @@ static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *tak
 
 static bool task_agreed(void *user, const char *reason, size_t n_files)
 {
-    return cli_agent_agreed(user, reason, n_files);
+    struct cli_tasks *t = user;
+    bool yes = cli_agent_agreed(t->call, &t->shown, reason, n_files);
+    t->shown.size_bytes = 0;
+    return yes;
+}
+
+static void task_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
+{
+    struct cli_tasks *t = user;
+    (void)turn, (void)changes, (void)n;
+    t->shown.size_bytes = 0;
 }
 
 static bool task_ask(void *user, const char *question, whit_buf *answer)
 {
     char line[4096];
-    cli_flush(user);
+    struct cli_tasks *t = user;
+    cli_flush(t->call);
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0) return false;
     char *plain = strdup(question);
@@ -174,14 +189,16 @@ void cli_tasks_close(struct cli_tasks *t)
     whit_agent_config_free(&t->config);
     whit_buf_free(&t->report.answer);
     whit_buf_free(&t->refused);
+    whit_buf_free(&t->shown);
     whit_buf_free(&t->key);
 }
 
 static void print_cost(const struct cli_tasks *t)
 {
     const whit_agent_report *r = &t->report;
-    cli_note("%u answers, %u calls, %u turns written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
-             r->n_calls, r->n_turns, (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
+    cli_note("%u answer%s, %u call%s, %u turn%s written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
+             r->n_answers == 1 ? "" : "s", r->n_calls, r->n_calls == 1 ? "" : "s", r->n_turns,
+             r->n_turns == 1 ? "" : "s", (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
              (unsigned long long)r->tokens_in, (unsigned long long)r->tokens_out,
              (double)(whit_now_ns() - t->begun_ns) / 1e9);
 }
@@ -227,11 +244,13 @@ static int one_task(struct cli_tasks *t, const char *text)
                               .mcp = t->mcp,
                               .refused = &t->refused,
                               .show = task_show,
+                              .is_alone = !whit_light_has_terminal(),
                               .agreed = task_agreed,
+                              .written = task_written,
                               .choose = task_choose,
                               .ask = task_ask,
                               .note = task_note,
-                              .user = t->call};
+                              .user = t};
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
     /* What was said is kept also where it did not end well. */

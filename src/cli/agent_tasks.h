@@ -26,6 +26,7 @@ struct cli_tasks {
     whit_agent_messages messages;
     whit_agent_report report;
     whit_buf refused; /* what the person refused, in any of the tasks */
+    whit_buf shown;   /* differences since the last question, for a terminal that has not seen them */
     uint64_t begun_ns;
     bool has_streamed;
 };

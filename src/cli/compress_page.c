@@ -21,7 +21,7 @@ static bool keep_text(void *user, const char *text, size_t n_bytes)
 /* A text of its own in UTF-8, without a terminal's commands; NULL where memory ran out. */
 static char *own_text(whit_buf *text)
 {
-    char *plain = text->failed ? NULL : malloc(text->size_bytes + 8);
+    char *plain = text->failed ? NULL : malloc(WHIT_PLAIN_ROOM(text->size_bytes));
     if (plain) {
         whit_plain state = {0};
         size_t n = text->size_bytes ? whit_plain_text(&state, (const char *)text->data, text->size_bytes, plain) : 0;

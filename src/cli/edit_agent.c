@@ -4,7 +4,6 @@
  * editor stands in a queue; a pipe wakes the editor up. Nothing wakes up while nothing is done. */
 #include "cli/edit_agent.h"
 
-#include "code/diff.h"
 #include "agent/loop.h"
 #include "base/clock.h"
 #include "base/flag.h"
@@ -158,8 +157,7 @@ static void on_note(void *user, const char *line)
 static whit_status on_show(void *user, const whit_change *c, whit_error *error)
 {
     whit_buf diff = {0};
-    whit_status status = whit_diff_write(c->was ? c->path : "/dev/null", c->before, c->before_bytes,
-                                         c->is ? c->path : "/dev/null", c->after, c->after_bytes, &diff, error);
+    whit_status status = whit_change_show(c, &diff, error);
     if (status == WHIT_OK) post(user, EVENT_TEXT, (const char *)diff.data, diff.size_bytes);
     whit_buf_free(&diff);
     return status;
@@ -209,6 +207,7 @@ static void on_written(void *user, uint32_t turn, const whit_change *changes, si
     struct cli_edit_agent *a = user;
     struct done_turn done = {.number = turn};
     char path[PATH_MAX * 2];
+    if (!n) return; /* nothing was written */
     for (size_t i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", a->project, changes[i].path);
         post_line(a, EVENT_WRITTEN, path);
@@ -355,36 +354,42 @@ static whit_status do_explain(struct cli_edit_agent *a, whit_error *error)
     return status;
 }
 
+/* Asks about the hunks of a rewritten selection; what is taken of them takes its place. */
+static whit_status ask_rewrite(struct cli_edit_agent *a, whit_changes *staged, whit_error *error)
+{
+    whit_hunks hunks = {0};
+    whit_status status = whit_hunks_make(&hunks, a->project, staged, error);
+    uint8_t *taken = status == WHIT_OK ? calloc(hunks.n + 1, 1) : NULL;
+    if (status == WHIT_OK && !taken) status = whit_fail_memory(error, "hunks", hunks.n);
+    if (status == WHIT_OK) status = on_choose(a, &hunks, taken, error);
+    if (status == WHIT_OK) status = whit_hunks_keep(&hunks, taken, staged, error);
+    if (status == WHIT_OK && whit_changes_count(staged))
+        post(a, EVENT_REPLACE, whit_changes_at(staged, 0)->after, whit_changes_at(staged, 0)->after_bytes);
+    else if (status == WHIT_OK)
+        post_line(a, EVENT_DONE, "nothing was rewritten");
+    free(taken);
+    whit_hunks_free(&hunks);
+    return status;
+}
+
 static whit_status choose_rewrite(struct cli_edit_agent *a, const whit_buf *text, whit_error *error)
 {
-    whit_buf diff = {0}, spans = {0}, chosen = {0};
-    const char *old = (const char *)a->selection.data, *name = (const char *)a->about.data;
-    size_t n_old = a->selection.size_bytes - 1;
+    whit_changes staged = {0};
+    const whit_change change = {.path = (const char *)a->about.data,
+                                .was = true,
+                                .is = true,
+                                .before = (const char *)a->selection.data,
+                                .before_bytes = a->selection.size_bytes - 1,
+                                .after = (const char *)text->data,
+                                .after_bytes = text->size_bytes};
     whit_status status =
-        whit_diff_hunks(name, old, n_old, name, (const char *)text->data, text->size_bytes, &diff, &spans, error);
-    size_t n = spans.size_bytes / sizeof(whit_diff_hunk);
-    const whit_diff_hunk *span = (const whit_diff_hunk *)(const void *)spans.data;
-    whit_panel_hunk *shown = calloc(n + 1, sizeof *shown);
-    uint8_t *taken = calloc(n + 1, 1);
-    if (status == WHIT_OK && (!shown || !taken)) status = whit_fail_memory(error, "hunks", n);
-    for (size_t i = 0; status == WHIT_OK && i < n; i++)
-        shown[i] = (whit_panel_hunk){name, NULL, (const char *)diff.data + span[i].text_begin,
-                                     span[i].text_end - span[i].text_begin};
-    if (status == WHIT_OK && !n)
+        whit_changes_copy(&staged, &change) ? WHIT_OK : whit_fail_memory(error, "a text", text->size_bytes);
+    if (status == WHIT_OK) whit_changes_settle(&staged);
+    if (status == WHIT_OK && !whit_changes_count(&staged))
         post_line(a, EVENT_DONE, "the model would leave it as it is");
     else if (status == WHIT_OK)
-        status = ask_hunks(a, shown, n, taken, error);
-    if (status == WHIT_OK && n) {
-        if (memchr(taken, 1, n) && whit_diff_take(old, n_old, (const char *)text->data, span, n, taken, &chosen))
-            post(a, EVENT_REPLACE, (const char *)chosen.data, chosen.size_bytes);
-        else
-            post_line(a, EVENT_DONE, "nothing was rewritten");
-    }
-    free(shown);
-    free(taken);
-    whit_buf_free(&diff);
-    whit_buf_free(&spans);
-    whit_buf_free(&chosen);
+        status = ask_rewrite(a, &staged, error);
+    whit_changes_free(&staged);
     return status;
 }
 

@@ -101,7 +101,7 @@ static bool put(cli_call *call, const char *text, size_t text_bytes)
 bool cli_write(cli_call *call, const char *text, size_t text_bytes)
 {
     enum { PIECE = 4096 };
-    char plain[PIECE + 4];
+    char plain[WHIT_PLAIN_ROOM(PIECE)];
     if (call->output_failed) return false;
     if (!on_terminal()) return put(call, text, text_bytes);
     for (size_t i = 0; i < text_bytes; i += PIECE) {

@@ -52,7 +52,7 @@ wanted(len({r["messages"][0]["content"] for r in e.requests}) == 1 and len({json
 wanted(open("p/a.c").read() == "int one;\n" and open("p/b.c").read() == "int two;\n" and open("p/c.c").read() == "int c;\n", "what they wrote")
 second = [m["content"] for m in e.requests[4]["messages"] if m["role"] == "tool"]
 wanted("a.c was changed by agent 1" in second[0], f"an overlapping edit: {second}")
-wanted("agent 1 wrote 1 turns and says:\none is done" in got[0] and "agent 2 wrote 1 turns" in got[1] and "turn 3" in got[2], f"{got}")
+wanted("agent 1 wrote 1 turn and says:\none is done" in got[0] and "agent 2 wrote 1 turn" in got[1] and "turn 3" in got[2], f"{got}")
 report = json.loads(done.stdout)
 wanted(report["turns"] == 3 and report["answers"] == 7 and report["done"] and report["answer"] == "end", f"{report}")
 log = subprocess.run([WHIT, "agent", "log", "--project", "p"], env=env, capture_output=True, text=True).stdout

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import signal
 import threading
 import time
 
@@ -72,13 +73,15 @@ class Endpoint:
 
 
 def at_terminal(command, answers, env=None, seconds=60):
-    """Runs a command at a terminal of its own; answers: (text to wait for, text to type). (status, all output)"""
+    """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type).
+    (status, all output)"""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvpe(command[0], command, env or os.environ)
-    seen, waiting, end = b"", list(answers), time.time() + seconds
+    seen, waiting, end, past = b"", list(answers), time.time() + seconds, 0
     while time.time() < end:
-        if waiting and waiting[0][0].encode() in seen:
+        if waiting and waiting[0][0].encode() in seen[past:]:
+            past = len(seen)
             os.write(terminal, waiting.pop(0)[1].encode())
         ready, _, _ = select.select([terminal], [], [], 0.1)
         if not ready:
@@ -90,6 +93,8 @@ def at_terminal(command, answers, env=None, seconds=60):
         if not piece:
             break
         seen += piece
+    else:
+        os.kill(pid, signal.SIGKILL)  # it waits for an answer that nobody gives
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)
     return status, seen.decode(errors="replace")

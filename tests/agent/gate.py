@@ -80,7 +80,7 @@ done, got = agent([message(None, [change("return 0;", "return 5;")]), END], "--n
 wanted("was not agreed to" in got[0] and not os.path.exists("checked") and source() == SOURCE, f"an unheld check: {got[0]}")
 endpoint = Endpoint([message(None, [change("return 0;", "return 6;")]), message(None, [change("return 6;", "return 5;")]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox", "--allow", "yellow"],
-                           [("this check would run", "y\n")], environment())
+                           2 * [("Do it? [y/N]", "y\n")], environment())
 wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"an unheld check with a yes: {seen}")
 
 report = json.loads(subprocess.run([WHIT, "doctor", "--json"], capture_output=True, text=True).stdout)

@@ -35,6 +35,12 @@ static void text_from_outside_is_plain(void **state)
     } cases[] = {
         {"caf\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\n\tx", "caf\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\n\tx"},
         {"\x1b[2Jx\x07\r\x7f", "?[2Jx???"},
+        {"a\xE2\x80\xAE"
+         "b\xE2\x81\xA6\xC2\xAD",
+         "a<U+202E>b<U+2066><U+00AD>"}, /* CVE-2021-42574 */
+        {"\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x94\xA7",
+         "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x94\xA7"}, /* one emoji */
+        {"a\xE2\x80\x8D\xF3\xA0\x81\xA1", "a<U+200D><U+E0061>"},
         {"\xC2\x9B"
          "2J",
          "?2J"}, /* U+009B, a control sequence in two bytes */
@@ -55,8 +61,8 @@ static void text_from_outside_is_plain(void **state)
         size_t n = strlen(cases[i].text);
         /* Cut in two anywhere, and byte by byte: the same. */
         for (size_t cut = 0; cut <= n + 1; cut++) {
-            whit_plain plain = {{0}, 0};
-            char out[64];
+            whit_plain plain = {{0}, 0, false, false};
+            char out[WHIT_PLAIN_ROOM(32)];
             size_t n_out = 0;
             if (cut <= n) {
                 n_out = whit_plain_text(&plain, cases[i].text, cut, out);
@@ -74,6 +80,38 @@ static void text_from_outside_is_plain(void **state)
               "a\xC2\xC2\x9B"
               "2J\x9B\tb\xC3\xA9\xC2\x85");
     assert_string_equal(error.message, "a??2J??b\xC3\xA9?");
+}
+
+/* A person who agrees to a text must be able to tell it from every other one. */
+static void shown_texts_differ(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n;
+        whit_plain_kept kept;
+        const char *shown;
+    } cases[] = {
+        {"a\tb\r\nc\n", 7, WHIT_PLAIN_LINES, "a\tb<U+000D>\nc\n"},
+        {"a\tb\r\nc\r", 7, WHIT_PLAIN_ENDS, "a\tb\r\nc<U+000D>"},
+        {"a\tb\nc", 5, WHIT_PLAIN_NAME, "a<U+0009>b<U+000A>c"},
+        {"\0\x1b[2J\x7f", 6, WHIT_PLAIN_LINES, "<U+0000><U+001B>[2J<U+007F>"},
+        {"caf\xE9\xE2\x82 \xC3\xA9", 9, WHIT_PLAIN_LINES, "caf<0xE9><0xE2><0x82> \xC3\xA9"},
+        {"\xE2\x80\xAE\xF0\x9F\x91\xA9\xE2\x80\x8D\xC2\xA0", 12, WHIT_PLAIN_LINES,
+         "<U+202E>\xF0\x9F\x91\xA9<U+200D><U+00A0>"},
+        {"<U+202E> <0xE9> <V", 18, WHIT_PLAIN_LINES, "<U+003C>U+202E> <U+003C>0xE9> <V"},
+        {"", 0, WHIT_PLAIN_LINES, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_buf out = {0};
+        assert_true(whit_plain_show(cases[i].text, cases[i].n, cases[i].kept, &out));
+        assert_int_equal(out.size_bytes, strlen(cases[i].shown));
+        if (out.size_bytes) assert_memory_equal(out.data, cases[i].shown, out.size_bytes);
+        whit_buf_free(&out);
+    }
+    assert_true(whit_plain_has_hidden("a\xE2\x80\xAE", 4));
+    assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after a letter of ASCII joins nothing */
+    assert_false(whit_plain_has_hidden("\xF0\x9F\x91\xA9\xE2\x80\x8D caf\xE9", 12));
 }
 
 static void sizes_do_not_overflow(void **state)
@@ -247,11 +285,11 @@ static void hashes_have_domains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_cut_clean),  cmocka_unit_test(text_from_outside_is_plain),
-        cmocka_unit_test(sizes_do_not_overflow), cmocka_unit_test(buffers_remember_failure),
-        cmocka_unit_test(writes_are_atomic),     cmocka_unit_test(files_have_the_users_mode),
-        cmocka_unit_test(hashes_have_domains),   cmocka_unit_test(quotas_are_read),
-        cmocka_unit_test(pipes_are_waited_for),
+        cmocka_unit_test(errors_are_cut_clean),      cmocka_unit_test(text_from_outside_is_plain),
+        cmocka_unit_test(shown_texts_differ),        cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(buffers_remember_failure),  cmocka_unit_test(writes_are_atomic),
+        cmocka_unit_test(files_have_the_users_mode), cmocka_unit_test(hashes_have_domains),
+        cmocka_unit_test(quotas_are_read),           cmocka_unit_test(pipes_are_waited_for),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "code/diff.h"
 #include "agent/light.h"
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -14,20 +15,40 @@ static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
     return (const whit_diff_hunk *)(const void *)hunks->spans.data;
 }
 
-static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_error *error)
+/* The diff of a change; its hunks are appended to `spans`. A file without a line, which is made or deleted, has the
+ * names alone. Names are plain paths, which have no line ends. */
+static whit_status write_diff(const whit_change *c, whit_buf *out, whit_buf *spans, whit_error *error)
 {
     char names[2][PATH_MAX + 8];
-    size_t begin = hunks->texts.size_bytes, n_before = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
+    size_t begin = out->size_bytes;
     snprintf(names[0], sizeof names[0], c->was ? "a/%s" : "/dev/null", c->path);
     snprintf(names[1], sizeof names[1], c->is ? "b/%s" : "/dev/null", c->path);
-    WHIT_TRY(whit_diff_hunks(names[0], c->before, c->before_bytes, names[1], c->after, c->after_bytes, &hunks->texts,
-                             &hunks->spans, error));
+    WHIT_TRY(
+        whit_diff_hunks(names[0], c->before, c->before_bytes, names[1], c->after, c->after_bytes, out, spans, error));
+    if (out->size_bytes == begin && !whit_buf_printf(out, "--- %s\n+++ %s\n", names[0], names[1]))
+        return whit_fail_memory(error, "a difference", out->size_bytes);
+    return WHIT_OK;
+}
+
+whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_error *error)
+{
+    whit_buf diff = {0}, spans = {0};
+    whit_status status = write_diff(change, &diff, &spans, error);
+    if (status == WHIT_OK && !whit_plain_show((const char *)diff.data, diff.size_bytes, WHIT_PLAIN_LINES, out))
+        status = whit_fail_memory(error, "a difference", diff.size_bytes);
+    whit_buf_free(&diff);
+    whit_buf_free(&spans);
+    return status;
+}
+
+static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_error *error)
+{
+    size_t begin = hunks->texts.size_bytes, n_before = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
+    WHIT_TRY(write_diff(c, &hunks->texts, &hunks->spans, error));
     size_t n = hunks->spans.size_bytes / sizeof(whit_diff_hunk) - n_before;
     bool ok = true;
     if (!n) { /* an empty file is made or deleted */
-        whit_diff_hunk whole = {.text_begin = begin};
-        whit_buf_printf(&hunks->texts, "--- %s\n+++ %s\n", names[0], names[1]);
-        whole.text_end = hunks->texts.size_bytes;
+        whit_diff_hunk whole = {.text_begin = begin, .text_end = hunks->texts.size_bytes};
         ok = whit_buf_append(&hunks->spans, &whole, sizeof whole);
         n = 1;
     } else {
@@ -35,6 +56,26 @@ static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_erro
     }
     ok = ok && whit_buf_append(&hunks->counts, &n, sizeof n) && !hunks->texts.failed;
     return ok ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
+}
+
+/* The text of each hunk as a person is shown it. */
+static bool show_texts(whit_hunks *hunks)
+{
+    size_t *ends = calloc(hunks->n + 1, sizeof *ends);
+    bool ok = ends != NULL;
+    for (size_t k = 0; ok && k < hunks->n; k++) {
+        const whit_diff_hunk *span = &spans_of(hunks)[k];
+        ok = whit_plain_show((const char *)hunks->texts.data + span->text_begin, span->text_end - span->text_begin,
+                             WHIT_PLAIN_LINES, &hunks->shown);
+        ends[k] = hunks->shown.size_bytes;
+    }
+    for (size_t k = 0; ok && k < hunks->n; k++) {
+        size_t begin = k ? ends[k - 1] : 0;
+        hunks->list[k].text = (const char *)hunks->shown.data + begin;
+        hunks->list[k].n_bytes = ends[k] - begin;
+    }
+    free(ends);
+    return ok;
 }
 
 whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_changes *staged, whit_error *error)
@@ -48,13 +89,9 @@ whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_c
     for (size_t i = 0, k = 0; i < n_changes; i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *reason = whit_light_red(project, c);
-        for (size_t last = k + counts[i]; k < last; k++) {
-            const whit_diff_hunk *span = &spans_of(hunks)[k];
-            hunks->list[k] = (whit_hunk){c->path, reason, (const char *)hunks->texts.data + span->text_begin,
-                                         span->text_end - span->text_begin};
-        }
+        for (size_t last = k + counts[i]; k < last; k++) hunks->list[k] = (whit_hunk){c->path, reason, "", 0};
     }
-    return WHIT_OK;
+    return show_texts(hunks) ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
 }
 
 whit_status whit_hunks_keep(const whit_hunks *hunks, const uint8_t *taken, whit_changes *staged, whit_error *error)
@@ -86,6 +123,7 @@ void whit_hunks_free(whit_hunks *hunks)
 {
     free(hunks->list);
     whit_buf_free(&hunks->texts);
+    whit_buf_free(&hunks->shown);
     whit_buf_free(&hunks->spans);
     whit_buf_free(&hunks->counts);
     *hunks = (whit_hunks){0};

@@ -9,7 +9,8 @@
 typedef struct whit_hunk {
     const char *path;
     const char *reason; /* why its file asks whatever is allowed; NULL: it does not */
-    const char *text;   /* its lines of the diff; the first of a file begins with the file's names */
+    const char
+        *text; /* its lines of the diff as whit_change_show has them; the first of a file begins with the names */
     size_t n_bytes;
 } whit_hunk;
 
@@ -17,8 +18,12 @@ typedef struct whit_hunk {
 typedef struct whit_hunks {
     whit_hunk *list;
     size_t n;
-    whit_buf texts, spans, counts; /* the diffs; whit_diff_hunk[]; size_t[]: hunks of each change */
+    whit_buf texts, shown, spans, counts; /* diffs; the same, shown; whit_diff_hunk[]; size_t[]: hunks of each change */
 } whit_hunks;
+
+/* Appends a change as a person is shown it before agreeing to it: a unified diff in which every byte can be told from
+ * every other (whit_plain_show). Every way of showing a change goes through this or through hunks. */
+whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_error *error);
 
 /* Of settled changes, in their order. A file that is made or deleted is one hunk. */
 whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_changes *staged, whit_error *error);

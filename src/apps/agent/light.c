@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/light.h"
 
+#include "base/file.h"
 #include "base/plain.h"
+#include "code/diff.h"
 #include "code/parse.h"
 
 #include <fcntl.h>
@@ -123,6 +125,27 @@ static bool is_configuration(const char *path)
     return false;
 }
 
+/* Characters that a reader does not see, or sees elsewhere, in a line that is new. */
+static bool adds_hidden(const whit_change *c)
+{
+    whit_buf runs = {0};
+    const char *before = c->was && c->before_bytes ? c->before : "", *after = c->is && c->after_bytes ? c->after : "";
+    size_t n_after = c->is ? c->after_bytes : 0, at = 0, line = 0;
+    bool found = !whit_diff_lines(before, c->was ? c->before_bytes : 0, after, n_after, &runs);
+    const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data;
+    for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++)
+        for (; !found && at < n_after && line < run[i].new_line + run[i].n_new; line++) {
+            const char *end = memchr(after + at, '\n', n_after - at);
+            size_t next = end ? (size_t)(end - after) + 1 : n_after;
+            bool has_mark = !at && n_after >= 3 && memcmp(after, "\xEF\xBB\xBF", 3) == 0;
+            if (line >= run[i].new_line)
+                found = whit_plain_has_hidden(after + at + 3 * has_mark, next - at - 3 * has_mark);
+            at = next;
+        }
+    whit_buf_free(&runs);
+    return found;
+}
+
 const char *whit_light_red(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
@@ -133,6 +156,7 @@ const char *whit_light_red(const char *project, const whit_change *change)
     if (test && change->was &&
         count_checks(change->after, change->after_bytes) < count_checks(change->before, change->before_bytes))
         return "it leaves fewer checks in a test";
+    if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
     return flagged_call(change);
 }
 
@@ -150,11 +174,31 @@ bool whit_light_secret(const char *project, const char *path)
     return is_secret(path) || is_secret(real_below(project, path, real));
 }
 
+static int open_terminal(void)
+{
+    return open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+}
+
+bool whit_light_has_terminal(void)
+{
+    int terminal = open_terminal();
+    if (terminal >= 0) close(terminal);
+    return terminal >= 0;
+}
+
+void whit_light_tell(const char *text, size_t n)
+{
+    int terminal = open_terminal();
+    if (terminal < 0) return;
+    (void)whit_write_all(terminal, text, n);
+    close(terminal);
+}
+
 /* The first letter that is typed at the question; 0 without a terminal. */
 static char ask(char *line, size_t n)
 {
     char answer[16] = "";
-    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int terminal = open_terminal();
     if (terminal < 0) return 0;
     (void)tcflush(terminal, TCIFLUSH); /* what was typed before the question is no answer to it */
     /* The reason has a path that a model chose: nothing in it may command the terminal. */
@@ -166,7 +210,7 @@ static char ask(char *line, size_t n)
 
 bool whit_light_agreed(const char *reason, size_t n_files)
 {
-    char line[PATH_MAX + 120];
+    char line[4096 + PATH_MAX * 2];
     int n = n_files ? snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "",
                                reason ? ". " : "", n_files, n_files == 1 ? "" : "s")
                     : snprintf(line, sizeof line, "%s. Do it? [y/N] ", reason);

@@ -11,6 +11,10 @@ const char *whit_light_red(const char *project, const whit_change *change);
 /* Is the path one whose content is not given to a model: version control's own, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
 
+/* Is there a terminal at which somebody could be asked? */
+bool whit_light_has_terminal(void);
+/* Writes a text that is safe for a terminal (whit_change_show) to the one where questions are asked. */
+void whit_light_tell(const char *text, size_t n);
 /* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
  * n_files 0: something else, which it says. */
 bool whit_light_agreed(const char *reason, size_t n_files);

@@ -6,6 +6,7 @@
 #include "agent/tools.h"
 #include "base/flag.h"
 #include "base/hash.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -76,27 +77,32 @@ static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES
     whit_hash_end(&hash, digest);
 }
 
-/* Is the check to run? Outside the sandbox a person is asked, as about any command: once in a session, behind the
- * changes that it is to run on. */
+/* Is the check to run? Outside the sandbox a person is asked, as about any command, after the changes that it is to
+ * run on were shown: a check runs the project's own code, so that an answer holds for these changes alone. */
 static bool may_check(void *user, const char *line)
 {
     loop *l = user;
     const whit_agent_options *o = l->options;
-    char text[200], reason[4200];
+    char text[200];
     snprintf(text, sizeof text, "checks: %.150s", line);
     o->note(o->user, text);
     if (!o->runner || !o->runner->no_sandbox) return true;
-    uint8_t digest[WHIT_HASH_BYTES];
+    uint8_t digest[WHIT_HASH_BYTES], staged[WHIT_HASH_BYTES];
     whit_hash hash;
+    whit_buf reason = {0};
+    whit_error ignored;
+    hash_changes(&l->staged, staged);
     whit_hash_begin(&hash, "agent-check");
+    whit_hash_add(&hash, staged, sizeof staged);
     whit_hash_add(&hash, line, strlen(line));
     whit_hash_end(&hash, digest);
     if (was_answered(l, digest)) return true;
     for (size_t i = 0; i < whit_changes_count(&l->staged); i++)
-        if (o->show(o->user, whit_changes_at(&l->staged, i), NULL) != WHIT_OK) return false;
-    snprintf(reason, sizeof reason, "outside the sandbox this check would run: %.4000s", line);
-    if (strlen(line) > 4000 || !o->agreed(o->user, reason, 0)) return false;
-    return whit_buf_append(l->refused, digest, sizeof digest);
+        if (o->show(o->user, whit_changes_at(&l->staged, i), &ignored) != WHIT_OK) return false;
+    bool yes = whit_tool_reason(&reason, "outside the sandbox this check would run: ", line) && !o->is_alone &&
+        o->agreed(o->user, (const char *)reason.data, 0);
+    whit_buf_free(&reason);
+    return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
 
 /* The gate; false: `outcome` says what failed, and nothing is to be written. */
@@ -211,11 +217,50 @@ static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
     return status;
 }
 
+/* Nothing of what was shown is written. */
+static void drop_shown(const loop *l)
+{
+    if (l->options->written) l->options->written(l->options->user, 0, NULL, 0);
+}
+
+/* Tells the model and the person why nothing is written. `reason` "": the change itself needs no answer. */
+static void tell_refused(const loop *l, bool before, const char *reason, whit_buf *outcome)
+{
+    const whit_agent_options *o = l->options;
+    whit_buf line = {0};
+    const char *who = !before && o->is_alone ? "refused, since nobody is there to agree" : "refused by the person";
+    whit_buf_printf(outcome, "%s, nothing of this answer is written%s%s", who, *reason ? ": " : "", reason);
+    if (before)
+        whit_buf_printf(&line, "%s%srefused before, so nothing is written", reason, *reason ? ", and " : "");
+    else
+        whit_buf_printf(&line, "%s%s%s: nothing is written", reason, *reason ? ", and " : "",
+                        o->is_alone ? "nobody is there to agree to it" : "not agreed to");
+    if (whit_buf_append(&line, "", 1)) o->note(o->user, (const char *)line.data);
+    whit_buf_free(&line);
+    drop_shown(l);
+}
+
+/* Why a person is asked whatever is allowed: the first change that says so; "" where none does. */
+static void find_reason(const loop *l, char *reason, size_t room)
+{
+    *reason = 0;
+    for (size_t i = 0; i < whit_changes_count(&l->staged) && !*reason; i++) {
+        const whit_change *c = whit_changes_at(&l->staged, i);
+        const char *red = whit_light_red(l->options->project, c);
+        whit_buf name = {0};
+        if (red && whit_plain_show(c->path, strlen(c->path), WHIT_PLAIN_NAME, &name))
+            snprintf(reason, room, "%.*s: %s", (int)name.size_bytes, (const char *)name.data, red);
+        else if (red)
+            snprintf(reason, room, "%s", red);
+        whit_buf_free(&name);
+    }
+}
+
 /* Shows, asks, writes; `outcome` is for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
-    char reason[PATH_MAX + 80] = "";
+    char reason[4 * PATH_MAX];
     bool refused = false, passed = true, agreed;
     uint8_t approved[WHIT_HASH_BYTES], now[WHIT_HASH_BYTES];
     size_t n_left = 0;
@@ -240,31 +285,31 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         refused = refused || was_answered(l, digest);
     }
     if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error)); /* else nobody is asked about checks, either */
-    if (!passed) return WHIT_OK;
-    hash_changes(&l->staged, approved);
-    for (size_t i = 0; i < n; i++) {
-        const whit_change *c = whit_changes_at(&l->staged, i);
-        const char *red = whit_light_red(o->project, c);
-        if (red && !*reason) snprintf(reason, sizeof reason, "%s: %s", c->path, red);
+    if (!passed) {
+        drop_shown(l);
+        return WHIT_OK;
     }
+    hash_changes(&l->staged, approved);
+    find_reason(l, reason, sizeof reason);
     bool is_asked = !refused && (*reason || !o->may_write);
-    if (is_asked && o->choose) {
+    if (is_asked && o->choose && !o->is_alone) {
         WHIT_TRY(choose(l, &n_left, error));
         agreed = whit_changes_count(&l->staged) > 0;
         if (n_left) WHIT_TRY(refuse(l, error)); /* what was proposed as a whole */
         n = whit_changes_count(&l->staged);
         hash_changes(&l->staged, approved);
         if (agreed && n_left) WHIT_TRY(pass_gate(l, &passed, outcome, error));
-        if (!passed) return WHIT_OK;
+        if (!passed) {
+            drop_shown(l);
+            return WHIT_OK;
+        }
     } else {
         for (size_t i = 0; i < n; i++) WHIT_TRY(o->show(o->user, whit_changes_at(&l->staged, i), error));
-        agreed = !refused && (!is_asked || o->agreed(o->user, *reason ? reason : NULL, n));
+        agreed = !refused && (!is_asked || (!o->is_alone && o->agreed(o->user, *reason ? reason : NULL, n)));
         if (!agreed) WHIT_TRY(refuse(l, error));
     }
     if (!agreed) {
-        whit_buf_printf(outcome, "refused by the person, nothing of this answer is written%s%s", *reason ? ": " : "",
-                        reason);
-        o->note(o->user, refused ? "refused before, so nothing is written" : "not agreed to: nothing is written");
+        tell_refused(l, refused, reason, outcome);
         return WHIT_OK;
     }
     hash_changes(&l->staged, now);
@@ -274,6 +319,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     whit_status status = write_all(l, &turn, error);
     if (status == WHIT_ERROR_ARGUMENT) { /* a file changed meanwhile: the model can read it again */
         whit_buf_printf(outcome, "error: %s", error->message);
+        drop_shown(l);
         return WHIT_OK;
     }
     WHIT_TRY(status);
@@ -332,7 +378,8 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     if (status == WHIT_OK) status = run_loop(&sub, task, error);
     if (status == WHIT_OK) {
         const whit_buf *answer = &l->report->answer;
-        whit_buf_printf(result, "agent %u wrote %u turns and %s:\n", sub.number, l->report->n_turns - n_turns,
+        whit_buf_printf(result, "agent %u wrote %u turn%s and %s:\n", sub.number, l->report->n_turns - n_turns,
+                        l->report->n_turns - n_turns == 1 ? "" : "s",
                         l->report->done ? "says" : "did not come to its end");
         if (l->report->done) whit_buf_append(result, answer->data, answer->size_bytes);
     }
@@ -478,6 +525,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
                              .agreed = o->agreed,
                              .ask = o->ask,
                              .cancel = o->cancel,
+                             .is_alone = o->is_alone,
                              .user = o->user};
     size_t n_blocks = 0;
     if (!json_is_object(message))

@@ -17,6 +17,7 @@ typedef struct whit_agent_options {
     uint32_t n_turns_max;  /* answers of the model */
     uint64_t n_tokens_max; /* in and out, of all answers; 0: any number */
     bool may_write;        /* what is not red needs no question */
+    bool is_alone;         /* nobody is there to answer: what needs an answer is refused, with that reason */
     whit_runner *runner;   /* runs commands and checks; NULL: neither */
     whit_mcp *mcp;         /* servers of tools; NULL: none */
     /* Told every change before anything is asked or written; a failure ends the run. */
@@ -25,7 +26,8 @@ typedef struct whit_agent_options {
     /* Shows the hunks and asks about each, in the place of show and agreed where something is to be asked: a byte
      * of `taken` (0 at first) for each, not 0 where the person agrees. NULL: all of it is asked about at once. */
     whit_status (*choose)(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error);
-    /* Told what was written, with the turn's number in the journal (0: in open texts alone); NULL: nobody is. */
+    /* Told what was written, with the turn's number in the journal (0: in open texts alone), or with n 0 that nothing
+     * of what was shown is; NULL: not wanted. */
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
     const whit_open_texts *open; /* texts that are open and not saved; NULL: none */
     bool (*ask)(void *user, const char *question, whit_buf *answer);

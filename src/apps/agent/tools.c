@@ -5,6 +5,7 @@
 #include "agent/light.h"
 #include "agent/search.h"
 #include "base/flag.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -22,6 +23,7 @@
 #define FOLDERS_DEEP  24
 #define GREP_FILE_MAX ((size_t)4 << 20)
 #define GREP_LINE_MAX 2000
+#define REASON_MAX    4000 /* bytes of a command that a person reads before it is run */
 
 /* name, what it does, parameters "name:type" with a ? where it may be left out */
 static const struct tool {
@@ -272,7 +274,8 @@ bool whit_tool_patch(const whit_tool_place *place, const char *text, size_t n_by
     bool ok = whit_patch_parse(text, n_bytes, &patch, &error) == WHIT_OK &&
         whit_changes_patch(place->staged, place->project, &patch, path, &error) == WHIT_OK;
     if (ok)
-        whit_buf_printf(result, "%zu files staged", whit_patch_n_files(&patch));
+        whit_buf_printf(result, "%zu file%s staged", whit_patch_n_files(&patch),
+                        whit_patch_n_files(&patch) == 1 ? "" : "s");
     else
         whit_buf_printf(result, "error: %s", error.message);
     whit_patch_free(&patch);
@@ -294,6 +297,29 @@ static bool tool_write(const whit_tool_place *place, const json_t *arguments, wh
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text)
+{
+    return strlen(text) <= REASON_MAX && whit_buf_append_str(reason, begin) &&
+        whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, reason) && reason->size_bytes <= REASON_MAX + 200 &&
+        whit_buf_append(reason, "", 1);
+}
+
+/* Asks about something outside of the sandbox; false: the result says why it is not done. */
+static bool is_agreed(const whit_tool_place *place, const char *begin, const char *text, const char *not_done,
+                      whit_buf *result)
+{
+    whit_buf reason = {0};
+    bool is_long = !whit_tool_reason(&reason, begin, text);
+    bool yes = !is_long && !place->is_alone && place->agreed(place->user, (const char *)reason.data, 0);
+    if (!yes)
+        whit_buf_printf(result, "%s: %s", not_done,
+                        is_long               ? "it is too long for a person to be asked about"
+                            : place->is_alone ? "refused, since nobody is there to agree"
+                                              : "refused by the person");
+    whit_buf_free(&reason);
+    return yes;
+}
+
 static void tool_run(const whit_tool_place *place, const json_t *arguments, whit_buf *result)
 {
     const char *line = json_string_value(json_object_get(arguments, "command"));
@@ -301,18 +327,13 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
     json_int_t limit = json_is_integer(seconds) ? json_integer_value(seconds) : 0;
     whit_sandbox_result ran = {0};
     whit_error error;
-    char reason[4200];
     const char *lacks = whit_runner_lacks(place->runner);
     if (limit < 0 || limit > 3600) {
         whit_buf_append_str(result, "error: run: 'seconds' must be 1 to 3600");
         return;
     }
     if (place->runner->no_sandbox) {
-        snprintf(reason, sizeof reason, "outside the sandbox it would run: %.4000s", line);
-        if (strlen(line) > 4000 || !place->agreed(place->user, reason, 0)) {
-            whit_buf_append_str(result, "refused by the person: the command was not run");
-            return;
-        }
+        if (!is_agreed(place, "outside the sandbox it would run: ", line, "the command was not run", result)) return;
     } else if (lacks) {
         whit_buf_printf(result, "error: commands are not run: %s", lacks);
         return;
@@ -346,15 +367,13 @@ static bool check(const struct tool *tool, const json_t *arguments, whit_buf *re
 static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
 {
     json_error_t wrong;
-    char reason[4200];
+    char begin[200];
     json_t *arguments = json_loads(*text ? text : "{}", JSON_REJECT_DUPLICATES, &wrong);
     char *shown = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
-    snprintf(reason, sizeof reason, "a server's tool, outside the sandbox: %.100s %.4000s", name, shown ? shown : "");
+    snprintf(begin, sizeof begin, "a server's tool, outside the sandbox: %.120s ", name);
     if (!json_is_object(arguments) || !shown)
         whit_buf_printf(result, "error: the arguments of %s are no JSON object", name);
-    else if (is_red && (strlen(shown) > 4000 || !place->agreed(place->user, reason, 0)))
-        whit_buf_append_str(result, "refused by the person: the tool was not called");
-    else
+    else if (!is_red || is_agreed(place, begin, shown, "the tool was not called", result))
         whit_mcp_call(place->mcp, name, arguments, result);
     free(shown);
     json_decref(arguments);

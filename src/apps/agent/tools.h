@@ -17,6 +17,7 @@ typedef struct whit_tool_place {
     whit_changes *staged; /* of this turn of the model; knows what is open in an editor */
     whit_runner *runner;  /* NULL: there is no tool that runs commands */
     whit_mcp *mcp;        /* NULL: there are no servers */
+    bool is_alone;        /* nobody is there to agree or to answer */
     /* Does the person agree to what the reason says? (n_files is 0) */
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     /* A question to the person: appends the answer, false where nobody is there. */
@@ -24,6 +25,10 @@ typedef struct whit_tool_place {
     const volatile bool *cancel; /* ends a search; NULL: never */
     void *user;
 } whit_tool_place;
+
+/* Appends a question about `text`, of which every byte can be seen (whit_plain_show), and a zero byte. False where it
+ * is too long for a person to read, or memory ran out. */
+bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text);
 
 /* The list for "tools" of a request, with or without the one that runs commands; NULL: out of memory. */
 json_t *whit_tools_schema(bool may_run);

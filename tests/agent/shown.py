@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""What a person agrees to is what was shown: at a terminal, through a pipe, beside JSON, in an editor."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from endpoint import Endpoint, at_terminal, message
+
+WHIT = sys.argv[1]
+failed = 0
+
+
+def wanted(condition, text):
+    global failed
+    if not condition:
+        failed = 1
+        print("FAILED:", text)
+
+
+def environment():
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
+    for name in ("STATE", "CACHE", "CONFIG"):
+        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
+    return env
+
+
+def project(files, config=None):
+    for folder in ("p", "state", "cache", "config", "home"):
+        shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs("p")
+    os.makedirs("home")
+    for name, data in files.items():
+        open(f"p/{name}", "wb").write(data)
+    if config:
+        os.makedirs("p/.whit")
+        json.dump(config, open("p/.whit/agent.json", "w"))
+
+
+def read(name):
+    return open(f"p/{name}", "rb").read()
+
+
+def write(path, text):
+    return message(None, [("write", {"path": path, "content": text})])
+
+
+def typed(answers, keys, *more):
+    endpoint = Endpoint(answers)
+    status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", *more], keys, environment())
+    endpoint.server.shutdown()
+    return status, seen, [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+
+
+END = message("done")
+HIDDEN = "int f(void)\n{\n    /*\u202e } \u2066if (a)\u2069 \u2066 begin */ return 1;\u200b\n}\n"
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n-x\n+y\n+evil\x1b[2K\x1b[1A\x1b[2K\n*** End Patch\n"
+
+# Characters that reorder or hide others are shown by their numbers, and asked about whatever is allowed.
+project({"f.c": b"int f(void)\n{\n    return 0;\n}\n"})
+status, seen, told = typed([write("f.c", HIDDEN), END], [("[y/N]", "y\n")], "--allow", "yellow")
+wanted("\u202e" not in seen and "<U+202E>" in seen and "<U+2066>" in seen and "<U+200B>" in seen, f"hidden: {ascii(seen)}")
+wanted("invisible" in seen and read("f.c").decode() == HIDDEN, f"hidden characters are not asked about: {seen}")
+# A text that looks like a mark is not taken for one.
+project({"m.txt": b"a <U+202E> b\n"})
+status, seen, told = typed([write("m.txt", "a \u202e b\n"), END], [("[y/N]", "n\n")])
+wanted("-a <U+003C>U+202E> b" in seen and "+a <U+202E> b" in seen, f"marks: {ascii(seen)}")
+# Names, too, are shown, and are one line.
+project({})
+status, seen, told = typed([write("x\u202e", "x\n"), write("a\n+++ b/x", "x\n"), END], [("[y/N]", "n\n")])
+wanted("+++ b/x<U+202E>" in seen and "no plain path" in told[1], f"names: {ascii(seen)} {told}")
+# A byte that is not UTF-8, and a lone carriage return.
+project({"l.c": b"/* caf\xe9 */\nint a;\n"})
+status, seen, told = typed([message(None, [("patch_file", {"patch": "l.c\n<<<<<<< SEARCH\nint a;\n=======\nint b;\rint c;\n>>>>>>> REPLACE\n"})]), END],
+                           [("[y/N]", "y\n")])
+wanted("caf<0xE9>" in seen and "int b;<U+000D>int c;" in seen and read("l.c") == b"/* caf\xe9 */\nint b;\rint c;\n", f"bytes: {ascii(seen)}")
+
+# The terminal of the question has seen the change, whatever becomes of stdout, and nothing commands it.
+open("x.patch", "w").write(PATCH)
+for how in ("| tee log", "> log", "--json", "| cat > log"):
+    project({"a.txt": b"x\n"})
+    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply x.patch --project p {how}"], [("[y/N]", "y\n")], environment())
+    shown = "+evil<U+001B>[2K<U+001B>[1A<U+001B>[2K"
+    wanted("\x1b[2K" not in seen and shown in seen and seen.index(shown) < seen.rindex("[y/N]"), f"apply {how}: {ascii(seen)}")
+    wanted(read("a.txt") == b"y\nevil\x1b[2K\x1b[1A\x1b[2K\n", f"apply {how} writes: {read('a.txt')}")
+    wanted(how == "--json" or "> log" not in how or b"\x1b" not in open("log", "rb").read(), f"a pipe gets commands of a terminal: {how}")
+    project({"a.txt": b"x\n"})
+    endpoint = Endpoint([write("a.txt", "y\x1b[2K\n"), END])
+    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent -p x --url {endpoint.url} --project p {how}"], [("[y/N]", "y\n")], environment())
+    wanted("+y<U+001B>[2K" in seen and "\x1b[2K" not in seen and read("a.txt") == b"y\x1b[2K\n", f"a task {how}: {ascii(seen)}")
+
+# Outside the sandbox a check runs what was shown: an answer about other changes does not count for these.
+project({"t.sh": b"true\n", "a": b"x\n"}, {"check": ["sh t.sh"]})
+outside = os.path.abspath("outside")
+if os.path.exists(outside):
+    os.unlink(outside)
+status, seen, told = typed([write("a", "y\n"), write("t.sh", f"echo unheld >{outside}\n"), END],
+                           [("Do it? [y/N]", "y\n"), ("Write 1 file? [y/N]", "y\n"), ("unheld", ""), ("Do it? [y/N]", "n\n")], "--no-sandbox")
+wanted(read("a") == b"y\n" and not os.path.exists(outside) and read("t.sh") == b"true\n", f"a check runs unseen: {ascii(seen)}")
+wanted(seen.count("this check would run") == 2 and seen.index("+echo unheld") < seen.rindex("this check would run"), f"asked again: {seen}")
+# A command is shown to its last character, too.
+project({})
+status, seen, told = typed([message(None, [("run", {"command": "echo a\n\u202eecho b"})]), END], [("[y/N]", "n\n")], "--no-sandbox")
+wanted("echo a<U+000A><U+202E>echo b" in seen and "was not run" in told[0], f"a command: {ascii(seen)} {told}")
+
+# Where nobody is there the reason is told, to the person and to the model.
+def alone(answers, *more):
+    endpoint = Endpoint(answers)
+    done = subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", *more], env=environment(),
+                          capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+    endpoint.server.shutdown()
+    return done, [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+
+
+project({"a.txt": b"x\n"})
+delete = message(None, [("patch_file", {"patch": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"})])
+done, told = alone([delete, END], "--allow", "yellow")
+wanted("it deletes a file" in done.stderr and "nobody is there" in done.stderr, f"nobody there: {done.stderr}")
+wanted("1 file staged" in told[0] and "it deletes a file" in told[0] and "nobody is there" in told[0] and "person" not in told[0], f"nobody there: {told}")
+done, told = alone([write("a.txt", "z\n"), END])
+wanted("nobody is there" in done.stderr and read("a.txt") == b"x\n", f"nobody there: {done.stderr}")
+done = subprocess.run([WHIT, "agent", "apply", os.path.abspath("x.patch"), "--project", "p"], env=environment(), capture_output=True, text=True,
+                      start_new_session=True, stdin=subprocess.DEVNULL)
+wanted(done.returncode and "nobody is there" in done.stderr, f"apply with nobody there: {done.stderr}")
+
+
+# An editor is shown both sides whole; every call of a turn gets its end.
+def edited(answers, yes, *more):
+    endpoint = Endpoint(answers)
+    p = subprocess.Popen([WHIT, "agent", "--acp", "--url", endpoint.url, *more], env=environment(), stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True, cwd="p")
+    updates, asked = [], []
+
+    def send(**m):
+        p.stdin.write(json.dumps({"jsonrpc": "2.0", **m}) + "\n")
+        p.stdin.flush()
+
+    def until(n):
+        while True:
+            m = json.loads(p.stdout.readline())
+            if m.get("method") == "session/update":
+                updates.append(m["params"]["update"])
+            elif m.get("method") == "session/request_permission":
+                asked.append(m["params"]["toolCall"])
+                send(id=m["id"], result={"outcome": {"outcome": "selected", "optionId": "yes" if yes else "no"}})
+            elif m.get("id") == n:
+                return m["result"]
+
+    send(id=1, method="session/new", params={"cwd": os.path.abspath("p"), "mcpServers": []})
+    session = until(1)["sessionId"]
+    send(id=2, method="session/prompt", params={"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+    until(2)
+    p.stdin.close()
+    p.wait(60)
+    endpoint.server.shutdown()
+    ends = {u["toolCallId"]: u["status"] for u in updates if "toolCallId" in u}
+    return updates, asked, ends
+
+
+LATIN = b"/* caf\xe9 */\r\nint ok = 1;\r\n"
+for yes in (True, False):
+    project({"l.c": LATIN, "b.txt": b"b\n"})
+    answers = [message(None, [("patch_file", {"patch": "l.c\n<<<<<<< SEARCH\nint ok = 1;\n=======\nint ok = 0; int backdoor\u202e(void);\n>>>>>>> REPLACE\n"}),
+                              ("write", {"path": "b.txt", "content": "c\n"})]), END]
+    updates, asked, ends = edited(answers, yes)
+    diff = {u["title"]: u["content"][0] for u in updates if u.get("kind") == "edit" and u["sessionUpdate"] == "tool_call"}
+    wanted(diff["l.c"]["oldText"] == "/* caf<0xE9> */\r\nint ok = 1;\r\n" and
+           diff["l.c"]["newText"] == "/* caf<0xE9> */\r\nint ok = 0; int backdoor<U+202E>(void);\r\n", f"{diff}")
+    wanted(len(asked) == 1 and [d["path"] for d in asked[0]["content"]] == [os.path.abspath(f"p/{n}") for n in ("l.c", "b.txt")], f"{asked}")
+    wanted("Write 2 files" in asked[0]["title"] and "invisible" in asked[0]["title"], f"{asked}")
+    edits = [s for i, s in ends.items() if i.startswith("edit")]
+    wanted(edits == 2 * ["completed" if yes else "failed"] and "pending" not in ends.values(), f"{yes}: {ends}")
+    wanted((read("l.c") != LATIN) == yes, "an editor's answer")
+# What needs no question ends, too.
+project({})
+updates, asked, ends = edited([write("n.txt", "n\n"), END], False, "--allow", "yellow")
+wanted(not asked and [s for i, s in ends.items() if i.startswith("edit")] == ["completed"], f"{ends} {asked}")
+sys.exit(failed)
