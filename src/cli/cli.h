@@ -132,10 +132,16 @@ int cli_fail_error(const cli_call *call, const whit_error *error);
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* All output on stdout goes through these: a full disk is an error of the run, and a reader that
- * went away (a closed pipe) ends it quietly. On a terminal what could command it is shown as '?'
- * (base/plain.h), elsewhere every byte goes out as it is. False once writing failed. */
+ * went away (a closed pipe) ends it quietly. False once writing failed.
+ *
+ * Text for people: what could command a terminal is replaced (base/plain.h), also in a pipe, since whatever reads it
+ * there may show it on one. */
 bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Text that is the result itself (of a model, of a program): every byte goes out as it is, but to a terminal as above. */
+bool cli_write_data(cli_call *call, const char *text, size_t text_bytes);
+/* A piece of a JSON text, of whole characters: those that could command a terminal are written as escapes. */
+bool cli_write_json(cli_call *call, const char *text, size_t text_bytes);
 bool cli_flush(cli_call *call);
 /* A control sequence of our own, such as "\x1b[2m"; nothing where stdout is no terminal. */
 bool cli_control(cli_call *call, const char *sequence);

@@ -75,7 +75,7 @@ static int run(cli_call *call)
     if (status != CLI_OK) return status;
     if (values->text || values->root || values->binary) {
         status = values->root || values->binary ? encode(call, values, path, &text) : CLI_OK;
-        if (status == CLI_OK && values->text) cli_write(call, text.data, text.size_bytes);
+        if (status == CLI_OK && values->text) cli_write_data(call, text.data, text.size_bytes);
         free(text.data);
         return status;
     }

@@ -52,7 +52,7 @@ int cli_each_line(cli_call *call, cli_line_fn *answer, void *user)
         whit_error error;
         out.size_bytes = 0;
         whit_status answered = answer(user, line, n_bytes, &out, &error);
-        cli_write(call, out.size_bytes ? (const char *)out.data : "", out.size_bytes);
+        cli_write_json(call, out.size_bytes ? (const char *)out.data : "", out.size_bytes);
         if (!cli_flush(call))
             status = CLI_IO;
         else if (answered != WHIT_OK)

@@ -197,7 +197,7 @@ static int query_line(struct state *s, const char *line, size_t n_bytes)
                                 (json_int_t)hits[i].record, "score", 1 - 2.0 * hits[i].distance / WHIT_MEMORY_BITS);
         json_object_set_new(row, "text", json_stringn(text, text_bytes));
         char *dump = json_dumps(row, JSON_COMPACT | JSON_REAL_PRECISION(6));
-        bool ok = dump && cli_print(s->call, "%s\n", dump);
+        bool ok = dump && cli_write_json(s->call, dump, strlen(dump)) && cli_write(s->call, "\n", 1);
         free(dump);
         json_decref(row);
         if (!ok) return CLI_IO;

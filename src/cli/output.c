@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/plain.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 
 static bool bar_shown;
@@ -91,7 +92,7 @@ static bool on_terminal(void)
     return known == 2;
 }
 
-static whit_plain split; /* a character of a terminal's output that the next piece completes */
+static whit_plain split; /* a character that the next piece completes */
 
 static bool put(cli_call *call, const char *text, size_t text_bytes)
 {
@@ -103,12 +104,35 @@ bool cli_write(cli_call *call, const char *text, size_t text_bytes)
     enum { PIECE = 4096 };
     char plain[WHIT_PLAIN_ROOM(PIECE)];
     if (call->output_failed) return false;
-    if (!on_terminal()) return put(call, text, text_bytes);
     for (size_t i = 0; i < text_bytes; i += PIECE) {
         size_t n = whit_plain_text(&split, text + i, text_bytes - i < PIECE ? text_bytes - i : PIECE, plain);
         if (!put(call, plain, n)) return false;
     }
     return true;
+}
+
+bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
+{
+    if (on_terminal()) return cli_write(call, text, text_bytes);
+    return !call->output_failed && put(call, text, text_bytes);
+}
+
+/* Outside of strings JSON has none of these, and in one an escape is the same character. */
+bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
+{
+    size_t done = 0, length;
+    if (call->output_failed) return false;
+    for (size_t i = 0; i < text_bytes; i += length) {
+        length = 1;
+        if ((uint8_t)text[i] < 0x7f) continue;
+        uint32_t code = whit_utf8_decode((const uint8_t *)text + i, text_bytes - i, &length);
+        if (code == WHIT_UTF8_INVALID || code > 0x9f) continue;
+        char escape[8];
+        snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
+        if (!put(call, text + done, i - done) || !put(call, escape, 6)) return false;
+        done = i + length;
+    }
+    return put(call, text + done, text_bytes - done);
 }
 
 bool cli_print(cli_call *call, const char *format, ...)
@@ -147,7 +171,7 @@ bool cli_flush(cli_call *call)
 
 static int dump_to_stdout(const char *text, size_t text_bytes, void *call)
 {
-    return cli_write(call, text, text_bytes) ? 0 : -1;
+    return cli_write_json(call, text, text_bytes) ? 0 : -1;
 }
 
 bool cli_print_json(cli_call *call, json_t *value)

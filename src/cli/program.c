@@ -21,7 +21,7 @@ const cli_option cli_program_options[] = {
 
 static bool print(void *user, const char *text, size_t n_bytes)
 {
-    return cli_write(user, text, n_bytes);
+    return cli_write_data(user, text, n_bytes);
 }
 
 int cli_program_tier(const cli_call *call, int *tier)

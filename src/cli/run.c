@@ -71,7 +71,7 @@ static bool on_text(void *user, const char *text, size_t text_bytes)
 {
     struct output *output = user;
     if (output->kept) return whit_buf_append(output->kept, text, text_bytes);
-    return cli_write(output->call, text, text_bytes) && cli_flush(output->call);
+    return cli_write_data(output->call, text, text_bytes) && cli_flush(output->call);
 }
 
 static bool is_chat(const struct run_values *values)
@@ -383,7 +383,7 @@ static int continue_text(cli_call *call)
         if (values->json)
             cli_print_json(call, describe(text.prompt.data, text.prompt.size_bytes, &kept, &result, seed));
         else
-            cli_write(call, "\n", 1);
+            cli_write_data(call, "\n", 1);
         cli_flush(call);
         if (!values->no_statistics) print_statistics(session, &result, seed);
         if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))

@@ -34,7 +34,7 @@ static unsigned columns_of(const char *text, size_t n)
 
 static bool put(cli_view *view, const char *text, size_t n)
 {
-    if (!cli_write(view->call, text, n)) return false;
+    if (!cli_write_data(view->call, text, n)) return false;
     view->column += columns_of(text, n);
     return true;
 }
@@ -49,7 +49,7 @@ static bool put_word(cli_view *view)
     bool ok = true;
     if (view->begins && is_marks) view->verbatim = !view->verbatim;
     if (!fits && !view->verbatim && !view->begins && view->word_bytes) {
-        ok = cli_write(view->call, "\n", 1);
+        ok = cli_write_data(view->call, "\n", 1);
         view->column = 0;
         view->n_blanks = 0;
     }
@@ -81,7 +81,7 @@ static bool wrap(cli_view *view, const char *text, size_t n)
             ok = put_word(view);
             view->n_blanks++;
         } else if (code == '\n') {
-            ok = put_word(view) && cli_write(view->call, "\n", 1);
+            ok = put_word(view) && cli_write_data(view->call, "\n", 1);
             view->column = view->n_blanks = 0;
             view->begins = true;
         } else if (code != WHIT_UTF8_INVALID && utf8proc_charwidth((utf8proc_int32_t)code) == 2) {
@@ -104,7 +104,7 @@ bool cli_view_part(void *user, const char *text, size_t text_bytes, bool thinkin
             return false;
         view->dim = thinking;
     }
-    bool ok = view->width ? wrap(view, text, text_bytes) : cli_write(view->call, text, text_bytes);
+    bool ok = view->width ? wrap(view, text, text_bytes) : cli_write_data(view->call, text, text_bytes);
     return ok && cli_flush(view->call);
 }
 
@@ -113,5 +113,5 @@ bool cli_view_end(cli_view *view)
     if (view->width) put_word(view);
     if (view->dim) cli_control(view->call, "\x1b[0m");
     view->dim = false;
-    return cli_write(view->call, "\n", 1) && cli_flush(view->call);
+    return cli_write_data(view->call, "\n", 1) && cli_flush(view->call);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Text from files reaches a terminal without what could command it, whatever verb prints it; a pipe
-# gets every byte.
+# Text from files reaches a terminal without what could command it, whatever verb prints it, also through a pipe, since
+# a pager or head shows it there; JSON has escapes; what a model generates goes into a pipe as it is.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state
 rm -rf cache state
@@ -8,7 +8,7 @@ has_terminals || exit 77
 tiny model.gguf 1 chat
 expect 0 whit run model.gguf the -n 1 # converted: no progress bar in what follows
 python3 - $EMULATOR "$WHIT" <<'END' || failed=1
-import os, pty, re, subprocess, sys
+import json, os, pty, re, subprocess, sys
 program, failed = sys.argv[1:], 0
 C1, RAW, ESC = b"\xc2\x9b2J", b"\xc2\xc2\x9bJ", b"\x1b[2J"
 
@@ -40,6 +40,13 @@ def shown(*arguments, lines=b""):
     return text
 
 
+def strings(value):
+    """All strings of a JSON value, one after another."""
+    if isinstance(value, (dict, list)):
+        return "\n".join(strings(x) for x in (value.values() if isinstance(value, dict) else value))
+    return str(value)
+
+
 def is_safe(text):
     text = text.replace(b"\r\n", b"\n").replace(b"\r", b"", 1)
     try:
@@ -67,7 +74,12 @@ for name, evil in ("c1", C1), ("raw", RAW), ("esc", ESC):
         patched = patched[:start] + len(filler).to_bytes(8, "little") + filler + patched[start + 8 + len(hidden):]
         open(name + ".gguf", "wb").write(patched)
     piped = subprocess.run(program + ["inspect", "--json", name + ".gguf"], capture_output=True)
-    check("inspect", piped.returncode == 0, name, piped.stderr)
+    check("inspect", piped.returncode == 0 and is_safe(piped.stdout), name, piped.stderr)
+    facts = json.loads(piped.stdout)
+    check("a name in JSON", evil == RAW or evil[:4].decode() in strings(facts), facts)
+    for arguments in ["inspect"], ["inspect", "--tensors"]:
+        piped = subprocess.run(program + arguments + [name + ".gguf"], capture_output=True)
+        check("inspect in a pipe", piped.returncode == 0 and is_safe(piped.stdout), name, piped.stdout)
     for arguments in ["inspect"], ["inspect", "--json"], ["inspect", "--tensors"]:
         check("inspect", is_safe(shown(*arguments, name + ".gguf")), name, arguments)
     text = shown("chat", name + ".gguf", "-n", "4", "--temp", "0",
@@ -77,13 +89,16 @@ for name, evil in ("c1", C1), ("raw", RAW), ("esc", ESC):
         continue
     check("the template", evil not in text and b"{#" in text, name)
     piped = subprocess.run(program + ["chat", name + ".gguf"], input=b"/show template\n/bye\n", capture_output=True)
-    check("a pipe", evil in piped.stdout, name)
+    check("a pipe", b"{#" in piped.stdout and is_safe(piped.stdout), name)
 
 # Generated text: the small model writes any bytes at a high temperature.
 for seed in range(8):
     text = shown("run", "model.gguf", "the", "-n", "120", "-c", "256", "--temp", "50", "--top-k", "0", "--top-p", "1",
                  "--min-p", "0", "-s", str(seed), "--ignore-eos")
     check("generated text", is_safe(text), seed, text)
+raw = subprocess.run(program + ["run", "model.gguf", "the", "-n", "120", "-c", "256", "--temp", "50", "--top-k", "0", "--top-p", "1",
+                                "--min-p", "0", "-s", "0", "--ignore-eos"], capture_output=True).stdout
+check("generated text in a pipe", not is_safe(raw), raw)
 # Names in messages.
 for evil in C1, RAW, ESC:
     text = shown("run", b"/nowhere/" + evil, "x")
