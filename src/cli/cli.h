@@ -138,7 +138,7 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * there may show it on one. */
 bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Text that is the result itself (of a model, of a program): every byte goes out as it is, but to a terminal as above. */
+/* Text that is the result itself (a model's, a program's): every byte goes out as it is, to a terminal as above. */
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes);
 /* A piece of a JSON text, of whole characters: those that could command a terminal are written as escapes. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes);

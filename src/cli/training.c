@@ -14,6 +14,8 @@
 #include "cli/plot.h"
 #include "runtime/model.h"
 
+#define WINDOW_TOKENS 256u
+
 #define AT(member) offsetof(cli_training_flags, member)
 const cli_option cli_training_options[] = {
     {"--text", CLI_REPEAT, AT(text), "FILE", "Training text; may be given several times.", 0, 0},
@@ -48,7 +50,8 @@ const cli_option cli_recipe_options[] = {
     {"--ramp", CLI_REAL, AT(ramp), "X", "Share of the run over which rounding comes in; 0.", 0, 1},
     {"--refit-scales", CLI_FLAG, AT(refit), NULL, "Recompute scales from the weights instead of learning them.", 0, 0},
     {"--sequences", CLI_COUNT, AT(n_sequences), "N", "Windows in a batch; 8.", 1, 65536},
-    {"-c, --window", CLI_COUNT, AT(n_tokens), "N", "Tokens in a window; 256.", 2, 1048576},
+    {"-c, --window", CLI_COUNT, AT(n_tokens), "N",
+     "Tokens in a window; 256, or the model's context where that is shorter.", 2, 1048576},
     {"--accumulate", CLI_COUNT, AT(n_accumulate), "N", "Batches in a step; 1.", 1, 65536},
     {"--precision", CLI_CHOICE, AT(precision), "bf16|f32",
      "Of matrix products; bf16, the default, is f32 on processors without AMX.", 0, 0},
@@ -278,6 +281,8 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
     struct listener listener = {.plots_kl = options->kl_weight > 0, .has_teacher = teacher != NULL};
     int checked = cli_training_check(call, flags, start->config.n_ctx);
     if (checked != CLI_OK) return checked;
+    const uint32_t n_ctx = start->config.n_ctx;
+    if (!options->n_tokens) options->n_tokens = n_ctx && n_ctx < WINDOW_TOKENS ? n_ctx : WINDOW_TOKENS;
     listener.plot.title = options->command;
     listener.plot.measure = listener.plots_kl ? "divergence from the teacher, nats" : "cross-entropy, nats";
     if (flags->plot && flags->resume && flags->log)

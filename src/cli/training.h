@@ -11,6 +11,7 @@ typedef struct cli_training_flags {
     cli_list text;
     int embedding, precision; /* embedding: an option of verbs that make a model */
     float minutes;
+    /* n_tokens 0: as cli_train says */
     uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_out_every, n_held_out_windows,
         checkpoint_seconds;
     int64_t seed;
@@ -22,8 +23,8 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
 /* The defaults of the options above, for a verb's own defaults. */
 #define CLI_TRAINING_DEFAULTS                                                                                          \
     {                                                                                                                  \
-        .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1, .rate = 3e-4f, .scale_rate = 0.3f, .clip = 1,            \
-        .warm_up = 0.03f, .beta2 = 0.95f, .checkpoint_seconds = 60                                                     \
+        .n_sequences = 8, .n_accumulate = 1, .rate = 3e-4f, .scale_rate = 0.3f, .clip = 1, .warm_up = 0.03f,           \
+        .beta2 = 0.95f, .checkpoint_seconds = 60                                                                       \
     }
 
 /* Trainer's options from the flags; codec of the layers, weights of the losses and command are the verb's. */
@@ -31,7 +32,8 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
 /* Looks at everything that can be known before the work begins: the options, that texts can be read
  * and outputs written. n_ctx: of the model, 0 where it is not known yet. CLI_OK or a status already reported. */
 int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
-/* Trains, reports, writes the finished file. CLI_OK or a status already reported. */
+/* Trains, reports, writes the finished file. Without a number of tokens a window has 256, or as many as the
+ * model's context where that is shorter. CLI_OK or a status already reported. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);
 

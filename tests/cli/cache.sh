@@ -34,6 +34,16 @@ for form in model "$shard"; do
     rm -r model/additional_chat_templates
 done
 
+# ---- a whole GGUF file with the name of one of three is no set: it is converted once
+tiny whole-00001-of-00003.gguf 1
+rm -rf cache
+expect 0 whit run whole-00001-of-00003.gguf a -n 4 --temp 0
+grep -q 'could not be written' err && complain "a file with the name of a part: $(cat err)"
+[ "$(entries)" = 1 ] || complain "a file with the name of a part: $(entries) entries"
+expect 0 whit run whole-00001-of-00003.gguf a -n 4 --temp 0
+grep -q 'converted' err && complain "a second run: $(cat err)"
+[ "$(entries)" = 1 ] || complain "a file with the name of a part is converted again"
+
 # ---- leftovers of killed conversions, of this source and of others
 rm -rf cache
 expect 0 whit run -m model -p a -n 1

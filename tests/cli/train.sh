@@ -64,6 +64,12 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
     expect 2 whit train --text short $shape $batch --steps 1 -o lost.ndf
     grep -q 'window' err || complain "a short text: $(cat err)"
     expect 5 whit train --text absent $shape $batch --steps 1 -o lost.ndf
+    grep -q 'absent: cannot open: No such file' err || complain "an absent text: $(cat err)"
+    # A context below the default window is the window.
+    expect 0 whit train --text text $shape --sequences 1 --threads 1 --steps 1 --log window.jsonl -o window.ndf
+    python3 -c 'import json; assert json.loads(open("window.jsonl").readline())["run"]["window"] == 64' ||
+        complain "the window of a short context: $(head -n 1 window.jsonl)"
+    expect 2 whit train --text text $shape -c 65 --steps 1 -o lost.ndf
     expect 2 whit train --text text $shape --vocab 12 $batch --steps 1 -o lost.ndf
     expect 2 whit train --text text $shape $batch -o lost.ndf
     expect 2 whit train --text text $shape $batch --steps 1 --resume -o lost.ndf

@@ -130,19 +130,21 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
     return hash_model_folder(hash, dirname(folder), error);
 }
 
-/* NAME-00001-of-00007.gguf stands for all seven. */
+/* NAME-00001-of-00007.gguf stands for all seven. The name alone does not make a set: absent files are passed over, and
+ * where the file says that it is one of several, the importer misses them. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
     size_t n = strlen(path);
     unsigned i, count;
     const char *tail = n > 20 ? path + n - 20 : "";
-    if (sscanf(tail, "-%5u-of-%5u.gguf", &i, &count) != 2 || count < 2 || count > MAX_SOURCE_FILES)
+    if (sscanf(tail, "-%5u-of-%5u.gguf", &i, &count) != 2 || count < 2 || count > MAX_SOURCE_FILES || i < 1 ||
+        i > count)
         return hash_file(hash, path, error);
     for (unsigned k = 1; k <= count; k++) {
         char file[WHIT_CACHE_PATH_BYTES];
         if (snprintf(file, sizeof file, "%.*s-%05u-of-%05u.gguf", (int)(n - 20), path, k, count) >= (int)sizeof file)
             return whit_fail(error, WHIT_ERROR_IO, "%s: name too long", path);
-        WHIT_TRY(hash_file(hash, file, error));
+        if (k == i || access(file, F_OK) == 0) WHIT_TRY(hash_file(hash, file, error));
     }
     return WHIT_OK;
 }
