@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/rng.h"
 #include "kernels/corrections.h"
+#include "model/rope_scaling.h"
 
 /* One matrix's type but for its size. */
 typedef struct kind {
@@ -268,6 +269,59 @@ static const struct shape {
       CORRECTED_TENSOR_SCALE(T2, OUTLIERS | PLANE)},
      ROW_SCALES(I8S),
      FLOAT(F32)},
+    /* Layers of three kinds, two RoPE tables, all optional numbers. */
+    {{.family = "decoder",
+      .n_layers = 3,
+      .n_embd = 48,
+      .n_ff = 64,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 70,
+      .tied_head = true,
+      .qk_norm = true,
+      .norm_after_rope = true,
+      .embedding_scale = 3,
+      .residual_scale = 0.75,
+      .attention_scale = 0.3,
+      .logit_divisor = 2,
+      .temperature_scale = 0.25,
+      .temperature_length = 11,
+      .n_kinds = 3,
+      .kinds = {{.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 21, .n_ff = 64},
+                {.rope = 1, .n_heads = 3, .n_kv_heads = 3, .head_dim = 24, .rope_dim = 12, .n_ff = 80},
+                {.n_heads = 4, .n_kv_heads = 1, .head_dim = 16, .n_ff = 48}},
+      .kind_of_layer = {0, 1, 2},
+      .n_ropes = 2,
+      .ropes = {{.theta = 1e4, .dims = 16, .magnitude = 1},
+                {.theta = 1e5,
+                 .dims = 12,
+                 .scaling = WHIT_ROPE_YARN,
+                 .rounds = true,
+                 .factor = 4,
+                 .length = 64,
+                 .beta_fast = 8,
+                 .beta_slow = 1,
+                 .magnitude = 1.25}}},
+     {GROUP_SCALES(I4, 32, F16, 0)},
+     ROW_SCALES(I8)},
+    /* Frequencies that depend on the context: all contexts of tests are on one side, since the other has other bits. */
+    {{.family = "decoder",
+      .n_layers = 1,
+      .n_embd = 32,
+      .n_ff = 40,
+      .n_heads = 2,
+      .n_kv_heads = 1,
+      .head_dim = 16,
+      .rope_dim = 12,
+      .n_vocab = 65,
+      .n_ropes = 1,
+      .ropes =
+          {{.theta = 1e4, .dims = 12, .scaling = WHIT_ROPE_LONG, .factor = 8, .length = 3000, .magnitude = 1.125}}},
+     {ROW_SCALES(I8)},
+     FLOAT(F16),
+     FLOAT(BF16)},
 };
 
 uint32_t random_model_count(void)
@@ -558,38 +612,49 @@ static whit_status matrix(struct maker *m, int layer, const char *name, kind k, 
     return tensor(m, layer, name, type, k.corrections);
 }
 
-/* All of them, in the same order in both passes. */
-static whit_status tensors(struct maker *m, const struct shape *shape)
+static whit_status divisors(void *context, const char *name, uint32_t n, whit_error *error)
 {
+    (void)error;
+    return vector(context, -1, name, n);
+}
+
+static whit_status layer_tensors(struct maker *m, const struct shape *shape, int layer)
+{
+    static const kind unset;
     const whit_config *c = &shape->config;
-    const uint32_t q = c->n_heads * c->head_dim, kv = c->n_kv_heads * c->head_dim;
+    const whit_layer_kind l = whit_config_kind(c, (uint32_t)layer);
+    const uint32_t q = l.n_heads * l.head_dim, kv = l.n_kv_heads * l.head_dim;
     const struct {
         const char *name, *bias;
         uint32_t n_rows, n_cols;
         bool has_bias;
-    } matrices[N_MATRICES_MAX] = {{"q", "q_bias", q, c->n_embd, c->attn_bias},
-                                  {"k", "k_bias", kv, c->n_embd, c->attn_bias},
-                                  {"v", "v_bias", kv, c->n_embd, c->attn_bias},
-                                  {"o", "o_bias", c->n_embd, q, c->out_bias},
-                                  {"gate", "gate_bias", c->n_ff, c->n_embd, c->ffn_bias},
-                                  {"up", "up_bias", c->n_ff, c->n_embd, c->ffn_bias},
-                                  {"down", "down_bias", c->n_embd, c->n_ff, c->ffn_bias}};
-    WHIT_TRY(matrix(m, -1, "embed", shape->embed, c->n_vocab, c->n_embd));
-    for (int layer = 0; layer < (int)c->n_layers; layer++) {
-        static const kind unset;
-        WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
-        WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
-        if (c->qk_norm) WHIT_TRY(vector(m, layer, "q_norm", c->head_dim));
-        if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", c->head_dim));
-        if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
-        if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", c->n_ff));
-        for (int i = 0; i < N_MATRICES_MAX; i++) {
-            bool is_unset = memcmp(&shape->matrices[i], &unset, sizeof unset) == 0;
-            WHIT_TRY(matrix(m, layer, matrices[i].name, shape->matrices[is_unset ? 0 : i], matrices[i].n_rows,
-                            matrices[i].n_cols));
-            if (matrices[i].has_bias) WHIT_TRY(vector(m, layer, matrices[i].bias, matrices[i].n_rows));
-        }
+    } matrices[N_MATRICES_MAX] = {
+        {"q", "q_bias", q, c->n_embd, c->attn_bias},           {"k", "k_bias", kv, c->n_embd, c->attn_bias},
+        {"v", "v_bias", kv, c->n_embd, c->attn_bias},          {"o", "o_bias", c->n_embd, q, c->out_bias},
+        {"gate", "gate_bias", l.n_ff, c->n_embd, c->ffn_bias}, {"up", "up_bias", l.n_ff, c->n_embd, c->ffn_bias},
+        {"down", "down_bias", c->n_embd, l.n_ff, c->ffn_bias}};
+    WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
+    WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
+    if (c->qk_norm) WHIT_TRY(vector(m, layer, "q_norm", l.head_dim));
+    if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", l.head_dim));
+    if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
+    if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", l.n_ff));
+    for (int i = 0; i < N_MATRICES_MAX; i++) {
+        bool is_unset = memcmp(&shape->matrices[i], &unset, sizeof unset) == 0;
+        WHIT_TRY(matrix(m, layer, matrices[i].name, shape->matrices[is_unset ? 0 : i], matrices[i].n_rows,
+                        matrices[i].n_cols));
+        if (matrices[i].has_bias) WHIT_TRY(vector(m, layer, matrices[i].bias, matrices[i].n_rows));
     }
+    return WHIT_OK;
+}
+
+/* All of them, in the same order in both passes. */
+static whit_status tensors(struct maker *m, const struct shape *shape)
+{
+    const whit_config *c = &shape->config;
+    WHIT_TRY(matrix(m, -1, "embed", shape->embed, c->n_vocab, c->n_embd));
+    for (int layer = 0; layer < (int)c->n_layers; layer++) WHIT_TRY(layer_tensors(m, shape, layer));
+    WHIT_TRY(whit_rope_visit(c, divisors, m, m->error));
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
     if (!c->tied_head) WHIT_TRY(matrix(m, -1, "head", shape->head, c->n_vocab, c->n_embd));
     return WHIT_OK;

@@ -15,7 +15,7 @@
 #include "runtime/model.h"
 
 enum {
-    MODELS_MAX = 16,
+    MODELS_MAX = 32,
     N_ADAPTERS = 3,
     N_MOUNTINGS = 7,
     N_TEXTS = 3,

@@ -72,7 +72,7 @@ static void positions_are_scaled_as_the_keys_say(void **state)
         {{{"llama.rope.scaling.factor", IS_NUMBER, 0}}, 1},
         {{{"llama.rope.scaling.type", IS_TEXT, .text = "none"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 1},
         {{{"llama.rope.scaling.type", IS_TEXT, .text = "none"}, {"llama.rope.scale_linear", IS_NUMBER, 4}}, 1},
-        {{{"llama.rope.scaling.type", IS_TEXT, .text = "yarn"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 0},
+        {{{"llama.rope.scaling.type", IS_TEXT, .text = "alibi"}, {"llama.rope.scaling.factor", IS_NUMBER, 4}}, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -81,7 +81,7 @@ static void positions_are_scaled_as_the_keys_say(void **state)
         whit_status status = open_with(cases[i].keys, 0, &source, &error);
         if (cases[i].factor == 0) {
             assert_int_equal(status, WHIT_ERROR_UNSUPPORTED);
-            assert_non_null(strstr(error.message, "'yarn'"));
+            assert_non_null(strstr(error.message, "'alibi'"));
             continue;
         }
         assert_ok(status, error);

@@ -220,7 +220,6 @@ static const char *tensor_name(void *file, int32_t tensor)
 static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_model *model,
                          struct counts *expected)
 {
-    const whit_config *config = &model->config;
     if (step->op == WHIT_PLAN_LINEAR && model->weights.tensors[step->weight].part_bytes[WHIT_PART_PLANE]) {
         expected->added++; /* corrections are a part of the product: the plane's own, of activations of its own */
         expected->quantise += plan->values[step->input[0] - 1].acts.kind != WHIT_ACTS_F32;
@@ -236,7 +235,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     case WHIT_PLAN_BIAS:
     case WHIT_PLAN_ADD: expected->adds += n; break;
     case WHIT_PLAN_ROPE: expected->ropes += n; break;
-    case WHIT_PLAN_ROPE_ATTEND: expected->ropes += n * config->n_kv_heads; break;
+    case WHIT_PLAN_ROPE_ATTEND: expected->ropes += n * whit_config_kind(&model->config, step->layer).n_kv_heads; break;
     case WHIT_PLAN_GATE: expected->gates += n; break;
     case WHIT_PLAN_NORM_ACTS:
     case WHIT_PLAN_ADD_NORM_ACTS:

@@ -41,7 +41,7 @@ static const struct field {
     {"attention_scale", offsetof(whit_config, attention_scale), FIELD_F64, true},
     {"logit_divisor", offsetof(whit_config, logit_divisor), FIELD_F64, true},
     {"temperature_scale", offsetof(whit_config, temperature_scale), FIELD_F64, true},
-    {"temperature_length", offsetof(whit_config, temperature_length), FIELD_F64, true},
+    {"temperature_length", offsetof(whit_config, temperature_length), FIELD_U32, true},
     {"norm_after_rope", offsetof(whit_config, norm_after_rope), FIELD_BOOL, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
@@ -93,6 +93,21 @@ static bool is_zero(const whit_config *config, const struct field *field)
     case FIELD_F64: return *(const double *)(const void *)place == 0;
     default: return *place == 0;
     }
+}
+
+bool whit_config_set_number(whit_config *config, const char *name, double value)
+{
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        char *place = (char *)config + fields[i].offset;
+        if (!fields[i].is_optional || strcmp(fields[i].key, name) != 0) continue;
+        switch (fields[i].kind) {
+        case FIELD_F64: *(double *)(void *)place = value; break;
+        case FIELD_U32: *(uint32_t *)(void *)place = value >= 0 && value <= UINT32_MAX ? (uint32_t)value : 0; break;
+        default: *place = value != 0;
+        }
+        return true;
+    }
+    return false;
 }
 
 bool whit_config_number_at(const whit_config *config, size_t i, whit_config_number *number)

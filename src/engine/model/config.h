@@ -80,13 +80,13 @@ typedef struct whit_config {
     double norm_eps;
     double rope_theta;
     /* Optional numbers: 0 if absent, and then not in files. */
-    double embedding_scale;    /* factor of embeddings */
-    double residual_scale;     /* factor of what a sublayer adds */
-    double attention_scale;    /* factor of scores, in place of 1 / sqrt(head_dim) */
-    double logit_divisor;      /* logits are divided by it */
-    double temperature_scale;  /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
-    double temperature_length; /* with this length in tokens */
-    bool norm_after_rope;      /* the norms of q and k are after RoPE */
+    double embedding_scale;   /* factor of embeddings */
+    double residual_scale;    /* factor of what a sublayer adds */
+    double attention_scale;   /* factor of scores, in place of 1 / sqrt(head_dim) */
+    double logit_divisor;     /* logits are divided by it */
+    double temperature_scale; /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
+    uint32_t temperature_length; /* with this length in tokens */
+    bool norm_after_rope;        /* the norms of q and k are after RoPE */
     /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];
@@ -105,6 +105,13 @@ bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_
 /* The number of RoPE tables, at least 1, and table i. */
 uint32_t whit_config_n_ropes(const whit_config *config);
 whit_rope whit_config_rope(const whit_config *config, uint32_t i);
+/* Sets an optional number by its name; false if no optional number has that name. */
+bool whit_config_set_number(whit_config *config, const char *name, double value);
+/* Makes a layer one of a kind, which is added if it is new; refuses a ninth kind. For importers, which call
+ * whit_config_settle_kinds after the last layer: if all layers are of one kind the scalars say so instead. */
+whit_status whit_config_set_kind(whit_config *config, uint32_t layer, const whit_layer_kind *kind, const char *path,
+                                 whit_error *error);
+void whit_config_settle_kinds(whit_config *config);
 /* Whether it has kinds, RoPE tables or optional numbers, which programs of before 2026-12 do not read. */
 bool whit_config_is_extended(const whit_config *config);
 

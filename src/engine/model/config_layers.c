@@ -47,6 +47,36 @@ bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_
     return false;
 }
 
+whit_status whit_config_set_kind(whit_config *c, uint32_t layer, const whit_layer_kind *kind, const char *path,
+                                 whit_error *error)
+{
+    uint32_t i = 0;
+    if (layer >= WHIT_MAX_LAYERS)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: over %u layers are too many", path, WHIT_MAX_LAYERS);
+    while (i < c->n_kinds && memcmp(&c->kinds[i], kind, sizeof *kind) != 0) i++;
+    if (i == WHIT_KINDS_MAX)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: its layers are of over %u kinds", path, WHIT_KINDS_MAX);
+    c->kinds[i] = *kind;
+    if (i == c->n_kinds) c->n_kinds++;
+    c->kind_of_layer[layer] = (uint8_t)i;
+    return WHIT_OK;
+}
+
+void whit_config_settle_kinds(whit_config *c)
+{
+    const whit_layer_kind *kind = &c->kinds[0];
+    if (c->n_kinds != 1 || kind->mixer != WHIT_MIXER_ATTENTION || kind->rope) return;
+    c->n_heads = kind->n_heads;
+    c->n_kv_heads = kind->n_kv_heads;
+    c->head_dim = kind->head_dim;
+    c->rope_dim = kind->rope_dim;
+    c->window = kind->window;
+    c->n_ff = kind->n_ff;
+    c->n_kinds = 0;
+    memset(c->kinds, 0, sizeof c->kinds);
+    memset(c->kind_of_layer, 0, sizeof c->kind_of_layer);
+}
+
 uint32_t whit_config_n_ropes(const whit_config *c)
 {
     return c->n_ropes ? c->n_ropes : 1;

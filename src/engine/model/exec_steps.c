@@ -2,6 +2,8 @@
  * Steps on rows: each runs some items of one operation with the kernels it was bound to. */
 #include "model/exec_step.h"
 
+#include "kernels/math.h"
+
 #include <string.h>
 
 #define INPUT(i, r) whit_exec_row_of(step, exec, step->input[i], step->input_stride[i], r)
@@ -120,6 +122,24 @@ ROW_STEP(run_scale)
     }
 }
 
+/* The position of row r of a pass. */
+static uint32_t position_of(const whit_exec_step *step, const whit_exec *exec, uint32_t r)
+{
+    return exec->batch->positions[step->rows == WHIT_ROWS_SELECTED ? exec->batch->selected[r] : r];
+}
+
+ROW_STEP(run_temperature)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        const uint32_t periods = position_of(step, exec, r) / step->plan->window;
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        if (periods)
+            exec->kernels->scale(OUTPUT(r), (float)(1 + (double)step->constant * whit_log_f64(1.0 + periods)),
+                                 step->width);
+    }
+}
+
 ROW_STEP(run_select)
 {
     (void)worker;
@@ -200,6 +220,7 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_ADD] = run_add,
         [WHIT_PLAN_SCALE] = run_scale,
         [WHIT_PLAN_SELECT] = run_select,
+        [WHIT_PLAN_TEMPERATURE] = run_temperature,
         [WHIT_PLAN_RESCORE] = run_rescore,
         [WHIT_PLAN_NORM_ACTS] = run_norm_acts,
         [WHIT_PLAN_ADD_NORM_ACTS] = run_add_norm_acts,

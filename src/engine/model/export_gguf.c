@@ -302,6 +302,10 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
                              whit_error *error)
 {
     WHIT_TRY(check_options(options, error));
+    if (whit_config_is_extended(&source->config))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: only models of the families llama, qwen2, qwen3 and bitnet can be exported to GGUF yet",
+                         source->path);
     if (source->config.program)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: GGUF has no place for the program that states what this model computes", source->path);

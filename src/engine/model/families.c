@@ -10,6 +10,7 @@
 #include "lang/core/lang.h"
 #include "model/families.h"
 #include "model/families_compiled.h"
+#include "model/unknown_family.h"
 
 #include <stdio.h>
 
@@ -32,24 +33,26 @@ enum {
     FN_OUTPUT,
     FN_WHEN,
     FN_KIND,
+    FN_TEMPERATURE,
     N_FUNCTIONS
 };
 
 /* i integer, f float, t text, h value of the graph. The first integer is the layer, -1 outside them. */
 const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
-    [FN_EMBED] = {"embed", "tti:h"},              /* name, table, rows */
-    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},      /* layer, name, x, weight, eps */
-    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},   /* layer, name, x, weight, head size, eps */
-    [FN_LINEAR] = {"linear", "ithtti:h"},         /* layer, name, x, weight, bias or "", outputs */
-    [FN_ROPE] = {"rope", "ithii:h"},              /* layer, name, x, head size, rotated dimensions */
-    [FN_ATTENTION] = {"attention", "ithhhiif:h"}, /* layer, name, q, k, v, head size, window, scale */
-    [FN_GATED] = {"gated", "itihh:h"},            /* layer, name, gate, a, b */
-    [FN_ADD] = {"add", "ithh:h"},                 /* layer, name, a, b */
-    [FN_SCALED] = {"scaled", "ithf:h"},           /* layer, name, x, factor */
-    [FN_SELECTED] = {"selected", "th:h"},         /* name, x */
-    [FN_OUTPUT] = {"output", "hh:-"},             /* input of the head, logits */
-    [FN_WHEN] = {"when", "it:t"},                 /* the text where the number is not 0, else "" */
-    [FN_KIND] = {"kind", "it:i"},                 /* layer, field of its kind: a number */
+    [FN_EMBED] = {"embed", "tti:h"},               /* name, table, rows */
+    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},       /* layer, name, x, weight, eps */
+    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},    /* layer, name, x, weight, head size, eps */
+    [FN_LINEAR] = {"linear", "ithtti:h"},          /* layer, name, x, weight, bias or "", outputs */
+    [FN_ROPE] = {"rope", "ithii:h"},               /* layer, name, x, head size, rotated dimensions */
+    [FN_ATTENTION] = {"attention", "ithhhiif:h"},  /* layer, name, q, k, v, head size, window, scale */
+    [FN_GATED] = {"gated", "itihh:h"},             /* layer, name, gate, a, b */
+    [FN_ADD] = {"add", "ithh:h"},                  /* layer, name, a, b */
+    [FN_SCALED] = {"scaled", "ithf:h"},            /* layer, name, x, factor */
+    [FN_SELECTED] = {"selected", "th:h"},          /* name, x */
+    [FN_OUTPUT] = {"output", "hh:-"},              /* input of the head, logits */
+    [FN_WHEN] = {"when", "it:t"},                  /* the text where the number is not 0, else "" */
+    [FN_TEMPERATURE] = {"temperature", "ithfi:h"}, /* layer, name, x, factor, length in tokens */
+    [FN_KIND] = {"kind", "it:i"},                  /* layer, field of its kind: a number */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -106,6 +109,7 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_SCALED: ref = whit_graph_scale(g, layer, a[1].text, REF(2), a[3].f); break;
     case FN_SELECTED: ref = whit_graph_select(g, a[0].text, REF(1)); break;
     case FN_OUTPUT: whit_graph_output(g, REF(0), REF(1)); break;
+    case FN_TEMPERATURE: ref = whit_graph_temperature(g, layer, a[1].text, REF(2), a[3].f, SIZE(4)); break;
     case FN_KIND: return kind_of(builder->config, layer, a[1].text, &result->i, error);
     case FN_WHEN: result->text = a[0].i ? a[1].text : ""; return WHIT_OK;
     default: break;
@@ -137,6 +141,13 @@ static const struct family *find_family(const char *name)
 bool whit_family_known(const char *family)
 {
     return find_family(family) != NULL;
+}
+
+void whit_config_name_family(whit_config *config)
+{
+    const struct family *family = find_family(config->family);
+    if (family && family->is_plain && whit_config_is_extended(config))
+        snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
 }
 
 static whit_status declare(whit_lang *lang, const whit_config *config, whit_error *error)
@@ -241,9 +252,8 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
             graph->status = error.status = WHIT_ERROR_FORMAT; /* it came in a file */
         if (graph->status != WHIT_OK) *graph->error = error;
     } else if (!family)
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
-                      "model family '%s' is not known (known: llama, qwen2, qwen3, bitnet)", config->family);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                                  "model family '%s' is not known (known: " WHIT_KNOWN_FAMILIES ")", config->family);
     else if (family->is_plain && whit_config_is_extended(config))
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT,

@@ -8,9 +8,16 @@
 const char *whit_op_name(whit_op op)
 {
     static const char *const names[WHIT_OP_COUNT] = {
-        [WHIT_OP_EMBED] = "embed", [WHIT_OP_RMS_NORM] = "rms_norm",   [WHIT_OP_LINEAR] = "linear",
-        [WHIT_OP_ROPE] = "rope",   [WHIT_OP_ATTENTION] = "attention", [WHIT_OP_GATE] = "gate",
-        [WHIT_OP_ADD] = "add",     [WHIT_OP_SCALE] = "scale",         [WHIT_OP_SELECT] = "select",
+        [WHIT_OP_EMBED] = "embed",
+        [WHIT_OP_RMS_NORM] = "rms_norm",
+        [WHIT_OP_LINEAR] = "linear",
+        [WHIT_OP_ROPE] = "rope",
+        [WHIT_OP_ATTENTION] = "attention",
+        [WHIT_OP_GATE] = "gate",
+        [WHIT_OP_ADD] = "add",
+        [WHIT_OP_SCALE] = "scale",
+        [WHIT_OP_SELECT] = "select",
+        [WHIT_OP_TEMPERATURE] = "temperature",
     };
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
@@ -250,6 +257,21 @@ whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_r
     uint32_t width = width_of(graph, x, name);
     return push(graph, layer, name, width,
                 (whit_node){.op = WHIT_OP_SCALE, .input = {x}, .weight = -1, .bias = -1, .constant = (float)factor});
+}
+
+whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, whit_ref x, double factor,
+                                uint32_t length)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && !length)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a length of 0 tokens", name);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_TEMPERATURE,
+                            .input = {x},
+                            .weight = -1,
+                            .bias = -1,
+                            .window = length,
+                            .constant = (float)factor});
 }
 
 whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x)

@@ -19,15 +19,16 @@
 typedef uint32_t whit_ref; /* 1, 2, ...; 0 is no value (an error happened, or an absent input) */
 
 typedef enum whit_op {
-    WHIT_OP_EMBED,     /* rows of a table by token id */
-    WHIT_OP_RMS_NORM,  /* w * x / sqrt(mean(x^2) + eps), per `head_dim` elements */
-    WHIT_OP_LINEAR,    /* x W^T (+ bias) */
-    WHIT_OP_ROPE,      /* rotary embedding of each head */
-    WHIT_OP_ATTENTION, /* appends k and v of a layer to the cache and attends; causal */
-    WHIT_OP_GATE,      /* act(a) * b */
-    WHIT_OP_ADD,       /* a + b */
-    WHIT_OP_SCALE,     /* x * constant */
-    WHIT_OP_SELECT,    /* only the rows whose outputs somebody wants */
+    WHIT_OP_EMBED,       /* rows of a table by token id */
+    WHIT_OP_RMS_NORM,    /* w * x / sqrt(mean(x^2) + eps), per `head_dim` elements */
+    WHIT_OP_LINEAR,      /* x W^T (+ bias) */
+    WHIT_OP_ROPE,        /* rotary embedding of each head */
+    WHIT_OP_ATTENTION,   /* appends k and v of a layer to the cache and attends; causal */
+    WHIT_OP_GATE,        /* act(a) * b */
+    WHIT_OP_ADD,         /* a + b */
+    WHIT_OP_SCALE,       /* x * constant */
+    WHIT_OP_SELECT,      /* only the rows whose outputs somebody wants */
+    WHIT_OP_TEMPERATURE, /* x * (1 + constant ln(1 + floor(position / window))) */
     WHIT_OP_COUNT
 } whit_op;
 
@@ -44,8 +45,8 @@ typedef struct whit_node {
     uint32_t head_dim; /* rope, attention: head size; norm: elements that share a mean: a head or all */
     uint32_t rotary;   /* rope: leading dimensions that are rotated */
     uint32_t rope;     /* rope: index of the configuration's RoPE table */
-    uint32_t window;   /* attention: sliding window in tokens, 0: none */
-    float constant;    /* norm: eps; scale: factor; attention: scale of scores */
+    uint32_t window;   /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
+    float constant;    /* norm: eps; scale, temperature: factor; attention: scale of scores */
 } whit_node;
 
 /* Which rows of a pass a value has. */
@@ -106,6 +107,9 @@ whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, wh
 whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b);
 whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
 whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x, double factor);
+/* x times 1 + factor ln(1 + floor(position / length)): queries of Llama 4 and Ministral 3. */
+whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, whit_ref x, double factor,
+                                uint32_t length);
 whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
 

@@ -8,40 +8,21 @@
 
 #include <stdio.h>
 
-/* ---- architectures -------------------------------------------------------------------------- */
-
-static const whit_gguf_architecture architectures[] = {
-    {"llama", "llama", .permuted = true},
-    {"mistral", "llama", .permuted = true},
-    {"qwen2", "qwen2", .attn_bias = true},
-    {"qwen3", "qwen3", .qk_norm = true},
-    {"bitnet", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_SILU},
-    {"bitnet-b1.58", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_RELU2},
-    {"bitnet-25", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_RELU2},
-};
-
-static const whit_gguf_architecture *find_architecture(const char *name, size_t n)
-{
-    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
-        if (strlen(architectures[i].name) == n && memcmp(architectures[i].name, name, n) == 0) return &architectures[i];
-    return NULL;
-}
-
 /* ---- configuration -------------------------------------------------------------------------- */
 
-struct keys {
-    const whit_gguf *gguf;
-    const char *architecture;
-    const char *path;
-    whit_error *error;
-};
-
-static void key_name(const struct keys *k, const char *suffix, char out[128])
+static void key_name(const whit_gguf_keys *k, const char *suffix, char out[128])
 {
     snprintf(out, 128, "%s.%s", k->architecture, suffix);
 }
 
-static whit_status get_u32(const struct keys *k, const char *suffix, bool required, uint32_t *value)
+const whit_gguf_key *whit_gguf_key_find(const whit_gguf_keys *k, const char *suffix)
+{
+    char name[128];
+    key_name(k, suffix, name);
+    return whit_gguf_find(k->gguf, name);
+}
+
+whit_status whit_gguf_key_u32(const whit_gguf_keys *k, const char *suffix, bool required, uint32_t *value)
 {
     char name[128];
     uint64_t number = *value;
@@ -55,85 +36,77 @@ static whit_status get_u32(const struct keys *k, const char *suffix, bool requir
     return WHIT_OK;
 }
 
-/* head_count_kv may be an array with a number per layer; all must agree. */
-static whit_status get_per_layer(const struct keys *k, const char *suffix, uint32_t *value)
-{
-    char name[128];
-    key_name(k, suffix, name);
-    const whit_gguf_key *key = whit_gguf_find(k->gguf, name);
-    if (!key || key->type != WHIT_GGUF_ARRAY) return get_u32(k, suffix, false, value);
-    int64_t first = 0, other;
-    for (uint64_t i = 0; i < key->n_elems; i++) {
-        if (!whit_gguf_element_i64(key, i, &other) || other < 0 || other > UINT32_MAX || (i && other != first))
-            return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: key '%s' differs between layers", k->path, name);
-        first = other;
-    }
-    if (key->n_elems) *value = (uint32_t)first;
-    return WHIT_OK;
-}
-
-static whit_status get_f64(const struct keys *k, const char *suffix, double *value)
+whit_status whit_gguf_key_f64(const whit_gguf_keys *k, const char *suffix, double *value)
 {
     char name[128];
     key_name(k, suffix, name);
     return whit_gguf_f64(k->gguf, name, value, k->error);
 }
 
-/* Frequency scaling given by keys: linear, which is also what a factor without a type means, becomes factors; others
- * are refused, never guessed. Of two factors the newer key's counts, and 0 says that there is none. */
-static whit_status get_rope_scaling(const struct keys *k, double *linear)
+whit_status whit_gguf_key_string(const whit_gguf_keys *k, const char *suffix, const char **text, size_t *n)
 {
     char name[128];
-    const char *kind = NULL;
-    size_t n = 0;
-    *linear = 1;
-    key_name(k, "rope.scaling.type", name);
-    WHIT_TRY(whit_gguf_string(k->gguf, name, &kind, &n, k->error));
-    if (kind && n == 4 && memcmp(kind, "none", 4) == 0) return WHIT_OK;
-    if (kind && !(n == 6 && memcmp(kind, "linear", 6) == 0))
-        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: RoPE scaling '%.*s' is not supported", k->path,
-                         (int)(n < 40 ? n : 40), kind);
-    WHIT_TRY(get_f64(k, "rope.scale_linear", linear));
-    WHIT_TRY(get_f64(k, "rope.scaling.factor", linear));
-    if (*linear == 0) *linear = 1;
+    key_name(k, suffix, name);
+    return whit_gguf_string(k->gguf, name, text, n, k->error);
+}
+
+/* A number, or the largest of an array with a number for each layer: import_gguf_layers.c reads the others. */
+static whit_status get_largest(const whit_gguf_keys *k, const char *suffix, bool required, uint32_t *value)
+{
+    const whit_gguf_key *key = whit_gguf_key_find(k, suffix);
+    if (!key || key->type != WHIT_GGUF_ARRAY) return whit_gguf_key_u32(k, suffix, required, value);
+    int64_t largest = 0, other;
+    for (uint64_t i = 0; i < key->n_elems; i++) {
+        if (!whit_gguf_element_i64(key, i, &other) || other < 0 || other > UINT32_MAX)
+            return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.%s' is out of range", k->path, k->architecture,
+                             suffix);
+        if (other > largest) largest = other;
+    }
+    if (key->n_elems) *value = (uint32_t)largest;
     return WHIT_OK;
 }
 
-static whit_status read_config(const struct keys *k, const whit_gguf_architecture *a, whit_config *c,
-                               double *rope_linear)
+static whit_status read_numbers(const whit_gguf_keys *k, const whit_gguf_architecture *a, whit_config *c)
+{
+    for (const whit_import_number *row = a->numbers; row && row->theirs; row++) {
+        double number = 0;
+        WHIT_TRY(whit_gguf_key_f64(k, row->theirs, &number));
+        whit_config_set_number(c, row->ours, number == 1 ? 0 : number);
+    }
+    if (c->temperature_scale == 0) c->temperature_length = 0;
+    return WHIT_OK;
+}
+
+static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architecture *a, whit_config *c)
 {
     snprintf(c->family, sizeof c->family, "%.31s", a->family);
     c->gate = a->gate;
     c->sub_norm = a->sub_norm;
     c->qk_norm = a->qk_norm;
+    c->norm_after_rope = a->norm_after_rope;
     c->attn_bias = a->attn_bias || whit_gguf_find_tensor(k->gguf, "blk.0.attn_q.bias");
     c->out_bias = whit_gguf_find_tensor(k->gguf, "blk.0.attn_output.bias");
     c->ffn_bias = whit_gguf_find_tensor(k->gguf, "blk.0.ffn_gate.bias");
     c->norm_eps = 1e-5f;
-    c->rope_theta = 10000;
-    WHIT_TRY(get_u32(k, "block_count", true, &c->n_layers));
-    WHIT_TRY(get_u32(k, "embedding_length", true, &c->n_embd));
-    WHIT_TRY(get_u32(k, "feed_forward_length", true, &c->n_ff));
-    WHIT_TRY(get_u32(k, "attention.head_count", true, &c->n_heads));
+    WHIT_TRY(whit_gguf_key_u32(k, "block_count", true, &c->n_layers));
+    WHIT_TRY(whit_gguf_key_u32(k, "embedding_length", true, &c->n_embd));
+    WHIT_TRY(get_largest(k, "feed_forward_length", true, &c->n_ff));
+    WHIT_TRY(get_largest(k, "attention.head_count", true, &c->n_heads));
     c->n_kv_heads = c->n_heads;
-    WHIT_TRY(get_per_layer(k, "attention.head_count_kv", &c->n_kv_heads));
-    WHIT_TRY(get_u32(k, "context_length", true, &c->n_ctx));
+    WHIT_TRY(get_largest(k, "attention.head_count_kv", false, &c->n_kv_heads));
+    WHIT_TRY(whit_gguf_key_u32(k, "context_length", true, &c->n_ctx));
     c->head_dim = c->n_heads ? c->n_embd / c->n_heads : 0;
-    WHIT_TRY(get_u32(k, "attention.key_length", false, &c->head_dim));
+    WHIT_TRY(whit_gguf_key_u32(k, "attention.key_length", false, &c->head_dim));
     uint32_t value_dim = c->head_dim;
-    WHIT_TRY(get_u32(k, "attention.value_length", false, &value_dim));
+    WHIT_TRY(whit_gguf_key_u32(k, "attention.value_length", false, &value_dim));
     if (value_dim != c->head_dim)
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: keys of %u and values of %u per head are not supported",
                          k->path, c->head_dim, value_dim);
-    c->rope_dim = c->head_dim;
-    WHIT_TRY(get_u32(k, "rope.dimension_count", false, &c->rope_dim));
-    WHIT_TRY(get_u32(k, "attention.sliding_window", false, &c->window));
+    WHIT_TRY(whit_gguf_key_u32(k, "attention.sliding_window", false, &c->window));
     if (c->window >= c->n_ctx) c->window = 0;
-    WHIT_TRY(get_f64(k, "attention.layer_norm_rms_epsilon", &c->norm_eps));
-    WHIT_TRY(get_f64(k, "rope.freq_base", &c->rope_theta));
-    WHIT_TRY(get_rope_scaling(k, rope_linear));
+    WHIT_TRY(whit_gguf_key_f64(k, "attention.layer_norm_rms_epsilon", &c->norm_eps));
     uint32_t experts = 0;
-    WHIT_TRY(get_u32(k, "expert_count", false, &experts));
+    WHIT_TRY(whit_gguf_key_u32(k, "expert_count", false, &experts));
     if (experts)
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: mixtures of experts are not supported", k->path);
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(k->gguf, "token_embd.weight");
@@ -142,21 +115,17 @@ static whit_status read_config(const struct keys *k, const whit_gguf_architectur
         return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is no table", k->path);
     c->n_vocab = (uint32_t)embed->dims[1];
     c->tied_head = !whit_gguf_find_tensor(k->gguf, "output.weight");
-    return WHIT_OK;
+    WHIT_TRY(read_numbers(k, a, c));
+    WHIT_TRY(whit_import_gguf_ropes(k, a, c));
+    WHIT_TRY(whit_import_gguf_layers(k, a, c));
+    return a->finish ? a->finish(k, c) : WHIT_OK;
 }
 
-/* Frequency factors that keys ask for, unless the file has a tensor of them. */
+/* Divisors for the linear scaling that keys ask for. */
 static whit_status add_linear_factors(whit_source *source, struct whit_gguf_importer *importer, double linear,
                                       whit_error *error)
 {
-    if (linear == 1) return WHIT_OK;
-    if (source->config.rope_factors)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: RoPE is scaled by a factor and by the tensor 'rope_freqs.weight'; both at once are not "
-                         "supported",
-                         source->path);
-    if (!(linear > 0) || linear > 1e6)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE scaling by %g makes no sense", source->path, linear);
+    if (linear == 0) return WHIT_OK;
     source->config.rope_factors = true;
     return whit_import_gguf_constant(source, importer, "rope_factors", source->config.rope_dim / 2, (float)linear,
                                      error);
@@ -227,19 +196,26 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     size_t n = 0;
     WHIT_TRY(whit_gguf_string(gguf, "general.architecture", &name, &n, error));
     if (!name) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
-    const whit_gguf_architecture *architecture = find_architecture(name, n);
+    const whit_gguf_architecture *architecture = whit_gguf_find_architecture(name, n);
     char unknown[64];
-    whit_gguf_architecture other = {unknown, unknown}; /* the program says what it computes */
+    /* The program says what it computes. */
+    whit_gguf_architecture other = {unknown, unknown, .permuted = whit_gguf_is_permuted(name, n)};
     if (!architecture && source->config.program && n && n < sizeof unknown && !memchr(name, 0, n)) {
         snprintf(unknown, sizeof unknown, "%.*s", (int)n, name);
         architecture = &other;
     }
     if (!architecture) return whit_unknown_family(source->path, name, n, error);
-    struct keys keys = {gguf, architecture->name, source->path, error};
-    double linear;
-    WHIT_TRY(read_config(&keys, architecture, &source->config, &linear));
-    WHIT_TRY(whit_config_check(&source->config, source->path, error));
-    if (!source->config.program) WHIT_TRY(whit_import_gguf_keys(gguf, source->path, architecture->name, error));
+    whit_gguf_keys keys = {gguf, architecture->name, source->path, error};
+    whit_config *config = &source->config;
+    WHIT_TRY(read_config(&keys, architecture, config));
+    double linear = 0;
+    if (!config->n_ropes) {
+        linear = config->ropes[0].scaling == WHIT_ROPE_LINEAR ? config->ropes[0].factor : 0;
+        config->ropes[0] = (whit_rope){0};
+    }
+    whit_config_name_family(config);
+    WHIT_TRY(whit_config_check(config, source->path, error));
+    if (!config->program) WHIT_TRY(whit_import_gguf_keys(gguf, source->path, architecture, error));
     WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));
     WHIT_TRY(add_linear_factors(source, importer, linear, error));
     WHIT_TRY(read_templates(source, gguf, error));

@@ -1,19 +1,53 @@
 /* SPDX-License-Identifier: MIT
- * Parts of the GGUF importer: import_gguf.c reads the configuration, import_gguf_tensors.c the
- * weights, import_gguf_tokenizer.c the vocabulary. Private to them. */
+ * Parts of the GGUF importer, private to them:
+ *
+ *   import_gguf.c           opens files, reads the configuration
+ *   import_gguf_families.c  the architectures, their names of tensors and keys: a new family is rows there
+ *   import_gguf_keys.c      which keys a file may have
+ *   import_gguf_layers.c    RoPE and layers that differ
+ *   import_gguf_tensors.c   weights
+ *   import_gguf_tokenizer.c the vocabulary */
 #ifndef WHIT_MODEL_IMPORT_GGUF_H
 #define WHIT_MODEL_IMPORT_GGUF_H
 
 #include "format/gguf.h"
-#include "model/source.h"
+#include "model/import_names.h"
+#include "model/rope_scaling.h"
+
+/* The keys of a file, "ARCHITECTURE.SUFFIX". Getters leave *value as it is if the key is absent. */
+typedef struct whit_gguf_keys {
+    const whit_gguf *gguf;
+    const char *architecture;
+    const char *path;
+    whit_error *error;
+} whit_gguf_keys;
+const whit_gguf_key *whit_gguf_key_find(const whit_gguf_keys *keys, const char *suffix);
+whit_status whit_gguf_key_u32(const whit_gguf_keys *keys, const char *suffix, bool required, uint32_t *value);
+whit_status whit_gguf_key_f64(const whit_gguf_keys *keys, const char *suffix, double *value);
+whit_status whit_gguf_key_string(const whit_gguf_keys *keys, const char *suffix, const char **text, size_t *n);
 
 typedef struct whit_gguf_architecture {
     const char *name, *family;
     bool permuted; /* RoPE pairs lie side by side */
     bool bitnet;   /* ternary matrices are W1.58A8 whatever type holds them */
-    bool sub_norm, qk_norm, attn_bias;
+    bool sub_norm, qk_norm, attn_bias, norm_after_rope;
     uint8_t gate;
+    uint32_t no_rope_interval;         /* every layer of this number is without RoPE; 0: none is */
+    uint32_t full_interval;            /* every layer of this number attends to all positions if there is a window */
+    double local_theta;                /* theta of layers with a window if no key says it; 0: as the others */
+    bool scales_full_only;             /* layers with a window have unscaled RoPE */
+    const whit_import_name *names;     /* tensors beside the common ones */
+    const whit_import_number *numbers; /* keys that are optional numbers */
+    const char *const *keys;           /* further keys that are read, and a NULL */
+    /* Reads what only this architecture has, after all else; NULL: nothing. */
+    whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);
 } whit_gguf_architecture;
+
+/* Reads RoPE tables; then layers that differ, into kinds. */
+whit_status whit_import_gguf_ropes(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
+                                   whit_config *config);
+whit_status whit_import_gguf_layers(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
+                                    whit_config *config);
 
 /* One tensor of the file, ready to be read by rows. */
 struct whit_gguf_import {
@@ -32,12 +66,17 @@ struct whit_gguf_importer {
     size_t n_tensors, capacity;
 };
 
+/* NULL if it is not known. */
+const whit_gguf_architecture *whit_gguf_find_architecture(const char *name, size_t n);
+/* Whether files of an architecture, known or not, have RoPE pairs side by side. */
+bool whit_gguf_is_permuted(const char *name, size_t n);
 /* The other way round, for export: "layers.0.q" to "blk.0.attn_q.weight"; *rotary where its rows hold
  * RoPE pairs. False where GGUF has no name for it. */
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
 
 /* Refuses (unsupported, by name) a key that may change the arithmetic and that nobody here reads. */
-whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const char *architecture, whit_error *error);
+whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const whit_gguf_architecture *architecture,
+                                  whit_error *error);
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,
                                      const whit_gguf_architecture *architecture, whit_error *error);
 /* A vector that is `value` everywhere. */

@@ -15,6 +15,7 @@ static const char *const used[] = {
     "attention.key_length",
     "attention.layer_norm_rms_epsilon",
     "attention.sliding_window",
+    "attention.sliding_window_pattern",
     "attention.value_length",
     "block_count",
     "context_length",
@@ -24,20 +25,21 @@ static const char *const used[] = {
     "rope.dimension_count",
     "rope.freq_base",
     "rope.scale_linear",
+    "rope.scaling.attn_factor",
     "rope.scaling.factor",
-    "rope.scaling.type",
-};
-
-/* Bookkeeping, and details of scalings whose type is refused. */
-static const char *const harmless[] = {
-    "attention.layer_norm_epsilon",
-    "rope.scaling.finetuned",
     "rope.scaling.original_context_length",
+    "rope.scaling.type",
     "rope.scaling.yarn_attn_factor",
     "rope.scaling.yarn_beta_fast",
     "rope.scaling.yarn_beta_slow",
     "rope.scaling.yarn_ext_factor",
     "rope.scaling.yarn_log_multiplier",
+};
+
+/* Bookkeeping. */
+static const char *const harmless[] = {
+    "attention.layer_norm_epsilon",
+    "rope.scaling.finetuned",
     "tensor_data_layout",
     "vocab_size",
 };
@@ -46,8 +48,10 @@ static const struct neutral_key {
     const char *name;
     double value;
 } neutral[] = {
-    {"attention.causal", 1}, {"embedding_scale", 1},          {"logit_scale", 1},
-    {"residual_scale", 1},   {"rope.scaling.attn_factor", 1},
+    {"attention.causal", 1},
+    {"embedding_scale", 1},
+    {"logit_scale", 1},
+    {"residual_scale", 1},
 };
 
 /* Namespaces of other tools, which describe. */
@@ -108,26 +112,37 @@ static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
     return name && is(name, n, "attention.causal");
 }
 
+/* Whether the architecture's own tables name a key. */
+static bool is_of_family(const whit_gguf_architecture *architecture, const char *name, size_t n)
+{
+    for (const whit_import_number *row = architecture->numbers; row && row->theirs; row++)
+        if (is(name, n, row->theirs)) return true;
+    for (const char *const *key = architecture->keys; key && *key; key++)
+        if (is(name, n, *key)) return true;
+    return false;
+}
+
 /* Outside the architecture's namespace a text only describes. */
-static bool is_understood(const whit_gguf_key *key, const char *architecture)
+static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture *architecture)
 {
     size_t n = 0;
-    const char *name = own_name(key, architecture, &n);
-    if (says_nothing(key) && !is_causal_key(key, architecture)) return true;
+    const char *name = own_name(key, architecture->name, &n);
+    if (says_nothing(key) && !is_causal_key(key, architecture->name)) return true;
     if (name)
-        return in_list(used, COUNT(used), name, n) || in_list(harmless, COUNT(harmless), name, n) ||
-            is_neutral(key, name, n);
+        return is_of_family(architecture, name, n) || in_list(used, COUNT(used), name, n) ||
+            in_list(harmless, COUNT(harmless), name, n) || is_neutral(key, name, n);
     const char *dot = memchr(key->name, '.', key->name_bytes);
     size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;
     return key->type == WHIT_GGUF_STRING || in_list(describing, COUNT(describing), key->name, n_space);
 }
 
-whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const char *architecture, whit_error *error)
+whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const whit_gguf_architecture *architecture,
+                                  whit_error *error)
 {
     for (size_t i = 0; i < gguf->n_keys; i++) {
         const whit_gguf_key *key = &gguf->keys[i];
         if (is_understood(key, architecture)) continue;
-        const char *reason = is_causal_key(key, architecture)
+        const char *reason = is_causal_key(key, architecture->name)
             ? "says that tokens attend to both sides, which is not supported"
             : "is not known, and it may change the result: this file wants a program that knows it";
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: key '%.*s' %s", path,

@@ -6,82 +6,88 @@
 
 #include <stdio.h>
 
-static const struct tensor_name {
-    const char *gguf, *ours;
-    bool rotary; /* rows hold RoPE pairs */
-} global_names[] =
-    {
-        {"token_embd.weight", "embed", false},
-        {"output_norm.weight", "final_norm", false},
-        {"output.weight", "head", false},
-        {"rope_freqs.weight", "rope_factors", false},
-},
-  layer_names[] = {
-      {"attn_norm.weight", "attn_norm", false},
-      {"attn_q.weight", "q", true},
-      {"attn_k.weight", "k", true},
-      {"attn_v.weight", "v", false},
-      {"attn_q.bias", "q_bias", true},
-      {"attn_k.bias", "k_bias", true},
-      {"attn_v.bias", "v_bias", false},
-      {"attn_output.bias", "o_bias", false},
-      {"ffn_gate.bias", "gate_bias", false},
-      {"ffn_up.bias", "up_bias", false},
-      {"ffn_down.bias", "down_bias", false},
-      {"attn_output.weight", "o", false},
-      {"attn_q_norm.weight", "q_norm", false},
-      {"attn_k_norm.weight", "k_norm", false},
-      {"attn_sub_norm.weight", "attn_sub_norm", false},
-      {"ffn_norm.weight", "ffn_norm", false},
-      {"ffn_gate.weight", "gate", false},
-      {"ffn_up.weight", "up", false},
-      {"ffn_down.weight", "down", false},
-      {"ffn_sub_norm.weight", "ffn_sub_norm", false},
-};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Our name of a tensor. With `any` one that is not known keeps its own, with our beginning and no ".weight". */
-static bool canonical_name(const whit_gguf_tensor *tensor, bool any, char out[WHIT_VALUE_NAME_BYTES], bool *rotary)
+static const whit_import_name global_names[] = {
+    {"token_embd.weight", "embed"},
+    {"output_norm.weight", "final_norm"},
+    {"output.weight", "head"},
+    {"rope_freqs.weight", "rope_factors"},
+    {"rope_factors_long.weight", "rope_factors_long"},
+    {"rope_factors_short.weight", "rope_factors_short"},
+    {NULL},
+};
+static const whit_import_name layer_names[] = {
+    {"attn_norm.weight", "attn_norm"},
+    {"attn_q.weight", "q", .is_projection = true, .is_rotary = true},
+    {"attn_k.weight", "k", .is_projection = true, .is_rotary = true},
+    {"attn_v.weight", "v", .is_projection = true},
+    {"attn_q.bias", "q_bias", .is_rotary = true},
+    {"attn_k.bias", "k_bias", .is_rotary = true},
+    {"attn_v.bias", "v_bias"},
+    {"attn_output.bias", "o_bias"},
+    {"ffn_gate.bias", "gate_bias"},
+    {"ffn_up.bias", "up_bias"},
+    {"ffn_down.bias", "down_bias"},
+    {"attn_output.weight", "o", .is_projection = true},
+    {"attn_q_norm.weight", "q_norm"},
+    {"attn_k_norm.weight", "k_norm"},
+    {"attn_sub_norm.weight", "attn_sub_norm"},
+    {"ffn_norm.weight", "ffn_norm"},
+    {"ffn_gate.weight", "gate", .is_projection = true},
+    {"ffn_up.weight", "up", .is_projection = true},
+    {"ffn_down.weight", "down", .is_projection = true},
+    {"ffn_sub_norm.weight", "ffn_sub_norm"},
+    {NULL},
+};
+
+/* The meaning of a tensor of the file. */
+struct found {
+    const whit_import_name *row; /* NULL: only the program knows it */
+    uint32_t layer;              /* UINT32_MAX outside the layers */
+    char ours[WHIT_VALUE_NAME_BYTES];
+};
+
+static void canonical_name(const whit_import_name *row, uint32_t layer, char ours[WHIT_VALUE_NAME_BYTES])
+{
+    if (layer == UINT32_MAX)
+        snprintf(ours, WHIT_VALUE_NAME_BYTES, "%s", row->ours);
+    else
+        snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, row->ours);
+}
+
+/* Finds what a tensor is by its name. With `any` one that is not known keeps its own, with our beginning and no
+ * ".weight". */
+static bool find_tensor(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, bool any,
+                        struct found *found)
 {
     char name[128];
-    if (tensor->name_bytes >= sizeof name) return false;
+    *found = (struct found){.layer = UINT32_MAX};
+    if (tensor->name_bytes >= sizeof name || memchr(tensor->name, 0, tensor->name_bytes)) return false;
     memcpy(name, tensor->name, tensor->name_bytes);
     name[tensor->name_bytes] = 0;
-    *rotary = false;
-    for (size_t i = 0; i < COUNT(global_names); i++)
-        if (strcmp(name, global_names[i].gguf) == 0) {
-            snprintf(out, WHIT_VALUE_NAME_BYTES, "%s", global_names[i].ours);
-            return true;
-        }
-    unsigned layer;
-    int used = 0;
+    const char *rest = whit_import_layer(name, "blk", WHIT_MAX_LAYERS, &found->layer);
+    found->row = whit_import_find_name(architecture->names, rest ? layer_names : global_names, rest ? rest : name);
+    if (found->row) {
+        if (found->row->ours) canonical_name(found->row, found->layer, found->ours);
+        return true;
+    }
     char *end = name + tensor->name_bytes;
-    if (any && tensor->name_bytes > 7 && strcmp(end - 7, ".weight") == 0) end -= 7;
-    if (sscanf(name, "blk.%5u.%n", &layer, &used) != 1 || !used)
-        return any && snprintf(out, WHIT_VALUE_NAME_BYTES, "%.*s", (int)(end - name), name) < WHIT_VALUE_NAME_BYTES;
-    for (size_t i = 0; i < COUNT(layer_names); i++)
-        if (strcmp(name + used, layer_names[i].gguf) == 0) {
-            snprintf(out, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, layer_names[i].ours);
-            *rotary = layer_names[i].rotary;
-            return true;
-        }
-    return any && end > name + used &&
-        snprintf(out, WHIT_VALUE_NAME_BYTES, "layers.%u.%.*s", layer, (int)(end - name - used), name + used) <
-        WHIT_VALUE_NAME_BYTES;
+    if (any && tensor->name_bytes > 7 && strcmp(end - 7, ".weight") == 0) *(end -= 7) = 0;
+    if (!any || (rest ? end <= rest : end == name)) return false;
+    if (!rest) return snprintf(found->ours, sizeof found->ours, "%s", name) < WHIT_VALUE_NAME_BYTES;
+    return snprintf(found->ours, sizeof found->ours, "layers.%u.%s", found->layer, rest) < WHIT_VALUE_NAME_BYTES;
 }
 
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary)
 {
-    unsigned layer;
-    int used = 0;
+    uint32_t layer;
+    const char *rest = whit_import_layer(ours, "layers", WHIT_MAX_LAYERS, &layer);
     *rotary = false;
-    for (size_t i = 0; i < COUNT(global_names); i++)
-        if (strcmp(ours, global_names[i].ours) == 0) return snprintf(out, 96, "%s", global_names[i].gguf) > 0;
-    if (sscanf(ours, "layers.%5u.%n", &layer, &used) != 1 || !used) return false;
-    for (size_t i = 0; i < COUNT(layer_names); i++) {
-        if (strcmp(ours + used, layer_names[i].ours) != 0) continue;
-        *rotary = layer_names[i].rotary;
-        return snprintf(out, 96, "blk.%u.%s", layer, layer_names[i].gguf) > 0;
+    for (const whit_import_name *row = rest ? layer_names : global_names; row->theirs; row++) {
+        if (strcmp(rest ? rest : ours, row->ours) != 0) continue;
+        *rotary = row->is_rotary;
+        return rest ? snprintf(out, 96, "blk.%u.%s", layer, row->theirs) > 0 : snprintf(out, 96, "%s", row->theirs) > 0;
     }
     return false;
 }
@@ -183,9 +189,12 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
 
 static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *importer,
                               const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
-                              const char *name, bool rotary, whit_error *error)
+                              const char *name, const struct found *found, whit_error *error)
 {
-    const whit_config *c = &source->config;
+    const whit_layer_kind kind_of_layer = whit_config_kind(&source->config, found->layer);
+    const bool rotary = found->row && found->row->is_rotary;
+    if (importer->n_tensors == importer->capacity)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
     if (file->n_dims > 2)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions", source->path, name,
                          file->n_dims);
@@ -196,8 +205,8 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     tensor->context = import;
     tensor->drop = drop;
     if (rotary && architecture->permuted) {
-        tensor->unpermute_head_dim = c->head_dim;
-        tensor->unpermute_rope_dim = c->rope_dim;
+        tensor->unpermute_head_dim = kind_of_layer.head_dim;
+        tensor->unpermute_rope_dim = whit_config_rope(&source->config, kind_of_layer.rope).dims;
     }
     if (file->n_dims < 2) {
         whit_ggml_kind kind = import->view.kind;
@@ -222,17 +231,32 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     return WHIT_OK;
 }
 
+/* The tensors that one tensor of the file holds: itself, or the matrices that it is fused of. */
+static whit_status add_parts(whit_source *source, struct whit_gguf_importer *importer,
+                             const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
+                             const struct found *found, whit_error *error)
+{
+    if (!found->row) return add_tensor(source, importer, architecture, file, found->ours, found, error);
+    for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
+        char name[WHIT_VALUE_NAME_BYTES];
+        canonical_name(row, found->layer, name);
+        WHIT_TRY(add_tensor(source, importer, architecture, file, name, found, error));
+        WHIT_TRY(whit_import_split(source, &source->tensors[source->n_tensors - 1], found->layer, row->rows, error));
+    }
+    return WHIT_OK;
+}
+
 /* Older BitNet files and NVFP4 ones hold the scale of matrix "blk.0.attn_q.weight" in "blk.0.attn_q.scale": the
  * products are multiplied by it. `end` is ".scale" or ".input_scale". False where the tensor is not such a scale. */
-static bool scaled_name(const whit_gguf_tensor *tensor, const char *end, char out[WHIT_VALUE_NAME_BYTES])
+static bool is_scale(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, const char *end,
+                     struct found *matrix)
 {
     char name[128];
-    bool rotary;
     size_t n = tensor->name_bytes, m = strlen(end);
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
-    return canonical_name(&weight, false, out, &rotary) && is_projection(out);
+    return find_tensor(architecture, &weight, false, matrix) && is_projection(matrix->ours);
 }
 
 static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file, const char *name, whit_error *error)
@@ -268,32 +292,34 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                                      const whit_gguf_architecture *architecture, whit_error *error)
 {
     const whit_gguf *gguf = importer->gguf;
-    importer->capacity = gguf->n_tensors + 1; /* one more for RoPE factors */
+    importer->capacity = 3 * gguf->n_tensors + 1; /* fused ones are of three at most; one more for RoPE factors */
     importer->tensors = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->tensors);
     if (!importer->tensors)
         return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->tensors);
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(gguf, "token_embd.weight");
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *file = &gguf->tensors[i];
-        char name[WHIT_VALUE_NAME_BYTES];
-        bool rotary;
-        if (scaled_name(file, ".scale", name)) continue;       /* below, when its matrix is there */
-        if (scaled_name(file, ".input_scale", name)) continue; /* for activations in four bits, which are not taken */
-        if (!canonical_name(file, source->config.program, name, &rotary))
+        struct found found;
+        if (is_scale(architecture, file, ".scale", &found)) continue;       /* below, when its matrix is there */
+        if (is_scale(architecture, file, ".input_scale", &found)) continue; /* scales of activations are not taken */
+        if (!find_tensor(architecture, file, source->config.program, &found))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' is not known in architecture '%s'",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
-        if (strcmp(name, "head") == 0 && same_data(file, embed)) {
+        if (found.row && !found.row->ours) continue;
+        if (strcmp(found.ours, "head") == 0 && same_data(file, embed)) {
             source->config.tied_head = true; /* some files hold the tied matrix twice */
             continue;
         }
-        if (strcmp(name, "rope_factors") == 0) source->config.rope_factors = true;
-        WHIT_TRY(add_tensor(source, importer, architecture, file, name, rotary, error));
+        WHIT_TRY(add_parts(source, importer, architecture, file, &found, error));
     }
     for (size_t i = 0; i < gguf->n_tensors; i++) {
-        char name[WHIT_VALUE_NAME_BYTES];
-        if (scaled_name(&gguf->tensors[i], ".scale", name))
-            WHIT_TRY(fold_scale(source, &gguf->tensors[i], name, error));
+        struct found found;
+        if (!is_scale(architecture, &gguf->tensors[i], ".scale", &found)) continue;
+        for (const whit_import_name *row = found.row; row; row = whit_import_next_name(row)) {
+            canonical_name(row, found.layer, found.ours);
+            WHIT_TRY(fold_scale(source, &gguf->tensors[i], found.ours, error));
+        }
     }
     return WHIT_OK;
 }

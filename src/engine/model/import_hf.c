@@ -122,6 +122,7 @@ static void close_importer(whit_source *source)
 {
     struct whit_hf_importer *importer = source->importer;
     if (!importer) return;
+    if (importer->hf) whit_import_hf_free_divisors(importer);
     for (size_t i = 0; i < importer->n_imports; i++)
         whit_free(source->allocator, importer->imports[i].values,
                   importer->imports[i].n_values * sizeof *importer->imports[i].values);
@@ -131,13 +132,18 @@ static void close_importer(whit_source *source)
     source->importer = NULL;
 }
 
-static whit_status read_rope(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
+static whit_status add_divisors(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
-    float *factors;
-    WHIT_TRY(whit_import_hf_rope(importer, &source->config, source->allocator, &factors, error));
-    if (!factors) return WHIT_OK;
-    source->config.rope_factors = true;
-    return whit_import_hf_vector(source, importer, "rope_factors", factors, source->config.rope_dim / 2, error);
+    for (size_t i = 0; i < sizeof importer->divisors / sizeof *importer->divisors; i++) {
+        struct whit_hf_divisors *divisors = &importer->divisors[i];
+        float *values = divisors->values;
+        divisors->values = NULL;
+        if (values && divisors->n)
+            WHIT_TRY(whit_import_hf_vector(source, importer, divisors->name, values, divisors->n, error));
+        else
+            whit_free(source->allocator, values, sizeof *values);
+    }
+    return WHIT_OK;
 }
 
 whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *error)
@@ -151,7 +157,7 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     WHIT_TRY(whit_import_hf_config(importer, &source->config, error));
     WHIT_TRY(whit_hf_open_weights(importer->hf, error));
     WHIT_TRY(whit_import_hf_tensors(source, importer, error));
-    WHIT_TRY(read_rope(source, importer, error));
+    WHIT_TRY(add_divisors(source, importer, error));
     WHIT_TRY(read_templates(source, importer->hf, error));
     bool found; /* a folder without a vocabulary takes and gives ids */
     return whit_tokenizer_from_hf(importer->hf, &found, &source->tokenizer, error);

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Parts of the importer of Hugging Face folders: import_hf.c opens them and takes what describes,
- * import_hf_fields.c says which fields a config.json may have, import_hf_config.c reads them,
- * import_hf_tensors.c takes the weights. Private to them. */
+ * Parts of the importer of Hugging Face folders. Private to them:
+ *
+ *   import_hf.c          opens folders, takes what describes
+ *   import_hf_classes.c  the model classes, their names of tensors and numbers: a new family is rows there
+ *   import_hf_fields.c   which fields a config.json may have
+ *   import_hf_config.c   numbers and quantisation
+ *   import_hf_rope.c     RoPE and its scalings
+ *   import_hf_layers.c   layers that differ
+ *   import_hf_tensors.c  weights */
 #ifndef WHIT_MODEL_IMPORT_HF_H
 #define WHIT_MODEL_IMPORT_HF_H
 
 #include "format/hf.h"
 #include "format/ternary.h"
+#include "model/import_names.h"
 #include "model/rope_scaling.h"
 #include "model/source.h"
+
+struct whit_hf_importer;
 
 /* A model class of transformers, with the defaults that its code has for absent fields. */
 typedef struct whit_hf_class {
@@ -22,9 +31,30 @@ typedef struct whit_hf_class {
     const char *act;
     double norm_eps, rope_theta;
     uint32_t n_ctx, n_kv_heads, head_dim, window; /* 0: computed from other fields; none */
+    bool window_always;                           /* a stated window counts, though none is the default */
     bool window_switch;                           /* the window is there only where use_sliding_window says so, */
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
+    bool tied;                                    /* if config.json does not say */
+    bool is_nested;     /* its fields may be in "text_config", its tensors after "language_model." */
+    bool is_partial;    /* partial_rotary_factor of each head turns */
+    bool norms_add_one; /* norms multiply by 1 + w */
+    bool norm_after_rope;
+    uint32_t no_rope_interval;         /* every layer of this number is without RoPE (no_rope_layers); 0: none is */
+    uint32_t full_interval;            /* without layer_types every layer of this number attends to all positions; */
+    const char *full_interval_field;   /* the field that may say another number */
+    const whit_import_name *names;     /* tensors beside the common ones */
+    const whit_import_number *numbers; /* fields that are optional numbers */
+    const char *const *fields;         /* further fields that are read, and a NULL */
+    double local_theta;                /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
+    bool scales_full_only;             /* layers with a window have unscaled RoPE */
+    /* Reads what only this class has, after all else; NULL: nothing. */
+    whit_status (*finish)(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 } whit_hf_class;
+
+/* Finds the class by "architectures", or by model_type; `any`: a class for every model if a program says what it
+ * computes. */
+whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const whit_hf_class **class,
+                               whit_error *error);
 
 /* What quantization_config and its relatives say about the projections. */
 typedef struct whit_hf_quantisation {
@@ -48,9 +78,15 @@ struct whit_hf_import {
 
 struct whit_hf_importer {
     whit_hf *hf;
+    whit_hf_document text; /* config.json, or its text_config: a view of hf's */
     const whit_hf_class *class;
     whit_hf_quantisation quantisation;
-    bool tied;                      /* tie_word_embeddings */
+    bool tied; /* tie_word_embeddings */
+    struct whit_hf_divisors {
+        const char *name; /* NULL: unused */
+        float *values;
+        uint32_t n;
+    } divisors[3];                  /* vectors that divide RoPE frequencies, until they are tensors of the source */
     struct whit_hf_import *imports; /* capacity fixed before the first is used: addresses stay */
     size_t n_imports, capacity;
 };
@@ -61,16 +97,24 @@ bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
 bool whit_hf_is_void(const whit_json *json, uint32_t key);
 
 /* Refuses fields that would change the mathematics and are not understood. */
-whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error);
+whit_status whit_import_hf_fields(const struct whit_hf_importer *importer, whit_error *error);
 
 /* Finds the class and reads everything but what only the weights know. */
 whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
-/* Factors for rope_scaling; NULL in *factors where there is none. n is config->rope_dim / 2. */
-whit_status whit_import_hf_rope(const struct whit_hf_importer *importer, const whit_config *config,
-                                const whit_allocator *allocator, float **factors, whit_error *error);
+/* Reads RoPE tables and their scalings; divisors that are vectors are kept in the importer. */
+whit_status whit_import_hf_rope(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
+/* Reads windows, and what else differs between layers, into kinds. */
+whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
+/* A number of a field, rounded as GGUF files keep it; unchanged if the field is absent. */
+whit_status whit_hf_read_float(const whit_hf_document *document, const char *path, double *value, whit_error *error);
+whit_status whit_hf_read_u32(const whit_hf_document *document, const char *path, bool required, uint32_t *value,
+                             whit_error *error);
+bool whit_hf_text_is(const char *text, size_t n, const char *expected);
 
 /* Adds every tensor; decides tied_head and the biases. */
 whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer, whit_error *error);
+/* Frees the divisors that are not tensors yet. */
+void whit_import_hf_free_divisors(struct whit_hf_importer *importer);
 /* Adds a vector; takes the values, whose memory is the source's allocator's, in every case. */
 whit_status whit_import_hf_vector(whit_source *source, struct whit_hf_importer *importer, const char *name,
                                   float *values, uint32_t n, whit_error *error);

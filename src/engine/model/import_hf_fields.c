@@ -191,26 +191,61 @@ static bool is_causal_field(const whit_json *json, uint32_t key)
     return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");
 }
 
-static bool is_understood(const whit_json *json, uint32_t key)
+/* Whether the class's own tables name a field. */
+static bool is_of_class(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
+    for (const whit_import_number *row = class->numbers; row && row->theirs; row++)
+        if (whit_json_is(json, key, row->theirs)) return true;
+    for (const char *const *field = class->fields; field && *field; field++)
+        if (whit_json_is(json, key, *field)) return true;
+    return false;
+}
+
+static bool is_understood(const whit_hf_class *class, const whit_json *json, uint32_t key)
+{
+    if (is_of_class(class, json, key)) return true;
     if (is_causal_field(json, key))
         return whit_json_type_of(json, key + 1) == WHIT_JSON_NULL || whit_json_bool(json, key + 1, false);
     return whit_hf_is_void(json, key) || is_neutral(json, key) || in_list(used, COUNT(used), json, key) ||
         in_list(harmless, COUNT(harmless), json, key);
 }
 
-whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error)
+/* Fields beside text_config: of other kinds of input, and ids of their tokens. */
+static bool is_outer(const whit_json *json, uint32_t key)
 {
-    const whit_json *json = &config->json;
-    for (uint32_t key = whit_json_first(json, WHIT_JSON_ROOT); key != WHIT_JSON_NONE;
-         key = whit_json_next(json, WHIT_JSON_ROOT, key)) {
+    static const char *const ends[] = {"_config", "_token_id", "_token_index", "_token_ids", "_per_image"};
+    static const char *const names[] = {"text_config",          "projector_hidden_act",
+                                        "spatial_merge_size",   "multimodal_projector_bias",
+                                        "vision_feature_layer", "language_model_only"};
+    size_t n;
+    const char *name = whit_json_string(json, key, &n);
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        size_t m = strlen(ends[i]);
+        if (n > m && memcmp(name + n - m, ends[i], m) == 0 && !whit_json_is(json, key, "quantization_config"))
+            return true;
+    }
+    return in_list(names, COUNT(names), json, key);
+}
+
+static whit_status check_object(const whit_hf_class *class, const whit_json *json, uint32_t object, bool is_outside,
+                                whit_error *error)
+{
+    for (uint32_t key = whit_json_first(json, object); key != WHIT_JSON_NONE; key = whit_json_next(json, object, key)) {
         size_t n;
         const char *name = whit_json_string(json, key, &n);
-        if (is_understood(json, key)) continue;
+        if (is_understood(class, json, key) || (is_outside && is_outer(json, key))) continue;
         const char *reason = "is not known, and it may change the result";
         for (size_t i = 0; i < COUNT(reasons); i++)
             if (whit_json_is(json, key, reasons[i].name)) reason = reasons[i].text;
         return whit_json_fail(json, key, error, "field '%.*s': %s", (int)(n < 60 ? n : 60), name, reason);
     }
     return WHIT_OK;
+}
+
+whit_status whit_import_hf_fields(const struct whit_hf_importer *importer, whit_error *error)
+{
+    const whit_json *json = &importer->text.json;
+    const uint32_t root = importer->text.root;
+    if (root != WHIT_JSON_ROOT) WHIT_TRY(check_object(importer->class, json, WHIT_JSON_ROOT, true, error));
+    return check_object(importer->class, json, root, false, error);
 }

@@ -9,50 +9,56 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static const struct tensor_name {
-    const char *theirs, *ours;
-} global_names[] =
-    {
-        {"embed_tokens.weight", "embed"},
-        {"norm.weight", "final_norm"},
-},
-  layer_names[] =
-      {
-          {"input_layernorm.weight", "attn_norm"},
-          {"self_attn.q_proj.bias", "q_bias"},
-          {"self_attn.k_proj.bias", "k_bias"},
-          {"self_attn.v_proj.bias", "v_bias"},
-          {"self_attn.o_proj.bias", "o_bias"},
-          {"self_attn.q_norm.weight", "q_norm"},
-          {"self_attn.k_norm.weight", "k_norm"},
-          {"self_attn.attn_sub_norm.weight", "attn_sub_norm"},
-          {"self_attn.inner_attn_ln.weight", "attn_sub_norm"}, /* 1bitLLM's name */
-          {"post_attention_layernorm.weight", "ffn_norm"},
-          {"mlp.gate_proj.bias", "gate_bias"},
-          {"mlp.up_proj.bias", "up_bias"},
-          {"mlp.down_proj.bias", "down_bias"},
-          {"mlp.ffn_sub_norm.weight", "ffn_sub_norm"},
-          {"mlp.ffn_layernorm.weight", "ffn_sub_norm"},
-},
-  projections[] = {
-      {"self_attn.q_proj.weight", "q"}, {"self_attn.k_proj.weight", "k"}, {"self_attn.v_proj.weight", "v"},
-      {"self_attn.o_proj.weight", "o"}, {"mlp.gate_proj.weight", "gate"}, {"mlp.up_proj.weight", "up"},
-      {"mlp.down_proj.weight", "down"},
+/* The names that all families have. */
+static const whit_import_name global_names[] = {
+    {"embed_tokens.weight", "embed"},
+    {"norm.weight", "final_norm"},
+    {NULL},
+};
+static const whit_import_name layer_names[] = {
+    {"input_layernorm.weight", "attn_norm"},
+    {"self_attn.q_proj.weight", "q", .is_projection = true},
+    {"self_attn.k_proj.weight", "k", .is_projection = true},
+    {"self_attn.v_proj.weight", "v", .is_projection = true},
+    {"self_attn.o_proj.weight", "o", .is_projection = true},
+    {"self_attn.q_proj.bias", "q_bias"},
+    {"self_attn.k_proj.bias", "k_bias"},
+    {"self_attn.v_proj.bias", "v_bias"},
+    {"self_attn.o_proj.bias", "o_bias"},
+    {"self_attn.q_norm.weight", "q_norm"},
+    {"self_attn.k_norm.weight", "k_norm"},
+    {"self_attn.attn_sub_norm.weight", "attn_sub_norm"},
+    {"self_attn.inner_attn_ln.weight", "attn_sub_norm"}, /* 1bitLLM's name */
+    {"post_attention_layernorm.weight", "ffn_norm"},
+    {"mlp.gate_proj.weight", "gate", .is_projection = true},
+    {"mlp.up_proj.weight", "up", .is_projection = true},
+    {"mlp.down_proj.weight", "down", .is_projection = true},
+    {"mlp.gate_proj.bias", "gate_bias"},
+    {"mlp.up_proj.bias", "up_bias"},
+    {"mlp.down_proj.bias", "down_bias"},
+    {"mlp.ffn_sub_norm.weight", "ffn_sub_norm"},
+    {"mlp.ffn_layernorm.weight", "ffn_sub_norm"},
+    {NULL},
 };
 
 enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED };
 
-static const char *find_name(const struct tensor_name *names, size_t n, const char *theirs)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i].theirs, theirs) == 0) return names[i].ours;
-    return NULL;
-}
+/* The meaning of a tensor of the file. */
+struct found {
+    const whit_import_name *row; /* NULL: only its name is known */
+    uint32_t layer;              /* UINT32_MAX outside the layers */
+    char ours[WHIT_VALUE_NAME_BYTES];
+};
 
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool begins_with(const char *text, const char *begin)
+{
+    return strncmp(text, begin, strlen(begin)) == 0;
 }
 
 /* A tensor that only the program knows keeps its name, but for the ends. */
@@ -63,44 +69,72 @@ static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
                                                                                                     : PART_UNKNOWN;
 }
 
-/* What a tensor is by its (terminated) name, and its name with us. */
-static enum part find_part(const char *name, uint32_t n_layers, char ours[WHIT_VALUE_NAME_BYTES])
+/* The name without what stands before all names: "model." (absent in checkpoints of a bare model), and the part of a
+ * model of several kinds of input. */
+static const char *bare_name(const whit_hf_class *class, const char *name)
 {
-    if (strcmp(name, "lm_head.weight") == 0) {
-        snprintf(ours, WHIT_VALUE_NAME_BYTES, "head");
+    static const char *const nested[] = {"model.language_model.", "language_model.model.", "language_model."};
+    for (size_t i = 0; class->is_nested && i < COUNT(nested); i++)
+        if (begins_with(name, nested[i])) return name + strlen(nested[i]);
+    return begins_with(name, "model.") ? name + strlen("model.") : name;
+}
+
+/* Tensors that are not the language model's, by how their names begin. */
+static bool is_of_other_input(const whit_hf_class *class, const char *name)
+{
+    static const char *const begins[] = {
+        "visual.", "vision_tower.", "multi_modal_projector.", "mtp.", "audio_tower.", "embed_vision.", "embed_audio."};
+    if (!class->is_nested) return false;
+    if (begins_with(name, "model.")) name += strlen("model.");
+    for (size_t i = 0; i < COUNT(begins); i++)
+        if (begins_with(name, begins[i])) return true;
+    return false;
+}
+
+static enum part name_part(const whit_import_name *row)
+{
+    if (!row->ours) return PART_IGNORED;
+    return row->is_projection ? PART_PROJECTION : PART_PLAIN;
+}
+
+/* Finds the meaning of a tensor by its (terminated) name. */
+static enum part find_part(const whit_hf_class *class, const char *file_name, uint32_t n_layers, struct found *found)
+{
+    const char *name = bare_name(class, file_name);
+    *found = (struct found){.layer = UINT32_MAX};
+    if (strcmp(file_name, "lm_head.weight") == 0 || strcmp(name, "lm_head.weight") == 0) {
+        snprintf(found->ours, sizeof found->ours, "head");
         return PART_HEAD;
     }
-    if (strncmp(name, "model.", 6) == 0) name += 6; /* absent in checkpoints of a bare model */
     /* Some checkpoints store RoPE tables, which follow from the configuration. */
     static const char *const tables[] = {"inv_freq", "cos_cached", "sin_cached"};
     for (size_t i = 0; i < COUNT(tables); i++)
         if (ends_with(name, tables[i])) return PART_IGNORED;
-    const char *found = find_name(global_names, COUNT(global_names), name);
-    if (found) {
-        snprintf(ours, WHIT_VALUE_NAME_BYTES, "%s", found);
-        return PART_PLAIN;
+    if (is_of_other_input(class, file_name)) return PART_IGNORED;
+    const char *rest = whit_import_layer(name, "layers", n_layers, &found->layer);
+    if (!rest) {
+        found->row = whit_import_find_name(class->names, global_names, name);
+        if (found->row && found->row->ours) snprintf(found->ours, sizeof found->ours, "%s", found->row->ours);
+        return found->row ? name_part(found->row) : PART_UNKNOWN;
     }
-    unsigned layer;
-    int used = 0;
-    char number[16];
-    if (sscanf(name, "layers.%5u.%n", &layer, &used) != 1 || !used || layer >= n_layers) return PART_UNKNOWN;
-    snprintf(number, sizeof number, "%u", layer); /* one spelling of each number, so one name each */
-    if (strncmp(name + 7, number, strlen(number)) != 0 || (size_t)used != 8 + strlen(number)) return PART_UNKNOWN;
     /* The scales of packed weights are read with their weights. */
     if (ends_with(name, ".weight_scale")) {
         char weight[96];
-        snprintf(weight, sizeof weight, "%.*s", (int)(strlen(name + used) - strlen("_scale")), name + used);
-        return find_name(projections, COUNT(projections), weight) ? PART_IGNORED : PART_UNKNOWN;
+        snprintf(weight, sizeof weight, "%.*s", (int)(strlen(rest) - strlen("_scale")), rest);
+        const whit_import_name *row = whit_import_find_name(class->names, layer_names, weight);
+        return row && row->is_projection ? PART_IGNORED : PART_UNKNOWN;
     }
-    enum part part = PART_PLAIN;
-    found = find_name(layer_names, COUNT(layer_names), name + used);
-    if (!found) {
-        found = find_name(projections, COUNT(projections), name + used);
-        part = PART_PROJECTION;
-    }
-    if (!found) return PART_UNKNOWN;
-    snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, found);
-    return part;
+    found->row = whit_import_find_name(class->names, layer_names, rest);
+    return found->row ? name_part(found->row) : PART_UNKNOWN;
+}
+
+/* The canonical name of a row of a table. */
+static void canonical_name(const whit_import_name *row, uint32_t layer, char ours[WHIT_VALUE_NAME_BYTES])
+{
+    if (layer == UINT32_MAX)
+        snprintf(ours, WHIT_VALUE_NAME_BYTES, "%s", row->ours);
+    else
+        snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, row->ours);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -108,12 +142,14 @@ static enum part find_part(const char *name, uint32_t n_layers, char ours[WHIT_V
 static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;
+    float *values = rows->elems;
     (void)row;
     (void)error;
     if (import->values)
-        memcpy(rows->elems, import->values, import->n_values * sizeof *import->values);
+        memcpy(values, import->values, import->n_values * sizeof *import->values);
     else
-        whit_ggml_row_f32(&import->view, 0, rows->elems);
+        whit_ggml_row_f32(&import->view, 0, values);
+    for (uint32_t i = 0; tensor->adds_one && i < tensor->type.n_cols; i++) values[i] += 1;
     return WHIT_OK;
 }
 
@@ -122,14 +158,14 @@ static whit_status read_floats(const whit_source_tensor *tensor, uint32_t row, c
     const struct whit_hf_import *import = tensor->context;
     (void)error;
     size_t row_bytes = (size_t)tensor->type.n_cols * whit_codec_find(tensor->type.codec)->elem_bytes;
-    memcpy(rows->elems, import->view.data + row * row_bytes, row_bytes);
+    memcpy(rows->elems, import->view.data + whit_source_row(tensor, row) * row_bytes, row_bytes);
     return WHIT_OK;
 }
 
 static whit_status read_packed(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;
-    if (whit_packed_ternary_row(&import->packed, row, rows->elems)) return WHIT_OK;
+    if (whit_packed_ternary_row(&import->packed, whit_source_row(tensor, row), rows->elems)) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_FORMAT,
                      "%s: tensor '%.*s' holds the code 3, which packed ternary weights have not",
                      import->importer->hf->folder, (int)import->file->name_bytes, import->file->name);
@@ -139,7 +175,8 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
 {
     const struct whit_hf_import *import = tensor->context;
     (void)error;
-    memcpy(rows->elems, import->codes + (size_t)row * tensor->type.n_cols, tensor->type.n_cols);
+    memcpy(rows->elems, import->codes + (size_t)whit_source_row(tensor, row) * tensor->type.n_cols,
+           tensor->type.n_cols);
     return WHIT_OK;
 }
 
@@ -148,7 +185,7 @@ static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, 
 {
     const struct whit_hf_import *import = tensor->context;
     (void)error;
-    whit_round_ternary_row(&import->view, row, import->inverse, rows->elems);
+    whit_round_ternary_row(&import->view, whit_source_row(tensor, row), import->inverse, rows->elems);
     return WHIT_OK;
 }
 
@@ -340,6 +377,8 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
 {
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
+    if (importer->n_imports == importer->capacity)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
     struct whit_hf_import *import = &importer->imports[importer->n_imports++];
     struct reading r = {source, importer, file, file_name, error};
     *import = (struct whit_hf_import){.importer = importer, .file = file};
@@ -347,6 +386,21 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
     tensor->drop = drop;
     WHIT_TRY(projection ? add_projection(&r, import, tensor) : add_plain(&r, import, tensor));
     drop_file(importer, file);
+    return WHIT_OK;
+}
+
+/* The tensors that one tensor of the file holds: itself, or the matrices that it is fused of. */
+static whit_status add_parts(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
+                             const char *file_name, const struct found *found, whit_error *error)
+{
+    for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
+        char name[WHIT_VALUE_NAME_BYTES];
+        canonical_name(row, found->layer, name);
+        WHIT_TRY(add_tensor(source, importer, file, file_name, name, row->is_projection, error));
+        whit_source_tensor *tensor = &source->tensors[source->n_tensors - 1];
+        tensor->adds_one = importer->class->norms_add_one && !row->keeps_value && ends_with(name, "norm");
+        WHIT_TRY(whit_import_split(source, tensor, found->layer, row->rows, error));
+    }
     return WHIT_OK;
 }
 
@@ -391,19 +445,20 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
 {
     const whit_safetensors *weights = importer->hf->weights;
     const whit_safetensor *embed = NULL, *head = NULL;
-    importer->capacity = weights->n_tensors + 1; /* one more for RoPE factors */
+    importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors); /* fused tensors are of three at most */
     importer->imports = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->imports);
     if (!importer->imports)
         return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->imports);
     for (size_t i = 0; i < weights->n_tensors; i++) {
         const whit_safetensor *file = &weights->tensors[i];
-        char file_name[128], name[WHIT_VALUE_NAME_BYTES] = "";
+        char file_name[128];
+        struct found found = {0};
         bool fits = file->name_bytes < sizeof file_name && !memchr(file->name, 0, file->name_bytes);
         snprintf(file_name, sizeof file_name, "%.*s", (int)(file->name_bytes < 127 ? file->name_bytes : 127),
                  file->name);
-        enum part part = fits ? find_part(file_name, source->config.n_layers, name) : PART_UNKNOWN;
+        enum part part = fits ? find_part(importer->class, file_name, source->config.n_layers, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)
-            part = other_part(file_name + (strncmp(file_name, "model.", 6) == 0 ? 6 : 0), name);
+            part = other_part(file_name + (begins_with(file_name, "model.") ? 6 : 0), found.ours);
         if (part == PART_UNKNOWN && !file->size_bytes) continue; /* there is nothing in it to be used */
         if (part == PART_UNKNOWN)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",
@@ -411,10 +466,12 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         if (part == PART_IGNORED) continue;
         if (part == PART_HEAD)
             head = file;
-        else if (strcmp(name, "embed") == 0 && !embed)
+        else if (strcmp(found.ours, "embed") == 0 && !embed)
             embed = file;
+        else if (found.row)
+            WHIT_TRY(add_parts(source, importer, file, file_name, &found, error));
         else
-            WHIT_TRY(add_tensor(source, importer, file, file_name, name, part == PART_PROJECTION, error));
+            WHIT_TRY(add_tensor(source, importer, file, file_name, found.ours, false, error));
     }
     return add_embedding_and_head(source, importer, embed, head, error);
 }

@@ -23,6 +23,7 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_ADD] = "add",
         [WHIT_PLAN_SCALE] = "scale",
         [WHIT_PLAN_SELECT] = "select",
+        [WHIT_PLAN_TEMPERATURE] = "temperature",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
         [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
@@ -215,9 +216,10 @@ static void lower_attention(struct compiler *c, const whit_node *node)
 static void lower_simple(struct compiler *c, const whit_node *node)
 {
     static const uint8_t ops[WHIT_OP_COUNT] = {
-        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,   [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM, [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,
-        [WHIT_OP_GATE] = WHIT_PLAN_GATE,     [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
-        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT,
+        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,   [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM,
+        [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,     [WHIT_OP_GATE] = WHIT_PLAN_GATE,
+        [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
+        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT, [WHIT_OP_TEMPERATURE] = WHIT_PLAN_TEMPERATURE,
     };
     uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]);
     if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
@@ -234,6 +236,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .head_dim = node->head_dim,
                           .rotary = node->rotary,
                           .rope = node->rope,
+                          .window = node->window,
                           .constant = node->constant});
 }
 

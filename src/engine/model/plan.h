@@ -33,6 +33,7 @@ typedef enum whit_plan_op {
     WHIT_PLAN_ADD,
     WHIT_PLAN_SCALE,
     WHIT_PLAN_SELECT,
+    WHIT_PLAN_TEMPERATURE,
     /* Fused ones, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */

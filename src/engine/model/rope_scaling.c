@@ -28,6 +28,16 @@ whit_status whit_rope_visit(const whit_config *config, whit_rope_visit_fn *visit
     return WHIT_OK;
 }
 
+bool whit_rope_same_frequencies(const whit_config *config, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < whit_config_n_ropes(config); i++) {
+        const whit_rope rope = whit_config_rope(config, i);
+        if (rope.scaling == WHIT_ROPE_LONG && (a > rope.length) != (b > rope.length)) return false;
+        if (rope.scaling == WHIT_ROPE_DYNAMIC && a != b && (a > rope.length || b > rope.length)) return false;
+    }
+    return true;
+}
+
 struct tensor_check {
     const whit_resolver *resolver;
     const char *path;

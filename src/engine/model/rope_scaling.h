@@ -23,6 +23,9 @@ const char *whit_rope_divisors(const whit_rope *rope, uint32_t n_tokens);
  * if there are none. */
 void whit_rope_scaled_frequencies(const whit_rope *rope, uint32_t n_tokens, const float *divisors, double *frequencies);
 
+/* Whether contexts of a and b tokens have the same frequencies, so that keys of one serve in the other. */
+bool whit_rope_same_frequencies(const whit_config *config, uint32_t a, uint32_t b);
+
 /* Calls `visit` for every tensor of divisors that a configuration needs, with the length that it must have. */
 typedef whit_status whit_rope_visit_fn(void *context, const char *name, uint32_t n, whit_error *error);
 whit_status whit_rope_visit(const whit_config *config, whit_rope_visit_fn *visit, void *context, whit_error *error);

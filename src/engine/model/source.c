@@ -53,14 +53,20 @@ whit_status whit_source_add_template(whit_source *source, const char *name, size
     return WHIT_OK;
 }
 
-uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
+/* Pairs lie side by side in the file (2i, 2i + 1), half a head apart in ours (i, i + half). */
+static uint32_t unpermuted(const whit_source_tensor *tensor, uint32_t row)
 {
     uint32_t head_dim = tensor->unpermute_head_dim, rope_dim = tensor->unpermute_rope_dim;
     if (!head_dim) return row;
     uint32_t in_head = row % head_dim, half = rope_dim / 2;
     if (in_head >= rope_dim) return row;
-    /* Pairs lie side by side in the file (2i, 2i + 1), half a head apart in ours (i, i + half). */
     return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
+}
+
+uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
+{
+    row = unpermuted(tensor, row);
+    return tensor->part_begin + (tensor->part_run ? row + row / tensor->part_run * tensor->part_run : row);
 }
 
 /* ---- as a graph sees it --------------------------------------------------------------------- */

@@ -22,6 +22,9 @@ struct whit_source_tensor {
     const void *context;                             /* the importer's */
     bool used;                                       /* by the graph */
     uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: no */
+    uint32_t part_begin;                             /* it is some rows of the file's tensor, from this one on; */
+    uint32_t part_run;                               /* if not 0: of every 2 part_run rows the first part_run */
+    bool adds_one;                                   /* a norm of 1 + w, of which the file holds w */
 };
 
 typedef struct whit_source {

@@ -30,9 +30,8 @@ static const struct missing {
     {"gptneox", "LayerNorm, parallel blocks and fused q, k, v weights"},
     {"gptoss", "attention sinks and a mixture of experts"},
     {"granitemoe", "a mixture of experts"},
-    {"granite", "scaled embeddings, residuals, scores and logits"},
+    {"hunyuan", "a mixture of experts"},
     {"grok", "a mixture of experts"},
-    {"hunyuan", "norms behind RoPE, or a mixture of experts"},
     {"internlm2", "fused q, k, v weights"},
     {"jamba", "Mamba layers and a mixture of experts"},
     {"lfm2", "convolution layers"},
@@ -49,7 +48,6 @@ static const struct missing {
     {"olmoe", "a mixture of experts"},
     {"olmo", "norms behind the sublayers, or norms without weights"},
     {"openelm", "another width in each layer"},
-    {"phi3", "fused q, k, v weights and long RoPE"},
     {"phi", "LayerNorm, parallel blocks and partial RoPE"},
     {"plamo", "parallel blocks"},
     {"qwen2moe", "a mixture of experts"},
@@ -60,7 +58,6 @@ static const struct missing {
     {"qwen35", "Gated DeltaNet layers"},
     {"rwkv", "recurrent layers"},
     {"seedoss", "its own biases"},
-    {"smollm3", "RoPE on some layers only"},
     {"stablelm", "LayerNorm and partial RoPE"},
     {"starcoder", "LayerNorm"},
     {"t5", "an encoder"},
@@ -87,6 +84,6 @@ whit_status whit_unknown_family(const char *path, const char *name, size_t n, wh
             break;
         }
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                     "%s: family '%.*s' is not known: it needs %s (known: Llama, Mistral, Qwen2, Qwen3, BitNet)", path,
+                     "%s: family '%.*s' is not known: it needs %s (known: " WHIT_KNOWN_FAMILIES ")", path,
                      (int)(n < 60 ? n : 60), name, needs);
 }

@@ -219,7 +219,7 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
 {
     const whit_table *about = &record->about;
     whit_value model;
-    uint64_t block_bytes;
+    uint64_t block_bytes, n_ctx = 0;
     if (!whit_table_get(about, "session.model", &model) || model.type != WHIT_VALUE_BYTES ||
         model.count != WHIT_HASH_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it does not say which model it is of", record->log->path);
@@ -246,6 +246,12 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
         block_bytes != whit_kv_whole_block_bytes(&s->kv))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its KV blocks have another size than this model's",
                          record->log->path);
+    if (!whit_table_get_u64(about, "session.context", &n_ctx) || n_ctx > UINT32_MAX ||
+        !whit_rope_same_frequencies(&s->model->config, (uint32_t)n_ctx, s->options.n_ctx_tokens))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: it was made in a context of %llu tokens, in which this model's positions are not those "
+                         "of a context of %u: open it with that context",
+                         record->log->path, (unsigned long long)n_ctx, s->options.n_ctx_tokens);
     return whit_session_adapters_check(record, s, sequence, error);
 }
 

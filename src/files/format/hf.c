@@ -211,7 +211,7 @@ whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
 
 uint32_t whit_hf_node(const whit_hf_document *document, const char *path)
 {
-    uint32_t at = document->present ? WHIT_JSON_ROOT : WHIT_JSON_NONE;
+    uint32_t at = document->present ? document->root : WHIT_JSON_NONE;
     while (at != WHIT_JSON_NONE) {
         char key[128];
         size_t n = strcspn(path, ".");

@@ -15,6 +15,7 @@ typedef struct whit_hf_document {
     char *path;
     whit_buf text;
     whit_json json;
+    uint32_t root; /* the object that paths begin at */
 } whit_hf_document;
 
 typedef struct whit_hf {

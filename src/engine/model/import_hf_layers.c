@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * Layers of a config.json that differ: windows, which transformers states in four ways, and layers without RoPE. */
+#include "model/import_hf.h"
+
+#include <stdio.h>
+
+/* The length of windows, and the layers that have one. */
+struct windows {
+    uint32_t window;
+    uint8_t is_sliding[WHIT_MAX_LAYERS];
+};
+
+/* layer_types, an entry for each layer. */
+static whit_status read_types(const whit_hf_document *config, uint32_t types, const whit_config *c,
+                              struct windows *windows, whit_error *error)
+{
+    const whit_json *json = &config->json;
+    uint32_t n = 0;
+    for (uint32_t at = whit_json_first(json, types); at != WHIT_JSON_NONE; at = whit_json_next(json, types, at), n++) {
+        bool sliding = whit_json_is(json, at, "sliding_attention");
+        if (!sliding && !whit_json_is(json, at, "full_attention"))
+            return whit_json_fail(json, at, error, "layers of this type are not supported");
+        if (n < c->n_layers) windows->is_sliding[n] = sliding;
+    }
+    if (n != c->n_layers)
+        return whit_json_fail(json, types, error, "layer_types has %u entries for %u layers", n, c->n_layers);
+    return WHIT_OK;
+}
+
+static whit_status read_windows(const struct whit_hf_importer *importer, const whit_config *c, struct windows *windows,
+                                whit_error *error)
+{
+    const whit_hf_document *config = &importer->text;
+    const whit_hf_class *class = importer->class;
+    bool used = !class->window_switch && (class->window || class->window_always);
+    uint32_t from_layer = class->window_switch ? class->window_layers : 0, interval = class->full_interval,
+             types = whit_hf_node(config, "layer_types");
+    if (whit_hf_node(config, "sliding_window") == WHIT_JSON_NONE) windows->window = class->window;
+    WHIT_TRY(whit_hf_read_u32(config, "sliding_window", false, &windows->window, error));
+    if (!class->full_interval) WHIT_TRY(whit_hf_bool(config, "use_sliding_window", &used, error));
+    if (class->window_switch) WHIT_TRY(whit_hf_read_u32(config, "max_window_layers", false, &from_layer, error));
+    if (class->full_interval_field)
+        WHIT_TRY(whit_hf_read_u32(config, class->full_interval_field, false, &interval, error));
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        windows->is_sliding[i] = interval ? (i + 1) % interval != 0 : i >= from_layer;
+    if (whit_json_type_of(&config->json, types) == WHIT_JSON_ARRAY)
+        WHIT_TRY(read_types(config, types, c, windows, error));
+    if (!used || windows->window >= c->n_ctx) windows->window = 0;
+    return WHIT_OK;
+}
+
+/* Whether a layer has RoPE: no_rope_layers has 1 for layers with it. */
+static whit_status read_turning(const struct whit_hf_importer *importer, const whit_config *c,
+                                uint8_t turns[WHIT_MAX_LAYERS], whit_error *error)
+{
+    const whit_hf_document *config = &importer->text;
+    const whit_json *json = &config->json;
+    uint32_t interval = importer->class->no_rope_interval, list = whit_hf_node(config, "no_rope_layers"), n = 0;
+    memset(turns, 1, WHIT_MAX_LAYERS);
+    if (!interval) return WHIT_OK;
+    WHIT_TRY(whit_hf_read_u32(config, "no_rope_layer_interval", false, &interval, error));
+    for (uint32_t i = 0; interval && i < c->n_layers; i++) turns[i] = (i + 1) % interval != 0;
+    if (whit_json_type_of(json, list) != WHIT_JSON_ARRAY) return WHIT_OK;
+    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at), n++) {
+        int64_t one;
+        if (!whit_json_i64(json, at, &one) || (one != 0 && one != 1))
+            return whit_json_fail(json, at, error, "an entry of no_rope_layers is neither 0 nor 1");
+        if (n < c->n_layers) turns[n] = (uint8_t)one;
+    }
+    if (n != c->n_layers)
+        return whit_json_fail(json, list, error, "no_rope_layers has %u entries for %u layers", n, c->n_layers);
+    return WHIT_OK;
+}
+
+whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
+{
+    struct windows windows = {0};
+    uint8_t turns[WHIT_MAX_LAYERS];
+    if (c->n_layers > WHIT_MAX_LAYERS)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u layers are too many", importer->text.path, c->n_layers);
+    WHIT_TRY(read_windows(importer, c, &windows, error));
+    WHIT_TRY(read_turning(importer, c, turns, error));
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        whit_layer_kind kind = {.n_heads = c->n_heads,
+                                .n_kv_heads = c->n_kv_heads,
+                                .head_dim = c->head_dim,
+                                .n_ff = c->n_ff,
+                                .window = windows.is_sliding[i] ? windows.window : 0};
+        if (windows.is_sliding[i] && c->n_ropes > 1) kind.rope = 1;
+        if (turns[i]) kind.rope_dim = whit_config_rope(c, kind.rope).dims;
+        WHIT_TRY(whit_config_set_kind(c, i, &kind, importer->text.path, error));
+    }
+    whit_config_settle_kinds(c);
+    return WHIT_OK;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/import_names.h"
+
+#include <stdio.h>
+
+static const whit_import_name *find_in(const whit_import_name *row, const char *theirs)
+{
+    for (; row && row->theirs; row++)
+        if (strcmp(row->theirs, theirs) == 0) return row;
+    return NULL;
+}
+
+const whit_import_name *whit_import_find_name(const whit_import_name *own, const whit_import_name *common,
+                                              const char *theirs)
+{
+    const whit_import_name *row = find_in(own, theirs);
+    return row ? row : find_in(common, theirs);
+}
+
+const whit_import_name *whit_import_next_name(const whit_import_name *row)
+{
+    return row[1].theirs && strcmp(row[0].theirs, row[1].theirs) == 0 ? row + 1 : NULL;
+}
+
+whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
+                              whit_error *error)
+{
+    if (rows == WHIT_IMPORT_ALL) return WHIT_OK;
+    const whit_layer_kind kind = whit_config_kind(&source->config, layer);
+    const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff;
+    const struct {
+        uint32_t begin, n, total;
+    } parts[] = {
+        [WHIT_IMPORT_Q] = {0, q, q + 2 * kv},
+        [WHIT_IMPORT_K] = {q, kv, q + 2 * kv},
+        [WHIT_IMPORT_V] = {q + kv, kv, q + 2 * kv},
+        [WHIT_IMPORT_GATE] = {0, ff, 2 * ff},
+        [WHIT_IMPORT_UP] = {ff, ff, 2 * ff},
+        [WHIT_IMPORT_HEAD_FIRST] = {0, q, 2 * q},
+        [WHIT_IMPORT_HEAD_SECOND] = {kind.head_dim, q, 2 * q},
+    };
+    bool is_vector = tensor->type.layout == WHIT_LAYOUT_PLAIN;
+    uint32_t *n = is_vector ? &tensor->type.n_cols : &tensor->type.n_rows;
+    if (*n != parts[rows].total)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: tensor '%s' is a part of one that has %u rows where the configuration needs %u",
+                         source->path, tensor->name, *n, parts[rows].total);
+    *n = parts[rows].n;
+    tensor->part_begin = parts[rows].begin;
+    if (rows >= WHIT_IMPORT_HEAD_FIRST) tensor->part_run = kind.head_dim;
+    return WHIT_OK;
+}
+
+const char *whit_import_layer(const char *name, const char *prefix, uint32_t n_layers, uint32_t *layer)
+{
+    unsigned number;
+    char spelled[64];
+    size_t n = strlen(prefix);
+    if (strncmp(name, prefix, n) != 0 || sscanf(name + n, ".%5u", &number) != 1 || number >= n_layers) return NULL;
+    size_t used = (size_t)snprintf(spelled, sizeof spelled, "%s.%u.", prefix, number);
+    if (strncmp(name, spelled, used) != 0) return NULL;
+    *layer = number;
+    return name + used;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ * Logits of the tiny models of each family against their goldens: a short run and a long one, from the folder and from
+ * the GGUF file, within the tolerance of float32. Every mistake that a golden lists is further away than that, but for
+ * those that float32 cannot see. */
+#include "test.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#define MAX_TOKENS 512
+
+/* How a model's context must be chosen: a RoPE scaling may depend on it. */
+struct run {
+    whit_step_token tokens[MAX_TOKENS];
+    uint32_t n, first, end; /* rows whose logits the golden has */
+};
+
+static void read_tokens(const char *folder, const char *name, struct run *run)
+{
+    char path[2048];
+    int32_t id;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (run->n = 0; fscanf(file, "%d", &id) == 1; run->n++) {
+        assert_true(run->n < MAX_TOKENS);
+        run->tokens[run->n] = (whit_step_token){.id = id};
+    }
+    fclose(file);
+}
+
+static float *read_floats(const char *folder, const char *name, size_t n)
+{
+    char path[2048];
+    float *values = malloc(n * sizeof *values);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    assert_true(values && file);
+    assert_int_equal(fread(values, sizeof *values, n, file), n);
+    fclose(file);
+    return values;
+}
+
+/* Logits (end - first, vocabulary) with f32 activations and KV cache; the caller frees. */
+static float *run_model(const char *path, struct run *run, uint32_t n_threads, uint32_t n_batch, uint32_t *n_vocab)
+{
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_model_options model_options = {.struct_bytes = sizeof model_options, .no_cache = true};
+    assert_ok(whit_model_open(path, &model_options, &model, &error), error);
+    whit_session_options options = whit_session_options_default();
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    options.n_threads = n_threads;
+    options.n_ctx_tokens = run->n;
+    options.n_batch_tokens = n_batch;
+    options.n_logits = run->end - run->first;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    for (uint32_t i = 0; i < run->n; i++) run->tokens[i].want_logits = i >= run->first && i < run->end;
+    assert_ok(whit_session_step(session, run->tokens, run->n, &error), error);
+    *n_vocab = whit_model_vocab_size(model);
+    float *logits = malloc((size_t)options.n_logits * *n_vocab * sizeof *logits);
+    assert_non_null(logits);
+    for (uint32_t i = 0; i < options.n_logits; i++)
+        memcpy(logits + (size_t)i * *n_vocab, whit_session_logits(session, i), *n_vocab * sizeof *logits);
+    whit_session_close(session);
+    whit_model_close(model);
+    return logits;
+}
+
+static double log_sum_exp(const float *x, uint32_t n)
+{
+    double max = x[0], sum = 0;
+    for (uint32_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
+    for (uint32_t i = 0; i < n; i++) sum += exp(x[i] - max);
+    return max + log(sum);
+}
+
+static void compare(const float *golden, const float *logits, uint32_t n_rows, uint32_t n_vocab, double max_abs,
+                    double mean_kl, const char *what)
+{
+    double worst = 0, kl = 0;
+    for (uint32_t t = 0; t < n_rows; t++) {
+        const float *p = golden + (size_t)t * n_vocab, *q = logits + (size_t)t * n_vocab;
+        double p_total = log_sum_exp(p, n_vocab), q_total = log_sum_exp(q, n_vocab);
+        for (uint32_t i = 0; i < n_vocab; i++) {
+            worst = fmax(worst, fabs((double)p[i] - q[i]));
+            kl += exp(p[i] - p_total) * ((p[i] - p_total) - (q[i] - q_total));
+        }
+    }
+    kl /= n_rows;
+    print_message("%s: worst %.3g of %.3g, KL %.3g of %.3g\n", what, worst, max_abs, kl, mean_kl);
+    assert_true(worst <= max_abs);
+    assert_true(kl <= mean_kl);
+}
+
+/* A mistake of at most this is rounding, as the golden itself measured it in float64. */
+#define ROUNDING 2e-3
+
+static void check_mistakes(const json_t *golden, double max_abs, const char *what)
+{
+    const char *name;
+    json_t *mistake;
+    json_object_foreach((json_t *)json_object_get(golden, "mistakes"), name, mistake)
+    {
+        double distance = json_number_value(json_object_get(mistake, "max_abs"));
+        if (distance > ROUNDING && distance <= max_abs)
+            fail_msg("%s: '%s' is %g away, which a tolerance of %g does not see", what, name, distance, max_abs);
+    }
+}
+
+static void check_golden(const char *folder, const json_t *golden)
+{
+    struct run run = {0};
+    const char *logits_file = json_string_value(json_object_get(golden, "logits_file"));
+    const json_t *rows = json_object_get(golden, "rows"), *file,
+                 *tolerance = json_object_get(json_object_get(golden, "tolerance"), "float32 activations and KV cache");
+    double max_abs = json_number_value(json_object_get(tolerance, "max_abs")),
+           mean_kl = json_number_value(json_object_get(tolerance, "mean_kl"));
+    size_t j;
+    assert_true(max_abs > 0 && mean_kl > 0);
+    read_tokens(folder, json_string_value(json_object_get(golden, "tokens")), &run);
+    run.end = run.n;
+    if (rows) {
+        run.first = (uint32_t)json_integer_value(json_array_get(rows, 0));
+        run.end = (uint32_t)json_integer_value(json_array_get(rows, 1));
+    }
+    check_mistakes(golden, max_abs, logits_file);
+    json_array_foreach(json_object_get(golden, "applies_to"), j, file)
+    {
+        char path[2048], what[2048];
+        uint32_t n_vocab, n_again;
+        snprintf(path, sizeof path, "%s/%s", folder, json_string_value(file));
+        snprintf(what, sizeof what, "%s, %s", path + strlen(WHIT_SHARED_DIR "/models-tiny/"), logits_file);
+        float *logits = run_model(path, &run, 2, 512, &n_vocab);
+        size_t n = (size_t)(run.end - run.first) * n_vocab;
+        float *expected = read_floats(folder, logits_file, n);
+        compare(expected, logits, run.end - run.first, n_vocab, max_abs, mean_kl, what);
+        /* The same bits in small passes on one thread. */
+        float *again = run_model(path, &run, 1, 7, &n_again);
+        assert_int_equal(n_again, n_vocab);
+        assert_memory_equal(again, logits, n * sizeof *logits);
+        free(again);
+        free(expected);
+        free(logits);
+    }
+}
+
+static void check_model(const char *name)
+{
+    char relative[256], path[2048], folder[1024];
+    snprintf(relative, sizeof relative, "models-tiny/%s", name);
+    snprintf(folder, sizeof folder, "%s", shared_path(relative));
+    snprintf(path, sizeof path, "%s/golden.json", folder);
+    json_t *root = json_load_file(path, 0, NULL), *golden;
+    assert_non_null(root);
+    size_t i, n_checked = 0;
+    json_array_foreach(json_object_get(root, "goldens"), i, golden)
+    {
+        if (strncmp(json_string_value(json_object_get(golden, "logits_file")), "logits", 6) != 0) continue;
+        check_golden(folder, golden);
+        n_checked++;
+    }
+    assert_int_equal(n_checked, 2);
+    json_decref(root);
+}
+
+#define FAMILY(function, folder)                                                                                       \
+    static void function(void **state)                                                                                 \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        check_model(folder);                                                                                           \
+    }
+
+FAMILY(smollm3, "smollm3")
+FAMILY(granite, "granite")
+FAMILY(mistral_window, "mistral-window")
+FAMILY(ministral3, "ministral3-yarn")
+FAMILY(phi3, "phi3-longrope")
+FAMILY(hunyuan, "hunyuan-dense")
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(smollm3),        cmocka_unit_test(granite),
+                                       cmocka_unit_test(mistral_window), cmocka_unit_test(ministral3),
+                                       cmocka_unit_test(phi3),           cmocka_unit_test(hunyuan)};
+    return cmocka_run_group_tests_name("golden families", tests, NULL, NULL);
+}
