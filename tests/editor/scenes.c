@@ -484,7 +484,7 @@ static void write_svg(const char *path)
     fprintf(file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
             "<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"#1e1e24\"/>\n"
-            "<g font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"13\" xml:space=\"preserve\">\n",
+            "<g font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"13\">\n",
             width, height, width, height);
     for (int y = 0; y < scene.n_rows; y++)
         for (int x = 0; x < scene.n_columns;) {
@@ -503,26 +503,39 @@ static void write_svg(const char *path)
                 memcpy(ink, paper, sizeof ink);
                 memcpy(paper, swap, sizeof paper);
             }
-            int to = x;
+            int to = x, n_before = 0, n_shown = 0;
+            size_t n_bytes = 0; /* of the text up to its last sign */
             whit_buf text = {0};
             do { /* cells that look the same are one piece */
                 char one[64];
                 cell_text(to, y, one);
-                const char *shown = !*one ? " " : !strcmp(one, "<") ? "&lt;" : !strcmp(one, "&") ? "&amp;" : one;
+                bool blank = !*one || !strcmp(one, " ");
+                if (blank && !text.size_bytes) { /* none at the ends: viewers differ in what they keep */
+                    n_before++;
+                    to++;
+                    if (to < scene.n_columns) vterm_screen_get_cell(scene.screen, (VTermPos){y, to}, &next);
+                    continue;
+                }
+                const char *shown = blank ? "&#160;" : !strcmp(one, "<") ? "&lt;" : !strcmp(one, "&") ? "&amp;" : one;
                 whit_buf_append_str(&text, shown);
+                if (!blank) {
+                    n_bytes = text.size_bytes;
+                    n_shown = to + 1 - x - n_before;
+                }
                 to++;
                 if (to < scene.n_columns) vterm_screen_get_cell(scene.screen, (VTermPos){y, to}, &next);
             } while (to < scene.n_columns && !memcmp(&next.fg, &cell.fg, sizeof cell.fg) &&
                      !memcmp(&next.bg, &cell.bg, sizeof cell.bg) && next.attrs.reverse == cell.attrs.reverse &&
                      next.attrs.bold == cell.attrs.bold);
             whit_buf_append(&text, "", 1);
+            if (n_bytes) text.data[n_bytes] = 0;
             if (strcmp(paper, "#1e1e24"))
                 fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"18\" fill=\"%s\"/>\n", 12 + x * 8,
                         12 + y * 18, (to - x) * 8, paper);
-            if (strspn((char *)text.data, " ") < text.size_bytes - 1)
-                fprintf(file, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"%s\"%s>%s</text>\n", 12 + x * 8,
-                        25 + y * 18, (to - x) * 8, ink, cell.attrs.bold ? " font-weight=\"bold\"" : "",
-                        (char *)text.data);
+            if (n_bytes)
+                fprintf(file, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"%s\"%s>%s</text>\n",
+                        12 + (x + n_before) * 8, 25 + y * 18, n_shown * 8, ink,
+                        cell.attrs.bold ? " font-weight=\"bold\"" : "", (char *)text.data);
             whit_buf_free(&text);
             x = to;
         }
