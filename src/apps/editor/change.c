@@ -246,6 +246,24 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
     tell_saved(e, doc);
 }
 
+bool ed_save_all(ed *e)
+{
+    struct ed_doc *shown = e->window->doc;
+    size_t n_saved = 0;
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+        if (!whit_buffer_is_modified(doc->buffer) || (!doc->buffer->path && !whit_text_size(doc->buffer->text)))
+            continue;
+        ed_show(e, doc);
+        if (e->prompt.kind) return false;
+        ed_save(e, doc, false);
+        if (e->prompt.kind || whit_buffer_is_modified(doc->buffer)) return false;
+        n_saved++;
+    }
+    ed_show(e, shown);
+    if (n_saved != 1) ed_say(e, n_saved ? "saved %zu files" : "everything is saved already", n_saved);
+    return !e->prompt.kind;
+}
+
 void ed_save_under(ed *e, const char *path, bool force)
 {
     whit_error error;

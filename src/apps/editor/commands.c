@@ -222,6 +222,10 @@ static void save_as(ed *e)
     const char *path = e->window->doc->buffer->path;
     ed_prompt_open(e, ED_PROMPT_SAVE_AS, "Save as: ", path ? e->window->doc->buffer->name : "");
 }
+static void save_all(ed *e)
+{
+    ed_save_all(e);
+}
 static void open(ed *e)
 {
     ed_prompt_open(e, ED_PROMPT_OPEN, "Open: ", "");
@@ -380,6 +384,7 @@ static void play_macro(ed *e)
 const struct ed_command ed_commands[] = {
     {"save", "C-s", "Save the buffer.", save, 0},
     {"save-as", "M-s", "Save the buffer under another name.", save_as, 0},
+    {"save-all", "M-S", "Save all buffers.", save_all, 0},
     {"open", "C-o", "Open a file by its name.", open, 0},
     {"files", "C-p", "Find a file of the project; .gitignore is respected.", files, 0},
     {"buffers", "M-b", "Choose one of the open buffers.", buffers, 0},
@@ -463,6 +468,7 @@ const struct ed_command ed_commands[] = {
     {"split-beside", "M-|", "Split the window into two, side by side.", split_beside, 0},
     {"next-window", "M-w", "Go to the next window.", next_window, 0},
     {"close-window", "M-c", "Close the window; its buffer stays open.", close_window, 0},
+    {"only-window", "", "Close all other windows.", ed_window_only, 0},
     {"wrap", "M-\\", "Wrap long lines, or not.", wrap, 0},
     {"numbers", "M-n", "Show line numbers, or not.", numbers, 0},
     {"vi", "M-v", "Switch between vi's keys and the usual ones.", toggle_vi, 0},

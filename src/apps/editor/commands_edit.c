@@ -345,6 +345,7 @@ bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed)
     whit_error error = {0};
     whit_range now;
     *changed = (whit_range){ED_NONE, ED_NONE};
+    size_t n_ways = back ? 0 : whit_undo_n_branches(buffer->history);
     for (; n; n--, *changed = now) {
         if (back ? whit_buffer_undo(buffer, &now, &error) : whit_buffer_redo(buffer, &now, &error)) continue;
         if (error.status != WHIT_OK)
@@ -353,8 +354,7 @@ bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed)
             ed_say(e, back ? "nothing to undo" : "nothing to redo");
         return false;
     }
-    size_t n_branches = whit_undo_n_branches(buffer->history);
-    if (back && n_branches > 1) ed_say(e, "%zu branches go on from here; undo-branch takes another", n_branches);
+    if (n_ways > 1) ed_say(e, "one of %zu ways to go on; undo, then undo-branch takes another", n_ways);
     return true;
 }
 

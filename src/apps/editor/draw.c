@@ -272,6 +272,7 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
             whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, next, STATE_BYTES, &state);
         row = next;
     }
+    ed_welcome_draw(e, window, screen);
     draw_status(e, window, screen);
 }
 

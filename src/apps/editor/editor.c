@@ -445,6 +445,8 @@ void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     if (command >= 0) {
         ed_run(e, command);
         e->shift = false;
+        if (!e->done && key.code == WHIT_KEY_ENTER && !e->vi.on && !*e->message && e->window->n_cursors == 1)
+            ed_welcome_stranger(e);
     } else if (key.code < WHIT_KEY_NONE && !(key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL))) {
         uint8_t text[4];
         size_t n = whit_utf8_encode(key.code, text);

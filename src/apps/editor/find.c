@@ -308,7 +308,7 @@ bool ed_replace_step(ed *e)
             return true;
         }
         if (next_file(e)) continue;
-        ed_say(e, e->n_replace_files ? "replaced %zu in the project; save what shall stay" : "replaced %zu",
+        ed_say(e, e->n_replace_files ? "replaced %zu in the project; save-all keeps it" : "replaced %zu",
                e->n_replaced);
         ed_replace_forget(e);
         return false;

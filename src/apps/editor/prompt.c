@@ -98,7 +98,7 @@ static bool add_file(void *user, const char *path)
     return ed_prompt_add(user, path, path, 0, -1);
 }
 
-static void keys_of(const ed *e, int command, char *keys, size_t room_bytes)
+void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes)
 {
     size_t n = 0;
     keys[0] = 0;
@@ -123,7 +123,7 @@ static void fill_list(ed *e)
             ed_prompt_add(e, label, NULL, 0, -1);
         }
         for (size_t i = 0; i < ed_n_commands; i++) {
-            keys_of(e, (int)i, keys, sizeof keys);
+            ed_keys_of(e, (int)i, keys, sizeof keys);
             snprintf(label, sizeof label, "%-18s %-24s %s", ed_commands[i].name, keys, ed_commands[i].help);
             ed_prompt_add(e, label, NULL, 0, (int)i);
         }

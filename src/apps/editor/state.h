@@ -232,6 +232,7 @@ void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
 void ed_windows_layout(ed *e);
 bool ed_window_split(ed *e, bool beside);
 void ed_window_close(ed *e);
+void ed_window_only(ed *e); /* closes all others */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window);
 void ed_window_free(struct ed_window *window);
 struct ed_window *ed_window_new(ed *e, struct ed_doc *doc);
@@ -268,6 +269,8 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* After detecting: what the .editorconfig files say comes first. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
+/* Saves every text that is modified; stops at one that asks or fails, false then. */
+bool ed_save_all(ed *e);
 void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
 /* Writes the text to another file; the buffer stays what it is. Without `force`, not over a file that is there. */
 void ed_save_copy(ed *e, const char *path, bool force);
@@ -315,7 +318,12 @@ void ed_prompt_close(ed *e);
 bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
+void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a command's keys, blanks between them */
 bool ed_prompt_has_list(ed_prompt_kind kind);
+
+/* welcome.c */
+void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen);
+void ed_welcome_stranger(ed *e); /* a line was ended: says which keys do what it says, if it is one of vi's */
 
 /* config.c */
 void ed_config_read(ed *e, const char *text, const char *path);

@@ -442,17 +442,7 @@ static bool write_doc(ed *e, const char *name, bool force)
 
 static void write_all(ed *e, bool quits)
 {
-    struct ed_doc *shown = e->window->doc;
-    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
-        if (!whit_buffer_is_modified(doc->buffer) || (!doc->buffer->path && !whit_text_size(doc->buffer->text)))
-            continue;
-        ed_show(e, doc);
-        if (e->prompt.kind) return;
-        ed_save(e, doc, false);
-        if (e->prompt.kind || whit_buffer_is_modified(doc->buffer)) return;
-    }
-    ed_show(e, shown);
-    if (quits && !e->prompt.kind) ed_quit_next(e);
+    if (ed_save_all(e) && quits) ed_quit_next(e);
 }
 
 static void open_file(ed *e, const char *name)
@@ -561,6 +551,8 @@ static bool of_files(ed *e, const char *at)
             read_again(e);
         else
             ed_vi_fail(e, "':e FILE' opens one, ':e!' reads this one again and drops what is not saved");
+    } else if (TAKES("on", "only")) {
+        ed_window_only(e);
     } else if (TAKES("bn", "bnext")) {
         ed_vi_run(e, "next-buffer");
     } else if (TAKES("bp", "bprevious") || TAKES("bN", "bNext")) {

@@ -76,14 +76,7 @@ void ed_vi_behind_window_key(ed *e, uint32_t code)
     case 'v': ed_vi_run(e, "split-beside"); break;
     case 'c':
     case 'q': ed_vi_run(e, "close-window"); break;
-    case 'o':
-        while (e->root != e->window) {
-            struct ed_window *own = e->window;
-            e->window = ed_window_next(e, own);
-            ed_window_close(e);
-            e->window = own;
-        }
-        break;
+    case 'o': ed_window_only(e); break;
     case 'k':
     case 'h':
     case 'p':

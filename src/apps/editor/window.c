@@ -124,6 +124,16 @@ void ed_window_close(ed *e)
     ed_check_journal(e);
 }
 
+void ed_window_only(ed *e)
+{
+    while (e->root != e->window) {
+        struct ed_window *kept = e->window;
+        e->window = ed_window_next(e, kept);
+        ed_window_close(e);
+        e->window = kept;
+    }
+}
+
 /* In reading order, and round again. */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window)
 {
