@@ -22,6 +22,29 @@ static bool keep(void *user, const char *text, size_t n)
     return true;
 }
 
+/* The program's clock (linked with --wrap): the real one, or one that advances by a millisecond with every look, so
+ * that a limit of time is one of looks and holds on any machine. */
+static bool clock_counts;
+static uint64_t n_looks;
+uint64_t __real_whit_thread_cpu_ns(void);
+uint64_t __wrap_whit_thread_cpu_ns(void);
+uint64_t __wrap_whit_thread_cpu_ns(void)
+{
+    return clock_counts ? ++n_looks * 1000000 : __real_whit_thread_cpu_ns();
+}
+
+static void begin_counting(void)
+{
+    clock_counts = true;
+    n_looks = 0;
+}
+
+static uint64_t end_counting(void)
+{
+    clock_counts = false;
+    return n_looks;
+}
+
 static whit_lang_options options_of(int tier)
 {
     return (whit_lang_options){.quat = &kernels, .jit = whit_lang_jit_native(), .print = keep, .tier = tier};
@@ -199,15 +222,12 @@ static void test_limits(void **state)
         assert_int_equal(run(&options, "print sum(vec(200000, 1))", &error, NULL), WHIT_OK);
         options = options_of(tier);
         options.max_ms = 50;
-        uint64_t shortest_ns = UINT64_MAX;
-        for (int i = 0; i < 5 && shortest_ns >= 80000000; i++) { /* again where others disturbed it */
-            const uint64_t before_ns = whit_thread_cpu_ns();
-            assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
-            const uint64_t took_ns = whit_thread_cpu_ns() - before_ns;
-            assert_true(took_ns >= 50000000);
-            if (took_ns < shortest_ns) shortest_ns = took_ns;
-        }
-        assert_true(shortest_ns < 80000000); /* the rest is starting and ending */
+        begin_counting();
+        assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
+        assert_in_range(end_counting(), 51, 53); /* one at the start, and the one that is over */
+        options.max_ms = 2;                      /* of the real clock */
+        assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
+        assert_non_null(strstr(error.message, "2 ms of processor time"));
         volatile bool cancel = true;
         options.cancel = &cancel;
         assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_CANCELLED);
@@ -329,31 +349,50 @@ static bool drop(void *user, const char *text, size_t n)
     return true;
 }
 
-/* Operations that take long on one value look at the clock inside. */
+static uint64_t count_looks(int tier, const char *text)
+{
+    whit_lang_options options = options_of(tier);
+    whit_error error;
+    options.max_ms = UINT32_MAX;
+    options.print = drop;
+    begin_counting();
+    whit_status status = run(&options, text, &error, NULL);
+    uint64_t n = end_counting();
+    assert_ok(status, error);
+    return n;
+}
+
+/* Operations that take long on one value look at the clock inside: at least once in 72,000 of `n` pieces of work, which
+ * are elements that are read or written once, or numbers that are printed. */
 static void test_long_operations(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "let v = range(3500000) * 0.001\nwhile 1 { v = tanh(v) }",
-        "let v = sin(range(3500000))\nwhile 1 { v = sort(v) }",
-        "let v = range(3500000)\nwhile 1 { let q = quat(v) }",
-        "let v = range(30) / 7\nwhile 1 { print v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v }",
+    static const struct {
+        const char *before, *operation, *endless;
+        uint64_t n;
+    } cases[] = {
+        {"let v = range(1000000) * 0.001\n", "v = tanh(v)\n", "while 1 { v = tanh(v) }", 1000000},
+        {"let v = sin(range(1000000))\n", "v = sort(v)\n", "while 1 { v = sort(v) }",
+         6 * 1000000} /* three digits, counted and moved */,
+        {"let v = range(1000000)\n", "let q = quat(v)\n", "while 1 { let q = quat(v) }", 3 * 1000000},
+        {"let v = range(30) / 7\n", "for i in 0..1000 { print v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v }\n",
+         "while 1 { print v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v }", 16 * 30 * 1000},
     };
+    char text[400];
     whit_error error;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+            snprintf(text, sizeof text, "%s%s", cases[i].before, cases[i].operation);
+            uint64_t n = count_looks(tier, text) - count_looks(tier, cases[i].before);
+            if (n < cases[i].n / 72000)
+                fail_msg("tier %d, %s: %llu looks", tier, cases[i].operation, (unsigned long long)n);
+            snprintf(text, sizeof text, "%s%s", cases[i].before, cases[i].endless);
             whit_lang_options options = options_of(tier);
             options.max_ms = 100;
             options.print = drop;
-            uint64_t shortest_ns = UINT64_MAX;
-            for (int k = 0; k < 5 && shortest_ns >= 125000000; k++) { /* again where others disturbed it */
-                const uint64_t before_ns = whit_thread_cpu_ns();
-                assert_int_equal(run(&options, texts[i], &error, NULL), WHIT_ERROR_LIMIT);
-                const uint64_t took_ns = whit_thread_cpu_ns() - before_ns;
-                if (took_ns < shortest_ns) shortest_ns = took_ns;
-            }
-            if (shortest_ns >= 125000000 && !tests_are_brief())
-                fail_msg("tier %d, %s: %llu ms", tier, texts[i], (unsigned long long)shortest_ns / 1000000);
+            begin_counting();
+            assert_int_equal(run(&options, text, &error, NULL), WHIT_ERROR_LIMIT);
+            assert_in_range(end_counting(), 101, 103);
         }
 }
 

@@ -2,6 +2,8 @@ whit_test(lang ${CMAKE_CURRENT_LIST_DIR}/lang.c)
 whit_test(lang_tiers ${CMAKE_CURRENT_LIST_DIR}/lang_tiers.c)
 target_link_libraries(test_lang PRIVATE whit_lang)
 target_link_libraries(test_lang_tiers PRIVATE whit_lang)
+# Its clock can be counted.
+target_link_options(test_lang PRIVATE -Wl,--wrap=whit_thread_cpu_ns)
 # 20,000 random programs, in parts that run side by side.
 foreach(part 1 2 3)
   add_test(NAME lang_tiers_${part} COMMAND test_lang_tiers ${part}000000 5000)

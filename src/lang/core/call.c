@@ -97,7 +97,10 @@ static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
     for (unsigned shift = 0; shift < PASSES * BITS; shift += BITS) {
         uint32_t end = 0;
         memset(ends, 0, sizeof ends);
-        for (uint32_t i = 0; i < n; i++) ends[sort_key(out->x[i]) >> shift & (BUCKETS - 1)]++;
+        for (uint32_t i = 0; i < n; i++) {
+            lang_look(vm, at, i);
+            ends[sort_key(out->x[i]) >> shift & (BUCKETS - 1)]++;
+        }
         for (uint32_t k = 0; k < BUCKETS; k++) {
             uint32_t count = ends[k];
             ends[k] = end;
@@ -224,6 +227,7 @@ static lang_array *quat(whit_lang *vm, const lang_node *at, const lang_array *a,
     whit_quat_fitting fit;
     float largest = 0;
     for (uint32_t i = 0; !given && i < a->n; i += PIECE) {
+        lang_look(vm, at, i);
         float most = whit_quat_largest(a->x + i, a->n - i < PIECE ? a->n - i : PIECE);
         largest = most > largest ? most : largest;
     }
