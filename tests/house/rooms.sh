@@ -26,46 +26,47 @@ for wing in engine text files lab apps; do
     done
 done
 
-# ROOM: the rooms whose headers it may include, beside its own and whit.h. In the order of the wings: base, files
-# and text, lang/core, engine, lab, lang, apps, cli.
+# ROOM: the rooms whose headers it may include, beside its own and whit.h, in REPLY: thousands of processes would take a
+# minute on some machines. In the order of the wings: base, files and text, lang/core, engine, lab, lang, apps, cli.
 allowed() {
     case $1 in
-    base) echo '' ;;
-    format) echo 'base kernels' ;;
-    endpoint) echo 'base' ;;
-    hub) echo 'base format endpoint' ;;
-    tokenizer | template) echo 'base format' ;;
-    grammar) echo 'base' ;;
-    kernels) echo 'base' ;;
-    kv) echo 'base kernels format' ;;
-    linalg) echo 'base kernels' ;;
-    quant) echo 'base kernels linalg' ;;
-    model) echo 'base kernels format tokenizer kv quant lang' ;;
-    runtime) echo 'base kernels format tokenizer template kv model grammar lang' ;;
-    train) echo 'base kernels format tokenizer model runtime quant linalg' ;;
-    compress) echo 'base kernels format tokenizer model runtime quant linalg train' ;;
-    lang) echo 'base kernels format' ;; # lang/core: base alone, see below
-    memory) echo 'base kernels format' ;;
-    sandbox) echo 'base' ;;
-    code) echo 'base memory' ;;
-    server) echo 'base sandbox' ;;
-    editor) echo 'base endpoint code' ;;
-    agent) echo 'base format endpoint sandbox code memory' ;;
-    cli) echo 'base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint sandbox server hub memory code editor agent' ;;
-    *) echo unknown ;;
+    base) REPLY='' ;;
+    format) REPLY='base kernels' ;;
+    endpoint) REPLY='base' ;;
+    hub) REPLY='base format endpoint' ;;
+    tokenizer | template) REPLY='base format' ;;
+    grammar) REPLY='base' ;;
+    kernels) REPLY='base' ;;
+    kv) REPLY='base kernels format' ;;
+    linalg) REPLY='base kernels' ;;
+    quant) REPLY='base kernels linalg' ;;
+    model) REPLY='base kernels format tokenizer kv quant lang' ;;
+    runtime) REPLY='base kernels format tokenizer template kv model grammar lang' ;;
+    train) REPLY='base kernels format tokenizer model runtime quant linalg' ;;
+    compress) REPLY='base kernels format tokenizer model runtime quant linalg train' ;;
+    lang) REPLY='base kernels format' ;; # lang/core: base alone, see below
+    memory) REPLY='base kernels format' ;;
+    sandbox) REPLY='base' ;;
+    code) REPLY='base memory' ;;
+    server) REPLY='base sandbox' ;;
+    editor) REPLY='base endpoint code' ;;
+    agent) REPLY='base format endpoint sandbox code memory' ;;
+    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint sandbox server hub memory code editor agent' ;;
+    *) REPLY=unknown ;;
     esac
 }
-# The room of a file below src, and the folder of a room (nothing if there is no such room).
+# The room of a file below src, in REPLY.
 room_of() {
     local path=${1#src/}
     case $path in
-    lang/memory/*) echo memory ;;
-    base/* | cli/* | lang/*) echo "${path%%/*}" ;;
-    *) path=${path#*/} && echo "${path%%/*}" ;;
+    lang/memory/*) REPLY=memory ;;
+    base/* | cli/* | lang/*) REPLY=${path%%/*} ;;
+    *) path=${path#*/} REPLY=${path%%/*} ;;
     esac
 }
 while IFS=: read -r file _ include; do
-    room=$(room_of "$file")
+    room_of "$file"
+    room=$REPLY
     target=${include#*\"}
     target=${target%%\"*}
     case $target in whit.h | whit/*.h | whit_config.h) continue ;; esac
@@ -76,9 +77,11 @@ while IFS=: read -r file _ include; do
         continue
         ;;
     esac
-    [ "$(allowed "$room")" = unknown ] && complain "$file: $room is not a room"
     [ -f "${file%/*}/$target" ] && continue
-    [ "$(allowed "$to")" = unknown ] && complain "$file includes \"$target\" from nowhere"
+    allowed "$to"
+    [ "$REPLY" = unknown ] && complain "$file includes \"$target\" from nowhere"
+    allowed "$room"
+    [ "$REPLY" = unknown ] && complain "$file: $room is not a room"
     # Of the language, other rooms but the program see its core, and the core sees base alone.
     case $file:$target in
     src/lang/core/*:base/* | src/lang/core/*:lang/core/*) ;;
@@ -86,7 +89,7 @@ while IFS=: read -r file _ include; do
     src/lang/* | src/cli/* | src/engine/runtime/* | *:lang/core/*) ;;
     *:lang/*) complain "$file includes \"$target\": only lang/core is for other rooms" ;;
     esac
-    case " $room $(allowed "$room") " in
+    case " $room $REPLY " in
     *" $to "*) ;;
     *) complain "$file includes \"$target\": $room may not depend on $to" ;;
     esac
@@ -104,9 +107,9 @@ while read -r lines file; do
     [ "$lines" -le 900 ] || complain "$file has $lines lines; look for the second idea (limit 900)"
 done < <(find src include -name '*.[ch]' -print0 | xargs -0 wc -l)
 
-while read -r file; do
-    head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT' || complain "$file: no SPDX line"
-done < <(git ls-files '*.[ch]' 2>/dev/null)
+found=$(git ls-files -z '*.[ch]' 2>/dev/null | xargs -0 awk 'FNR == 1 && !/SPDX-License-Identifier: MIT/ { print FILENAME }') &&
+    [ -n "$found" ] && complain "no SPDX line:
+$found"
 
 # The library speaks to programs too: what it says names no option of the command line.
 found=$(grep -nrE '"[^"]*( --[a-z]|\(-[a-z]\)| with -[a-z] )[^"]*"' src/base src/engine/kernels src/files/format src/text/tokenizer src/text/template \
