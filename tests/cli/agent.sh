@@ -45,7 +45,7 @@ expect 3 whit agent apply stale.patch --project project --allow yellow
 one_line "more than the patch deletes"
 cmp -s project/src/main.c before/src/main.c || complain "a stale diff deletes"
 expect 1 setsid -w "$WHIT" agent apply whole.patch --project project --allow yellow
-grep -q "it deletes a file, and nobody agreed" err || complain "a diff that deletes: $(cat err)"
+grep -q "it deletes a file, and nobody is there" err || complain "a diff that deletes: $(cat err)"
 
 # Typed tasks: a slip of a command is none, and changes nothing.
 if grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h"; then

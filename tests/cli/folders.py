@@ -44,7 +44,9 @@ text, first = prompt_ids(2)
 assert held[0][:len(first)] == first, (held[0], first)
 assert stats[0][:2] == (len(first), 0), stats
 text, second = prompt_ids(4)
-assert text in out, (text, out)
+# A random model says anything; what could command a terminal is shown as something else.
+pattern = "".join(re.escape(c) if c.isprintable() or c in "\n\t" else ".{1,10}" for c in text)
+assert re.search(pattern, out, re.S), (text, out)
 assert held[1][:len(second)] == second, (held[1], second)
 # All that the first turn left, as far as the second prompt says the same; at least its question.
 kept = same(held[0], second)

@@ -50,7 +50,6 @@ def interrupted(name, signals, *arguments, stdin=subprocess.DEVNULL):
         wait_for_handler(process.pid)
         time.sleep(0.5)
     check(name, process.poll() is None, "ended before it was interrupted", process.poll())
-    began = time.time()
     for number in signals:
         process.send_signal(number)
         time.sleep(0.05)
@@ -61,7 +60,7 @@ def interrupted(name, signals, *arguments, stdin=subprocess.DEVNULL):
         out, err = process.communicate()
         check(name, False, "does not end")
     check(name, process.returncode == 6, "status", process.returncode, err)
-    return out, err, time.time() - began
+    return out, err
 
 
 def told_of_the_end():
@@ -93,7 +92,7 @@ def told_of_the_end():
 
 
 run = ["run", "-m", "model.ndf", "-p", "the land", "-n", "-1", "--ignore-eos", "--temp", "0"] + SESSION
-out, err, _ = interrupted("Ctrl-C in run", [signal.SIGINT], *run)
+out, err = interrupted("Ctrl-C in run", [signal.SIGINT], *run)
 check("Ctrl-C in run", out.endswith(b"\n") and b"generated" in err, out[-20:], err)
 out.decode()  # whole characters only
 interrupted("SIGTERM in run", [signal.SIGTERM], *run)
@@ -107,15 +106,14 @@ interrupted("Ctrl-C between lines", [signal.SIGINT], "template", "--jsonl", stdi
 # Tasks from an editor, or line by line: a signal ends the wait for them, though the input stays open.
 still, held = os.pipe()
 agent = ["agent", "--project", "project", "--url"]
-_, err, seconds = interrupted("SIGTERM in agent --acp", [signal.SIGTERM], *agent, "http://127.0.0.1:1/v1", "--acp",
+_, err = interrupted("SIGTERM in agent --acp", [signal.SIGTERM], *agent, "http://127.0.0.1:1/v1", "--acp",
                               stdin=still)
-check("SIGTERM in agent --acp", seconds < 10 and not err, seconds, err)
+check("SIGTERM in agent --acp", not err, err)
 with open(os.environ["BUILD"] + "/generated/whit_config.h", encoding="ascii") as config:
     has_curl = re.search("WHIT_HAVE_CURL *1", config.read())
 if has_curl:
     for number in signal.SIGTERM, signal.SIGINT:
-        _, err, seconds = interrupted("a signal in typed tasks", [number], *agent, "http://127.0.0.1:1/v1", stdin=still)
-        check("a signal in typed tasks", seconds < 10, number, seconds, err)
+        interrupted("a signal in typed tasks", [number], *agent, "http://127.0.0.1:1/v1", stdin=still)
     told_of_the_end()
 os.close(still)
 os.close(held)
