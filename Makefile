@@ -5,7 +5,8 @@
 #   make deps            installs what is missing (Debian, Ubuntu)
 #   make run             installs, builds and prints a tale: PROMPT="text", or MODEL=FILE;
 #                        says how to open the chat page
-#   make test            installs, builds and runs every test, plainly and under ASan and UBSan
+#   make test            installs, builds and tests, plainly and under ASan and UBSan, within a quarter of an hour
+#   make test-all        what that leaves out: scripts under sanitizers, sessions on emulated old processors
 #   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
 #   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
@@ -32,7 +33,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall test test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
+.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
 .NOTPARALLEL:
 
 build:
@@ -63,7 +64,7 @@ recall:
 
 # One run of CTest over both builds, so that its summary counts everything. Tests of one name would share their
 # properties, which program they run among them, so those of the second build get names of their own.
-test:
+suite:
 	@tools/deps install test
 	@tools/build release
 	@tools/build debug
@@ -71,7 +72,12 @@ test:
 	@mkdir -p build/suite/asan
 	@sed -E 's/^( *(add_test|set_tests_properties)\(\[=\[)/\1asan_/' build-debug/tests/CTestTestfile.cmake >build/suite/asan/CTestTestfile.cmake
 	@echo 'subdirs(.. asan)' >build/suite/CTestTestfile.cmake
-	@$(CTEST) --test-dir build/suite
+
+test: suite
+	@$(CTEST) $(if $(TESTS),,-LE '^rest$$') --test-dir build/suite
+
+test-all: suite
+	@$(CTEST) -L '^rest$$' --test-dir build/suite
 
 test-release:
 	@tools/deps install test

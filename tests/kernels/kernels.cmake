@@ -12,4 +12,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT WHIT_SANITIZE_ADDRESS A
   foreach(test kernels_equal_matmul kernels_equal_vectors reproducible session_fuzz)
     whit_script(haswell_${test} ${CMAKE_CURRENT_LIST_DIR}/older_cpus.sh Haswell avx2 $<TARGET_FILE:test_${test}>)
   endforeach()
+  # Whole sessions, of the kernels that the others compare one by one.
+  whit_rest(nehalem_reproducible nehalem_session_fuzz haswell_reproducible haswell_session_fuzz)
 endif()

@@ -102,7 +102,8 @@ def send(server, body, expected):
     if status != 200:
         check(json.loads(text)["error"]["message"], shown, "says nothing")
     if not os.environ.get("SANITIZED"):
-        check(took_s <= SECONDS and more <= MEGABYTES << 10, shown, "took", took_s, "s and", more, "kB")
+        check(more <= MEGABYTES << 10, shown, "took", more, "kB")
+        check(took_s <= SECONDS or not os.environ.get("WHIT_TEST_TIMED"), shown, "took", took_s, "s")
     return took_s, more >> 10
 
 

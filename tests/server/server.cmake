@@ -19,5 +19,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   whit_script(server_page ${CMAKE_CURRENT_LIST_DIR}/page.sh)
   whit_script(server_balance ${CMAKE_CURRENT_LIST_DIR}/balance.sh)
   whit_script_long(server_balance_long 1200 ${CMAKE_CURRENT_LIST_DIR}/balance.sh ENVIRONMENT LONG=1)
+  # Processor time of a request, which a busy machine stretches.
+  whit_script_long(server_hostile_long 1200 ${CMAKE_CURRENT_LIST_DIR}/hostile.sh ENVIRONMENT WHIT_TEST_TIMED=1)
   whit_script_long(server_soak_long 1200 ${CMAKE_CURRENT_LIST_DIR}/soak.sh ENVIRONMENT SOAK_SECONDS=600)
 endif()
