@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/edit_suggest.h"
 
+#include "agent/guard.h"
 #include "base/flag.h"
 #include "cli/agent.h"
 #include "cli/cli.h"
@@ -232,10 +233,19 @@ static bool choose(struct cli_edit_suggester *s, const whit_panel_wish *settings
     return s->own.model || s->own.url;
 }
 
+/* What no model at an endpoint is given: the rule is the agent's. */
+static bool is_secret(const whit_suggestion_question *question)
+{
+    size_t at = 0, end;
+    return (question->path && whit_guard_is_secret(question->path)) ||
+        whit_guard_find_key(question->before, question->before_bytes, &at, &end) ||
+        (at = 0, whit_guard_find_key(question->behind, question->behind_bytes, &at, &end));
+}
+
 static bool ask(void *user, const whit_suggestion_question *question)
 {
     struct cli_edit_suggester *s = user;
-    if (!choose(s, &question->settings) || (s->own.url && !question->anywhere)) return false;
+    if (!choose(s, &question->settings) || (s->own.url && (!question->anywhere || is_secret(question)))) return false;
     pthread_mutex_lock(&s->lock);
     forget(s);
     bool begins = !s->is_useless;

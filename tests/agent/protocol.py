@@ -98,6 +98,12 @@ status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project
 wanted(open("group-good").read() == "True", "a server is in the group that Ctrl-C ends")
 wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
 
+# ---- a tool is its server's: a name that could be another server's tool is refused, and a second tool of a name left out
+project({"db": server("good", allow="green"), "db__prod": server("good")})
+done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(), capture_output=True,
+                      text=True, start_new_session=True, stdin=subprocess.DEVNULL)
+wanted(done.returncode == 3 and "'db__prod' must be" in done.stderr, f"two servers whose tools have one name: {done.stderr}")
+
 # ---- long words on both sides at once: neither waits for the other for ever
 project({"loud": server("loud", allow="green")})
 done, got, e = agent([message(None, [("mcp__loud__add", {"a": 1, "text": "y" * 300000})]), END])

@@ -86,7 +86,7 @@ def gemini(base, home):
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps({
         "security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False},
-        "telemetry": {"enabled": False}, "general": {"disableAutoUpdate": True, "enableAutoUpdate": False}}))
+        "telemetry": {"enabled": False}, "model": {"disableLoopDetection": True}, "general": {"disableAutoUpdate": True, "enableAutoUpdate": False}}))
     return [f"{BIN}/gemini", "-p", PROMPT, "--yolo", "-m", "gemini-2.5-flash", "--output-format", "json",
             "--skip-trust"], {
         "GOOGLE_GEMINI_BASE_URL": base, "GEMINI_API_KEY": "none"}

@@ -48,7 +48,7 @@ def fits(value, wanted):
 def read_events(text):
     """Server-sent events, or lines of JSON."""
     events = []
-    for block in text.decode().split("\n"):
+    for block in text.decode().replace("\r", "").split("\n"):
         if block.startswith("data: "):
             block = block[6:]
         elif block.startswith((":", "event: ")):

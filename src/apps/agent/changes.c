@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/changes.h"
 
+#include "agent/guard.h"
 #include "agent/light.h"
 #include "base/status.h"
 
@@ -96,7 +97,10 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: holds more than the patch deletes", path);
     bool may_quote = status == WHIT_ERROR_FORMAT && there && file->action != WHIT_PATCH_ADD;
-    if (may_quote && whit_light_secret(project, path)) /* the reason quotes the file */
+    size_t key = 0, key_end;
+    bool is_secret = may_quote &&
+        (whit_light_secret(project, path) || whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
+    if (is_secret) /* the reason quotes the file */
         status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
     if (status == WHIT_OK) return add(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/light.h"
 
+#include "agent/guard.h"
 #include "base/file.h"
 #include "base/plain.h"
 #include "code/diff.h"
@@ -14,33 +15,26 @@
 #include <termios.h>
 #include <unistd.h>
 
-static bool has_part(const char *path, const char *part)
-{
-    size_t n = strlen(part);
-    for (const char *at = path; (at = strstr(at, part)); at++)
-        if ((at == path || at[-1] == '/') && (!at[n] || at[n] == '/')) return true;
-    return false;
-}
-
-static bool has_any(const char *path, const char *const *parts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (has_part(path, parts[i])) return true;
-    return false;
-}
-
-/* Where the path's nearest folder that is there really is, below the project; "" where nothing more is
- * to be known. */
+/* Where links lead from the path: its nearest folder that is there, resolved, and the rest of its name. `real` gets the
+ * whole, the result is without the project's own name; "" outside of the project. */
 static const char *real_below(const char *project, const char *path, char real[PATH_MAX])
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], whole[PATH_MAX];
     size_t n = strlen(project);
-    if (snprintf(folder, sizeof folder, "%s/%s", project, path) >= (int)sizeof folder) return "";
+    *real = 0;
+    if (snprintf(whole, sizeof whole, "%s/%s", project, path) >= (int)sizeof whole) return "";
+    memcpy(folder, whole, strlen(whole) + 1);
     while (!realpath(folder, real)) {
         char *slash = strrchr(folder, '/');
-        if (!slash || (size_t)(slash - folder) <= n) return "";
+        *real = 0;
+        if (!slash || (size_t)(slash - folder) < n) return "";
         *slash = 0;
     }
+    const char *rest = whole + strlen(folder); /* "" or with its slash */
+    size_t n_real = strlen(real);
+    if (n_real + strlen(rest) >= PATH_MAX) return "";
+    memcpy(real + n_real, rest, strlen(rest) + 1);
+    if (n == 1) n = 0; /* the project is "/" */
     return strncmp(real, project, n) == 0 && real[n] == '/' ? real + n + 1 : "";
 }
 
@@ -105,26 +99,6 @@ static const char *flagged_call(const whit_change *change)
     return NULL;
 }
 
-/* What other programs obey when they meet it: version control and its hooks, CI, editors, agents, shells. */
-static const char configuration[] =
-    " .git .gitmodules .gitattributes .githooks .hg .hgrc .svn .husky lefthook.yml .lefthook.yml "
-    ".pre-commit-config.yaml"
-    " .github .gitlab .gitlab-ci.yml .gitea .forgejo .ci .circleci .travis.yml .buildkite .drone.yml .woodpecker"
-    " .woodpecker.yml .cirrus.yml Jenkinsfile appveyor.yml .appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml"
-    " .vscode .idea .zed .fleet .devcontainer .devcontainer.json .vim .vimrc .exrc .nvimrc .nvim.lua .dir-locals.el"
-    " .editorconfig .whit AGENTS.md CLAUDE.md GEMINI.md .claude .cursor .cursorrules .mcp.json .ssh ";
-
-static bool is_configuration(const char *path)
-{
-    for (size_t n; *path; path += n + (path[n] == '/')) {
-        char word[40];
-        n = strcspn(path, "/");
-        bool fits = snprintf(word, sizeof word, " %.*s ", (int)n, path) < (int)sizeof word;
-        if (n && ((fits && strstr(configuration, word)) || strncmp(path, ".env", 4) == 0)) return true;
-    }
-    return false;
-}
-
 /* Characters that a reader does not see, or sees elsewhere, in a line that is new. */
 static bool adds_hidden(const whit_change *c)
 {
@@ -149,8 +123,11 @@ static bool adds_hidden(const whit_change *c)
 const char *whit_light_red(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
-    if (is_configuration(change->path) || is_configuration(real_below(project, change->path, real)))
-        return "it belongs to the project's configuration";
+    const char *below = real_below(project, change->path, real);
+    if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE) return "it belongs to this program's own configuration";
+    if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below))
+        return "it belongs to the project's configuration, which programs obey";
+    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) return "it may hold keys";
     if (change->was && !change->is) return "it deletes a file";
     bool test = strstr(change->path, "test") || strstr(change->path, "spec");
     if (test && change->was &&
@@ -160,18 +137,11 @@ const char *whit_light_red(const char *project, const whit_change *change)
     return flagged_call(change);
 }
 
-static bool is_secret(const char *path)
-{
-    static const char *const guarded[] = {".git", ".hg", ".svn", ".ssh", ".netrc", ".gnupg", "id_rsa", "id_ed25519"};
-    const char *slash = strrchr(path, '/');
-    return has_any(path, guarded, sizeof guarded / sizeof *guarded) ||
-        strncmp(slash ? slash + 1 : path, ".env", 4) == 0;
-}
-
 bool whit_light_secret(const char *project, const char *path)
 {
     char real[PATH_MAX];
-    return is_secret(path) || is_secret(real_below(project, path, real));
+    const char *below = real_below(project, path, real);
+    return whit_guard_is_secret(path) || whit_guard_is_secret(below) || whit_guard_folder_of(real) == WHIT_GUARD_STATE;
 }
 
 static int open_terminal(void)

@@ -2,6 +2,7 @@
 #include "agent/loop.h"
 
 #include "agent/gate.h"
+#include "agent/guard.h"
 #include "agent/light.h"
 #include "agent/tools.h"
 #include "base/flag.h"
@@ -339,8 +340,10 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     return WHIT_OK;
 }
 
+/* Keys that a command has printed, or that stand in lines that were found, are no model's. */
 static void cut_result(const loop *l, whit_buf *result)
 {
+    whit_guard_hide_keys(result);
     size_t n = result->size_bytes, kept = whit_utf8_cut((const char *)result->data, n, l->result_bytes);
     if (n == kept) return;
     result->size_bytes = kept;

@@ -28,11 +28,22 @@ struct whit_mcp {
     struct server servers[32];
     size_t n_servers;
     json_t *tools;
+    size_t owners[TOOLS_MAX]; /* of each tool: the server that offers it */
 };
 
 extern char **environ;
 
 /* ---- what they say ----------------------------------------------------------------------------- */
+
+static bool is_offered(const json_t *tools, const char *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i,
+                       tool) if (strcmp(json_string_value(json_object_get(json_object_get(tool, "function"), "name")),
+                                        name) == 0) return true;
+    return false;
+}
 
 void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
 {
@@ -52,6 +63,7 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
                    "object") != 0)
             continue;
         snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
+        if (is_offered(tools, full)) continue; /* a call could mean either */
         json_t *text = json_stringn(help ? help : "", help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
         json_array_append_new(tools,
                               json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
@@ -200,7 +212,9 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         const char *allow = json_string_value(json_object_get(server, "allow"));
         *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel}};
         s->is_red = !allow || strcmp(allow, "green") != 0;
+        size_t n_tools = json_array_size(mcp->tools);
         s->is_open = start(s, json_object_get(server, "command")) && introduce(s, mcp->tools);
+        for (; n_tools < json_array_size(mcp->tools); n_tools++) mcp->owners[n_tools] = mcp->n_servers - 1;
         if (s->is_open) continue;
         char line[120];
         snprintf(line, sizeof line, "the MCP server '%.40s' does not answer; it is left out", name);
@@ -222,20 +236,18 @@ bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools)
     return json_array_extend(tools, mcp->tools) == 0;
 }
 
-/* The server of a tool that it offers, and the tool's own name. */
+/* The server that offers a tool, and the tool's own name. */
 static struct server *find(const whit_mcp *mcp, const char *name, const char **own)
 {
     size_t i;
     json_t *tool;
-    bool offered = false;
-    json_array_foreach(mcp->tools, i, tool) offered =
-        offered || strcmp(json_string_value(json_object_get(json_object_get(tool, "function"), "name")), name) == 0;
-    for (i = 0; offered && i < mcp->n_servers; i++) {
-        const struct server *s = &mcp->servers[i];
-        size_t n = strlen(s->name), at = sizeof WHIT_MCP_PREFIX - 1;
-        if (!s->is_open || strncmp(name + at, s->name, n) != 0 || strncmp(name + at + n, "__", 2) != 0) continue;
-        *own = name + at + n + 2;
-        return (struct server *)(uintptr_t)s;
+    json_array_foreach(mcp->tools, i, tool)
+    {
+        struct server *s = (struct server *)(uintptr_t)&mcp->servers[mcp->owners[i]];
+        if (strcmp(json_string_value(json_object_get(json_object_get(tool, "function"), "name")), name) != 0) continue;
+        if (!s->is_open) return NULL;
+        *own = name + sizeof WHIT_MCP_PREFIX - 1 + strlen(s->name) + 2;
+        return s;
     }
     return NULL;
 }

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#define WHIT_MCP_PREFIX "mcp__" /* of names: mcp__SERVER__TOOL */
+#define WHIT_MCP_PREFIX "mcp__" /* of names: mcp__SERVER__TOOL; a server's name has no "__", which divides them */
 
 typedef struct whit_mcp whit_mcp;
 

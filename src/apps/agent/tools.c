@@ -2,6 +2,7 @@
 #include "agent/tools.h"
 
 #include "agent/ask_graph.h"
+#include "agent/guard.h"
 #include "agent/light.h"
 #include "agent/search.h"
 #include "base/flag.h"
@@ -114,7 +115,10 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
             const char *end = memchr(text + to, '\n', n - to);
             to = end ? (size_t)(end - text) + 1 : n;
         }
-        if (n && memchr(text, 0, n < 4096 ? n : 4096))
+        size_t key = 0, key_end;
+        if (whit_guard_find_key(n ? text : "", n, &key, &key_end))
+            whit_buf_printf(result, "error: %s: holds a key or a token, and is not read", path);
+        else if (n && memchr(text, 0, n < 4096 ? n : 4096))
             whit_buf_printf(result, "error: %s: is no text (%zu bytes)", path, n);
         else if (from == to)
             whit_buf_printf(result, n ? "(no such lines: %s has %zu bytes)" : "(%s has %zu bytes)", path, n);
@@ -164,6 +168,8 @@ static void grep_file(walk *w, const char *path)
             WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = (const char *)content.data, *stop = text + content.size_bytes;
+        size_t key = 0, key_end; /* lines of a key have not its form */
+        if (whit_guard_find_key(text, content.size_bytes, &key, &key_end)) stop = text;
         for (size_t number = 1; text < stop && may_continue(w); number++) {
             const char *end = memchr(text, '\n', (size_t)(stop - text));
             size_t n = (size_t)((end ? end : stop) - text);

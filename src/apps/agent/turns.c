@@ -3,6 +3,7 @@
 
 #include "agent/commits.h"
 #include "agent/folders.h"
+#include "agent/guard.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -91,7 +92,8 @@ static whit_status resolve(const char *project, char *known, const char *path, c
             if (errno == ENOENT) continue;
             return whit_fail_errno(error, folder, "resolve");
         }
-        if (strncmp(real, project, n) != 0 || (real[n] && real[n] != '/')) {
+        size_t n_real = n > 1 ? n : 0; /* of the project "/" every path is below */
+        if (strncmp(real, project, n_real) != 0 || (real[n_real] && real[n_real] != '/')) {
             if (known) *known = 0;
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
         }
@@ -99,7 +101,12 @@ static whit_status resolve(const char *project, char *known, const char *path, c
         if (stat(real, &info) == 0 && !S_ISDIR(info.st_mode)) {
             if (known) *known = 0;
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' cannot be: %s is a file, not a folder", path,
-                             real + n + (real[n] != 0));
+                             real + n_real + (real[n_real] != 0));
+        }
+        if (whit_guard_folder_of(real) == WHIT_GUARD_STATE) {
+            if (known) *known = 0;
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' lies where this program keeps its own state, at %s",
+                             path, real);
         }
         return WHIT_OK;
     }

@@ -81,7 +81,8 @@ void ed_suggest_idle(ed *e)
         before = feed + 1;
         n_before -= (size_t)(before - buffer);
     }
-    const whit_suggestion_question question = {.before = before,
+    const whit_suggestion_question question = {.path = e->window->doc->buffer->path,
+                                               .before = before,
                                                .behind = behind,
                                                .before_bytes = n_before,
                                                .behind_bytes = n_behind,

@@ -15,6 +15,7 @@ typedef enum whit_suggestion_state {
 
 /* What belongs between two texts? */
 typedef struct whit_suggestion_question {
+    const char *path; /* of the text; NULL: it has none yet */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
     whit_panel_wish settings; /* which model, where the command line names none */

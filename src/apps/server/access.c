@@ -47,6 +47,7 @@ whit_status whit_keys_read(whit_site *site, whit_error *error)
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key)
 {
     const char *given = whit_web_header(request, "Authorization"), *other = whit_web_header(request, "X-Api-Key");
+    if (!other) other = whit_web_header(request, "X-Goog-Api-Key");
     uint8_t hash[32];
     bool ok = false;
     given = given && !strncmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";

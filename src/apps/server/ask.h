@@ -16,6 +16,8 @@ typedef struct whit_dialect {
     void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
     void (*end)(whit_ask *ask, whit_buf *out);
     void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
+    const char *type; /* the content type of a stream; NULL: text/event-stream */
+    const char *ping; /* written where nothing was for a while; NULL: ": still at work" */
 } whit_dialect;
 
 /* Where a stream stands. */
@@ -24,11 +26,12 @@ typedef struct whit_dialect_state {
     whit_chat_event_kind kind;
     int index; /* the part's, from 0 */
     uint64_t n_events, n_calls;
-    whit_buf text;   /* the part so far */
-    char name[200];  /* the call's */
-    json_t *output;  /* parts that are whole */
-    json_t *kinds;   /* its tools that are not plain functions, by name; NULL: none */
-    json_t *request; /* fields of it are repeated in the answer; NULL if not */
+    whit_buf text;                /* the part so far */
+    char name[200];               /* the call's */
+    bool is_list, shows_thoughts; /* Gemini's: a stream as a list; thinking is wanted */
+    json_t *output;               /* parts that are whole */
+    json_t *kinds;                /* its tools that are not plain functions, by name; NULL: none */
+    json_t *request;              /* fields of it are repeated in the answer; NULL if not */
 } whit_dialect_state;
 
 /* The part of its tools that a grammar holds. */

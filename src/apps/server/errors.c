@@ -88,12 +88,29 @@ static const char *anthropic_type(const whit_web_reply *reply, const json_t *err
     return reply->status >= 500 || !type ? "api_error" : type;
 }
 
+/* Google's error: the code of HTTP, and a word for it. */
+static json_t *google_error(int status, json_t *message)
+{
+    static const struct {
+        int status;
+        const char *word;
+    } words[] = {{400, "INVALID_ARGUMENT"}, {401, "UNAUTHENTICATED"},  {403, "PERMISSION_DENIED"},
+                 {404, "NOT_FOUND"},        {413, "INVALID_ARGUMENT"}, {429, "RESOURCE_EXHAUSTED"},
+                 {499, "CANCELLED"},        {503, "UNAVAILABLE"},      {405, "UNIMPLEMENTED"}};
+    const char *word = "INTERNAL";
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i].status == status) word = words[i].word;
+    return json_pack("{s:{s:i, s:O, s:s}}", "error", "code", status, "message", message, "status", word);
+}
+
 void whit_api_translate_error(whit_vendor vendor, whit_web_reply *reply)
 {
     json_t *body = vendor == WHIT_VENDOR_OPENAI ? NULL : written_error(reply), *error = json_object_get(body, "error");
     json_t *message = json_object_get(error, "message");
     if (message && vendor == WHIT_VENDOR_OLLAMA)
         whit_api_reply(reply, json_pack("{s:O}", "error", message));
+    else if (message && vendor == WHIT_VENDOR_GEMINI)
+        whit_api_reply(reply, google_error(reply->status, message));
     else if (message)
         whit_api_reply(reply,
                        json_pack("{s:s, s:{s:s, s:O}, s:s}", "type", "error", "error", "type",

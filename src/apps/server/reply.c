@@ -543,7 +543,8 @@ static long read_stream(void *user, char *data, size_t room)
         if (whit_web_client_left(s->ask->fd) || *s->ask->api->stop > 1) return -1;
         look(s);
         if (s->out.size_bytes == 0 && !s->ask->ollama && whit_now_ns() - s->last_ns > PING_MS * 1000000ull) {
-            whit_buf_append_str(&s->out, ": still at work\n\n");
+            const char *ping = s->ask->dialect ? s->ask->dialect->ping : NULL;
+            whit_buf_append_str(&s->out, ping ? ping : ": still at work\n\n");
             s->last_ns = whit_now_ns();
         }
         if (s->out.failed) return -1;
@@ -652,6 +653,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
     s->last_ns = whit_now_ns();
     reply->status = 200;
     reply->type = ask->ollama ? "application/x-ndjson" : "text/event-stream";
+    if (ask->dialect && ask->dialect->type) reply->type = ask->dialect->type;
     reply->headers[2 * reply->n_headers] = "Cache-Control";
     reply->headers[2 * reply->n_headers++ + 1] = "no-cache";
     reply->headers[2 * reply->n_headers] = "X-Accel-Buffering";

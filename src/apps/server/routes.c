@@ -3,6 +3,7 @@
 #include "server/routes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,10 +20,12 @@ enum {
     WORK = WHIT_ROUTE_WORK | WHIT_ROUTE_MODEL,
     BARE = WHIT_ROUTE_BARE,
     SHARED = WHIT_ROUTE_SHARED,
+    NAMED = WHIT_ROUTE_NAMED | BARE | WORK,
 };
 #define OPENAI    WHIT_VENDOR_OPENAI
 #define ANTHROPIC WHIT_VENDOR_ANTHROPIC
 #define OLLAMA    WHIT_VENDOR_OLLAMA
+#define GEMINI    WHIT_VENDOR_GEMINI
 
 /* Rows without a method name the form of errors below a path where nothing else stands. */
 static const whit_route routes[] = {
@@ -59,6 +62,13 @@ static const whit_route routes[] = {
     {"POST", "/api/embed", whit_ollama_embed, BARE | WORK, OLLAMA},
     {"POST", "/api/embeddings", whit_ollama_embeddings, BARE | WORK, OLLAMA},
     {NULL, "/api/*", NULL, BARE, OLLAMA},
+
+    {"GET", "/v1beta/models", whit_gemini_models, BARE, GEMINI},
+    {"POST", "/v1beta/models/*:generateContent", whit_gemini_generate, NAMED, GEMINI},
+    {"POST", "/v1beta/models/*:streamGenerateContent", whit_gemini_stream, NAMED, GEMINI},
+    {"POST", "/v1beta/models/*:countTokens", whit_gemini_count, NAMED, GEMINI},
+    {"GET", "/v1beta/models/*", whit_gemini_model, BARE, GEMINI},
+    {NULL, "/v1beta/*", NULL, BARE, GEMINI},
 };
 
 const whit_route *whit_routes(size_t *n)
@@ -133,12 +143,15 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 
 /* ---- a request ----------------------------------------------------------------------------------- */
 
-/* The model that a request names: in its body; without a body, in its query. */
+/* The model that a request names: in its path or its body; without a body, in its query. */
 static whit_api *choose_model(const whit_call *call)
 {
     const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
     const char *wanted = call->body ? json_string_value(model ? model : name) : whit_web_query(call->request, "model");
-    return whit_models_acquire(call->site, wanted, call->reply);
+    char *named = call->route->flags & WHIT_ROUTE_NAMED ? strndup(call->rest, call->n_rest) : NULL;
+    whit_api *api = whit_models_acquire(call->site, named ? named : wanted, call->reply);
+    free(named);
+    return api;
 }
 
 /* Reads the body, opens the model and calls the row's handler. */

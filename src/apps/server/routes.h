@@ -8,13 +8,19 @@
 
 #include "server/site.h"
 
-typedef enum whit_vendor { WHIT_VENDOR_OPENAI, WHIT_VENDOR_ANTHROPIC, WHIT_VENDOR_OLLAMA } whit_vendor;
+typedef enum whit_vendor {
+    WHIT_VENDOR_OPENAI,
+    WHIT_VENDOR_ANTHROPIC,
+    WHIT_VENDOR_OLLAMA,
+    WHIT_VENDOR_GEMINI
+} whit_vendor;
 
 enum {
     WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
     WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
     WHIT_ROUTE_WORK = 4,    /* refused while the server ends */
     WHIT_ROUTE_BARE = 8,    /* not served with /v1 before it */
+    WHIT_ROUTE_NAMED = 32,  /* "*" is the model's name */
     WHIT_ROUTE_SHARED = 16, /* a path of two vendors: Anthropic's where the request has anthropic-version */
 };
 

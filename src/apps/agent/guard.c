@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ * The lists of guarded names and of the forms of keys, and how names are compared with them. */
+#include "agent/guard.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utf8proc.h>
+
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+/* Patterns of fnmatch() for one part of a path, in small letters. */
+static const char *const secrets[] = {
+    /* version control */
+    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", ".git-credentials",
+    /* keys */
+    ".ssh", ".gnupg", ".password-store", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p8",
+    "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.agekey", "wallet.dat", "*.ovpn",
+    /* passwords and tokens of programs */
+    ".netrc", "_netrc", ".env*", "*.env", ".aws", ".azure", ".gcloud", ".kube", "kubeconfig", ".docker", ".dockercfg",
+    ".dockerconfigjson", ".npmrc", ".yarnrc*", ".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd",
+    ".htdigest", ".vault-token", "*.tfstate", "*.tfstate.*", "*.tfvars", ".terraformrc", ".terraform.d", ".s3cfg",
+    ".boto", "rclone.conf", ".fetchmailrc", ".msmtprc", ".gem", "credentials", "credentials.json", "credentials.csv",
+    "credentials.toml", "credentials.xml", "credentials.y*ml", ".secret*", "secrets.json", "secrets.y*ml",
+    "secrets.toml", "secrets.ini", "client_secret*.json", "service-account*.json", "service_account*.json", ".mozilla",
+    ".thunderbird", ".databrickscfg", ".snowsql",
+    /* what was typed */
+    ".*_history", ".history", ".lesshst", ".viminfo"};
+
+/* Dot files that hold no program and name none. */
+static const char *const harmless[] = {".gitignore",
+                                       ".gitkeep",
+                                       ".keep",
+                                       ".dockerignore",
+                                       ".npmignore",
+                                       ".eslintignore",
+                                       ".prettierignore",
+                                       ".helmignore",
+                                       ".ignore",
+                                       ".mailmap",
+                                       ".clang-format",
+                                       ".clang-format-ignore",
+                                       ".nojekyll",
+                                       ".nvmrc",
+                                       ".python-version",
+                                       ".ruby-version",
+                                       ".node-version",
+                                       ".gcloudignore",
+                                       ".stylelintignore",
+                                       ".markdownlintignore"};
+
+/* Other names that programs obey: CI, hooks, agents, tasks that run by themselves, start files. */
+static const char *const obeyed[] = {"jenkinsfile",
+                                     "appveyor.y*ml",
+                                     "azure-pipelines.y*ml",
+                                     "bitbucket-pipelines.y*ml",
+                                     "cloudbuild.y*ml",
+                                     "buildspec.y*ml",
+                                     "lefthook.y*ml",
+                                     "lefthook.toml",
+                                     "lefthook.json",
+                                     "lefthook-local.*",
+                                     "agents.md",
+                                     "agents.*.md",
+                                     "claude.md",
+                                     "claude.*.md",
+                                     "gemini.md",
+                                     "qwen.md",
+                                     "warp.md",
+                                     "conventions.md",
+                                     "opencode.json*",
+                                     "mise.toml",
+                                     "mise.*.toml",
+                                     "_vimrc",
+                                     "_exrc",
+                                     "_gvimrc",
+                                     "sitecustomize.py",
+                                     "usercustomize.py",
+                                     "*.pth",
+                                     "devenv.nix",
+                                     "procfile",
+                                     "desktop.ini",
+                                     "autorun.inf"};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+/* A part of a path as the most lenient file system has it: case folded, compatible and ignorable characters
+ * normalised (NFKC_Casefold), without a stream and without dots and blanks at its end. */
+static void fold_part(const char *part, size_t n, char out[NAME_MAX + 1])
+{
+    utf8proc_uint8_t *folded = NULL;
+    const utf8proc_option_t how =
+        UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE;
+    utf8proc_ssize_t got = utf8proc_map((const utf8proc_uint8_t *)part, (utf8proc_ssize_t)n, &folded, how);
+    size_t n_out = 0;
+    if (got >= 0) {
+        n_out = (size_t)got < NAME_MAX ? (size_t)got : NAME_MAX;
+        memcpy(out, folded, n_out);
+    } else { /* not UTF-8 */
+        for (; n_out < n && n_out < NAME_MAX; n_out++)
+            out[n_out] = (char)(part[n_out] >= 'A' && part[n_out] <= 'Z' ? part[n_out] + 32 : part[n_out]);
+    }
+    free(folded);
+    const char *stream = memchr(out, ':', n_out);
+    if (stream && stream > out) n_out = (size_t)(stream - out);
+    while (n_out > 1 && (out[n_out - 1] == '.' || out[n_out - 1] == ' ')) n_out--;
+    out[n_out] = 0;
+}
+
+static bool is_short_name(const char *part)
+{
+    size_t n = strcspn(part, "~");
+    return n && n <= 6 && part[n] == '~' && part[n + 1] >= '0' && part[n + 1] <= '9' && strcspn(part, ".") <= 8;
+}
+
+/* Could the short name STEM~N stand for a name that the pattern matches? */
+static bool may_stand_for(const char *part, const char *pattern)
+{
+    size_t n = strcspn(part, "~");
+    while (*pattern == '.') pattern++;
+    size_t whole = strcspn(pattern, "*."), wanted = whole < 6 ? whole : 6;
+    return wanted && n == wanted && strncmp(part, pattern, n) == 0;
+}
+
+static bool matches_any(const char *part, const char *const *patterns, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fnmatch(patterns[i], part, 0) == 0) return true;
+        if (is_short_name(part) && may_stand_for(part, patterns[i])) return true;
+    }
+    return false;
+}
+
+static bool is_public(const char *part)
+{
+    size_t n = strlen(part);
+    return n > 4 && strcmp(part + n - 4, ".pub") == 0;
+}
+
+static bool is_secret_part(const char *part)
+{
+    return !is_public(part) && matches_any(part, secrets, COUNT(secrets));
+}
+
+static bool is_obeyed_part(const char *part)
+{
+    if (*part == '.') return !matches_any(part, harmless, COUNT(harmless));
+    return is_short_name(part) || matches_any(part, obeyed, COUNT(obeyed));
+}
+
+static bool has_part(const char *path, bool (*is_one)(const char *part))
+{
+    char part[NAME_MAX + 1];
+    for (size_t n; *path; path += n + (path[n] == '/')) {
+        n = strcspn(path, "/");
+        if (!n) continue;
+        fold_part(path, n, part);
+        if (is_one(part)) return true;
+    }
+    return false;
+}
+
+/* A folder with HEAD, objects and refs is a repository for git, whose `config` names programs that git runs. */
+static bool is_repository_part(const char *project, const char *path)
+{
+    char part[NAME_MAX + 1], entry[PATH_MAX];
+    const char *last = strrchr(path, '/');
+    last = last ? last + 1 : path;
+    fold_part(last, strlen(last), part);
+    if (strcmp(part, "head") == 0) return true;
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        int n = snprintf(entry, sizeof entry, "%s/%.*s/HEAD", project, (int)(slash - path), path);
+        if (n > 0 && n < (int)sizeof entry && access(entry, F_OK) == 0) return true;
+    }
+    return false;
+}
+
+bool whit_guard_is_secret(const char *path)
+{
+    return has_part(path, is_secret_part);
+}
+
+bool whit_guard_is_configuration(const char *project, const char *path)
+{
+    return has_part(path, is_obeyed_part) || is_repository_part(project, path);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------- */
+
+/* The beginning of a token, how many characters of its alphabet follow at least. Sources: the vendors' pages on secret
+ * scanning, and the formats of their documentation. */
+static const struct token_form {
+    const char *begin;
+    size_t n_least;
+} forms[] = {
+    {"ghp_", 36},
+    {"gho_", 36},
+    {"ghu_", 36},
+    {"ghs_", 36},
+    {"ghr_", 36},
+    {"github_pat_", 40},
+    {"glpat-", 20},
+    {"gldt-", 20},
+    {"AKIA", 16},
+    {"ASIA", 16},
+    {"xoxb-", 20},
+    {"xoxp-", 20},
+    {"xoxa-", 20},
+    {"xoxr-", 20},
+    {"xoxs-", 20},
+    {"xapp-", 20},
+    {"sk-ant-", 20},
+    {"sk-proj-", 20},
+    {"sk-or-v1-", 20},
+    {"sk-", 40},
+    {"sk_live_", 16},
+    {"rk_live_", 16},
+    {"sk_test_", 16},
+    {"whsec_", 24},
+    {"AIza", 35},
+    {"ya29.", 20},
+    {"GOCSPX-", 20},
+    {"npm_", 36},
+    {"pypi-", 40},
+    {"hf_", 30},
+    {"dop_v1_", 40},
+    {"SG.", 40},
+    {"shpat_", 32},
+    {"hvs.", 24},
+    {"dckr_pat_", 20},
+    {"lin_api_", 32},
+    {"AGE-SECRET-KEY-1", 50},
+    {"PMAK-", 40},
+    {"sntrys_", 40},
+    {"figd_", 30},
+    {"nvapi-", 40},
+    {"gsk_", 40},
+};
+
+static bool is_token_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+        c == '.';
+}
+
+static bool is_key_char(char c)
+{
+    return is_token_char(c) ? c != '_' && c != '-' && c != '.' : c == '+' || c == '/' || c == '=';
+}
+
+/* A token needs letters and digits: words of a text that begin like one have not both. */
+static size_t token_bytes(const char *text, size_t n)
+{
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        size_t n_begin = strlen(forms[i].begin), end = n_begin;
+        bool digit = false, letter = false;
+        if (n <= n_begin || memcmp(text, forms[i].begin, n_begin) != 0) continue;
+        for (; end < n && is_token_char(text[end]); end++) {
+            digit = digit || (text[end] >= '0' && text[end] <= '9');
+            letter = letter || (text[end] >= 'A' && text[end] <= 'z');
+        }
+        if (end - n_begin >= forms[i].n_least && digit && letter) return end;
+    }
+    return 0;
+}
+
+/* "-----BEGIN ... PRIVATE KEY-----" with a key after it, whose lines may end as in JSON; a program that only names the
+ * header has none. */
+static size_t private_key_bytes(const char *text, size_t n)
+{
+    static const char begin[] = "-----BEGIN ", words[] = "PRIVATE KEY", putty[] = "PuTTY-User-Key-File-";
+    if (n > sizeof putty && memcmp(text, putty, sizeof putty - 1) == 0 &&
+        memmem(text, n < 2000 ? n : 2000, "Private-Lines", 13))
+        return n;
+    if (n < sizeof begin + sizeof words || memcmp(text, begin, sizeof begin - 1) != 0) return 0;
+    const char *close =
+        memmem(text + sizeof begin - 1, n - (sizeof begin - 1) < 80 ? n - (sizeof begin - 1) : 80, "-----", 5);
+    if (!close || !memmem(text, (size_t)(close - text), words, sizeof words - 1)) return 0;
+    size_t at = (size_t)(close - text) + 5, n_key = 0, line = 0;
+    for (; at < n; at++) {
+        bool escaped = text[at] == '\\' && at + 1 < n && (text[at + 1] == 'n' || text[at + 1] == 'r');
+        if (escaped) at++;
+        if (escaped || text[at] == '\n' || text[at] == '\r') {
+            line = 0;
+        } else if (is_key_char(text[at])) {
+            n_key += ++line > 30; /* a line of a key, not a word */
+        } else if (n_key || (text[at] == '"' || text[at] == '\'')) {
+            break;
+        }
+        if (!n_key && at > 600) break; /* headers such as Proc-Type may come first */
+    }
+    if (!n_key) return 0;
+    const char *end = memmem(text + at, n - at < 100 ? n - at : 100, "KEY-----", 8);
+    return end ? (size_t)(end - text) + 8 : at;
+}
+
+bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
+{
+    static const char starts[256] = {
+        ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1,
+        ['G'] = 1, ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1};
+    for (size_t i = *begin; i < n; i++) {
+        if (!starts[(uint8_t)text[i]]) continue;
+        bool at_word = i == 0 || !is_token_char(text[i - 1]);
+        size_t found = text[i] == '-' || text[i] == 'P' ? private_key_bytes(text + i, n - i) : 0;
+        if (!found && at_word) found = token_bytes(text + i, n - i);
+        if (!found) continue;
+        *begin = i;
+        *end = i + found;
+        return true;
+    }
+    return false;
+}
+
+void whit_guard_hide_keys(whit_buf *text)
+{
+    size_t begin = 0, end = 0, shown = 0;
+    whit_buf out = {0};
+    while (text->size_bytes && whit_guard_find_key((const char *)text->data, text->size_bytes, &begin, &end)) {
+        whit_buf_append(&out, text->data + shown, begin - shown);
+        whit_buf_append_str(&out, "[a key or token, which is not shown]");
+        begin = shown = end;
+    }
+    if (!shown) return;
+    whit_buf_append(&out, text->data + shown, text->size_bytes - shown);
+    text->size_bytes = 0;
+    whit_buf_append(text, out.data, out.size_bytes);
+    if (out.failed) text->failed = true;
+    whit_buf_free(&out);
+}
+
+/* ---- this program's own folders ------------------------------------------------------------------ */
+
+static bool own_folder(const char *variable, const char *below, char path[PATH_MAX])
+{
+    const char *xdg = getenv(variable), *home = getenv("HOME");
+    int n = xdg && *xdg == '/' ? snprintf(path, PATH_MAX, "%s/whit", xdg)
+        : home && *home == '/' ? snprintf(path, PATH_MAX, "%s/%s/whit", home, below)
+                               : 0;
+    return n > 0 && n < PATH_MAX;
+}
+
+/* Is the folder, which may not be there yet, `path` or above it? By the file system's word where it is there. */
+static bool lies_in(const char *path, const char *folder)
+{
+    char real[PATH_MAX], at[PATH_MAX], a[NAME_MAX + 1], b[NAME_MAX + 1];
+    struct stat wanted, there;
+    if (snprintf(at, sizeof at, "%s", path) >= (int)sizeof at) return true;
+    bool exists = stat(folder, &wanted) == 0;
+    if (!exists) { /* its parent, and its name */
+        snprintf(real, sizeof real, "%s", folder);
+        *strrchr(real, '/') = 0;
+        if (stat(real, &wanted) != 0) return false;
+        fold_part(strrchr(folder, '/') + 1, strlen(strrchr(folder, '/') + 1), a);
+    }
+    for (char *slash; (slash = strrchr(at, '/'));) {
+        if (!exists) fold_part(slash + 1, strlen(slash + 1), b);
+        if (exists && stat(at, &there) == 0 && there.st_dev == wanted.st_dev && there.st_ino == wanted.st_ino)
+            return true;
+        *slash = 0;
+        if (!exists && stat(*at ? at : "/", &there) == 0 && there.st_dev == wanted.st_dev &&
+            there.st_ino == wanted.st_ino && strcmp(a, b) == 0)
+            return true;
+    }
+    return false;
+}
+
+whit_guard_folder whit_guard_folder_of(const char *real)
+{
+    char folder[PATH_MAX];
+    if (own_folder("XDG_STATE_HOME", ".local/state", folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
+    if (own_folder("XDG_CACHE_HOME", ".cache", folder) && lies_in(real, folder)) return WHIT_GUARD_STATE;
+    if (own_folder("XDG_CONFIG_HOME", ".config", folder) && lies_in(real, folder)) return WHIT_GUARD_CONFIG;
+    return WHIT_GUARD_ELSEWHERE;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Names and texts that an agent is kept from: secrets, which no model is given and no command sees, and configuration,
+ * which other programs obey when they meet it. One list for tools, scratch copies, questions and completions. */
+#ifndef WHIT_AGENT_GUARD_H
+#define WHIT_AGENT_GUARD_H
+
+#include "base/mem.h"
+
+/* Does a part of the path name keys, credentials, a history of commands, or version control's own files? Parts are
+ * compared as file systems may compare them that ignore case, ignorable characters, dots and blanks at the end,
+ * streams (NAME:STREAM) and short names (GIT~1). */
+bool whit_guard_is_secret(const char *path);
+/* Does the path, below the project, name what programs obey without being asked: a dot file that is not known to be
+ * harmless, another name of a list, or a file of a folder that git takes for a repository? */
+bool whit_guard_is_configuration(const char *project, const char *path);
+
+/* Finds a private key or a token of a published form in a text: bytes *begin to *end. False: there is none. */
+bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
+/* Replaces each by a note. */
+void whit_guard_hide_keys(whit_buf *text);
+
+typedef enum whit_guard_folder {
+    WHIT_GUARD_ELSEWHERE,
+    WHIT_GUARD_CONFIG, /* the user's configuration of this program, which names what it runs */
+    WHIT_GUARD_STATE,  /* journals, lists of runs, caches and copies: not an agent's to read or to write */
+} whit_guard_folder;
+/* Where a resolved absolute path lies; of a file that is not there, the folders that are. */
+whit_guard_folder whit_guard_folder_of(const char *real);
+
+#endif

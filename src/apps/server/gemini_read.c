@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT
+ * Requests of the Gemini API, https://ai.google.dev/api/generate-content: contents of parts, function declarations with
+ * schemas in OpenAPI's form, settings. */
+#include <ctype.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "server/dialect.h"
+#include "server/gemini.h"
+
+enum { NAME_BYTES_MAX = 64, DEPTH_MAX = 100 };
+
+json_t *whit_gemini_get(const json_t *object, const char *name)
+{
+    char snake[NAME_BYTES_MAX];
+    json_t *found = json_object_get(object, name);
+    size_t n = 0;
+    if (found) return json_is_null(found) ? NULL : found;
+    for (; *name && n + 2 < sizeof snake; name++) {
+        if (isupper((unsigned char)*name)) snake[n++] = '_';
+        snake[n++] = (char)tolower((unsigned char)*name);
+    }
+    snake[n] = 0;
+    found = json_object_get(object, snake);
+    return json_is_null(found) ? NULL : found;
+}
+
+static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+static bool refuse_part(whit_web_reply *reply, size_t i, size_t k, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", "contents", "contents[%zu].parts[%zu]: %s", i, k, what);
+    return false;
+}
+
+/* ---- schemas ------------------------------------------------------------------------------------- */
+
+static json_t *schema_at(const json_t *schema, int depth);
+
+/* The type in small letters; with `nullable`, or null. */
+static json_t *schema_type(const json_t *type, bool nullable)
+{
+    char text[16];
+    size_t n = 0;
+    if (!json_is_string(type)) return json_incref((json_t *)type);
+    for (const char *c = json_string_value(type); *c && n + 1 < sizeof text; c++)
+        text[n++] = (char)tolower((unsigned char)*c);
+    text[n] = 0;
+    return nullable ? json_pack("[s, s]", text, "null") : json_string(text);
+}
+
+/* The protocol writes 64-bit integers as texts. */
+static json_t *schema_number(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    char *end = NULL;
+    long long number = text ? strtoll(text, &end, 10) : 0;
+    return text && end != text && !*end ? json_integer(number) : json_incref((json_t *)value);
+}
+
+static json_t *schema_list(const json_t *list, int depth)
+{
+    json_t *result = json_array(), *one;
+    size_t i;
+    json_array_foreach((json_t *)list, i, one) json_array_append_new(result, schema_at(one, depth));
+    return result;
+}
+
+static json_t *schema_map(const json_t *map, int depth)
+{
+    json_t *result = json_object(), *one;
+    const char *key;
+    json_object_foreach((json_t *)map, key, one) json_object_set_new(result, key, schema_at(one, depth));
+    return result;
+}
+
+static bool is_among(const char *key, const char *const *list)
+{
+    while (*list && strcmp(key, *list) != 0) list++;
+    return *list != NULL;
+}
+
+static json_t *schema_at(const json_t *schema, int depth)
+{
+    static const char *const dropped[] = {"propertyOrdering", "property_ordering", "nullable", "example", NULL};
+    static const char *const counts[] = {"minItems",  "maxItems",      "minLength",     "maxLength", "min_items",
+                                         "max_items", "minProperties", "maxProperties", NULL};
+    const char *key;
+    json_t *value, *result = json_object();
+    bool nullable = json_is_true(json_object_get(schema, "nullable"));
+    if (!json_is_object(schema) || depth > DEPTH_MAX) {
+        json_decref(result);
+        return json_incref((json_t *)schema);
+    }
+    json_object_foreach((json_t *)schema, key, value)
+    {
+        if (is_among(key, dropped)) continue;
+        if (!strcmp(key, "type"))
+            value = schema_type(value, nullable);
+        else if (!strcmp(key, "properties"))
+            value = schema_map(value, depth + 1);
+        else if (!strcmp(key, "items") || !strcmp(key, "additionalProperties"))
+            value = schema_at(value, depth + 1);
+        else if (!strcmp(key, "anyOf") || !strcmp(key, "any_of"))
+            value = schema_list(value, depth + 1), key = "anyOf";
+        else if (is_among(key, counts))
+            value = schema_number(value);
+        else if (!strcmp(key, "format") && json_is_string(value) && !strcmp(json_string_value(value), "enum"))
+            continue;
+        else
+            json_incref(value);
+        json_object_set_new(result, key, value);
+    }
+    return result;
+}
+
+json_t *whit_gemini_schema(const json_t *schema)
+{
+    return schema_at(schema, 0);
+}
+
+/* ---- contents ------------------------------------------------------------------------------------ */
+
+/* One content as it is read. */
+struct content {
+    bool is_model;
+    size_t i;
+    whit_buf text, thinking;
+    json_t *calls, *results; /* messages of OpenAI's role tool */
+    json_t *open;            /* calls without a result, [id, name] each, of all contents so far */
+};
+
+/* Text files come as data in base64. */
+static bool append_data(struct content *c, const json_t *data, size_t k, whit_web_reply *reply)
+{
+    const char *type = json_string_value(whit_gemini_get(data, "mimeType"));
+    const json_t *coded = whit_gemini_get(data, "data");
+    if (!type || (strncmp(type, "text/", 5) && strcmp(type, "application/json") != 0))
+        return refuse_part(reply, c->i, k,
+                           type && !strncmp(type, "image/", 6)
+                               ? "an image, and only text can be read here: take the part out"
+                               : "data that is not text, which cannot be read here: take the part out");
+    size_t n = json_string_length(coded), n_bytes = 0;
+    uint8_t *bytes = malloc(n + 1);
+    bool ok = bytes && json_is_string(coded) &&
+        sodium_base642bin(bytes, n + 1, json_string_value(coded), n, "\r\n", &n_bytes, NULL,
+                          sodium_base64_VARIANT_ORIGINAL) == 0 &&
+        whit_utf8_valid_bytes(bytes, n_bytes) == n_bytes && !memchr(bytes, 0, n_bytes) &&
+        whit_buf_append(&c->text, bytes, n_bytes);
+    free(bytes);
+    return ok || refuse_part(reply, c->i, k, "expected text in base64");
+}
+
+static bool read_call(struct content *c, const json_t *call, size_t k, whit_web_reply *reply)
+{
+    json_t *name = whit_gemini_get(call, "name"), *args = whit_gemini_get(call, "args");
+    json_t *id = whit_gemini_get(call, "id");
+    char *arguments = args ? json_dumps(args, JSON_COMPACT) : NULL;
+    bool ok = json_is_string(name) && (!args || arguments);
+    id = json_is_string(id) ? json_incref(id) : json_sprintf("call_%zu_%zu", c->i, k);
+    if (ok) {
+        json_array_append_new(c->calls,
+                              json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", id, "type", "function", "function", "name",
+                                        name, "arguments", arguments ? arguments : "{}"));
+        json_array_append_new(c->open, json_pack("[O, O]", id, name));
+    }
+    json_decref(id);
+    free(arguments);
+    return ok || refuse_part(reply, c->i, k, "a functionCall needs a name");
+}
+
+/* The id of the first call without a result that a response may belong to, by its id, else by its name; taken off the
+ * list. The caller's. */
+static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(open, i, entry)
+    {
+        if (!json_equal(json_array_get(entry, !id), id ? id : name)) continue;
+        json_t *found = json_incref(json_array_get(entry, 0));
+        json_array_remove(open, i);
+        return found;
+    }
+    return id ? json_incref((json_t *)id) : json_string("");
+}
+
+/* A response is an object; one with a text alone, as clients give it, is that text. */
+static json_t *response_text(const json_t *response)
+{
+    const json_t *output = json_object_get(response, "output");
+    if (json_object_size(response) == 1 && json_is_string(output)) return json_incref((json_t *)output);
+    char *text = response ? json_dumps(response, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    json_t *result = json_string(text ? text : "");
+    free(text);
+    return result;
+}
+
+static bool read_response(struct content *c, const json_t *response, size_t k, whit_web_reply *reply)
+{
+    const json_t *name = whit_gemini_get(response, "name"), *id = whit_gemini_get(response, "id");
+    if (!json_is_string(name)) return refuse_part(reply, c->i, k, "a functionResponse needs a name");
+    if (json_array_size(whit_gemini_get(response, "parts")))
+        return refuse_part(reply, c->i, k, "a functionResponse with parts, as images: give its text in `response`");
+    json_array_append_new(c->results,
+                          json_pack("{s:s, s:o, s:O, s:o}", "role", "tool", "tool_call_id",
+                                    take_call(c->open, json_is_string(id) ? id : NULL, name), "name", name, "content",
+                                    response_text(whit_gemini_get(response, "response"))));
+    return true;
+}
+
+static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_reply *reply)
+{
+    const json_t *text = whit_gemini_get(part, "text"), *call = whit_gemini_get(part, "functionCall");
+    const json_t *response = whit_gemini_get(part, "functionResponse"), *data = whit_gemini_get(part, "inlineData");
+    bool is_thought = json_is_true(whit_gemini_get(part, "thought"));
+    if (call && c->is_model) return read_call(c, call, k, reply);
+    if (response && !c->is_model) return read_response(c, response, k, reply);
+    if (json_is_string(text)) {
+        whit_buf *out = is_thought ? &c->thinking : &c->text;
+        if (!c->is_model && out->size_bytes) whit_buf_append_str(out, "\n"); /* a model's are pieces of one */
+        return whit_buf_append(out, json_string_value(text), json_string_length(text)) ||
+            refuse_part(reply, c->i, k, "out of memory");
+    }
+    if (data) return append_data(c, data, k, reply);
+    if (whit_gemini_get(part, "fileData"))
+        return refuse_part(reply, c->i, k, "a stored file, and nothing is stored here: send its text");
+    if (json_is_string(whit_gemini_get(part, "thoughtSignature"))) return true;
+    return refuse_part(reply, c->i, k, "a kind of part that is not served; text, calls and their responses are");
+}
+
+static bool read_content(const json_t *content, size_t i, json_t *open, json_t *messages, whit_web_reply *reply)
+{
+    const char *role = json_string_value(whit_gemini_get(content, "role"));
+    const json_t *parts = whit_gemini_get(content, "parts");
+    struct content c = {.is_model = role && !strcmp(role, "model"),
+                        .i = i,
+                        .calls = json_array(),
+                        .results = json_array(),
+                        .open = open};
+    bool ok = json_is_array(parts) || refuse(reply, "contents", "expected contents with a list of parts");
+    for (size_t k = 0; ok && k < json_array_size(parts); k++) ok = read_part(&c, json_array_get(parts, k), k, reply);
+    if (ok && (c.text.failed || c.thinking.failed)) ok = refuse(reply, "contents", "out of memory");
+    if (ok) {
+        json_t *message = json_pack("{s:s, s:o}", "role", c.is_model ? "assistant" : "user", "content",
+                                    whit_dialect_text(c.text.data, c.text.size_bytes));
+        if (c.thinking.size_bytes)
+            json_object_set_new(message, "reasoning_content",
+                                whit_dialect_text(c.thinking.data, c.thinking.size_bytes));
+        if (json_array_size(c.calls)) json_object_set(message, "tool_calls", c.calls);
+        json_array_extend(messages, c.results);
+        if (c.is_model || c.text.size_bytes || !json_array_size(c.results)) json_array_append(messages, message);
+        json_decref(message);
+    }
+    json_decref(c.calls), json_decref(c.results);
+    whit_buf_free(&c.text), whit_buf_free(&c.thinking);
+    return ok;
+}
+
+static bool read_contents(const json_t *body, json_t *messages, whit_web_reply *reply)
+{
+    json_t *system = whit_gemini_get(body, "systemInstruction"), *contents = whit_gemini_get(body, "contents");
+    json_t *open = json_array(), *one = json_is_object(contents) ? json_pack("[O]", contents) : NULL;
+    bool ok = true;
+    if (json_is_string(system)) {
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", system));
+    } else if (system) {
+        ok = read_content(system, 0, open, messages, reply);
+        json_object_set_new(json_array_get(messages, 0), "role", json_string("system"));
+        if (!json_string_length(json_object_get(json_array_get(messages, 0), "content"))) json_array_clear(messages);
+    }
+    if (one) contents = one;
+    if (ok && !json_array_size(contents)) ok = refuse(reply, "contents", "expected a list of contents");
+    for (size_t i = 0; ok && i < json_array_size(contents); i++)
+        ok = read_content(json_array_get(contents, i), i, open, messages, reply);
+    json_decref(open), json_decref(one);
+    return ok;
+}
+
+/* ---- tools --------------------------------------------------------------------------------------- */
+
+static bool read_declaration(const json_t *declaration, bool strict, json_t *list, whit_web_reply *reply)
+{
+    json_t *name = whit_gemini_get(declaration, "name"), *about = whit_gemini_get(declaration, "description");
+    json_t *schema = whit_gemini_get(declaration, "parametersJsonSchema");
+    const json_t *parameters = whit_gemini_get(declaration, "parameters");
+    if (!json_is_string(name)) return refuse(reply, "tools", "a function declaration needs a name");
+    json_t *function = json_pack("{s:O}", "name", name);
+    if (about) json_object_set(function, "description", about);
+    if (schema)
+        json_object_set(function, "parameters", schema);
+    else if (parameters)
+        json_object_set_new(function, "parameters", whit_gemini_schema(parameters));
+    if (strict) json_object_set_new(function, "strict", json_true());
+    json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
+    return true;
+}
+
+static bool is_allowed(const json_t *names, const json_t *tool)
+{
+    json_t *name = json_object_get(json_object_get(tool, "function"), "name"), *one;
+    size_t i;
+    json_array_foreach((json_t *)names, i, one)
+    {
+        if (json_equal(one, name)) return true;
+    }
+    return !json_array_size(names);
+}
+
+/* Tools that Google's server runs by itself (googleSearch and the like) are left out: an answer without them is one in
+ * which none was called. */
+static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
+{
+    const json_t *tools = whit_gemini_get(body, "tools");
+    const json_t *config = whit_gemini_get(whit_gemini_get(body, "toolConfig"), "functionCallingConfig");
+    const json_t *names = whit_gemini_get(config, "allowedFunctionNames");
+    const char *mode = json_string_value(whit_gemini_get(config, "mode"));
+    if (!mode) mode = "AUTO";
+    if (tools && !json_is_array(tools)) return refuse(reply, "tools", "expected a list");
+    json_t *list = json_array(), *allowed = json_array();
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i), *declared = whit_gemini_get(tool, "functionDeclarations");
+        if (whit_gemini_get(tool, "computerUse"))
+            ok = refuse(reply, "tools", "computerUse needs images, which no model here reads");
+        for (size_t k = 0; ok && k < json_array_size(declared); k++)
+            ok = read_declaration(json_array_get(declared, k), !strcmp(mode, "VALIDATED"), list, reply);
+    }
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (is_allowed(names, json_array_get(list, i))) json_array_append(allowed, json_array_get(list, i));
+    if (ok && json_array_size(allowed)) json_object_set(chat, "tools", allowed);
+    if (ok && !strcmp(mode, "NONE")) json_object_set_new(chat, "tool_choice", json_string("none"));
+    if (ok && !strcmp(mode, "ANY")) {
+        json_object_set_new(chat, "tool_choice", json_string("required"));
+        if (!json_array_size(allowed)) ok = refuse(reply, "toolConfig", "there is no function that may be called");
+    }
+    json_decref(list), json_decref(allowed);
+    return ok;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------ */
+
+static bool read_format(const json_t *config, json_t *chat, whit_web_reply *reply)
+{
+    const char *type = json_string_value(whit_gemini_get(config, "responseMimeType"));
+    json_t *schema = whit_gemini_get(config, "responseJsonSchema");
+    const json_t *other = whit_gemini_get(config, "responseSchema");
+    const json_t *kinds = whit_gemini_get(config, "responseModalities");
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        const char *kind = json_string_value(json_array_get(kinds, i));
+        if (!kind || strcmp(kind, "TEXT") != 0) return refuse(reply, "responseModalities", "only TEXT is served");
+    }
+    if (!type || !strcmp(type, "text/plain")) return true;
+    if (strcmp(type, "application/json") != 0)
+        return refuse(reply, "responseMimeType", "expected text/plain or application/json");
+    schema = schema ? json_incref(schema) : other ? whit_gemini_schema(other) : NULL;
+    json_object_set_new(chat, "response_format",
+                        schema ? json_pack("{s:s, s:{s:o}}", "type", "json_schema", "json_schema", "schema", schema)
+                               : json_pack("{s:s}", "type", "json_object"));
+    return true;
+}
+
+static void read_thinking(const json_t *config, json_t *chat, bool *shows_thoughts)
+{
+    const json_t *thinking = whit_gemini_get(config, "thinkingConfig");
+    const json_t *budget = whit_gemini_get(thinking, "thinkingBudget");
+    const char *level = json_string_value(whit_gemini_get(thinking, "thinkingLevel"));
+    *shows_thoughts = json_is_true(whit_gemini_get(thinking, "includeThoughts"));
+    if (json_is_integer(budget) && json_integer_value(budget) >= 0) /* -1 leaves it to the model */
+        json_object_set_new(chat, "chat_template_kwargs",
+                            json_pack("{s:b}", "enable_thinking", json_integer_value(budget) > 0));
+    if (level) {
+        char text[16];
+        size_t n = 0;
+        for (; level[n] && n + 1 < sizeof text; n++) text[n] = (char)tolower((unsigned char)level[n]);
+        text[n] = 0;
+        json_object_set_new(chat, "reasoning_effort", json_string(text));
+    }
+}
+
+json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_reply *reply)
+{
+    static const char *const settings[][2] = {{"temperature", "temperature"},
+                                              {"topP", "top_p"},
+                                              {"topK", "top_k"},
+                                              {"maxOutputTokens", "max_tokens"},
+                                              {"stopSequences", "stop"},
+                                              {"seed", "seed"},
+                                              {"presencePenalty", "presence_penalty"},
+                                              {"frequencyPenalty", "frequency_penalty"}};
+    const json_t *config = whit_gemini_get(body, "generationConfig"), *n = whit_gemini_get(config, "candidateCount");
+    json_t *chat = json_object(), *messages = json_array();
+    bool ok = read_contents(body, messages, reply) && read_tools(body, chat, reply) && read_format(config, chat, reply);
+    if (ok && n && json_integer_value(n) != 1) ok = refuse(reply, "candidateCount", "one candidate is made");
+    if (ok && json_is_true(whit_gemini_get(config, "responseLogprobs")))
+        ok = refuse(reply, "responseLogprobs", "not given here; /v1/chat/completions has logprobs");
+    if (ok && whit_gemini_get(body, "cachedContent"))
+        ok = refuse(reply, "cachedContent", "nothing is stored here; send the contents themselves");
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        json_t *value = whit_gemini_get(config, settings[i][0]);
+        if (value) json_object_set(chat, settings[i][1], value);
+    }
+    read_thinking(config, chat, shows_thoughts);
+    json_object_set_new(chat, "messages", messages);
+    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const char *role = json_string_value(json_object_get(last, "role"));
+    if (ok && role && !strcmp(role, "assistant") && !json_object_get(last, "tool_calls"))
+        json_object_set_new(chat, "continue_final_message", json_true());
+    if (ok) return chat;
+    json_decref(chat);
+    return NULL;
+}

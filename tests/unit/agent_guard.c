@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * Names and texts that an agent is kept from. */
+#include "test_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/guard.h"
+#include "agent/light.h"
+
+static void names_are_compared_as_file_systems_do(void **state)
+{
+    (void)state;
+    static const char *const secret[] = {".git/config",
+                                         ".GIT/config",
+                                         "sub/.Git/hooks/x",
+                                         "git~1/config",
+                                         "GIT~1/config",
+                                         ".git /config",
+                                         ".git./config",
+                                         ".git::$INDEX_ALLOCATION/config",
+                                         ".g\xE2\x80\x8Cit/config",
+                                         ".gi\xEF\xBB\xBFt/x",
+                                         "\xEF\xBC\x8Egit/config" /* U+FF0E */,
+                                         ".\xC5\xBFsh/x" /* U+017F */,
+                                         ".ENV",
+                                         ".env.local",
+                                         "prod.env",
+                                         "SSH~1/id",
+                                         "id_rsa",
+                                         "id_ecdsa",
+                                         "id_dsa",
+                                         "id_ed25519_work",
+                                         "deploy.pem",
+                                         "server.key",
+                                         ".git-credentials",
+                                         ".npmrc",
+                                         ".pypirc",
+                                         ".aws/credentials",
+                                         ".docker/config.json",
+                                         ".kube/config",
+                                         ".pgpass",
+                                         ".htpasswd",
+                                         ".vault-token",
+                                         "terraform.tfstate",
+                                         ".bash_history",
+                                         ".netrc",
+                                         "a/b/.SSH/known_hosts",
+                                         ".gnupg/x",
+                                         "credentials.json",
+                                         "Deploy.PEM",
+                                         ".ssh"};
+    static const char *const open[] = {"src/a.c",    "id_rsa.pub",          "credentials.py", "src/secrets.py",
+                                       ".gitignore", "git/config",          "env/x.c",        "keys.md",
+                                       "a~1b.c",     "docs/environment.md", "monkey"};
+    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+        if (!whit_guard_is_secret(secret[i])) fail_msg("'%s' is a secret", secret[i]);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        if (whit_guard_is_secret(open[i])) fail_msg("'%s' is not a secret", open[i]);
+}
+
+static void programs_obey_dot_files(void **state)
+{
+    (void)state;
+    static const char *const obeyed[] = {".lefthook.yaml",
+                                         "lefthook.toml",
+                                         ".codex/config.toml",
+                                         ".aider.conf.yml",
+                                         ".windsurfrules",
+                                         ".clinerules",
+                                         "AGENTS.override.md",
+                                         "agents.md",
+                                         "CLAUDE.local.md",
+                                         ".gdbinit",
+                                         ".cargo/config.toml",
+                                         ".eslintrc.js",
+                                         ".clangd",
+                                         ".npmrc",
+                                         ".netrc",
+                                         ".bashrc",
+                                         ".profile",
+                                         ".gitconfig",
+                                         ".config/autostart/x.desktop",
+                                         ".git/hooks/x",
+                                         ".whit/agent.json",
+                                         ".GitHub/workflows/x.yml",
+                                         "GITHUB~1/x",
+                                         "Jenkinsfile",
+                                         ".editorconfig",
+                                         ".gitattributes",
+                                         ".unheard-of",
+                                         "sub/HEAD",
+                                         "bare/config",
+                                         "bare/hooks/x",
+                                         "sitecustomize.py",
+                                         ".vscode/tasks.json",
+                                         ".envrc",
+                                         ".husky/x"};
+    static const char *const plain[] = {"src/a.c", ".gitignore", ".clang-format", "docs/agents/x.md", "head/x.c",
+                                        "head.c",  "config",     "Makefile",      "sub/config"};
+    char project[700], path[1024];
+    snprintf(project, sizeof project, "%s/bare-test", test_folder);
+    assert_int_equal(mkdir(project, 0700), 0);
+    snprintf(path, sizeof path, "%s/bare", project);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/bare/HEAD", project);
+    fclose(fopen(path, "w"));
+    for (size_t i = 0; i < sizeof obeyed / sizeof *obeyed; i++)
+        if (!whit_guard_is_configuration(project, obeyed[i])) fail_msg("'%s' is obeyed", obeyed[i]);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (whit_guard_is_configuration(project, plain[i])) fail_msg("'%s' is not obeyed", plain[i]);
+}
+
+static void keys_are_found_by_their_form(void **state)
+{
+    (void)state;
+#define LINE "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n"
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"a\n-----BEGIN RSA PRIVATE KEY-----\n" LINE LINE "-----END RSA PRIVATE KEY-----\nb",
+         "a\n[a key or token, which is not shown]-----\nb"},
+        {"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" LINE, ""},
+        {"{\"private_key\": \"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\\n\"}",
+         ""},
+        {"token = \"ghp_0123456789abcdefABCDEF0123456789abcd\"", "token = \"[a key or token, which is not shown]\""},
+        {"AKIAIOSFODNN7EXAMPLE", ""},
+        {"key: sk-ant-"
+         "api03-0123456789abcdefghij\n",
+         ""},
+        {"xoxb-123456789012-abcdefghijkl", ""},
+    };
+    static const char *const none[] = {
+        "if (strstr(line, \"-----BEGIN RSA PRIVATE KEY-----\")) return 1;\nint more_of_the_program;",
+        "-----BEGIN CERTIFICATE-----\n" LINE "-----END CERTIFICATE-----\n",
+        "-----BEGIN PUBLIC KEY-----\n" LINE,
+        "sk-learn and npm_config_registry, ghp_ and AKIA",
+        "hf_hub_download_and_other_long_names_of_functions",
+        "risk-0123456789012345678901234567890123456789012"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_buf text = {0};
+        assert_true(whit_buf_append_str(&text, cases[i].text));
+        whit_guard_hide_keys(&text);
+        assert_true(whit_buf_append(&text, "", 1));
+        if (!strstr((char *)text.data, "which is not shown")) fail_msg("a key is shown: %s", cases[i].text);
+        if (strncmp(cases[i].shown, "a\n", 2) != 0 && *cases[i].shown)
+            assert_string_equal((char *)text.data, cases[i].shown);
+        assert_null(strstr((char *)text.data, "MIIE"));
+        whit_buf_free(&text);
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        size_t begin = 0, end;
+        if (whit_guard_find_key(none[i], strlen(none[i]), &begin, &end)) fail_msg("not a key: %s", none[i]);
+    }
+}
+
+/* The program's own folders are found below any project and by any name. */
+static void own_folders_are_known(void **state)
+{
+    (void)state;
+    char home[700], path[1024], command[3000];
+    snprintf(home, sizeof home, "%s/home", test_folder);
+    snprintf(command, sizeof command,
+             "mkdir -p %s/.config/whit %s/.local/state/whit %s/.cache/whit && ln -s .config %s/c", home, home, home,
+             home);
+    assert_int_equal(system(command), 0);
+    setenv("HOME", home, 1);
+    unsetenv("XDG_CONFIG_HOME"), unsetenv("XDG_STATE_HOME"), unsetenv("XDG_CACHE_HOME");
+    snprintf(path, sizeof path, "%s/.config/whit", home);
+    assert_int_equal(whit_guard_folder_of(path), WHIT_GUARD_CONFIG);
+    snprintf(path, sizeof path, "%s/.cache/whit/run-1/tree", home);
+    assert_int_equal(whit_guard_folder_of(path), WHIT_GUARD_STATE);
+    snprintf(path, sizeof path, "%s/.local/state/whit/agent.ndf", home);
+    assert_int_equal(whit_guard_folder_of(path), WHIT_GUARD_STATE);
+    assert_int_equal(whit_guard_folder_of(home), WHIT_GUARD_ELSEWHERE);
+    whit_change change = {.path = "c/whit/agent.json", .is = true, .after = "{}", .after_bytes = 2};
+    assert_non_null(strstr(whit_light_red(home, &change), "own configuration"));
+    snprintf(path, sizeof path, "%s/.config", home);
+    change.path = "whit/edit.conf";
+    assert_non_null(strstr(whit_light_red(path, &change), "own configuration"));
+    /* Also before the folder is there. */
+    snprintf(command, sizeof command, "rmdir %s/.config/whit", home);
+    assert_int_equal(system(command), 0);
+    assert_non_null(whit_light_red(path, &change));
+    change.path = "other/edit.conf";
+    assert_null(whit_light_red(path, &change));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_compared_as_file_systems_do),
+        cmocka_unit_test(programs_obey_dot_files),
+        cmocka_unit_test(keys_are_found_by_their_form),
+        cmocka_unit_test(own_folders_are_known),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
