@@ -128,6 +128,34 @@ done, got = agent([message(None, [change("return 0;", "return 4;")]), message(No
 wanted("make test" in got[0] and "not written" in got[0] and "4" in got[0], f"a failing check: {got[0]}")
 wanted("turn 1" in got[1] and "/* */" in source(), f"a check that passes: {got[1]}")
 wanted("a" not in os.listdir("p"), "a check built in the project")
+# What a check leaves in its copy does not count for the next one: neither of changes that were held back, nor of those
+# that were refused, nor what the project has not; what .gitignore names stays, so that builds are incremental.
+PLANT = "printf 'test:\\n\\ttrue\\n' >GNUmakefile; mkdir -p $HOME/x ign; echo 1 >$HOME/x/y; echo 1 >ign/kept; ln -s / link; mkfifo fifo; "
+BAD = message(None, [("write", {"path": "a.txt", "content": "bad\n"})])
+
+
+def plant(text):
+    return message(None, [("write", {"path": "t.sh", "content": text})])
+
+
+def poisoned(first, allow, *then):
+    project({"check": ["make test"]})
+    open("p/Makefile", "w").write("test:\n\tsh t.sh\n")
+    open("p/t.sh", "w").write("test ! -e $HOME/x && test ! -e link && grep -q good a.txt\n")
+    open("p/a.txt", "w").write("good\n")
+    open("p/.gitignore", "w").write("ign\n")
+    agent([plant(first), END], allow=allow)
+    for more in then:
+        agent([more, END], allow="yellow")
+    done, got = agent([BAD, END], allow="yellow")
+    wanted("fails" in got[0] and open("p/a.txt").read() == "good\n", f"a check is poisoned by {first!r} ({allow}): {got}")
+
+
+poisoned(PLANT + "exit 1\n", "yellow")
+poisoned(PLANT + "exit 0\n", "green")
+poisoned(PLANT + "exit 0\n", "yellow", plant("test ! -e $HOME/x && test ! -e link && test -e ign/kept && grep -q good a.txt\n"))
+project({"check": ["make test"]})
+
 for path, text, why in (("x.json", "{", "is no JSON"), ("src/b.c", "int f(void) {\n", "no partner"),
                         ("src/b.py", "x = (1\n", "no partner"), ("b.txt", "<<<<<<< a\n", "merge")):
     done, got = agent([message(None, [("write", {"path": path, "content": text})]), END])
@@ -178,6 +206,33 @@ endpoint = Endpoint([command("echo unheld"), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox"],
                            [("[y/N]", "y\n")], environment())
 wanted("unheld" in endpoint.requests[-1]["messages"][-1]["content"] and "outside the sandbox" in seen, f"unheld: {seen}")
+
+# Keys are not in the copy either, by their names or by what they hold, nor are they told of by any tool.
+TOKEN = "ghp_" + 6 * "aB3456"
+KEY = "-----BEGIN PRIVATE " + "KEY-----\n" + 2 * ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj" + "\n")
+project()
+for name, text in (("id_ecdsa", "SECRET"), ("deploy.pem", "SECRET"), (".ENV", "SECRET"), (".npmrc", "SECRET"), ("notes.txt", KEY),
+                   ("settings.txt", f"token = {TOKEN}\n"), ("good.txt", "fine\n")):
+    open(f"p/{name}", "w").write(text)
+done, got = agent([command("cat id_ecdsa deploy.pem .ENV .npmrc notes.txt settings.txt; cat good.txt"),
+                   message(None, [("read", {"path": n}) for n in ("id_ecdsa", "deploy.pem", ".ENV", ".npmrc", "notes.txt", "settings.txt")]),
+                   message(None, [("grep", {"pattern": "SECRET|MIIE|ghp_"}), ("list", {}), ("run", {"command": f"echo {TOKEN}"}),
+                                  ("patch_file", {"patch": "settings.txt\n<<<<<<< SEARCH\ntoken = x\n=======\ny\n>>>>>>> REPLACE\n"})]), END])
+wanted("fine" in got[0] and not any(x in "".join(got) for x in ("SECRET\n", "MIIE", TOKEN)), f"keys: {got}")
+wanted(all(g.startswith("error:") for g in got[1:7]) and "good.txt" in got[8] and "id_ecdsa" not in got[8], f"keys: {got}")
+
+# A project around the folders of copies and journals does not copy them.
+shutil.rmtree("h", ignore_errors=True)
+os.makedirs("h")
+for i in range(5):
+    open(f"h/{i}.txt", "w").write("x" * 1000)
+endpoint = Endpoint([command("ls -A; find . | wc -l")] * 4 + [message(None, [("read", {"path": ".local/state/whit/x"})]), END])
+env = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
+done = subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "h", "--allow", "yellow"], capture_output=True, text=True,
+                      env=dict(env, no_proxy="*", HOME=os.path.abspath("h")), start_new_session=True, stdin=subprocess.DEVNULL, timeout=60)
+got = [m["content"].split("\n", 1)[-1] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+wanted(done.returncode == 0 and got[0] == got[1] == got[2] == got[3] and "0.txt" in got[0] and ".cache" not in got[0], f"a copy of copies: {got}")
+wanted("own state" in got[4] or "not read" in got[4], f"the program's own state: {got[4]}")
 
 # Configuration: one line says what is wrong with it; a project's file can widen nothing.
 for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"read": ["/"]}', "no setting of a project"),

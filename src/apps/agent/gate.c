@@ -6,6 +6,7 @@
 
 #define WHY_BYTES 8000
 #define DEPTH_MAX 4096
+#define COPY_NAME "gate" /* of the scratch copy for checks alone */
 
 /* ---- brackets ---------------------------------------------------------------------------------- */
 
@@ -133,21 +134,24 @@ bool whit_gate_syntax(const whit_change *c, whit_buf *why)
     return true;
 }
 
-whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
-                           bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
-                           whit_error *error)
+/* Runs the checks, one after another in the locked copy, which the first of them opens. */
+static whit_status run_checks(whit_runner *runner, whit_scratch *scratch, const whit_changes *staged,
+                              bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
+                              whit_error *error)
 {
-    *passed = true;
-    for (size_t i = 0; i < whit_changes_count(staged); i++)
-        *passed = whit_gate_syntax(whit_changes_at(staged, i), why) && *passed;
+    *runner->pass = 0;
     for (const char *const *line = runner->config ? runner->config->checks : NULL; *passed && line && *line; line++) {
         whit_sandbox_result result = {0};
         if (on_check && !on_check(user, *line)) {
             *passed = false;
             whit_buf_printf(why, "the check '%s' was not agreed to, so nothing is written\n", *line);
-            break;
+            return WHIT_OK;
         }
-        whit_status status = whit_runner_run(runner, "gate", staged, *line, 0, &result, error);
+        if (!*runner->pass) {
+            WHIT_TRY(whit_runner_open(runner, COPY_NAME, scratch, error));
+            WHIT_TRY(whit_scratch_begin_pass(scratch, runner->pass, error));
+        }
+        whit_status status = whit_runner_run_in(runner, COPY_NAME, scratch, staged, *line, 0, &result, error);
         if (status == WHIT_OK && result.status != 0) {
             *passed = false;
             whit_buf_printf(why, "the project's check '%s' fails: ", *line);
@@ -157,4 +161,28 @@ whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
         WHIT_TRY(status);
     }
     return WHIT_OK;
+}
+
+whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
+                           bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
+                           whit_error *error)
+{
+    whit_scratch scratch = {.lock = -1, .tree_fd = -1};
+    *passed = true;
+    for (size_t i = 0; i < whit_changes_count(staged); i++)
+        *passed = whit_gate_syntax(whit_changes_at(staged, i), why) && *passed;
+    whit_status status = run_checks(runner, &scratch, staged, on_check, user, passed, why, error);
+    whit_scratch_close(&scratch);
+    return status;
+}
+
+void whit_gate_written(whit_runner *runner)
+{
+    whit_scratch scratch;
+    whit_error ignored;
+    if (!*runner->pass) return;
+    if (whit_runner_open(runner, COPY_NAME, &scratch, &ignored) == WHIT_OK)
+        whit_scratch_end_pass(&scratch, runner->pass);
+    whit_scratch_close(&scratch);
+    *runner->pass = 0;
 }

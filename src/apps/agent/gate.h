@@ -16,5 +16,7 @@ bool whit_gate_syntax(const whit_change *change, whit_buf *why);
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
                            bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error);
+/* The changes of the last pass were written: what its checks have built is used again. */
+void whit_gate_written(whit_runner *runner);
 
 #endif

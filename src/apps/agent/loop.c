@@ -325,6 +325,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     }
     WHIT_TRY(status);
     WHIT_TRY(take(l, error));
+    if (o->runner) whit_gate_written(o->runner);
     for (size_t i = 0; i < n; i++) l->report->written_bytes += whit_changes_at(&l->staged, i)->after_bytes;
     l->report->n_turns++;
     if (o->written) o->written(o->user, turn, whit_changes_at(&l->staged, 0), n);

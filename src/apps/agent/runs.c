@@ -2,7 +2,6 @@
 #include "agent/runs.h"
 
 #include "agent/folders.h"
-#include "agent/scratch.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -74,8 +73,7 @@ static whit_status add_unsaved(const whit_runner *runner, const whit_changes *st
     return status;
 }
 
-whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
-                            uint32_t seconds, whit_sandbox_result *result, whit_error *error)
+whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch *scratch, whit_error *error)
 {
     const char *lacks = runner->no_sandbox ? NULL : whit_runner_lacks(runner);
     if (lacks)
@@ -84,19 +82,24 @@ whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_ch
     const char *misses = runner->no_sandbox || runner->was_said ? NULL : whit_sandbox_misses(&runner->support);
     if (misses && runner->note) runner->note(runner->user, misses);
     runner->was_said = true;
-    whit_scratch scratch;
     const whit_scratch_wait wait = {runner->cancel, runner->note, runner->user};
-    WHIT_TRY(whit_scratch_open(runner->project, runner->cache_dir, copy, &wait, &scratch, error));
+    return whit_scratch_open(runner->project, runner->cache_dir, copy, &wait, scratch, error);
+}
+
+whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
+                               const char *line, uint32_t seconds, whit_sandbox_result *result, whit_error *error)
+{
     whit_changes all = {0}, unsaved = {0};
     whit_status status = add_unsaved(runner, staged, &unsaved, &all, error);
-    if (status == WHIT_OK) status = whit_scratch_update(&scratch, runner->project, &all, error);
+    if (status == WHIT_OK) status = whit_scratch_update(scratch, runner->project, &all, error);
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
-    const char *const arguments[] = {"/bin/sh", "-c", line, NULL}, *const write[] = {scratch.tree, scratch.home, NULL};
+    const char *const arguments[] = {"/bin/sh", "-c", line, NULL},
+                      *const write[] = {scratch->tree, scratch->home, NULL};
     whit_sandbox_command command = {
         .arguments = arguments,
-        .folder = scratch.tree,
-        .home = scratch.home,
+        .folder = scratch->tree,
+        .home = scratch->home,
         .rules = {.read = runner->config ? runner->config->read : NULL, .write = write},
         .limits = {.wall_s = seconds    ? seconds
                        : runner->config ? runner->config->command_s
@@ -105,8 +108,17 @@ whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_ch
         .cancel = runner->cancel,
     };
     if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
-    whit_scratch_close(&scratch);
     return status == WHIT_OK ? note(runner, copy, line, result, error) : status;
+}
+
+whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
+                            uint32_t seconds, whit_sandbox_result *result, whit_error *error)
+{
+    whit_scratch scratch;
+    WHIT_TRY(whit_runner_open(runner, copy, &scratch, error));
+    whit_status status = whit_runner_run_in(runner, copy, &scratch, staged, line, seconds, result, error);
+    whit_scratch_close(&scratch);
+    return status;
 }
 
 void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_buf *out)

@@ -5,6 +5,7 @@
 
 #include "agent/changes.h"
 #include "agent/config.h"
+#include "agent/scratch.h"
 #include "sandbox/sandbox.h"
 
 /* Zero-initialise but for the first four; the loop sets `note`. */
@@ -18,6 +19,7 @@ typedef struct whit_runner {
     void (*note)(void *user, const char *line); /* told what a person should know of a command; NULL: nobody is */
     void *user;
     bool was_probed, was_said;
+    char pass[WHIT_PASS_BYTES]; /* of the checks that ran last; "": none did */
     whit_sandbox_support support;
 } whit_runner;
 
@@ -30,6 +32,10 @@ const char *whit_runner_lacks(whit_runner *runner);
  * --no-sandbox), io, limit, memory, cancelled. */
 whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
                             uint32_t seconds, whit_sandbox_result *result, whit_error *error);
+/* The same in two steps, for several commands in one copy, which stays locked until whit_scratch_close. */
+whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch *scratch, whit_error *error);
+whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
+                               const char *line, uint32_t seconds, whit_sandbox_result *result, whit_error *error);
 /* A result as text for a model: status, output (its middle is left out where it is long), what was refused. */
 void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_buf *out);
 

@@ -2,6 +2,7 @@
 #include "agent/scratch.h"
 
 #include "agent/folders.h"
+#include "agent/guard.h"
 #include "agent/light.h"
 #include "base/file.h"
 #include "base/flag.h"
@@ -16,13 +17,16 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#define WRITTEN        " written"
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
 #define FOLDERS_DEEP   64
+#define KEY_BYTES      ((size_t)1 << 20) /* of a file that are looked through for keys */
 
 /* What a file of the project and its copy were when it was copied. */
 struct stamp {
@@ -202,6 +206,26 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
 
 /* ---- updating ---------------------------------------------------------------------------------- */
 
+/* Secrets, and where this program keeps its copies: a copy would copy itself. */
+static bool skip_folder(void *user, const char *folder)
+{
+    const struct update *u = user;
+    return whit_light_secret(u->project, folder);
+}
+
+/* Does the file's beginning hold a key or token? */
+static bool holds_key(const char *full)
+{
+    whit_buf text = {0};
+    size_t begin = 0, end;
+    int fd = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd >= 0 && whit_buf_reserve(&text, KEY_BYTES) ? read(fd, text.data, KEY_BYTES) : 0;
+    bool found = got > 0 && whit_guard_find_key((const char *)text.data, (size_t)got, &begin, &end);
+    if (fd >= 0) close(fd);
+    whit_buf_free(&text);
+    return found;
+}
+
 static bool visit(void *user, const char *path)
 {
     struct update *u = user;
@@ -225,6 +249,10 @@ static bool visit(void *user, const char *path)
     if (same) {
         now = stamp_of(&own, &copy);
         same = memcmp(&now, &known->stamp, sizeof now) == 0;
+    }
+    if (!same && S_ISREG(own.st_mode) && holds_key(full)) {
+        if (folder >= 0) close(folder);
+        return true;
     }
     bool ok = folder >= 0 &&
         (same ||
@@ -262,6 +290,41 @@ static void remove_gone(struct update *u)
     }
 }
 
+/* What neither the project has nor its rules ignore: a check that ran before may have made it, to be obeyed now. */
+static bool remove_stranger(void *user, const char *path)
+{
+    struct update *u = user;
+    const char *name;
+    if (find(&u->entries, path)) return true;
+    int folder = open_above(u->scratch, path, &name);
+    if (folder < 0) return false;
+    remove_all(folder, name, 0);
+    bool gone = faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+    close(folder);
+    return gone;
+}
+
+static void empty_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!entries && fd >= 0) close(fd);
+    if (!entries) return;
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_all(dirfd(entries), entry->d_name, 0);
+    closedir(entries);
+}
+
+static bool is_empty(const char *path)
+{
+    DIR *entries = opendir(path);
+    size_t n = 0;
+    while (entries && readdir(entries)) n++;
+    if (entries) closedir(entries);
+    return entries && n == 2;
+}
+
 /* Staged files differ from the list's stamps, so that the next update puts the project's back. */
 static whit_status put_staged(struct update *u, const whit_changes *staged)
 {
@@ -287,12 +350,16 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
 whit_status whit_scratch_update(whit_scratch *scratch, const char *project, const whit_changes *staged,
                                 whit_error *error)
 {
+    const whit_walk_how all = {.rules = project, .all = true}, how = {.skip = skip_folder};
     struct update u = {.scratch = scratch, .project = project, .error = error};
     char path[PATH_MAX + 16];
     scratch->n_copied = scratch->n_same = 0;
     read_list(&u);
-    whit_walk_files(project, visit, &u);
+    (void)whit_walk(project, &how, visit, &u);
     if (u.status == WHIT_OK) remove_gone(&u);
+    if (u.status == WHIT_OK && scratch->removes_strangers && !whit_walk(scratch->tree, &all, remove_stranger, &u))
+        u.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: cannot be cleaned for the checks; remove it", scratch->tree);
+    scratch->removes_strangers = false;
     if (u.status == WHIT_OK) u.status = put_staged(&u, staged);
     snprintf(path, sizeof path, "%s/list", scratch->folder);
     if (u.text.failed) u.status = whit_fail_memory(error, "a list of copies", u.text.size_bytes);
@@ -346,6 +413,62 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
                                                    : whit_fail_errno(error, scratch->folder, "use the scratch copy");
     whit_scratch_close(scratch);
     return status;
+}
+
+/* ---- passes of checks ---------------------------------------------------------------------------- */
+
+/* The file "pass" holds the number of the last pass, and " written" after it where its changes were. */
+static void read_pass(const whit_scratch *scratch, char text[64])
+{
+    char path[PATH_MAX + 16];
+    whit_buf content = {0};
+    whit_error ignored;
+    *text = 0;
+    snprintf(path, sizeof path, "%s/pass", scratch->folder);
+    if (whit_read_file(path, 63, &content, &ignored) == WHIT_OK && content.size_bytes < 64) {
+        memcpy(text, content.data, content.size_bytes);
+        text[content.size_bytes] = 0;
+    }
+    whit_buf_free(&content);
+}
+
+static whit_status write_pass(const whit_scratch *scratch, const char *number, const char *state, whit_error *error)
+{
+    char path[PATH_MAX + 16], text[64];
+    snprintf(path, sizeof path, "%s/pass", scratch->folder);
+    int n = snprintf(text, sizeof text, "%s%s", number, state);
+    return whit_write_file(path, text, (size_t)n, error);
+}
+
+whit_status whit_scratch_begin_pass(whit_scratch *scratch, char number[WHIT_PASS_BYTES], whit_error *error)
+{
+    char last[64], path[PATH_MAX + 16];
+    uint64_t random;
+    read_pass(scratch, last);
+    const char *state = strchr(last, ' ');
+    if (!state || strcmp(state, WRITTEN) != 0) {
+        snprintf(path, sizeof path, "%s/list", scratch->folder);
+        unlink(path);
+        empty_folder(scratch->tree);
+        if (!is_empty(scratch->tree))
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: cannot be emptied for the checks; remove it", scratch->tree);
+    }
+    empty_folder(scratch->home);
+    if (!is_empty(scratch->home))
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: cannot be emptied for the checks; remove it", scratch->home);
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return whit_fail_errno(error, scratch->folder, "number a pass in");
+    snprintf(number, WHIT_PASS_BYTES, "%016" PRIx64, random);
+    scratch->removes_strangers = true;
+    return write_pass(scratch, number, "", error);
+}
+
+void whit_scratch_end_pass(const whit_scratch *scratch, const char *number)
+{
+    char last[64];
+    whit_error ignored;
+    read_pass(scratch, last);
+    if (strcmp(last, number) == 0) (void)write_pass(scratch, number, WRITTEN, &ignored);
 }
 
 void whit_scratch_close(whit_scratch *scratch)

@@ -18,6 +18,7 @@ typedef struct whit_scratch {
     char home[PATH_MAX + 8];   /* HOME and TMPDIR of commands */
     int lock, tree_fd;         /* of one user at a time */
     uint32_t n_copied, n_same; /* by the last update */
+    bool removes_strangers;    /* the next update removes what neither the project has nor its .gitignore names */
 } whit_scratch;
 
 /* How to wait for a copy that another process uses. */
@@ -34,6 +35,13 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
 /* Makes the copy as the project is, with the staged changes (may be NULL) on top. Errors: io, memory, limit. */
 whit_status whit_scratch_update(whit_scratch *scratch, const char *project, const whit_changes *staged,
                                 whit_error *error);
+/* A pass of checks runs changes that nobody may have seen, and what they leave would be obeyed by the next pass. So the
+ * home is emptied, and the copy too, unless the changes of the last pass were written; of a copy that stays the next
+ * update removes strangers. `number` names the pass. Errors: io, limit. */
+#define WHIT_PASS_BYTES 17
+whit_status whit_scratch_begin_pass(whit_scratch *scratch, char number[WHIT_PASS_BYTES], whit_error *error);
+/* The changes of that pass were written; nothing where another one has begun since. */
+void whit_scratch_end_pass(const whit_scratch *scratch, const char *number);
 /* The copy stays; the lock goes. */
 void whit_scratch_close(whit_scratch *scratch);
 

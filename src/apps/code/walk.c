@@ -30,14 +30,15 @@ struct walk {
     whit_walk_fn *each;
     void *user;
     const char *folder;
-    bool stopped;
+    const whit_walk_how *how;
+    bool stopped, is_cut; /* is_cut: something was passed over for a limit */
 };
 
 static void read_rules(struct walk *walk, const char *base, int depth)
 {
     char path[PATH_MAX];
     whit_buf text = {0};
-    snprintf(path, sizeof path, "%s/%s.gitignore", walk->folder, base);
+    snprintf(path, sizeof path, "%s/%s.gitignore", walk->how->rules ? walk->how->rules : walk->folder, base);
     if (access(path, R_OK) || whit_read_file(path, IGNORE_MAX, &text, NULL) != WHIT_OK) return;
     const char *at = (const char *)text.data, *end = at + text.size_bytes;
     while (at < end && walk->n_rules < RULES_MAX) {
@@ -128,40 +129,51 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
     snprintf(path, sizeof path, "%s/%s", walk->folder, base);
     DIR *entries = opendir(path);
     if (!entries || depth > DEPTH_MAX) {
+        walk->is_cut = true;
         if (entries) closedir(entries);
         return;
     }
+    const bool all = walk->how->all;
     size_t n_rules = walk->n_rules, n = 0, room = 0;
     read_rules(walk, base, depth);
     char **names = NULL; /* with a '/' behind folders */
     for (struct dirent *entry; (entry = readdir(entries));) {
         const char *name = entry->d_name;
-        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, ".git")) continue;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || (!all && !strcmp(name, ".git"))) continue;
         snprintf(path, sizeof path, "%s%s", base, name);
         bool folder = entry->d_type == DT_DIR, file = entry->d_type == DT_REG;
         if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
             struct stat about;
-            if (fstatat(dirfd(entries), name, &about, entry->d_type == DT_LNK ? 0 : AT_SYMLINK_NOFOLLOW)) continue;
+            if (fstatat(dirfd(entries), name, &about, entry->d_type == DT_LNK && !all ? 0 : AT_SYMLINK_NOFOLLOW))
+                continue;
             folder = S_ISDIR(about.st_mode) && entry->d_type != DT_LNK; /* a link could lead in a circle */
             file = S_ISREG(about.st_mode);
         }
+        if (all && !folder) file = true;
         if ((!folder && !file) || is_ignored(walk, path, name, folder)) continue;
         if (n == room) {
             char **grown = realloc(names, (room = room ? 2 * room : 64) * sizeof *names);
+            walk->is_cut = walk->is_cut || !grown;
             if (!grown) break;
             names = grown;
         }
-        if (asprintf(&names[n], "%s%s", name, folder ? "/" : "") < 0) break;
+        if (asprintf(&names[n], "%s%s", name, folder ? "/" : "") < 0) {
+            walk->is_cut = true;
+            break;
+        }
         n++;
     }
     closedir(entries);
     if (n) qsort(names, n, sizeof *names, by_name);
     for (size_t i = 0; i < n; i++) {
-        if (!walk->stopped && snprintf(path, sizeof path, "%s%s", base, names[i]) < (int)sizeof path) {
-            if (names[i][strlen(names[i]) - 1] == '/')
-                walk_folder(walk, path, depth + 1);
-            else if (++walk->n_files > N_FILES || !walk->each(walk->user, path))
-                walk->stopped = true;
+        bool fits = snprintf(path, sizeof path, "%s%s", base, names[i]) < (int)sizeof path;
+        bool is_folder = names[i][strlen(names[i]) - 1] == '/';
+        walk->is_cut = walk->is_cut || !fits || walk->n_files >= N_FILES;
+        if (walk->stopped || !fits) {
+        } else if (is_folder) {
+            if (!walk->how->skip || !walk->how->skip(walk->user, path)) walk_folder(walk, path, depth + 1);
+        } else if (++walk->n_files > N_FILES || !walk->each(walk->user, path)) {
+            walk->stopped = true;
         }
         free(names[i]);
     }
@@ -169,10 +181,18 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
     walk->n_rules = n_rules;
 }
 
-void whit_walk_files(const char *folder, whit_walk_fn *each, void *user)
+bool whit_walk(const char *folder, const whit_walk_how *how, whit_walk_fn *each, void *user)
 {
-    struct walk walk = {.each = each, .user = user, .folder = folder, .rules = malloc(RULES_MAX * sizeof(struct rule))};
-    if (!walk.rules) return;
+    struct walk walk = {
+        .each = each, .user = user, .folder = folder, .how = how, .rules = malloc(RULES_MAX * sizeof(struct rule))};
+    if (!walk.rules) return false;
     walk_folder(&walk, "", 0);
     free(walk.rules);
+    return !walk.is_cut && !walk.stopped;
+}
+
+void whit_walk_files(const char *folder, whit_walk_fn *each, void *user)
+{
+    const whit_walk_how how = {0};
+    (void)whit_walk(folder, &how, each, user);
 }

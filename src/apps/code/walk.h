@@ -11,4 +11,13 @@ typedef bool whit_walk_fn(void *user, const char *path);
  * 32 folders deep. */
 void whit_walk_files(const char *folder, whit_walk_fn *each, void *user);
 
+/* Zero-initialised is whit_walk_files. */
+typedef struct whit_walk_how {
+    whit_walk_fn *skip; /* true leaves a folder out, whose path ends with '/'; NULL: all are entered */
+    const char *rules;  /* the folder whose .gitignore files count; NULL: the one that is walked through */
+    bool all;           /* links of every kind, special files and .git, too */
+} whit_walk_how;
+/* False where something was passed over: a limit, a folder that cannot be read, or `each` ended it. */
+bool whit_walk(const char *folder, const whit_walk_how *how, whit_walk_fn *each, void *user);
+
 #endif
