@@ -43,6 +43,8 @@ WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
 /* Whether they are described without the template (tool_fallback): a grammar should hold calls then
  * (whit_call_grammar_open), because the model was not trained for them. */
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
+/* Whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
+WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
 /* Of a generation that answers: an id and a text (NULL: none) that end a turn beside the model's own
  * end tokens, and whether the parser needs special tokens in the text (keep_special). */
 WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1: none */

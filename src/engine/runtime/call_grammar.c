@@ -317,12 +317,13 @@ static whit_status answer(builder *b, uint32_t *begin)
     return WHIT_OK;
 }
 
-/* With the thinking section that the prompt has opened, or that the template knows. */
+/* With the thinking section that the prompt has opened, or that the template knows and the prompt has not closed. */
 static whit_status whole(builder *b, const whit_chat_prompt *prompt, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
     const char *open, *close;
-    bool inside = whit_chat_prompt_thinks(prompt), known = whit_chat_template_thinking(b->chat, &open, &close);
+    bool inside = whit_chat_prompt_thinks(prompt);
+    bool known = whit_chat_template_thinking(b->chat, &open, &close) && !whit_chat_prompt_has_thought(prompt);
     uint32_t after, rule = whit_automaton_rule(g);
     WHIT_TRY(answer(b, &after));
     whit_automaton_define(g, rule, after);

@@ -98,6 +98,11 @@ bool whit_chat_prompt_thinks(const whit_chat_prompt *prompt)
     return prompt && prompt->prompt.thinking;
 }
 
+bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt)
+{
+    return prompt && prompt->prompt.has_thought;
+}
+
 /* ---- prompts --------------------------------------------------------------------------------- */
 
 static whit_status read_values(const whit_chat_template *chat, const whit_chat_request *request, whit_datum_pool *pool,
@@ -158,6 +163,27 @@ const int32_t *whit_chat_prompt_ids(const whit_chat_prompt *prompt, size_t *n_id
 {
     *n_ids = whit_prompt_n_ids(&prompt->prompt);
     return whit_prompt_ids(&prompt->prompt);
+}
+
+bool whit_chat_template_switches_thinking(const whit_chat_template *chat)
+{
+    static const char probe[] = "[{\"role\":\"user\",\"content\":\"qaqaqa\"}]";
+    const whit_thinking ways[2] = {WHIT_THINKING_OFF, WHIT_THINKING_ON};
+    whit_chat_prompt *prompts[2] = {NULL, NULL};
+    whit_chat_request request = whit_chat_request_default();
+    bool differs = true;
+    request.messages = probe;
+    request.messages_bytes = sizeof probe - 1;
+    for (int i = 0; i < 2 && differs; i++) {
+        request.thinking = ways[i];
+        differs = whit_chat_render(chat, &request, &prompts[i], NULL) == WHIT_OK;
+    }
+    if (differs) {
+        const whit_buf *off = &prompts[0]->prompt.text, *on = &prompts[1]->prompt.text;
+        differs = off->size_bytes != on->size_bytes || memcmp(off->data, on->data, on->size_bytes) != 0;
+    }
+    for (int i = 0; i < 2; i++) whit_chat_prompt_close(prompts[i]);
+    return differs;
 }
 
 const char *whit_chat_prompt_text(const whit_chat_prompt *prompt, size_t *text_bytes)

@@ -14,8 +14,9 @@ const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
 const whit_model *whit_chat_template_model(const whit_chat_template *chat);
 /* The marks around thinking; false where the template says nothing of it. */
 bool whit_chat_template_thinking(const whit_chat_template *chat, const char **open, const char **close);
-/* Has the prompt opened a thinking section? */
+/* Has the prompt opened a thinking section; has it opened and closed one? */
 bool whit_chat_prompt_thinks(const whit_chat_prompt *prompt);
+bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt);
 /* The marker in front of calls. */
 const char *whit_answer_section(whit_call_syntax syntax);
 

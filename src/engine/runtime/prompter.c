@@ -108,14 +108,17 @@ static const char *find(const char *text, size_t n, const char *word)
     return n ? memmem(text, n, word, strlen(word)) : NULL;
 }
 
-/* Does the template's own text behind the last message open a section and not close it? */
-static bool opens_thinking(const whit_prompter *p, const whit_buf *text, const whit_buf *segments)
+/* Looks in the template's own text after the last message: has it opened a section, and closed it? */
+static void find_section(const whit_prompter *p, const whit_buf *segments, whit_prompt *prompt)
 {
     whit_template_segment last = {0};
+    const whit_buf *text = &prompt->text;
     if (segments->size_bytes) memcpy(&last, segments->data + segments->size_bytes - sizeof last, sizeof last);
     const char *tail = (const char *)text->data + last.end, *end = (const char *)text->data + text->size_bytes;
     const char *open = find(tail, (size_t)(end - tail), p->thinking_open);
-    return open && !find(open, (size_t)(end - open), p->thinking_close);
+    bool closed = open && find(open, (size_t)(end - open), p->thinking_close);
+    prompt->thinking = open && !closed;
+    prompt->has_thought = closed;
 }
 
 whit_status whit_prompter_encode(const whit_prompter *p, const whit_buf *segments, whit_prompt *prompt,
@@ -123,7 +126,7 @@ whit_status whit_prompter_encode(const whit_prompter *p, const whit_buf *segment
 {
     prompt->ids.size_bytes = 0;
     WHIT_TRY(encode(p, &prompt->text, segments, &prompt->ids, error));
-    prompt->thinking = opens_thinking(p, &prompt->text, segments);
+    find_section(p, segments, prompt);
     if (prompt->ids.size_bytes) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing", p->place);
 }

@@ -15,9 +15,10 @@
 
 /* Zero-initialise (buffers with the allocator set); free with whit_prompt_free. */
 typedef struct whit_prompt {
-    whit_buf text; /* as rendered */
-    whit_buf ids;  /* int32_t[] */
-    bool thinking; /* the prompt opens a thinking section, which the answer goes on with */
+    whit_buf text;    /* as rendered */
+    whit_buf ids;     /* int32_t[] */
+    bool thinking;    /* the prompt opens a thinking section, which the answer continues */
+    bool has_thought; /* the prompt opens a thinking section and closes it: the answer begins after it */
 } whit_prompt;
 
 size_t whit_prompt_n_ids(const whit_prompt *prompt);
