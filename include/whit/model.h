@@ -37,6 +37,8 @@ WHIT_API whit_status whit_model_open(const char *path, const whit_model_options 
 WHIT_API whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
                                             const whit_allocator *allocator, whit_model **model, whit_error *error);
 WHIT_API void whit_model_close(whit_model *model);
+/* The model's name in messages, in place of its path: before it is shared, by hosts that tell no paths. */
+WHIT_API whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error);
 
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
 WHIT_API uint32_t whit_model_context_size(const whit_model *model); /* as trained, in tokens */

@@ -226,6 +226,17 @@ void whit_model_close(whit_model *model)
     whit_free(a, model, sizeof *model);
 }
 
+whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error)
+{
+    WHIT_NEED(model);
+    WHIT_NEED(name);
+    char *copy = whit_strndup(model->allocator, name, strlen(name));
+    if (!copy) return whit_fail_memory(error, "a model's name", strlen(name));
+    whit_free(model->allocator, model->path, strlen(model->path) + 1);
+    model->path = copy;
+    return WHIT_OK;
+}
+
 /* ---- questions ------------------------------------------------------------------------------ */
 
 uint32_t whit_model_vocab_size(const whit_model *model)

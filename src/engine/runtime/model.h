@@ -13,7 +13,7 @@
 struct whit_model {
     const whit_allocator *allocator; /* NULL, or &own_allocator */
     whit_allocator own_allocator;
-    char *path; /* as the user gave it */
+    char *path; /* as the user gave it, or a name: begins messages */
     whit_ndf *file;
     whit_ndf_writer *in_memory; /* a conversion that was not written to disk */
     whit_config config;
