@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "cli/flags.h"
@@ -19,10 +20,11 @@ struct serve_values {
     cli_list models, adapters;
     const char *family, *cache_dir;
     bool no_cache;
-    uint32_t max_memory_mb;
+    uint32_t max_memory_mb, request_memory_mb;
     cli_session_flags session;
 };
-static const struct serve_values defaults = {.host = "127.0.0.1", .port = 8080, .n_parallel = 4, .n_queue = 256};
+static const struct serve_values defaults = {
+    .host = "127.0.0.1", .port = 8080, .n_parallel = 4, .n_queue = 256, .request_memory_mb = 1024};
 
 #define AT(member) offsetof(struct serve_values, member)
 static const cli_option options[] = {
@@ -38,6 +40,9 @@ static const cli_option options[] = {
     {"--alias", CLI_TEXT, AT(alias), "NAME", "What the first model is called in replies; the name given with -m."},
     {"--max-memory", CLI_COUNT, AT(max_memory_mb), "MB",
      "Close idle models beyond so much memory; 0, the default, keeps what was opened.", 0, 1 << 30},
+    {"--request-memory", CLI_COUNT, AT(request_memory_mb), "MB",
+     "Memory that requests may take together, a quarter of it each; others are refused; 1024, 0 is no bound.", 0,
+     1 << 20},
     {"--adapter", CLI_REPEAT, AT(adapters), "[NAME=]FILE",
      "An adapter that requests may ask for, by NAME, with a strength of their own; may be given again."},
     {"--api-key-file", CLI_FILE, AT(key_file), "FILE", "Ask for one of these keys, one a line."},
@@ -99,12 +104,23 @@ static void confined(void *user, const char *why_not)
 
 /* ---- models and adapters ------------------------------------------------------------------------- */
 
-/* "NAME=PATH": the name, for the caller to free, and *path behind it. Without one the path is the name. */
+/* The last part of a file's path: where a file lies is told to nobody. Names of pulled models stay as they are. */
+static char *base_of(const char *path)
+{
+    size_t n = strlen(path), begin;
+    if (access(path, F_OK) != 0) return strdup(path);
+    while (n > 1 && path[n - 1] == '/') n--;
+    for (begin = n; begin && path[begin - 1] != '/'; begin--) {
+    }
+    return n > begin ? strndup(path + begin, n - begin) : strdup(path);
+}
+
+/* "NAME=PATH": the name, for the caller to free, and *path after it. Without one the name is the file's. */
 static char *name_of(const char *text, const char **path)
 {
     size_t n = strcspn(text, "=/");
     *path = text[n] == '=' && n ? text + n + 1 : text;
-    return *path == text ? strdup(text) : strndup(text, n);
+    return *path == text ? base_of(text) : strndup(text, n);
 }
 
 /* Every reply names a model, and JSON has no other names. */
@@ -248,6 +264,7 @@ static int run(cli_call *call)
                                   .open_model = open_again,
                                   .open_user = &served,
                                   .max_memory_mb = values->max_memory_mb,
+                                  .request_memory_mb = values->request_memory_mb,
                                   .key_file = values->key_file,
                                   .cors_origin = values->cors,
                                   .log_path = values->log,

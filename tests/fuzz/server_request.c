@@ -47,10 +47,10 @@ const char *whit_web_query(const whit_web_request *request, const char *name)
     return !at ? NULL : at[n] == '=' ? at + n + 1 : at + n;
 }
 
-whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
-                           void *user, whit_web_server **server, whit_error *error)
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
+                           whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error)
 {
-    (void)listening, (void)n_connections, (void)timeout_s, (void)handler, (void)user;
+    (void)listening, (void)n_connections, (void)timeout_s, (void)budget, (void)handler, (void)user;
     *server = NULL;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "nothing is served here");
 }

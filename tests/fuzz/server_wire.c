@@ -31,7 +31,7 @@ static void open_server(void)
         getsockname(fd, (struct sockaddr *)&address, &n) != 0)
         abort();
     open_site();
-    if (whit_web_serve(fd, 64, WAIT_S, whit_site_handle, &site, &server, &error) != WHIT_OK) {
+    if (whit_web_serve(fd, 64, WAIT_S, &site.budget, whit_site_handle, &site, &server, &error) != WHIT_OK) {
         fprintf(stderr, "%s\n", error.message);
         exit(1);
     }

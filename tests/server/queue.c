@@ -30,7 +30,7 @@ static whit_job *make_job(const char *program)
 static void submit(whit_engine *engine, whit_job *job)
 {
     whit_error error;
-    assert_ok(whit_engine_submit(engine, job, &error), error);
+    assert_ok(whit_engine_submit(engine, &job, 1, &error), error);
 }
 
 static void wait_for(whit_engine *engine, const bool *what)

@@ -88,7 +88,7 @@ static void late_answers_arrive(void **state)
     whit_error error;
     int n_parts = 0, fd = listen_somewhere(&address);
     char reply[4096];
-    assert_ok(whit_web_serve(fd, 8, TIMEOUT_S, handle, &n_parts, &server, &error), error);
+    assert_ok(whit_web_serve(fd, 8, TIMEOUT_S, NULL, handle, &n_parts, &server, &error), error);
     static const char *const paths[] = {"/whole", "/stream"};
     for (size_t i = 0; i < 2; i++) {
         char request[100];

@@ -50,9 +50,11 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     if (!other) other = whit_web_header(request, "X-Goog-Api-Key");
     uint8_t hash[32];
     bool ok = false;
-    given = given && !strncmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";
+    /* The scheme's letters may be of either case (RFC 9110, 11.1). */
+    given = given && !strncasecmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";
     hash_key(given, strlen(given), hash);
-    memcpy(key, hash, sizeof *key);
+    *key = 0; /* names that nobody checks give no place in the queue */
+    if (site->options->key_file) memcpy(key, hash, sizeof *key);
     for (size_t i = 0; i < site->n_keys; i++) ok |= sodium_memcmp(hash, site->keys[i], sizeof hash) == 0;
     return ok || !site->options->key_file;
 }

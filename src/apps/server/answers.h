@@ -9,11 +9,7 @@
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);
 /* The times of its first answer, as llama.cpp has them. */
 json_t *whit_ask_timings(const whit_ask *ask);
-json_t *whit_ask_logprobs(const whit_ask *ask); /* a list by token */
-/* The bytes that a token adds to a text, to be freed. */
-whit_buf whit_api_token_bytes(const whit_api *api, int32_t id);
-/* Whether they are characters, without a zero byte. */
-bool whit_api_is_text(const whit_buf *bytes);
-json_t *whit_api_byte_list(const whit_buf *bytes);
+/* Appends an object's text without its closing brace, so that more members can follow. */
+void whit_append_open(whit_buf *out, const json_t *object);
 
 #endif

@@ -8,63 +8,22 @@
 #include "base/clock.h"
 #include "server/answers.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
 #include "server/models.h"
+#include "server/json_text.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, MOST_EACH = 8 };
 /* Of a request's program: one that takes long holds up all who are stepped with it. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
-static bool fail(whit_web_reply *reply, const char *param, const char *what)
-{
-    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
-    return false;
-}
-
-/* A number within bounds; false: refused. Absent and null are fine. */
-static bool read_number(const json_t *body, const char *key, double min, double max, double *value,
-                        whit_web_reply *reply)
-{
-    const json_t *own = json_object_get(body, key);
-    if (!own || json_is_null(own)) return true;
-    double number = json_is_number(own) ? json_number_value(own) : NAN;
-    if (!(number >= min && number <= max)) {
-        bool is_whole = min == floor(min) && max == floor(max); /* %g would write 1.07374e+09 */
-        whit_api_fail(reply, 400, "invalid_request_error", key,
-                      is_whole ? "%s: expected a number from %.0f to %.0f" : "%s: expected a number from %g to %g", key,
-                      min, max);
-        return false;
-    }
-    *value = number;
-    return true;
-}
-
-/* The same of a whole number; 3.0 is one. */
-static bool read_count(const json_t *body, const char *key, double min, double max, double *value,
-                       whit_web_reply *reply)
-{
-    double number = *value;
-    if (!read_number(body, key, min, max, &number, reply)) return false;
-    if (number != floor(number)) return fail(reply, key, "expected a whole number");
-    *value = number;
-    return true;
-}
-
 /* How many tokens an answer has at most; below zero: as many as fit. */
 static bool read_most(const json_t *body, double *value, whit_web_reply *reply)
 {
-    if (!read_count(body, "max_tokens", -1, 1 << 30, value, reply) ||
-        !read_count(body, "max_completion_tokens", -1, 1 << 30, value, reply))
+    if (!whit_field_count(body, "max_tokens", -1, 1 << 30, value, reply) ||
+        !whit_field_count(body, "max_completion_tokens", -1, 1 << 30, value, reply))
         return false;
     if (*value < 0) *value = 1 << 30;
     return true;
-}
-
-/* A boolean; absent and null are false. */
-static bool read_switch(const json_t *body, const char *key, bool *value, whit_web_reply *reply)
-{
-    const json_t *own = json_object_get(body, key);
-    *value = json_is_true(own);
-    return !own || json_is_null(own) || json_is_boolean(own) || fail(reply, key, "expected true or false");
 }
 
 /* Those of the sampler alone, in any order. */
@@ -82,7 +41,8 @@ static bool read_breakers(const json_t *body, const whit_sampler_options *s, whi
         if (same) found |= 1u << (at - fixed);
     }
     return (same && found == (1u << (sizeof fixed - 1)) - 1) ||
-        fail(reply, "dry_sequence_breakers", "only line feed, colon, double quote and asterisk together; leave it out");
+        whit_field_refuse(reply, "dry_sequence_breakers",
+                          "only line feed, colon, double quote and asterisk together; leave it out");
 }
 
 static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_reply *reply)
@@ -109,7 +69,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
                  {"dry_base", &s->dry_base, 0, 100}};
     for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
         double value = (double)*reals[i].value;
-        if (!read_number(body, reals[i].key, reals[i].min, reals[i].max, &value, reply)) return false;
+        if (!whit_field_number(body, reals[i].key, reals[i].min, reals[i].max, &value, reply)) return false;
         *reals[i].value = (float)value;
     }
     struct {
@@ -123,47 +83,62 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
                   {"mirostat", &s->mirostat, 0, 2}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         double value = *counts[i].value;
-        if (!read_count(body, counts[i].key, counts[i].min, counts[i].max, &value, reply)) return false;
+        if (!whit_field_count(body, counts[i].key, counts[i].min, counts[i].max, &value, reply)) return false;
         *counts[i].value = (int32_t)value;
     }
     if (!read_breakers(body, s, reply)) return false;
     if (s->top_k < 0) s->top_k = 0;
     double seed = 0;
-    if (!read_count(body, "seed", -0x1p63, 0x1p63, &seed, reply)) return false;
+    if (!whit_field_count(body, "seed", -0x1p63, 0x1p64, &seed, reply)) return false;
     const json_t *own = json_object_get(body, "seed");
     if (json_is_integer(own))
         s->seed = (uint64_t)json_integer_value(own);
-    else if (json_is_real(own)) /* as languages without integers write them */
-        s->seed = (uint64_t)(seed < 0x1p63 ? (int64_t)seed : INT64_MAX);
+    else if (json_is_real(own)) /* as languages without integers write them, or beyond 63 bits */
+        s->seed = seed < 0 ? (uint64_t)(int64_t)seed : seed < 0x1p64 ? (uint64_t)seed : UINT64_MAX;
     else
         s->seed = whit_now_ns() * 0x9E3779B97F4A7C15u;
     return true;
 }
 
+/* One bias of an answer: a number, or false, which forbids the token. */
+static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *value, whit_web_reply *reply)
+{
+    double bias = json_is_number(value) ? json_number_value(value) : json_is_false(value) ? -100 : NAN;
+    if (id < 0 || (uint64_t)id >= n_vocab || !(bias >= -100 && bias <= 100))
+        return whit_field_refuse(reply, "logit_bias",
+                                 "expected token ids with numbers from -100 to 100, or false, which forbids");
+    size_t at = job->sampling.n_biases++;
+    ((int32_t *)job->sampling.bias_ids)[at] = (int32_t)id;
+    ((float *)job->sampling.bias_values)[at] = bias <= -100 ? -INFINITY : (float)bias;
+    return true;
+}
+
+/* An object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]. */
 static bool read_biases(const json_t *body, uint32_t n_vocab, whit_job *job, whit_web_reply *reply)
 {
     const json_t *biases = json_object_get(body, "logit_bias");
     const char *key;
     json_t *value;
-    size_t n = json_object_size(biases), i = 0;
-    if (!biases || json_is_null(biases) || (json_is_object(biases) && n == 0)) return true;
-    if (!json_is_object(biases) || n > MOST_BIASES)
-        return fail(reply, "logit_bias", "expected an object of at most 1024");
-    int32_t *ids = calloc(n, sizeof *ids);
-    float *values = calloc(n, sizeof *values);
-    job->sampling.bias_ids = ids;
-    job->sampling.bias_values = values;
-    job->sampling.n_biases = n;
-    if (!ids || !values) return fail(reply, "logit_bias", "out of memory");
+    size_t i, n = json_is_array(biases) ? json_array_size(biases) : json_object_size(biases);
+    if (!biases || json_is_null(biases) || ((json_is_object(biases) || json_is_array(biases)) && n == 0)) return true;
+    if (!n || n > MOST_BIASES)
+        return whit_field_refuse(reply, "logit_bias", "expected an object or a list of pairs, at most 1024");
+    job->sampling.bias_ids = calloc(n, sizeof *job->sampling.bias_ids);
+    job->sampling.bias_values = calloc(n, sizeof *job->sampling.bias_values);
+    if (!job->sampling.bias_ids || !job->sampling.bias_values)
+        return whit_field_refuse(reply, "logit_bias", "out of memory");
     json_object_foreach((json_t *)biases, key, value)
     {
         char *end;
         long id = strtol(key, &end, 10);
-        double bias = json_is_number(value) ? json_number_value(value) : NAN;
-        if (*end || end == key || id < 0 || (uint64_t)id >= n_vocab || !(bias >= -100 && bias <= 100))
-            return fail(reply, "logit_bias", "expected token ids with numbers from -100 to 100");
-        ids[i] = (int32_t)id;
-        values[i++] = bias <= -100 ? -INFINITY : (float)bias;
+        if (!add_bias(job, n_vocab, *end || end == key ? -1 : id, value, reply)) return false;
+    }
+    json_array_foreach((json_t *)biases, i, value)
+    {
+        const json_t *id = json_array_get(value, 0);
+        bool is_pair = json_array_size(value) == 2 && json_is_integer(id);
+        if (!add_bias(job, n_vocab, is_pair ? json_integer_value(id) : -1, json_array_get(value, 1), reply))
+            return false;
     }
     return true;
 }
@@ -183,67 +158,88 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
     const json_t *stop = json_object_get(body, "stop");
     size_t n = json_is_array(stop) ? json_array_size(stop) : stop && !json_is_null(stop);
     job->stops = calloc(n + 1, sizeof *job->stops);
-    if (!job->stops || n > MOST_STOPS) return fail(reply, "stop", "at most 16 stop strings");
+    if (!job->stops || n > MOST_STOPS) return whit_field_refuse(reply, "stop", "at most 16 stop strings");
     for (size_t i = 0; i < n; i++) {
         const json_t *one = json_is_array(stop) ? json_array_get(stop, i) : stop;
         if (!json_is_string(one) || strlen(json_string_value(one)) > 1024)
-            return fail(reply, "stop", "expected strings of at most 1024 bytes");
+            return whit_field_refuse(reply, "stop", "expected strings of at most 1024 bytes");
         if (!add_stop(job, json_string_value(one), json_string_length(one)))
-            return fail(reply, "stop", "out of memory");
+            return whit_field_refuse(reply, "stop", "out of memory");
     }
     job->n_own_stops = job->n_stops;
     const char *own = ask->is_chat ? whit_chat_template_stop(ask->api->chat) : NULL;
-    return !own || add_stop(job, own, strlen(own)) || fail(reply, "stop", "out of memory");
+    return !own || add_stop(job, own, strlen(own)) || whit_field_refuse(reply, "stop", "out of memory");
 }
 
-/* response_format, json_schema (llama.cpp's) or grammar. */
-static bool read_form(whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
+/* Bytes that a compiled grammar takes beside some for each byte of its text: an estimate, measured with an enum of
+ * 90,000 words; its masks are the larger part of small ones. */
+enum { GRAMMAR_BYTES = 12 << 20, GRAMMAR_TEXT_BYTES = 8 };
+
+/* Compiles the grammar that all answers of the request share: response_format, json_schema (llama.cpp's), grammar or
+ * calls. Its states begin with the jobs. */
+static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
-    const json_t *format = json_object_get(body, "response_format"), *schema = json_object_get(body, "json_schema");
-    const json_t *grammar = json_object_get(body, "grammar");
+    const json_t *format, *grammar, *schema = json_object_get(body, "json_schema");
+    if (!whit_field_text(body, "grammar", &grammar, reply) ||
+        !whit_field_object(body, "response_format", &format, reply))
+        return false;
     const char *gbnf = json_string_value(grammar);
     const char *type = json_string_value(json_object_get(format, "type")), *param = "json_schema";
-    if (grammar && !json_is_null(grammar) && !gbnf) return fail(reply, "grammar", "expected a text");
-    if (format && !json_is_null(format) && !type)
-        return fail(reply, "response_format", "expected an object with a type");
+    if (format && !type) return whit_field_refuse(reply, "response_format", "expected an object with a type");
     if (type && strcmp(type, "text") != 0) {
         const json_t *own = json_object_get(format, "json_schema");
         param = "response_format";
         schema = json_object_get(own ? own : format, "schema");
         if (strcmp(type, "json_object") != 0 && strcmp(type, "json_schema") != 0)
-            return fail(reply, param, "expected type text, json_object or json_schema");
+            return whit_field_refuse(reply, param, "expected type text, json_object or json_schema");
         if (!strcmp(type, "json_schema") && (!schema || json_is_null(schema)))
-            return fail(reply, param, "json_schema has no schema");
+            return whit_field_refuse(reply, param, "json_schema has no schema");
     }
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
     bool calls = ask->calls.is_held || (ask->tools && (schema || object)); /* calls, or an answer of that form */
     ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
-    if (!ask->api->vocabulary) return fail(reply, param, "the model's tokenizer cannot follow a grammar");
-    if (gbnf && (schema || object)) return fail(reply, "grammar", "a grammar or a schema, not both");
-    if (gbnf && calls) return fail(reply, "grammar", "a grammar or calls that are held to a form, not both");
-    char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    if (!ask->api->vocabulary) return whit_field_refuse(reply, param, "the model's tokenizer cannot follow a grammar");
+    if (gbnf && (schema || object)) return whit_field_refuse(reply, "grammar", "a grammar or a schema, not both");
+    if (gbnf && calls)
+        return whit_field_refuse(reply, "grammar", "a grammar or calls that are held to a form, not both");
+    char *text = schema ? whit_json_write(schema) : NULL;
     const char *source = gbnf ? gbnf : object ? "{\"type\":\"object\"}" : text;
     whit_error error = {.message = "out of memory"};
-    const uint64_t *bits;
+    whit_grammar *compiled = NULL;
     whit_status status = WHIT_ERROR_MEMORY;
     const char *wanted = ask->calls.is_required ? NULL : source;
+    size_t n_bytes = source ? strlen(source) : 0;
+    if (!whit_reply_claim(reply, GRAMMAR_BYTES + GRAMMAR_TEXT_BYTES * n_bytes)) {
+        free(text);
+        return false;
+    }
     if (calls && (source || (!schema && !object)))
-        status = whit_calls_open(ask, body, wanted, &job->grammar, &error);
+        status = whit_calls_open(ask, body, wanted, &compiled, &error);
     else if (source)
         status = (gbnf ? whit_grammar_open_gbnf : whit_grammar_open_json_schema)(
-            ask->api->vocabulary, gbnf ? "grammar" : param, source, strlen(source), &job->grammar, &error);
-    if (status == WHIT_OK) status = whit_grammar_state_open(job->grammar, &job->state, &error);
-    if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error); /* refused now, not midway */
+            ask->api->vocabulary, gbnf ? "grammar" : param, source, n_bytes, &compiled, &error);
+    if (status == WHIT_OK && !(ask->grammar = whit_shared_grammar_open(compiled))) status = WHIT_ERROR_MEMORY;
     free(text);
-    if (status != WHIT_OK)
-        whit_api_fail(reply, 400, "invalid_request_error",
-                      gbnf        ? "grammar"
-                          : calls ? "tools"
-                                  : param,
-                      "%s", error.message);
-    return status == WHIT_OK;
+    if (status == WHIT_OK) return true;
+    ask->form_param = gbnf ? "grammar" : calls ? "tools" : param;
+    whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
+    return false;
+}
+
+/* Begins an answer that follows the grammar. */
+static bool open_form(const whit_ask *ask, whit_job *job, whit_web_reply *reply)
+{
+    const uint64_t *bits;
+    whit_error error;
+    if (!ask->grammar) return true;
+    job->grammar = whit_shared_grammar_hold(ask->grammar);
+    whit_status status = whit_grammar_state_open(whit_shared_grammar_get(job->grammar), &job->state, &error);
+    if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error); /* refused now, not midway */
+    if (status == WHIT_OK) return true;
+    whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
+    return false;
 }
 
 /* "program": a text that runs before every token. */
@@ -251,8 +247,10 @@ static bool read_program(const json_t *body, whit_job *job, whit_web_reply *repl
 {
     const json_t *own = json_object_get(body, "program");
     if (!own || json_is_null(own)) return true;
-    if (!json_is_string(own)) return fail(reply, "program", "expected a text");
-    if (json_string_length(own) > PROGRAM_TEXT_BYTES) return fail(reply, "program", "expected at most 65536 bytes");
+    if (!json_is_string(own)) return whit_field_refuse(reply, "program", "expected a text");
+    if (json_string_length(own) > PROGRAM_TEXT_BYTES)
+        return whit_field_refuse(reply, "program", "expected at most 65536 bytes");
+    if (!whit_reply_claim(reply, PROGRAM_BYTES)) return false;
     whit_program_options options = whit_program_options_default();
     whit_error error;
     options.max_ms = PROGRAM_MS;
@@ -273,6 +271,7 @@ static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **
     whit_error error;
     const char *suffix = ask->infill && ask->suffix ? json_string_value(ask->suffix) : "";
     size_t n_suffix = json_string_length(ask->suffix), capacity = n_bytes + n_suffix + 16;
+    if (!whit_reply_claim(reply, capacity * sizeof **ids)) return false;
     *ids = malloc(capacity * sizeof **ids);
     whit_status status = WHIT_OK;
     if (!*ids)
@@ -314,23 +313,24 @@ static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to,
         const char *text = json_string_value(prompt);
         size_t n_bytes = json_string_length(prompt);
         if (ask->echo && !whit_buf_append(&ask->prompt_texts[at], text, n_bytes))
-            return fail(reply, "prompt", "out of memory");
+            return whit_field_refuse(reply, "prompt", "out of memory");
         return tokenize(ask, text, n_bytes, ids, n, reply);
     }
-    if (ask->infill) return fail(reply, "prompt", "expected a text in front of the suffix");
+    if (ask->infill) return whit_field_refuse(reply, "prompt", "expected a text in front of the suffix");
     *n = json_array_size(prompt);
+    if (!whit_reply_claim(reply, (*n + 1) * sizeof **ids)) return false;
     *ids = malloc((*n + 1) * sizeof **ids);
     if (!json_is_array(prompt) || !*ids)
-        return fail(reply, "prompt", "expected a text, token ids, or a list of either");
+        return whit_field_refuse(reply, "prompt", "expected a text, token ids, or a list of either");
     for (size_t i = 0; i < *n; i++) {
         const json_t *id = json_array_get(prompt, i);
         json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
         if (value < 0 || value >= whit_model_vocab_size(ask->api->model))
-            return fail(reply, "prompt", "expected a text, token ids of the model, or a list of either");
+            return whit_field_refuse(reply, "prompt", "expected a text, token ids of the model, or a list of either");
         (*ids)[i] = (int32_t)value;
     }
     return !ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) ||
-        fail(reply, "prompt", "out of memory");
+        whit_field_refuse(reply, "prompt", "out of memory");
 }
 
 /* A text, token ids, or a list of either. */
@@ -358,102 +358,140 @@ static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, w
     to->n = 1;
     to->ids[0] = malloc(n_bytes + 1);
     if (to->ids[0]) memcpy(to->ids[0], rendered, n_bytes);
-    return to->ids[0] || fail(reply, "messages", "out of memory");
+    return to->ids[0] || whit_field_refuse(reply, "messages", "out of memory");
 }
 
 /* ---- a request --------------------------------------------------------------------------------- */
+
+/* "logprobs", a switch or a number of them, and "top_logprobs", their number in chats. */
+static bool read_logprobs(const json_t *body, whit_job *job, whit_web_reply *reply)
+{
+    const json_t *given = json_object_get(body, "logprobs");
+    double n_top = 0, n_more = 0;
+    if (given && json_is_boolean(given))
+        job->logprobs = json_is_true(given);
+    else if (given && !json_is_null(given)) {
+        if (!whit_field_count(body, "logprobs", 0, MOST_TOP, &n_top, reply)) return false;
+        job->logprobs = true;
+    }
+    if (!whit_field_count(body, "top_logprobs", 0, MOST_TOP, &n_more, reply)) return false;
+    if (n_more > 0 && !job->logprobs)
+        return whit_field_refuse(reply, "top_logprobs", "there are none without logprobs");
+    job->n_top = (uint32_t)(n_more > 0 ? n_more : n_top);
+    return true;
+}
+
+/* Claims the memory that an answer takes until it is sent: ids twice, log-probabilities in the generation and in the
+ * job. */
+static bool claim_job(const whit_job *job, whit_web_reply *reply)
+{
+    size_t n_all = job->n_ids + (size_t)job->n_tokens, n_logged = job->logprobs ? job->n_tokens : 0;
+    if (job->prompt_logprobs) n_logged += job->n_ids;
+    return whit_reply_claim(reply,
+                            2 * n_all * sizeof *job->ids + 2 * n_logged * (1 + job->n_top) * sizeof(whit_logprob));
+}
 
 static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size_t n_ids, uint32_t i, uint64_t key,
                      whit_web_reply *reply)
 {
     whit_job *job = ask->jobs[i] = whit_job_open();
-    double n_tokens = ask->is_chat ? 1 << 30 : 128, top = 0;
+    double n_tokens = ask->is_chat ? 1 << 30 : 128;
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
-    if (!job || !(job->ids = malloc(n_ids * sizeof *ids))) return fail(reply, "prompt", "out of memory");
+    if (!job || !(job->ids = malloc(n_ids * sizeof *ids))) return whit_field_refuse(reply, "prompt", "out of memory");
     memcpy(job->ids, ids, n_ids * sizeof *ids);
     job->n_ids = n_ids;
     job->key = key;
     job->sampling = whit_sampler_options_default();
     if (!read_most(body, &n_tokens, reply) || !read_sampling(body, &job->sampling, reply) ||
         !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
-        !whit_mounts_read(ask->api, body, job, reply) || !read_form(ask, body, job, reply) ||
-        !read_program(body, job, reply))
+        !whit_mounts_read(ask->api, body, job, reply) || !open_form(ask, job, reply) ||
+        !read_program(body, job, reply) || !read_logprobs(body, job, reply) ||
+        !whit_field_switch(body, "ignore_eos", &job->ignore_end, reply))
         return false;
-    const json_t *logprobs = json_object_get(body, "logprobs");
-    job->logprobs = json_is_true(logprobs) || json_is_integer(logprobs);
-    if (json_is_integer(logprobs)) top = (double)json_integer_value(logprobs);
-    if (!read_count(body, "top_logprobs", 0, MOST_TOP, &top, reply)) return false;
-    if (top < 0 || top > MOST_TOP) return fail(reply, "logprobs", "expected at most 20");
-    job->n_top = (uint32_t)top;
     job->prompt_logprobs = ask->echo && job->logprobs;
     job->sampling.seed += i % ask->n_each;
     if (ask->is_chat) {
         job->end_id = whit_chat_template_end(ask->api->chat);
         job->keep_special = ask->tools && whit_chat_template_keep_special(ask->api->chat);
     }
-    job->ignore_end = json_is_true(json_object_get(body, "ignore_eos"));
     uint32_t room = n_ctx - (uint32_t)n_ids;
     job->n_tokens = n_tokens < room ? (uint32_t)n_tokens : room;
     if (ask->api->options->timeout_s)
         job->deadline_ns = whit_now_ns() + (uint64_t)ask->api->options->timeout_s * 1000000000u;
+    return claim_job(job, reply);
+}
+
+static bool refuse_full(whit_web_reply *reply)
+{
+    whit_api_fail(reply, 503, "server_error", NULL, "the queue is full; try again later");
+    whit_reply_header(reply, "Retry-After", "1");
+    return false;
+}
+
+static bool submit_jobs(whit_ask *ask, whit_web_reply *reply)
+{
+    whit_shared_grammar_release(ask->grammar); /* from now on the engine's */
+    ask->grammar = NULL;
+    return whit_engine_submit(ask->api->engine, ask->jobs, ask->n, NULL) == WHIT_OK || refuse_full(reply);
+}
+
+/* The members that say how the answers are given. */
+static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
+{
+    double n = 1, best_of = 1;
+    const json_t *stream_options, *suffix = NULL;
+    if (!whit_field_switch(body, "stream", &ask->stream, reply) ||
+        !whit_field_object(body, "stream_options", &stream_options, reply) ||
+        !whit_field_switch(stream_options, "include_usage", &ask->include_usage, reply) ||
+        !whit_field_count(body, "n", 1, MOST_EACH, &n, reply) ||
+        !whit_field_count(body, "best_of", 1, MOST_EACH, &best_of, reply))
+        return false;
+    if (best_of > n) return whit_field_refuse(reply, "best_of", "answers beyond n are not made");
+    ask->n_each = (uint32_t)n;
+    if (ask->is_chat) return true;
+    if (!whit_field_switch(body, "echo", &ask->echo, reply) || !whit_field_text(body, "suffix", &suffix, reply) ||
+        !whit_field_switch(body, "infill", &ask->infill, reply))
+        return false;
+    ask->suffix = json_incref((json_t *)suffix);
+    ask->infill |= json_string_length(suffix) > 0;
     return true;
 }
 
-static bool submit(whit_ask *ask, whit_web_reply *reply)
+/* Whether the server can take that many answers, and the context each prompt. */
+static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, whit_web_reply *reply)
 {
-    whit_error error;
-    for (uint32_t i = 0; i < ask->n; i++)
-        if (whit_engine_submit(ask->api->engine, ask->jobs[i], &error) != WHIT_OK) {
-            whit_api_fail(reply, 503, "server_error", NULL, "%s; try again later", error.message);
-            reply->headers[2 * reply->n_headers] = "Retry-After";
-            reply->headers[2 * reply->n_headers++ + 1] = "1";
-            return false;
-        }
-    return true;
+    uint32_t n_ctx = whit_engine_context_size(ask->api->engine), n = prompts->n * ask->n_each;
+    const whit_server_options *options = ask->api->options;
+    if (n > (uint64_t)options->n_queue + options->n_parallel) {
+        whit_api_fail(reply, 400, "invalid_request_error", ask->n_each > 1 ? "n" : "prompt",
+                      "%u answers in one request: this server has %u slots, and --queue lets %u wait", n,
+                      options->n_parallel, options->n_queue);
+        return false;
+    }
+    for (uint32_t i = 0; i < prompts->n; i++) {
+        if (prompts->n_ids[i] == 0) return whit_field_refuse(reply, "prompt", "the prompt has no tokens");
+        if (prompts->n_ids[i] < n_ctx) continue;
+        /* Its first half is OpenAI's, by which clients tell it from other mistakes. */
+        whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
+                      "This model's maximum context length is %u tokens, and the prompt has %zu: shorten it, or start "
+                      "the server with a larger -c",
+                      n_ctx, prompts->n_ids[i]);
+        whit_api_set_code(reply, "context_length_exceeded");
+        return false;
+    }
+    return !whit_engine_is_full(ask->api->engine, n) || refuse_full(reply);
 }
 
 static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_reply *reply)
 {
     struct prompts prompts = {.n = 0};
-    double n = 1;
-    uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
-    ask->include_usage = json_is_true(json_object_get(json_object_get(body, "stream_options"), "include_usage"));
-    ask->echo = !ask->is_chat && json_is_true(json_object_get(body, "echo"));
-    double best_of = 1;
-    bool ok = read_switch(body, "stream", &ask->stream, reply) && read_count(body, "n", 1, MOST_EACH, &n, reply) &&
-        read_count(body, "best_of", 1, MOST_EACH, &best_of, reply);
-    if (ok && best_of > n) ok = fail(reply, "best_of", "answers beyond n are not made");
-    json_t *suffix = ask->is_chat ? NULL : json_object_get(body, "suffix");
-    if (json_is_string(suffix)) ask->suffix = json_incref(suffix);
-    if (ok && suffix && !ask->suffix && !json_is_null(suffix)) ok = fail(reply, "suffix", "expected a text");
-    ask->infill =
-        !ask->is_chat && (json_string_length(ask->suffix) > 0 || json_is_true(json_object_get(body, "infill")));
-    ask->n_each = (uint32_t)n;
-    ok = ok && (ask->is_chat ? render_chat : read_prompts)(ask, body, &prompts, reply);
-    uint64_t most = (uint64_t)ask->api->options->n_queue + ask->api->options->n_parallel;
-    if (ok && (uint64_t)prompts.n * ask->n_each > most) {
-        whit_api_fail(reply, 400, "invalid_request_error", ask->n_each > 1 ? "n" : "prompt",
-                      "%u answers in one request: this server has %u slots, and --queue lets %u wait",
-                      prompts.n * ask->n_each, ask->api->options->n_parallel, ask->api->options->n_queue);
-        ok = false;
-    }
-    for (uint32_t i = 0; i < prompts.n && ok; i++) {
-        if (prompts.n_ids[i] == 0) ok = fail(reply, "prompt", "the prompt has no tokens");
-        if (ok && prompts.n_ids[i] >= n_ctx) {
-            /* Its first half is OpenAI's, by which clients tell it from other mistakes. */
-            whit_api_fail(
-                reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
-                "This model's maximum context length is %u tokens, and the prompt has %zu: shorten it, or start "
-                "the server with a larger -c",
-                n_ctx, prompts.n_ids[i]);
-            whit_api_set_code(reply, "context_length_exceeded");
-            ok = false;
-        }
+    bool ok = read_shape(ask, body, reply) && (ask->is_chat ? render_chat : read_prompts)(ask, body, &prompts, reply) &&
+        check_prompts(ask, &prompts, reply) && compile_form(ask, body, reply);
+    for (uint32_t i = 0; i < prompts.n && ok; i++)
         for (uint32_t k = 0; k < ask->n_each && ok; k++)
             ok = fill_job(ask, body, prompts.ids[i], prompts.n_ids[i], ask->n++, key, reply);
-    }
     for (uint32_t i = 0; i < prompts.n; i++) free(prompts.ids[i]);
-    return ok && submit(ask, reply);
+    return ok && submit_jobs(ask, reply);
 }
 
 whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
@@ -470,7 +508,7 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
     whit_models_keep(api);
     ask->begun_ns = whit_now_ns();
     ask->key = call->key;
-    ask->body = api->log.fd >= 0 && api->log.texts ? json_dumps(body, JSON_COMPACT) : NULL;
+    ask->body = api->log.fd >= 0 && api->log.texts ? whit_json_write(body) : NULL;
     if (fill_in(ask, body, call->key, call->reply)) return ask;
     whit_ask_close(ask);
     return NULL;
@@ -511,10 +549,12 @@ void whit_ask_close(whit_ask *ask)
         if (ask->jobs[i]) atomic_store(&ask->jobs[i]->cancelled, true);
         whit_job_close(ask->jobs[i]);
     }
+    whit_shared_grammar_release(ask->grammar);
     whit_chat_prompt_close(ask->prompt);
     json_decref(ask->suffix), json_decref(ask->calls.name);
     json_decref(ask->state.output), json_decref(ask->state.request), json_decref(ask->state.kinds);
     whit_buf_free(&ask->state.text);
+    whit_buf_free(&ask->state.logs);
     free(ask->body);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);
     whit_models_release(ask->api);

@@ -16,8 +16,9 @@ typedef struct whit_dialect {
     void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
     void (*end)(whit_ask *ask, whit_buf *out);
     void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
-    const char *type; /* the content type of a stream; NULL: text/event-stream */
-    const char *ping; /* written where nothing was for a while; NULL: ": still at work" */
+    const char *type;      /* the content type of a stream; NULL: text/event-stream */
+    const char *ping;      /* written where nothing was for a while; NULL: ": still at work" */
+    const char *logs_name; /* the member of log-probabilities; NULL: they are left out */
 } whit_dialect;
 
 /* Where a stream stands. */
@@ -27,6 +28,7 @@ typedef struct whit_dialect_state {
     int index; /* the part's, from 0 */
     uint64_t n_events, n_calls;
     whit_buf text;                /* the part so far */
+    whit_buf logs;                /* log-probabilities that the next event takes along, as JSON */
     char name[200];               /* the call's */
     bool is_list, shows_thoughts; /* Gemini's: a stream as a list; thinking is wanted */
     json_t *output;               /* parts that are whole */
@@ -54,6 +56,8 @@ struct whit_ask {
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
     whit_ask_calls calls;
+    whit_shared_grammar *grammar;                 /* until the jobs are submitted */
+    const char *form_param;                       /* the member that the grammar comes from, a constant */
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* with echo, by prompt */
     char id[40];
     unsigned long long number; /* in the id */

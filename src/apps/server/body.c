@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "server/body.h"
+#include "server/json_text.h"
 
 /* A value takes about 40 bytes of memory and two of text, a list or an object 250 and three. So many of both, counted
  * by what they take, are 40 MB; a prompt of as many ids as any context holds is an eighth of that. */
-enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8 };
+enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8, VALUE_BYTES = 40 };
 
 /* The way to a value, from its end; steps beyond the last ones are counted alone. */
 struct place {
@@ -55,12 +56,13 @@ static void write_place(const struct place *place, char *text, size_t room)
     }
 }
 
-/* Seen before it is parsed, which is when the memory would go. */
-static bool has_too_many_values(const char *body, size_t n)
+/* How many values the text has, lists and objects by what they take; counted before it is parsed, which is when the
+ * memory would go. */
+static size_t count_values(const char *body, size_t n)
 {
-    size_t n_values = 0;
+    size_t n_values = 1;
     bool in_text = false;
-    for (size_t i = 0; i < n && n_values <= MOST_VALUES; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (in_text && body[i] == '\\')
             i++;
         else if (body[i] == '"')
@@ -70,7 +72,7 @@ static bool has_too_many_values(const char *body, size_t n)
         else if (!in_text && body[i] == ',')
             n_values++;
     }
-    return n_values > MOST_VALUES;
+    return n_values;
 }
 
 json_t *whit_body_read(const whit_web_request *request, whit_web_reply *reply)
@@ -78,18 +80,25 @@ json_t *whit_body_read(const whit_web_request *request, whit_web_reply *reply)
     struct place place = {.n = 0};
     char text[MOST_STEPS * (MOST_KEY_BYTES + 1) + 4];
     json_error_t reason = {.text = "there is none"};
-    if (request->body_bytes == SIZE_MAX) {
+    whit_json_forget();
+    if (request->body_claim != WHIT_CLAIM_TAKEN) {
+        whit_reply_unclaimed(reply, request->body_claim);
+        return NULL;
+    }
+    if (request->is_too_long) {
         whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body is over %u MiB",
                       WHIT_WEB_MAX_BODY_BYTES >> 20);
         return NULL;
     }
-    if (request->body && has_too_many_values(request->body, request->body_bytes)) {
+    size_t n_values = request->body ? count_values(request->body, request->body_bytes) : 0;
+    if (n_values > MOST_VALUES) {
         whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body has over %d values, or %d lists and objects",
                       MOST_VALUES, MOST_VALUES / HOLDER_VALUES);
         return NULL;
     }
+    if (!whit_reply_claim(reply, n_values * VALUE_BYTES + request->body_bytes)) return NULL;
     /* Zero bytes are let through here so that the place can be named. */
-    json_t *body = request->body ? json_loadb(request->body, request->body_bytes, JSON_ALLOW_NUL, &reason) : NULL;
+    json_t *body = request->body ? whit_json_read(request->body, request->body_bytes, &reason) : NULL;
     if (!body && json_error_code(&reason) == json_error_null_byte_in_key) {
         whit_api_fail(reply, 400, "invalid_request_error", NULL,
                       "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason.line);

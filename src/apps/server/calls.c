@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/ask.h"
+#include "server/json_text.h"
 
 enum { MOST_TOOLS = 200 };
 
@@ -56,7 +57,7 @@ whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char 
                             whit_error *error)
 {
     whit_call_options options = whit_call_options_default();
-    char *tools = json_dumps(json_object_get(body, "tools"), JSON_COMPACT);
+    char *tools = whit_json_write(json_object_get(body, "tools"));
     options.tools = tools;
     options.tools_bytes = tools ? strlen(tools) : 0;
     options.name = json_string_value(ask->calls.name);

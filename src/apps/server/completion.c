@@ -5,28 +5,27 @@
 
 #include "server/dialect.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
+
+enum { MOST_PROBS = 20 };
 
 /* ---- requests ------------------------------------------------------------------------------------ */
-
-static bool refuse(whit_web_reply *reply, const char *param, const char *what)
-{
-    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
-    return false;
-}
 
 /* A text that may be absent, behind what is there. */
 static bool append_text(const json_t *body, const char *key, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *own = json_object_get(body, key);
     if (!own || json_is_null(own)) return true;
-    if (!json_is_string(own)) return refuse(reply, key, "expected a text");
-    return whit_buf_append(out, json_string_value(own), json_string_length(own)) || refuse(reply, key, "out of memory");
+    if (!json_is_string(own)) return whit_field_refuse(reply, key, "expected a text");
+    return whit_buf_append(out, json_string_value(own), json_string_length(own)) ||
+        whit_field_refuse(reply, key, "out of memory");
 }
 
 /* What stands in front: other files first, then the text before the gap. */
 static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *reply)
 {
-    const json_t *files = json_object_get(body, "input_extra");
+    const json_t *files;
+    if (!whit_field_list(body, "input_extra", &files, reply)) return false;
     for (size_t i = 0; i < json_array_size(files); i++) {
         const json_t *file = json_array_get(files, i);
         if (!append_text(file, "text", prefix, reply)) return false;
@@ -39,7 +38,7 @@ static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *re
 static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
 {
     json_t *own = json_copy((json_t *)body), *most = json_object_get(body, "n_predict");
-    const json_t *prompt = json_object_get(body, "prompt"), *n_probs = json_object_get(body, "n_probs");
+    const json_t *prompt = json_object_get(body, "prompt");
     const json_t *seed = json_object_get(body, "seed");
     whit_buf prefix = {0}, suffix = {0};
     bool ok = own != NULL;
@@ -49,16 +48,17 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         if (ok) json_object_set_new(own, "suffix", whit_dialect_text(suffix.data, suffix.size_bytes));
         json_object_set_new(own, "infill", json_true());
     } else if (ok && json_is_array(prompt) && !json_is_integer(json_array_get(prompt, 0))) {
-        ok = refuse(reply, "prompt", "a list of prompts is for /v1/completions");
+        ok = whit_field_refuse(reply, "prompt", "a list of prompts is for /v1/completions");
     }
     if (most && !json_is_null(most)) /* below zero: as many as fit */
         json_object_set_new(own, "max_tokens",
-                            json_is_integer(most) && json_integer_value(most) < 0 ? json_integer(1 << 30)
-                                                                                  : json_incref(most));
+                            json_is_number(most) && json_number_value(most) < 0 ? json_integer(1 << 30)
+                                                                                : json_incref(most));
     else if (!json_object_get(body, "max_tokens"))
         json_object_set_new(own, "max_tokens", json_integer(1 << 30));
-    if (json_is_integer(n_probs) && json_integer_value(n_probs) > 0)
-        json_object_set(own, "logprobs", (json_t *)n_probs);
+    double n_logged = 0;
+    ok = ok && whit_field_count(body, "n_probs", 0, MOST_PROBS, &n_logged, reply);
+    if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
     json_object_del(own, "n"); /* OpenAI's, as is echo: the answer is one, and alone */
     json_object_del(own, "echo");
     if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed"); /* drawn */
@@ -94,15 +94,21 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
 {
     const json_t *text = json_object_get(choice, "text");
     json_t *own = finished(ask, piece(json_string_value(text), json_string_length(text), true));
-    if (ask->jobs[0]->logprobs) json_object_set_new(own, "completion_probabilities", whit_ask_logprobs(ask));
     return own;
 }
 
-static void send(json_t *event, whit_buf *out)
+/* Takes the event over; log-probabilities that wait go along. */
+static void send(whit_ask *ask, json_t *event, whit_buf *out)
 {
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    if (text && whit_buf_append_str(out, "data: ") && whit_buf_append_str(out, text)) whit_buf_append_str(out, "\n\n");
-    free(text);
+    whit_buf *logs = &ask->state.logs;
+    whit_buf_append_str(out, "data: ");
+    whit_append_open(out, event);
+    if (logs->size_bytes) {
+        whit_buf_append_str(out, ",\"completion_probabilities\":");
+        whit_buf_append(out, logs->data, logs->size_bytes);
+        logs->size_bytes = 0;
+    }
+    whit_buf_append_str(out, "}\n\n");
     json_decref(event);
 }
 
@@ -113,23 +119,22 @@ static void begin(whit_ask *ask, whit_buf *out)
 
 static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
-    (void)ask;
-    send(piece(event->text, event->text_bytes, false), out);
+    send(ask, piece(event->text, event->text_bytes, false), out);
 }
 
 static void end(whit_ask *ask, whit_buf *out)
 {
-    send(finished(ask, piece("", 0, true)), out);
+    send(ask, finished(ask, piece("", 0, true)), out);
 }
 
 static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
 {
-    (void)ask;
-    send(json_pack("{s:{s:s, s:s, s:i}}", "error", "message", error->message, "type", "server_error", "code", 500),
+    send(ask, json_pack("{s:{s:s, s:s, s:i}}", "error", "message", error->message, "type", "server_error", "code", 500),
          out);
 }
 
-static const whit_dialect dialect = {whole, begin, event, end, fail};
+static const whit_dialect dialect = {
+    .whole = whole, .begin = begin, .event = event, .end = end, .fail = fail, .logs_name = "completion_probabilities"};
 
 static void answer_call(whit_call *call, bool infill)
 {

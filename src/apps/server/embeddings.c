@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Texts into vectors. */
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/ask.h"
 #include "server/embeddings.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
+#include "server/pieces.h"
+#include "server/json_text.h"
 
-enum { MOST_TEXTS = 2048 };
+enum { MOST_TEXTS = 2048, PIECE_VALUES = 512 };
 
 static bool fail(whit_web_reply *reply, const char *what)
 {
@@ -23,6 +27,9 @@ static bool read_text(whit_api *api, const json_t *one, int32_t **ids, size_t *n
     size_t room = json_is_string(one) ? json_string_length(one) + 16 : json_array_size(one);
     whit_error error;
     *n = 0;
+    *ids = NULL;
+    if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
+        return false; /* for each text: they do not add up to much */
     *ids = malloc((room + 1) * sizeof **ids);
     if (!*ids) return fail(reply, "out of memory");
     if (json_is_string(one)) {
@@ -72,6 +79,7 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, 
         return fail(reply, "expected a text, token ids, or a list of either");
     if (*n > MOST_TEXTS) return fail(reply, "at most 2048 texts");
     if (!has_no_adapters(api, body, reply)) return false;
+    if (!whit_reply_claim(reply, *n * width * sizeof **values)) return false;
     *values = malloc(*n * width * sizeof **values);
     bool ok = *values || fail(reply, "out of memory");
     for (size_t i = 0; i < *n && ok; i++) {
@@ -94,48 +102,112 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, 
     return ok;
 }
 
-static json_t *vector_json(const float *values, size_t width, bool base64)
+/* Vectors as they are written. */
+struct vectors {
+    float *values;         /* (n, width) */
+    size_t n, width, i, k; /* i, k: the next value */
+    whit_vectors_form form;
+    bool base64;
+    whit_buf end; /* the text after all of them */
+};
+
+static void free_vectors(void *user)
 {
-    if (base64) { /* little-endian floats, as every machine that this runs on has them */
-        size_t room = sodium_base64_encoded_len(width * sizeof *values, sodium_base64_VARIANT_ORIGINAL);
-        char *text = malloc(room);
-        json_t *own = NULL;
-        if (text)
-            own = json_string(sodium_bin2base64(text, room, (const uint8_t *)values, width * sizeof *values,
-                                                sodium_base64_VARIANT_ORIGINAL));
-        free(text);
-        return own;
+    struct vectors *v = user;
+    whit_buf_free(&v->end);
+    free(v->values);
+    free(v);
+}
+
+static void write_base64(const float *values, size_t width, whit_buf *out)
+{
+    size_t n_bytes = width * sizeof *values; /* little-endian floats, as every machine that this runs on has them */
+    size_t room = sodium_base64_encoded_len(n_bytes, sodium_base64_VARIANT_ORIGINAL);
+    char *text = malloc(room);
+    if (text) sodium_bin2base64(text, room, (const uint8_t *)values, n_bytes, sodium_base64_VARIANT_ORIGINAL);
+    whit_buf_printf(out, "\"%s\"", text ? text : "");
+    if (!text) out->failed = true;
+    free(text);
+}
+
+static void write_real(float value, whit_buf *out)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", (double)value);
+    whit_buf_append_str(out, text);
+    if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0"); /* a real stays one */
+}
+
+static bool write_vectors(void *user, whit_buf *out)
+{
+    static const char *const begins[] = {"{\"object\":\"list\",\"data\":[", "{\"embeddings\":[", "{\"embedding\":"};
+    struct vectors *v = user;
+    const float *values = v->values + v->i * v->width;
+    if (!v->i && !v->k) whit_buf_append_str(out, begins[v->form]);
+    if (!v->k && v->i) whit_buf_append_str(out, ",");
+    if (!v->k && v->form == WHIT_VECTORS_OPENAI)
+        whit_buf_printf(out, "{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", v->i);
+    if (v->base64) {
+        write_base64(values, v->width, out);
+        v->k = v->width;
     }
-    json_t *list = json_array();
-    for (size_t k = 0; k < width; k++) json_array_append_new(list, json_real((double)values[k]));
-    return list;
+    for (size_t n = 0; n < PIECE_VALUES && v->k < v->width; n++, v->k++) {
+        whit_buf_append_str(out, v->k ? "," : "[");
+        write_real(values[v->k], out);
+    }
+    if (v->k < v->width) return true;
+    if (!v->base64) whit_buf_append_str(out, "]");
+    if (v->form == WHIT_VECTORS_OPENAI) whit_buf_append_str(out, "}");
+    v->k = 0;
+    if (++v->i < v->n) return true;
+    whit_buf_append(out, v->end.data, v->end.size_bytes);
+    return false;
+}
+
+void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base64, float *values, size_t n,
+                        size_t width, json_t *rest)
+{
+    struct vectors *v = calloc(1, sizeof *v);
+    char *text = whit_json_write(rest);
+    bool ok = v && text && n && width;
+    if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
+    /* The other members follow the list: {"a": 1} becomes ],"a":1} */
+    if (ok)
+        ok = whit_buf_append_str(&v->end, form == WHIT_VECTORS_ONE ? "" : "]") &&
+            whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
+    free(text);
+    json_decref(rest);
+    if (ok) {
+        whit_reply_pieces(reply, write_vectors, free_vectors, v);
+        return;
+    }
+    if (v)
+        free_vectors(v);
+    else
+        free(values);
+    whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
 }
 
 void whit_embeddings_post(whit_call *call)
 {
     whit_api *api = call->api;
     whit_web_reply *reply = call->reply;
-    const json_t *body = call->body;
-    const json_t *format = json_object_get(body, "encoding_format"), *size = json_object_get(body, "dimensions");
-    const char *name = json_string_value(format);
+    const json_t *format;
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
+    double n_dimensions = (double)width;
     float *values;
-    if (format && !json_is_null(format) && (!name || (strcmp(name, "float") != 0 && strcmp(name, "base64") != 0))) {
-        whit_api_fail(reply, 400, "invalid_request_error", "encoding_format",
-                      "encoding_format: expected float or base64");
-    } else if (size && !json_is_null(size) && json_integer_value(size) != (json_int_t)width) {
+    if (!whit_field_text(call->body, "encoding_format", &format, reply) ||
+        !whit_field_count(call->body, "dimensions", 1, 1 << 30, &n_dimensions, reply))
+        return;
+    const char *name = format ? json_string_value(format) : "float";
+    if (strcmp(name, "float") != 0 && strcmp(name, "base64") != 0) {
+        whit_field_refuse(reply, "encoding_format", "expected float or base64");
+    } else if (n_dimensions != (double)width) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
                       "dimensions: the model's vectors have %zu, and no others are given", width);
-    } else if (whit_api_embed(api, body, "input", call->request->fd, &values, &n, &n_tokens, reply)) {
-        json_t *data = json_array();
-        for (size_t i = 0; i < n; i++)
-            json_array_append_new(data,
-                                  json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)i,
-                                            "embedding",
-                                            vector_json(values + i * width, width, name && !strcmp(name, "base64"))));
-        free(values);
-        whit_api_reply(reply,
-                       json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data, "model", api->name,
-                                 "usage", "prompt_tokens", (json_int_t)n_tokens, "total_tokens", (json_int_t)n_tokens));
+    } else if (whit_api_embed(api, call->body, "input", call->request->fd, &values, &n, &n_tokens, reply)) {
+        whit_reply_vectors(reply, WHIT_VECTORS_OPENAI, !strcmp(name, "base64"), values, n, width,
+                           json_pack("{s:s, s:{s:I, s:I}}", "model", api->name, "usage", "prompt_tokens",
+                                     (json_int_t)n_tokens, "total_tokens", (json_int_t)n_tokens));
     }
 }

@@ -10,4 +10,13 @@
 bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply);
 
+typedef enum whit_vectors_form {
+    WHIT_VECTORS_OPENAI, /* {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [...]}, ...] */
+    WHIT_VECTORS_OLLAMA, /* {"embeddings": [[...], ...] */
+    WHIT_VECTORS_ONE,    /* {"embedding": [...] */
+} whit_vectors_form;
+/* Writes (n, width) values, piece by piece; takes them over, and `rest`, an object with the other members. */
+void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base64, float *values, size_t n,
+                        size_t width, json_t *rest);
+
 #endif

@@ -59,6 +59,50 @@ struct whit_engine {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
+struct whit_shared_grammar {
+    whit_grammar *grammar;
+    atomic_int n_holders;
+};
+
+whit_shared_grammar *whit_shared_grammar_open(whit_grammar *grammar)
+{
+    whit_shared_grammar *shared = calloc(1, sizeof *shared);
+    if (!shared) {
+        whit_grammar_close(grammar);
+        return NULL;
+    }
+    shared->grammar = grammar;
+    atomic_store(&shared->n_holders, 1);
+    return shared;
+}
+
+whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared)
+{
+    atomic_fetch_add(&shared->n_holders, 1);
+    return shared;
+}
+
+void whit_shared_grammar_release(whit_shared_grammar *shared)
+{
+    if (!shared || atomic_fetch_sub(&shared->n_holders, 1) > 1) return;
+    whit_grammar_close(shared->grammar);
+    free(shared);
+}
+
+whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared)
+{
+    return shared->grammar;
+}
+
+/* By the thread that the states of the grammar belong to. */
+static void close_grammar(whit_job *job)
+{
+    whit_grammar_state_close(job->state);
+    whit_shared_grammar_release(job->grammar);
+    job->state = NULL;
+    job->grammar = NULL;
+}
+
 whit_job *whit_job_open(void)
 {
     whit_job *job = calloc(1, sizeof *job);
@@ -77,8 +121,7 @@ void whit_job_close(whit_job *job)
     free(job->ids);
     free((void *)job->sampling.bias_ids);
     free((void *)job->sampling.bias_values);
-    whit_grammar_state_close(job->state);
-    whit_grammar_close(job->grammar);
+    close_grammar(job);
     whit_program_close(job->program);
     whit_buf_free(&job->text);
     whit_buf_free(&job->logprobs_of);
@@ -180,9 +223,10 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     return whit_generation_open(e->session, s->sampler, job->ids, job->n_ids, &options, &s->generation, error);
 }
 
-/* With the lock held. */
+/* With the lock held, by the engine's thread or after its end. */
 static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const whit_error *error)
 {
+    close_grammar(job); /* others may still follow the grammar */
     job->finish = finish;
     if (error) job->error = *error;
     job->finished = true;
@@ -257,7 +301,7 @@ static void sweep_queue(whit_engine *e)
     e->last = last;
 }
 
-/* With the lock held. */
+/* With the lock held, which it lets go of while a job is prepared: its prompt may be long. */
 static void start_jobs(whit_engine *e)
 {
     sweep_queue(e);
@@ -265,17 +309,22 @@ static void start_jobs(whit_engine *e)
         whit_job *job = next_job(e);
         whit_error error;
         int at = choose_slot(e, job);
-        job->started = true;
-        job->started_ns = whit_now_ns();
-        e->counts.queue_ns += job->started_ns - job->queued_ns;
-        whit_histogram_add(&e->counts.queued, job->started_ns - job->queued_ns);
         e->slots[at].job = job;
-        if (open_generation(e, (uint32_t)at, job, &error) != WHIT_OK) {
+        e->counts.n_busy++;
+        pthread_mutex_unlock(&e->lock);
+        uint64_t started_ns = whit_now_ns();
+        whit_status status = open_generation(e, (uint32_t)at, job, &error);
+        pthread_mutex_lock(&e->lock);
+        job->started = true;
+        job->started_ns = started_ns;
+        e->counts.queue_ns += started_ns - job->queued_ns;
+        whit_histogram_add(&e->counts.queued, started_ns - job->queued_ns);
+        if (status != WHIT_OK) {
             free_slot(e, (uint32_t)at);
+            e->counts.n_busy--;
             finish_job(e, job, WHIT_FINISH_FAILED, &error);
             continue;
         }
-        e->counts.n_busy++;
         e->counts.n_requests++;
         e->counts.n_cached_tokens += job->n_cached;
     }
@@ -594,13 +643,27 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-whit_status whit_engine_submit(whit_engine *e, whit_job *job, whit_error *error)
+/* With the lock held. Jobs that free slots take at once do not wait. */
+static bool is_full(const whit_engine *e, size_t n)
+{
+    uint32_t n_free = e->options.n_slots - e->counts.n_busy;
+    return e->stop || e->counts.n_queued + n > (size_t)e->options.n_queue + n_free;
+}
+
+bool whit_engine_is_full(whit_engine *e, size_t n)
 {
     pthread_mutex_lock(&e->lock);
-    /* What a free slot will take at once does not wait. */
-    uint32_t n_free = e->options.n_slots - e->counts.n_busy;
-    bool full = e->counts.n_queued >= e->options.n_queue + n_free || e->stop;
-    if (!full) {
+    bool full = is_full(e, n);
+    pthread_mutex_unlock(&e->lock);
+    return full;
+}
+
+whit_status whit_engine_submit(whit_engine *e, whit_job *const *jobs, size_t n, whit_error *error)
+{
+    pthread_mutex_lock(&e->lock);
+    bool full = is_full(e, n);
+    for (size_t i = 0; !full && i < n; i++) {
+        whit_job *job = jobs[i];
         atomic_fetch_add(&job->n_holders, 1);
         job->queued_ns = whit_now_ns();
         if (e->last)
@@ -609,8 +672,8 @@ whit_status whit_engine_submit(whit_engine *e, whit_job *job, whit_error *error)
             e->first = job;
         e->last = job;
         e->counts.n_queued++;
-        pthread_cond_signal(&e->work);
     }
+    if (!full) pthread_cond_signal(&e->work);
     pthread_mutex_unlock(&e->lock);
     return full ? whit_fail(error, WHIT_ERROR_LIMIT, "the queue is full") : WHIT_OK;
 }

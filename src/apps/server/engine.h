@@ -9,6 +9,15 @@
 #include "base/mem.h"
 #include "server/metrics.h"
 
+/* A grammar that the answers of a request share, each with a state of its own: compiled once, closed by the last
+ * holder. Its states belong to the engine's thread from submission on. */
+typedef struct whit_shared_grammar whit_shared_grammar;
+/* Takes the grammar over, also on failure (NULL: no memory); the caller is the first holder. */
+whit_shared_grammar *whit_shared_grammar_open(whit_grammar *grammar);
+whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared);
+void whit_shared_grammar_release(whit_shared_grammar *shared);
+whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared);
+
 /* One answer in the making. The connection's thread fills in the first part and submits it; the engine
  * fills in the second under the engine's lock. Both hold it; the last to let go frees it. */
 typedef struct whit_job {
@@ -23,7 +32,7 @@ typedef struct whit_job {
     size_t n_stops, n_own_stops;        /* own: those that were asked for, which come first */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters; their owner outlives the engine */
     size_t n_mounts;
-    whit_grammar *grammar; /* with `state`, the engine's from submission on */
+    whit_shared_grammar *grammar; /* NULL: none. With `state`, the engine's from submission on */
     whit_grammar_state *state;
     whit_program *program; /* also the engine's from submission on; NULL: none */
     uint64_t key;          /* whose request it is, for fairness */
@@ -73,8 +82,10 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
                              whit_error *error);
 void whit_engine_close(whit_engine *engine); /* cancels what runs */
 uint32_t whit_engine_context_size(const whit_engine *engine);
-/* WHIT_ERROR_LIMIT: the queue is full. */
-whit_status whit_engine_submit(whit_engine *engine, whit_job *job, whit_error *error);
+/* Submits all jobs of a request, or none: WHIT_ERROR_LIMIT where the queue has no place for them. */
+whit_status whit_engine_submit(whit_engine *engine, whit_job *const *jobs, size_t n, whit_error *error);
+/* Whether it would refuse n jobs now: asked before costly preparations. */
+bool whit_engine_is_full(whit_engine *engine, size_t n);
 void whit_engine_lock(whit_engine *engine);
 void whit_engine_unlock(whit_engine *engine);
 /* With the lock held: until something changed, at most so long. */

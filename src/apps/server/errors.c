@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/replies.h"
+#include "server/body.h"
+#include "server/json_text.h"
 
 json_t *whit_api_any_text(const char *text)
 {
@@ -24,7 +25,7 @@ json_t *whit_api_any_text(const char *text)
 
 void whit_api_reply(whit_web_reply *reply, json_t *body)
 {
-    char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    char *text = body ? whit_json_write(body) : NULL;
     json_decref(body);
     whit_buf_free(&reply->body);
     reply->body = (whit_buf){0};
@@ -61,11 +62,31 @@ void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)
                   error->message);
 }
 
+bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes)
+{
+    whit_claim_result result = reply->claim ? whit_claim_take(reply->claim, n_bytes) : WHIT_CLAIM_TAKEN;
+    if (result == WHIT_CLAIM_TAKEN) return true;
+    whit_reply_unclaimed(reply, result);
+    return false;
+}
+
+void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result)
+{
+    if (result == WHIT_CLAIM_LARGE) {
+        whit_api_fail(reply, 413, "invalid_request_error", NULL,
+                      "the request takes more memory than --request-memory allows one: ask for less at once");
+        return;
+    }
+    whit_api_fail(reply, 503, "server_error", NULL, "other requests take all of --request-memory; try again later");
+    whit_reply_header(reply, "Retry-After", "1");
+}
+
 /* What whit_api_fail wrote; NULL: the reply is none of its. */
 static json_t *written_error(const whit_web_reply *reply)
 {
     if (reply->stream || reply->status < 400) return NULL;
-    json_t *body = json_loadb(reply->body.data ? (const char *)reply->body.data : "", reply->body.size_bytes, 0, NULL);
+    json_error_t ignored;
+    json_t *body = whit_json_read((const char *)reply->body.data, reply->body.size_bytes, &ignored);
     if (json_is_object(json_object_get(body, "error"))) return body;
     json_decref(body);
     return NULL;

@@ -7,6 +7,7 @@
 #include "server/dialect.h"
 #include "server/endpoints.h"
 #include "server/gemini.h"
+#include "server/json_text.h"
 #include "server/models.h"
 
 /* ---- replies ------------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
 /* Takes the event: a line of data, or the next item of the list. */
 static void send(whit_ask *ask, json_t *event, whit_buf *out)
 {
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    char *text = event ? whit_json_write(event) : NULL;
     bool first = ask->state.n_events++ == 0;
     if (text) {
         whit_buf_append_str(out, !ask->state.is_list ? "data: " : first ? "[" : ",\r\n");

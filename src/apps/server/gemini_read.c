@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "server/dialect.h"
+#include "server/json_text.h"
 #include "server/gemini.h"
 
 enum { NAME_BYTES_MAX = 64, DEPTH_MAX = 100 };
@@ -162,7 +163,7 @@ static bool read_call(struct content *c, const json_t *call, size_t k, whit_web_
 {
     json_t *name = whit_gemini_get(call, "name"), *args = whit_gemini_get(call, "args");
     json_t *id = whit_gemini_get(call, "id");
-    char *arguments = args ? json_dumps(args, JSON_COMPACT) : NULL;
+    char *arguments = args ? whit_json_write(args) : NULL;
     bool ok = json_is_string(name) && (!args || arguments);
     id = json_is_string(id) ? json_incref(id) : json_sprintf("call_%zu_%zu", c->i, k);
     if (ok) {
@@ -197,7 +198,7 @@ static json_t *response_text(const json_t *response)
 {
     const json_t *output = json_object_get(response, "output");
     if (json_object_size(response) == 1 && json_is_string(output)) return json_incref((json_t *)output);
-    char *text = response ? json_dumps(response, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = response ? whit_json_write(response) : NULL;
     json_t *result = json_string(text ? text : "");
     free(text);
     return result;

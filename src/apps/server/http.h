@@ -5,14 +5,17 @@
 #define WHIT_SERVER_HTTP_H
 
 #include "base/mem.h"
+#include "server/budget.h"
 
 #define WHIT_WEB_MAX_BODY_BYTES (16u << 20)
 
 typedef struct whit_web_request {
     const char *method, *path;
-    const char *body;
+    const char *body; /* NULL: there is no body, or it was not kept */
     size_t body_bytes;
-    int fd; /* the connection's, to see whether the client left */
+    bool is_too_long;             /* the body is over WHIT_WEB_MAX_BODY_BYTES and was not kept */
+    whit_claim_result body_claim; /* not taken: the body was not kept */
+    int fd;                       /* the connection's, to see whether the client left */
     const void *connection;
     bool headers_only; /* the first of two calls: a reply with a status refuses the request unread */
 } whit_web_request;
@@ -26,6 +29,7 @@ typedef struct whit_web_reply {
     whit_buf body;           /* freed by the server */
     const char *headers[16]; /* pairs; they outlive the reply */
     size_t n_headers;
+    whit_claim *claim;          /* memory of the request, released when the reply is sent; NULL: not counted */
     char id[48];                /* of the request; "": none */
     bool is_logged;             /* by whoever made it */
     whit_web_stream_fn *stream; /* in place of a body */
@@ -43,9 +47,10 @@ bool whit_web_client_left(int fd);
 
 typedef struct whit_web_server whit_web_server;
 /* Serves on a listening socket, which it takes over. A connection on which nothing is read or written for timeout_s is
- * closed; the time that the handler or a stream takes for its answer does not count. */
-whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
-                           void *user, whit_web_server **server, whit_error *error);
+ * closed; the time that the handler or a stream takes for its answer does not count. Bodies are counted in `budget`
+ * (NULL: not counted), which outlives the server. */
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
+                           whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* accepts nothing more */
 /* Requests whose headers were read and whose replies are not sent to the end. */
 uint32_t whit_web_in_flight(const whit_web_server *server);

@@ -29,7 +29,8 @@ struct api {
     enum MHD_Result (*queue)(struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
     void (*destroy)(struct MHD_Response *response);
     const char *(*lookup)(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *key);
-    int (*each_value)(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIterator see, void *user);
+    int (*each_value)(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIteratorN see,
+                      void *user);
     const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
     enum MHD_Result (*set_option)(struct MHD_Connection *connection, enum MHD_CONNECTION_OPTION option, ...);
 };
@@ -39,6 +40,7 @@ struct whit_web_server {
     struct MHD_Daemon *daemon;
     whit_web_handler *handler;
     void *user;
+    whit_budget *budget;
     uint32_t timeout_s;
     atomic_uint n_in_flight;
 };
@@ -46,8 +48,10 @@ struct whit_web_server {
 /* Of one request. */
 struct exchange {
     whit_web_server *server;
+    whit_claim claim;
     whit_buf body;
-    bool too_large;
+    bool is_too_long;
+    whit_claim_result body_claim;
     whit_web_reply refusal; /* its status is 0 where the headers were let through */
 };
 
@@ -73,7 +77,7 @@ static bool open_library(struct api *api)
     *(void **)&api->queue = dlsym(library, "MHD_queue_response");
     *(void **)&api->destroy = dlsym(library, "MHD_destroy_response");
     *(void **)&api->lookup = dlsym(library, "MHD_lookup_connection_value");
-    *(void **)&api->each_value = dlsym(library, "MHD_get_connection_values");
+    *(void **)&api->each_value = dlsym(library, "MHD_get_connection_values_n");
     *(void **)&api->info = dlsym(library, "MHD_get_connection_info");
     *(void **)&api->set_option = dlsym(library, "MHD_set_connection_option");
     dlclose(library);
@@ -169,34 +173,77 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     return result;
 }
 
-/* How the body's end is said. Where a server in front of this one could understand it otherwise, a request
- * can be hidden in another's body (request smuggling), so that nothing but one plain way is taken. */
+/* How the request is framed. Where a server before this one could understand it otherwise, a request can be hidden in
+ * another's body (request smuggling), so that nothing but one plain way is taken. The library hides some of the bytes:
+ * that a line ended with LF alone, what followed a zero byte in a value, and extensions of chunks, which are to be
+ * ignored (RFC 9112, 2.2 and 7.1.1). */
 struct framing {
-    uint32_t n_lengths, n_codings;
-    bool odd;
+    uint32_t n_lengths, n_codings, n_hosts;
+    bool is_odd;     /* a name or a value that is read in more than one way */
+    bool is_encoded; /* a body that would have to be unpacked */
 };
 
-static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const char *name, const char *value)
+static bool is_word(const char *text, size_t n, const char *word)
+{
+    return n == strlen(word) && !strncasecmp(text, word, n);
+}
+
+static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const char *name, size_t n_name,
+                                  const char *value, size_t n_value)
 {
     struct framing *f = user;
     (void)kind;
-    f->n_lengths += !strcasecmp(name, "Content-Length");
-    f->n_codings += !strcasecmp(name, "Transfer-Encoding");
-    f->odd |= !strcasecmp(name, "Transfer-Encoding") && (!value || strcasecmp(value, "chunked") != 0);
-    f->odd |= !*name || name[strcspn(name, " \t")] != 0;
+    if (!value) value = "", n_value = 0;
+    bool is_coding = is_word(name, n_name, "Transfer-Encoding");
+    f->n_lengths += is_word(name, n_name, "Content-Length");
+    f->n_codings += is_coding;
+    f->n_hosts += is_word(name, n_name, "Host");
+    f->is_odd |= is_coding && !is_word(value, n_value, "chunked");
+    f->is_odd |= !n_name || strcspn(name, " \t") < n_name || memchr(name, 0, n_name) || memchr(value, 0, n_value) ||
+        memchr(value, '\r', n_value) || memchr(value, '\n', n_value);
+    f->is_encoded |= is_word(name, n_name, "Content-Encoding") && !is_word(value, n_value, "identity");
     return MHD_YES;
 }
 
-/* The library closes the connection after an answer that comes before the body. */
-static bool is_plainly_framed(const whit_web_server *server, struct MHD_Connection *connection, enum MHD_Result *result)
+/* Why the headers are not taken; NULL: they are. */
+static const char *find_oddity(const whit_web_server *server, struct MHD_Connection *connection, const char *version)
 {
     struct framing f = {0};
+    bool is_newer = !strcmp(version, "HTTP/1.1");
     server->api.each_value(connection, MHD_HEADER_KIND, see_header, &f);
-    if (!f.odd && f.n_lengths + f.n_codings <= 1) return true;
+    if (f.is_odd || f.n_lengths + f.n_codings > 1 || (f.n_codings && !is_newer))
+        return "The length of the request's body is not said in one plain way.\n";
+    if (f.n_hosts > 1 || (is_newer && !f.n_hosts)) return "A request names its host once.\n";
+    return f.is_encoded ? "Bodies are read as they are: send this one without a Content-Encoding.\n" : NULL;
+}
+
+/* Whether fields after a body say what only those before it may. */
+static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection *connection)
+{
+    struct framing f = {0};
+    server->api.each_value(connection, MHD_FOOTER_KIND, see_header, &f);
+    return f.is_odd || f.is_encoded || f.n_lengths || f.n_codings || f.n_hosts;
+}
+
+/* The library closes the connection after an answer that comes before the body. */
+static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_Connection *connection,
+                                      const char *reason)
+{
     whit_web_reply reply = {.status = 400, .type = "text/plain"};
-    whit_buf_append_str(&reply.body, "The length of the request's body is not said in one plain way.\n");
-    *result = send_reply(server, connection, &reply);
-    return false;
+    whit_buf_append_str(&reply.body, reason);
+    return send_reply(server, connection, &reply);
+}
+
+/* Keeps a part of a body, or forgets what came where it is too long or too much memory is taken. */
+static void keep_body(struct exchange *x, const char *data, size_t n)
+{
+    if (x->refusal.status || x->is_too_long || x->body_claim != WHIT_CLAIM_TAKEN) return;
+    x->body_claim = whit_claim_take(&x->claim, n);
+    if (x->body_claim == WHIT_CLAIM_TAKEN && whit_buf_append(&x->body, data, n)) return;
+    if (x->body_claim == WHIT_CLAIM_TAKEN) x->is_too_long = true;
+    whit_buf_free(&x->body);
+    x->body = (whit_buf){0};
+    whit_claim_release(&x->claim);
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path, const char *method,
@@ -204,16 +251,16 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 {
     whit_web_server *server = user;
     struct exchange *x = *own;
-    (void)version;
     if (!strcmp(method, "HEAD")) method = "GET"; /* the library leaves the body out */
     struct connection c = {&server->api, connection};
     if (!x) {
-        enum MHD_Result result;
+        const char *oddity = find_oddity(server, connection, version);
         whit_web_request headers = {.method = method, .path = path, .fd = -1, .connection = &c, .headers_only = true};
-        if (!is_plainly_framed(server, connection, &result)) return result;
+        if (oddity) return refuse_framing(server, connection, oddity);
         x = calloc(1, sizeof *x);
         if (!x) return MHD_NO;
         x->server = server;
+        x->claim.budget = server->budget;
         atomic_fetch_add(&server->n_in_flight, 1);
         x->body.limit_bytes = WHIT_WEB_MAX_BODY_BYTES;
         server->handler(server->user, &headers, &x->refusal);
@@ -221,20 +268,23 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         return MHD_YES;
     }
     if (*data_bytes) { /* a body that is refused is read and dropped, so that the answer arrives */
-        if (!x->refusal.status && !x->too_large && !whit_buf_append(&x->body, data, *data_bytes)) x->too_large = true;
+        keep_body(x, data, *data_bytes);
         *data_bytes = 0;
         return MHD_YES;
     }
+    if (has_odd_trailer(server, connection))
+        return refuse_framing(server, connection, "A field after the body says how long the body is.\n");
     if (x->refusal.status) return send_reply(server, connection, &x->refusal);
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     whit_web_request request = {.method = method,
                                 .path = path,
                                 .body = (const char *)x->body.data,
                                 .body_bytes = x->body.size_bytes,
+                                .is_too_long = x->is_too_long,
+                                .body_claim = x->body_claim,
                                 .fd = info ? (int)info->connect_fd : -1,
                                 .connection = &c};
-    whit_web_reply reply = {.status = 500};
-    if (x->too_large) request.body = NULL, request.body_bytes = SIZE_MAX;
+    whit_web_reply reply = {.status = 500, .claim = &x->claim};
     server->handler(server->user, &request, &reply);
     restart_timeout(server, connection);
     return send_reply(server, connection, &reply);
@@ -246,31 +296,56 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     (void)user, (void)connection, (void)why;
     if (x) whit_buf_free(&x->body);
     if (x) whit_buf_free(&x->refusal.body);
+    if (x) whit_claim_release(&x->claim);
     if (x) atomic_fetch_sub(&x->server->n_in_flight, 1);
     free(x);
     *own = NULL;
 }
 
-whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
-                           void *user, whit_web_server **server, whit_error *error)
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Replaces %41 by A, in place. What would be a zero byte stays as it is: it would end the path for readers of C
+ * strings. */
+static size_t unescape(void *user, struct MHD_Connection *connection, char *text)
+{
+    char *out = text;
+    (void)user, (void)connection;
+    for (const char *at = text; *at; at++) {
+        int high = *at == '%' ? hex_digit(at[1]) : -1, low = high >= 0 ? hex_digit(at[2]) : -1;
+        bool is_byte = low >= 0 && (high || low);
+        *out++ = is_byte ? (char)(high << 4 | low) : *at;
+        at += is_byte ? 2 : 0;
+    }
+    *out = 0;
+    return (size_t)(out - text);
+}
+
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
+                           whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error)
 {
     *server = NULL;
     whit_web_server *s = calloc(1, sizeof *s);
     if (!s) return whit_fail_memory(error, "the server", sizeof *s);
     s->handler = handler;
     s->user = user;
+    s->budget = budget;
     s->timeout_s = timeout_s;
     if (!open_library(&s->api)) {
         free(s);
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "libmicrohttpd (libmicrohttpd.so.12) is not on this machine, so it cannot serve");
     }
-    s->daemon =
-        s->api.start(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
-                     on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
-                     (unsigned)n_connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)timeout_s,
-                     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-                     (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+    s->daemon = s->api.start(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, s,
+        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!s->daemon) {
         free(s);
         return whit_fail(error, WHIT_ERROR_IO, "the server could not be started");

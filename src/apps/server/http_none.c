@@ -26,10 +26,10 @@ bool whit_web_client_left(int fd)
     return false;
 }
 
-whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
-                           void *user, whit_web_server **server, whit_error *error)
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
+                           whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error)
 {
-    (void)listening, (void)n_connections, (void)timeout_s, (void)handler, (void)user;
+    (void)listening, (void)n_connections, (void)timeout_s, (void)budget, (void)handler, (void)user;
     *server = NULL;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libmicrohttpd, so it cannot serve");
 }

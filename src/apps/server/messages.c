@@ -4,15 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/body.h"
 #include "server/dialect.h"
 #include "server/endpoints.h"
 #include "server/messages.h"
+#include "server/json_text.h"
 
 /* ---- shared by the dialects ---------------------------------------------------------------------- */
 
 void whit_dialect_send(whit_buf *out, json_t *event)
 {
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    char *text = event ? whit_json_write(event) : NULL;
     if (text) whit_buf_printf(out, "event: %s\ndata: ", json_string_value(json_object_get(event, "type")));
     if (text && whit_buf_append_str(out, text)) whit_buf_append_str(out, "\n\n");
     free(text);
@@ -30,9 +32,8 @@ json_t *whit_dialect_arguments(const json_t *text)
     const char *bytes = json_string_value(text);
     size_t n = json_string_length(text);
     if (bytes && (!n || !strcmp(bytes, "null"))) return json_object(); /* a call of a function that takes none */
-    json_t *own = bytes ? json_loadb(bytes, n, JSON_ALLOW_NUL, NULL) : NULL;
-    /* Integers of more than 64 bits are JSON, too. */
-    if (bytes && !own) own = json_loadb(bytes, n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    json_error_t ignored;
+    json_t *own = bytes ? whit_json_read(bytes, n, &ignored) : NULL;
     if (json_is_object(own)) return own;
     json_decref(own);
     return NULL;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "server/dialect.h"
+#include "server/fields.h"
 #include "server/messages.h"
+#include "server/json_text.h"
 
 static bool refuse(whit_web_reply *reply, const char *what)
 {
@@ -143,6 +145,7 @@ struct parts {
     const char *role;
     bool is_assistant;
     whit_buf text, thinking;
+    size_t n_texts;          /* blocks of the text */
     json_t *calls, *results; /* messages of OpenAI's role tool */
     place at;
 };
@@ -151,7 +154,7 @@ static bool read_call(struct parts *parts, const json_t *block, size_t i, whit_w
 {
     const json_t *id = json_object_get(block, "id"), *name = json_object_get(block, "name");
     const json_t *input = json_object_get(block, "input");
-    char *arguments = json_is_object(input) ? json_dumps(input, JSON_COMPACT) : NULL;
+    char *arguments = json_is_object(input) ? whit_json_write(input) : NULL;
     bool ok = arguments && json_is_string(name) && json_is_string(id);
     if (ok)
         json_array_append_new(parts->calls,
@@ -184,6 +187,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
     if (parts->is_assistant && has_type(block, "tool_use")) return read_call(parts, block, i, reply);
     if (!parts->is_assistant && has_type(block, "tool_result")) return read_result(parts, block, i, reply);
     if (parts->text.size_bytes) whit_buf_append_str(&parts->text, "\n");
+    parts->n_texts++;
     return append_block(block, &parts->at, i, &parts->text, reply);
 }
 
@@ -208,7 +212,9 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
             json_object_set_new(message, "reasoning_content",
                                 whit_dialect_text(parts.thinking.data, parts.thinking.size_bytes));
         if (json_array_size(parts.calls)) json_object_set(message, "tool_calls", parts.calls);
-        if (parts.is_assistant || parts.text.size_bytes) json_array_append(messages, message);
+        /* An empty text is a message, too; a message of results alone has no text. */
+        if (parts.is_assistant || parts.n_texts || !json_array_size(parts.results))
+            json_array_append(messages, message);
     }
     json_decref(message), json_decref(parts.calls), json_decref(parts.results);
     whit_buf_free(&parts.text), whit_buf_free(&parts.thinking);
@@ -292,11 +298,13 @@ static bool begins_with(const char *text, const char *beginning)
 static void add_tool(json_t *list, const json_t *tool, const json_t *name, const char *about, json_t *schema)
 {
     const json_t *own_about = json_object_get(tool, "description");
-    json_t *function = json_pack("{s:O, s:o}", "name", name, "parameters", schema);
+    /* In the order of OpenAI's: templates write members as they come, and models were trained on that. */
+    json_t *function = json_pack("{s:O}", "name", name);
     if (json_is_string(own_about))
         json_object_set(function, "description", (json_t *)own_about);
     else if (about)
         json_object_set_new(function, "description", json_string(about));
+    json_object_set_new(function, "parameters", schema);
     if (json_is_boolean(json_object_get(tool, "strict")))
         json_object_set(function, "strict", json_object_get(tool, "strict"));
     json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
@@ -338,8 +346,10 @@ static bool read_choice(const json_t *choice, const json_t *list, json_t *own, w
 {
     const char *type = json_string_value(json_object_get(choice, "type"));
     json_t *name = json_object_get(choice, "name");
-    if (json_is_true(json_object_get(choice, "disable_parallel_tool_use")))
-        json_object_set_new(own, "parallel_tool_calls", json_false());
+    bool is_single = false;
+    if (choice && !json_is_null(choice) && !type) return refuse(reply, "tool_choice: expected an object with a type");
+    if (!whit_field_switch(choice, "disable_parallel_tool_use", &is_single, reply)) return false;
+    if (is_single) json_object_set_new(own, "parallel_tool_calls", json_false());
     if (!type) return true;
     if (!strcmp(type, "any")) {
         json_object_set_new(own, "tool_choice", json_string("required"));
@@ -387,15 +397,27 @@ static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
     return true;
 }
 
+static bool check_thinking(const json_t *thinking, whit_web_reply *reply)
+{
+    static const char *const types[] = {"enabled", "disabled", "adaptive"};
+    const char *type = json_string_value(json_object_get(thinking, "type"));
+    bool known = !thinking;
+    for (size_t i = 0; type && i < sizeof types / sizeof types[0]; i++) known |= !strcmp(type, types[i]);
+    return known || whit_field_refuse(reply, "thinking", "expected a type, enabled, disabled or adaptive");
+}
+
 json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *reply)
 {
     static const char *const same[] = {"model", "temperature", "top_p",    "top_k", "stream",
                                        "seed",  "grammar",     "adapters", "lora",  "program"};
     json_t *own = json_object(), *messages = json_array();
-    const json_t *most = json_object_get(body, "max_tokens"), *stops = json_object_get(body, "stop_sequences");
-    const char *thinking = json_string_value(json_object_get(json_object_get(body, "thinking"), "type"));
-    bool ok = counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
-        refuse(reply, "max_tokens: expected a number above 0");
+    const json_t *most = json_object_get(body, "max_tokens"), *stops, *wanted;
+    bool ok = whit_field_list(body, "stop_sequences", &stops, reply) &&
+        whit_field_object(body, "thinking", &wanted, reply) && check_thinking(wanted, reply);
+    const char *thinking = ok ? json_string_value(json_object_get(wanted, "type")) : NULL;
+    ok = ok &&
+        (counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
+         refuse(reply, "max_tokens: expected a number above 0"));
     ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply) && read_format(body, own, reply);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(body, same[i]);

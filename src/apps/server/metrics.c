@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/metrics.h"
+#include "server/json_text.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ void whit_request_log_write(const whit_request_log *log, json_t *line)
     snprintf(stamp, sizeof stamp, "%s.%03ldZ", date, now.tv_nsec / 1000000);
     json_t *whole = json_pack("{s:s}", "time", stamp);
     json_object_update(whole, line);
-    char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+    char *text = whole ? whit_json_write(whole) : NULL;
     if (text && whit_buf_append_str(&out, text) && whit_buf_append(&out, "\n", 1))
         if (write(log->fd, out.data, out.size_bytes) < 0) { /* a full disk, or nobody reads any more */
         }

@@ -55,7 +55,8 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     }
     **api = (whit_api){
         .site = site, .name = name, .model = model, .options = site->options, .stop = site->stop, .log = site->log};
-    whit_status status = whit_api_open(*api, error);
+    whit_status status = whit_model_set_name(model, name, error); /* clients are told no paths */
+    if (status == WHIT_OK) status = whit_api_open(*api, error);
     if (status == WHIT_OK) return WHIT_OK;
     close_api(*api);
     *api = NULL;
@@ -264,6 +265,10 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
         entry->is_opening = true;
         pthread_mutex_unlock(&models->lock);
         status = open_entry(site, entry, &api, &error);
+        if (status != WHIT_OK) { /* the reason names the file */
+            fprintf(stderr, "whit: %s is not opened: %s\n", entry->options->name, error.message);
+            whit_fail(&error, status, "the model %s could not be opened", entry->options->name);
+        }
         pthread_mutex_lock(&models->lock);
         entry->api = api;
         entry->is_opening = false;

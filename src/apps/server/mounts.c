@@ -4,15 +4,10 @@
 #include <string.h>
 
 #include "server/ask.h"
+#include "server/fields.h"
 #include "server/models.h"
 
 static const double most_strength = 16;
-
-static bool fail(whit_web_reply *reply, const char *param, const char *what)
-{
-    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
-    return false;
-}
 
 static int find(const whit_api *api, const char *name)
 {
@@ -33,25 +28,26 @@ static bool is_adapter(const whit_api *api, const char *name)
 static bool add(const whit_api *api, int which, const json_t *strength, whit_job *job, whit_web_reply *reply)
 {
     double scale = strength ? json_is_number(strength) ? json_number_value(strength) : NAN : 1;
-    if (which < 0) return fail(reply, "adapters", "the model has no adapter of that name; GET /v1/models lists them");
+    if (which < 0)
+        return whit_field_refuse(reply, "adapters", "the model has no adapter of that name; GET /v1/models lists them");
     if (!(scale >= -most_strength && scale <= most_strength))
-        return fail(reply, "adapters", "expected strengths from -16 to 16");
+        return whit_field_refuse(reply, "adapters", "expected strengths from -16 to 16");
     for (size_t i = 0; i < job->n_mounts; i++)
         if (job->mounts[i].adapter == api->adapters[which]) return job->mounts[i].scale = (float)scale, true;
-    if (job->n_mounts == WHIT_MOUNTS_MAX) return fail(reply, "adapters", "too many for one request");
+    if (job->n_mounts == WHIT_MOUNTS_MAX) return whit_field_refuse(reply, "adapters", "too many for one request");
     job->mounts[job->n_mounts++] = (whit_mount){api->adapters[which], (float)scale};
     return true;
 }
 
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
-    const json_t *adapters = json_object_get(body, "adapters"), *lora = json_object_get(body, "lora");
+    const json_t *adapters, *lora;
     const char *model = json_string_value(json_object_get(body, "model")), *name;
     json_t *strength;
     size_t n = 0;
+    if (!whit_field_object(body, "adapters", &adapters, reply) || !whit_field_list(body, "lora", &lora, reply))
+        return false;
     if (is_adapter(api, model) && !add(api, find(api, model), NULL, job, reply)) return false;
-    if (adapters && !json_is_null(adapters) && !json_is_object(adapters))
-        return fail(reply, "adapters", "expected an object of names and strengths");
     json_object_foreach((json_t *)adapters, name, strength)
     {
         if (!add(api, find(api, name), strength, job, reply)) return false;

@@ -9,8 +9,10 @@
 #include "server/dialect.h"
 #include "server/embeddings.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
 #include "server/models.h"
 #include "server/ollama.h"
+#include "server/json_text.h"
 
 /* ---- replies ----------------------------------------------------------------------------------- */
 
@@ -152,7 +154,7 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
         json_array_foreach(calls, k, call)
         {
             json_t *function = json_object_get(call, "function"), *arguments = json_object_get(function, "arguments");
-            char *text = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL;
+            char *text = json_is_object(arguments) ? whit_json_write(arguments) : NULL;
             char id[48];
             if (text) json_object_set_new(function, "arguments", json_string(text));
             free(text);
@@ -174,7 +176,15 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         "presence_penalty", "seed",        "stop",  "repeat_last_n", "frequency_penalty", "mirostat",
         "mirostat_tau",     "mirostat_eta"};
     static const char *const ours[] = {"model", "adapters", "program"};
-    const json_t *options = json_object_get(body, "options"), *format = json_object_get(body, "format");
+    const json_t *options, *format = json_object_get(body, "format");
+    json_t *think = json_object_get(body, "think");
+    bool level = json_string_length(think) > 0, stream = true; /* level: low, medium, high */
+    if (!whit_field_object(body, "options", &options, reply) || !whit_field_switch(body, "stream", &stream, reply))
+        return NULL;
+    if (is_given(think) && !level && !json_is_boolean(think)) {
+        whit_field_refuse(reply, "think", "expected true, false or a level");
+        return NULL;
+    }
     json_t *own = json_object();
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(options, same[i]);
@@ -182,7 +192,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     }
     if (json_number_value(json_object_get(own, "seed")) < 0) json_object_del(own, "seed"); /* drawn */
     json_t *most = json_object_get(options, "num_predict");
-    if (most && !json_is_null(most) && !(json_is_integer(most) && json_integer_value(most) < 0))
+    if (most && !json_is_null(most) && !(json_is_number(most) && json_number_value(most) < 0))
         json_object_set(own, "max_tokens", most);
     else
         json_object_set_new(own, "max_tokens", json_integer(1 << 30));
@@ -195,8 +205,6 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_decref(own);
         return NULL;
     }
-    json_t *think = json_object_get(body, "think"), *stream = json_object_get(body, "stream");
-    bool level = json_string_length(think) > 0; /* low, medium, high */
     if (json_is_boolean(think) || level)
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", level || json_is_true(think)));
@@ -205,7 +213,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_t *value = json_object_get(body, ours[i]);
         if (value) json_object_set(own, ours[i], value);
     }
-    json_object_set_new(own, "stream", json_boolean(!json_is_false(stream)));
+    json_object_set_new(own, "stream", json_boolean(stream));
     return own;
 }
 
@@ -218,7 +226,9 @@ static void answer_call(whit_call *call, bool chat)
     json_t *system = json_object_get(body, "system"), *own = NULL;
     json_t *suffix = json_object_get(body, "suffix");
     bool infill = !chat && json_string_length(suffix) > 0;
-    bool raw = !chat && (json_is_true(json_object_get(body, "raw")) || infill || !api->chat);
+    bool raw = false;
+    if (!whit_field_switch(body, "raw", &raw, reply)) return;
+    raw = !chat && (raw || infill || !api->chat);
     if (chat ? json_is_array(messages) && !json_array_size(messages) : !json_string_length(prompt)) {
         json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->name, "created_at", now_text(), "done", 1,
                                  "done_reason", "load");
@@ -278,30 +288,19 @@ static void embed_call(whit_call *call, bool older)
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
     const json_t *dimensions = json_object_get(body, "dimensions");
-    json_int_t wanted = json_integer_value(dimensions); /* 0: as many as there are */
-    if (is_given(dimensions) && !(json_is_integer(dimensions) && (!wanted || wanted == (json_int_t)width))) {
+    double wanted = json_number_value(dimensions); /* 0: as many as there are */
+    if (is_given(dimensions) && !(json_is_number(dimensions) && (wanted == 0 || wanted == (double)width))) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
                       "dimensions: the model's vectors have %zu, and no others are given", width);
         return;
     }
     if (!whit_api_embed(api, body, older ? "prompt" : "input", call->request->fd, &values, &n, &n_tokens, reply))
         return;
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_t *one = json_array();
-        for (size_t k = 0; k < width; k++) json_array_append_new(one, json_real((double)values[i * width + k]));
-        json_array_append_new(list, one);
-    }
-    free(values);
-    if (older) {
-        whit_api_reply(reply, json_pack("{s:O}", "embedding", json_array_get(list, 0)));
-        json_decref(list);
-        return;
-    }
-    whit_api_reply(reply,
-                   json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", api->name, "embeddings", list, "total_duration",
-                             (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
-                             "prompt_eval_count", (json_int_t)n_tokens));
+    json_t *rest = older ? json_object()
+                         : json_pack("{s:s, s:I, s:I, s:I}", "model", api->name, "total_duration",
+                                     (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
+                                     "prompt_eval_count", (json_int_t)n_tokens);
+    whit_reply_vectors(reply, older ? WHIT_VECTORS_ONE : WHIT_VECTORS_OLLAMA, false, values, n, width, rest);
 }
 
 void whit_ollama_embed(whit_call *call)
@@ -362,6 +361,8 @@ void whit_ollama_show(whit_call *call)
     json_t *capabilities = json_pack("[s, s]", "completion", "embedding");
     if (api->chat && whit_chat_template_takes_tools(api->chat))
         json_array_append_new(capabilities, json_string("tools"));
+    if (api->chat && whit_chat_template_switches_thinking(api->chat))
+        json_array_append_new(capabilities, json_string("thinking"));
     snprintf(context, sizeof context, "%.60s.context_length", family);
     snprintf(width, sizeof width, "%.60s.embedding_length", family);
     json_t *about = json_pack("{s:s, s:I, s:I}", "general.architecture", family, context,

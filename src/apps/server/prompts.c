@@ -4,23 +4,17 @@
 #include <string.h>
 
 #include "server/ask.h"
-
-static bool fail(whit_web_reply *reply, const char *param, const char *what)
-{
-    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
-    return false;
-}
+#include "server/fields.h"
+#include "server/json_text.h"
 
 /* The variables of a template: chat_template_kwargs, OpenAI's reasoning_effort. NULL: refused. */
 static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
 {
-    const json_t *given = json_object_get(body, "chat_template_kwargs");
-    const json_t *effort = json_object_get(body, "reasoning_effort");
-    if (given && !json_is_null(given) && !json_is_object(given)) {
-        fail(reply, "chat_template_kwargs", "expected an object");
+    const json_t *given, *effort;
+    if (!whit_field_object(body, "chat_template_kwargs", &given, reply) ||
+        !whit_field_text(body, "reasoning_effort", &effort, reply))
         return NULL;
-    }
-    json_t *own = json_is_object(given) ? json_copy((json_t *)given) : json_object();
+    json_t *own = given ? json_copy((json_t *)given) : json_object();
     const json_t *think = json_object_get(own, "enable_thinking");
     *thinking = WHIT_THINKING_AUTO;
     if (json_is_string(effort) && !json_object_get(own, "reasoning_effort"))
@@ -116,7 +110,7 @@ struct texts {
 static whit_status render(const whit_api *api, struct texts *texts, const json_t *messages, whit_chat_prompt **prompt,
                           whit_error *error)
 {
-    char *text = json_dumps(messages, JSON_COMPACT);
+    char *text = whit_json_write(messages);
     *prompt = NULL;
     if (!text) return whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
     texts->request.messages = text;
@@ -149,29 +143,41 @@ static whit_status render_somehow(const whit_api *api, struct texts *texts, cons
     return status;
 }
 
+/* Bytes that rendering takes for each byte of a request: values, the text, its ranges and its tokens. */
+enum { RENDER_BYTES = 12 };
+
+static bool claim_rendering(const struct texts *texts, const json_t *messages, whit_web_reply *reply)
+{
+    size_t n = json_dumpb(messages, NULL, 0, JSON_COMPACT) + texts->request.tools_bytes;
+    return whit_reply_claim(reply, RENDER_BYTES * (n + texts->request.variables_bytes));
+}
+
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
                      whit_web_reply *reply)
 {
     const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
-    if (!api->chat) return fail(reply, "messages", "the model has no chat template; use /v1/completions");
+    if (!api->chat) return whit_field_refuse(reply, "messages", "the model has no chat template; use /v1/completions");
     if (!json_is_array(messages) || json_array_size(messages) == 0)
-        return fail(reply, "messages", "expected a list of messages");
+        return whit_field_refuse(reply, "messages", "expected a list of messages");
     struct texts texts = {.request = whit_chat_request_default()};
     json_t *variables = read_variables(body, &texts.request.thinking, reply);
     if (!variables) return false;
-    if (with_tools) texts.tools = json_dumps(tools, JSON_COMPACT);
-    if (json_object_size(variables)) texts.variables = json_dumps(variables, JSON_COMPACT);
+    if (with_tools) texts.tools = whit_json_write(tools);
+    if (json_object_size(variables)) texts.variables = whit_json_write(variables);
     json_decref(variables);
     whit_error error;
     texts.request.tools = texts.tools;
     texts.request.tools_bytes = texts.tools ? strlen(texts.tools) : 0;
     texts.request.variables = texts.variables;
     texts.request.variables_bytes = texts.variables ? strlen(texts.variables) : 0;
-    texts.request.continue_last = json_is_true(json_object_get(body, "continue_final_message"));
-    texts.request.no_answer = json_is_false(json_object_get(body, "add_generation_prompt"));
-    whit_status status = render_somehow(api, &texts, messages, prompt, &error);
+    bool begins_answer = true;
+    bool ok = whit_field_switch(body, "continue_final_message", &texts.request.continue_last, reply) &&
+        whit_field_switch(body, "add_generation_prompt", &begins_answer, reply) &&
+        claim_rendering(&texts, messages, reply);
+    texts.request.no_answer = !begins_answer;
+    whit_status status = ok ? render_somehow(api, &texts, messages, prompt, &error) : WHIT_OK;
     free(texts.tools);
     free(texts.variables);
     if (status != WHIT_OK) whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
-    return status == WHIT_OK;
+    return ok && status == WHIT_OK;
 }

@@ -8,9 +8,13 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "server/answers.h"
+#include "server/body.h"
+#include "server/logprobs.h"
 #include "server/ollama.h"
+#include "server/pieces.h"
+#include "server/json_text.h"
 
-enum { LOOK_MS = 20, PING_MS = 10000 };
+enum { LOOK_MS = 20, PING_MS = 10000, CHUNK_TOKENS = 64 };
 
 /* ---- parts of a reply -------------------------------------------------------------------------- */
 
@@ -25,158 +29,6 @@ static json_t *text_or_null(const char *text, size_t n)
 {
     json_t *own = json_stringn(text ? text : "", n);
     return own ? own : json_null();
-}
-
-whit_buf whit_api_token_bytes(const whit_api *api, int32_t id)
-{
-    uint8_t few[64];
-    size_t n = 0;
-    whit_buf own = {0};
-    if (whit_token_bytes(api->model, id, few, sizeof few, &n, NULL) == WHIT_OK)
-        whit_buf_append(&own, few, n);
-    else if (n > sizeof few && whit_buf_reserve(&own, n) &&
-             whit_token_bytes(api->model, id, own.data, n, &n, NULL) == WHIT_OK)
-        own.size_bytes = n;
-    return own;
-}
-
-bool whit_api_is_text(const whit_buf *bytes)
-{
-    size_t n = bytes->size_bytes;
-    return !n || (whit_utf8_valid_bytes(bytes->data, n) == n && !memchr(bytes->data, 0, n));
-}
-
-json_t *whit_api_byte_list(const whit_buf *bytes)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < bytes->size_bytes; i++) json_array_append_new(list, json_integer(bytes->data[i]));
-    return list;
-}
-
-/* Parts of characters as OpenAI writes them, bytes:\xe2\x80: a replacement would be the same for all. */
-static json_t *token_json(const whit_buf *bytes)
-{
-    whit_buf text = {0};
-    if (whit_api_is_text(bytes)) return text_or_null((const char *)bytes->data, bytes->size_bytes);
-    whit_buf_append_str(&text, "bytes:");
-    for (size_t i = 0; i < bytes->size_bytes; i++) whit_buf_printf(&text, "\\x%02x", bytes->data[i]);
-    json_t *own = text_or_null((const char *)text.data, text.size_bytes);
-    whit_buf_free(&text);
-    return own;
-}
-
-/* Counts characters as clients do: code points, by their first bytes. */
-static json_int_t count_chars(const whit_buf *text)
-{
-    json_int_t n_chars = 0;
-    for (size_t i = 0; i < text->size_bytes; i++) n_chars += (text->data[i] & 0xC0) != 0x80;
-    return n_chars;
-}
-
-/* Adds its characters to *n_chars. */
-static json_t *logprob_entry(const whit_api *api, whit_logprob entry, json_int_t *n_chars)
-{
-    whit_buf bytes = whit_api_token_bytes(api, entry.id);
-    double value = entry.logprob < -9999 ? -9999 : (double)entry.logprob;
-    *n_chars += count_chars(&bytes);
-    json_t *own = json_pack("{s:o, s:f, s:o, s:i}", "token", token_json(&bytes), "logprob", value, "bytes",
-                            whit_api_byte_list(&bytes), "id", (int)entry.id);
-    whit_buf_free(&bytes);
-    return own;
-}
-
-/* Lists of tokens and their log-probabilities, as they grow. */
-struct logged {
-    json_t *content;                        /* a chat's */
-    json_t *tokens, *values, *tops, *begin; /* a completion's */
-    json_int_t n_chars;                     /* of the text before the next */
-};
-
-static struct logged logged_open(json_int_t n_chars)
-{
-    return (struct logged){json_array(), json_array(), json_array(), json_array(), json_array(), n_chars};
-}
-
-static void log_token(struct logged *to, const whit_ask *ask, const whit_logprob *entries, uint32_t n_top)
-{
-    json_int_t n_chars = to->n_chars, ignored = 0;
-    json_t *own = logprob_entry(ask->api, entries[0], &to->n_chars), *list = json_array(), *map = json_object();
-    for (uint32_t k = 1; k <= n_top; k++) {
-        json_t *other = logprob_entry(ask->api, entries[k], &ignored);
-        json_object_set(map, json_string_value(json_object_get(other, "token")), json_object_get(other, "logprob"));
-        json_array_append_new(list, other);
-    }
-    json_array_append(to->tokens, json_object_get(own, "token"));
-    json_array_append(to->values, json_object_get(own, "logprob"));
-    json_array_append_new(to->tops, map);
-    json_array_append_new(to->begin, json_integer(n_chars));
-    json_object_set_new(own, "top_logprobs", list);
-    json_array_append_new(to->content, own);
-}
-
-static const whit_buf *prompt_text(const whit_ask *ask, uint32_t i)
-{
-    return &ask->prompt_texts[i / ask->n_each];
-}
-
-/* The prompt's first token follows nothing: null, as OpenAI has it. One that was put in front of the text
- * takes no place in it. */
-static void log_first(struct logged *to, const whit_ask *ask, uint32_t i)
-{
-    whit_buf bytes = whit_api_token_bytes(ask->api, ask->jobs[i]->ids[0]);
-    const whit_buf *prompt = prompt_text(ask, i);
-    size_t n = bytes.size_bytes;
-    bool in_text = n <= prompt->size_bytes && n && !memcmp(prompt->data, bytes.data, n);
-    json_array_append_new(to->tokens, token_json(&bytes));
-    json_array_append_new(to->values, json_null());
-    json_array_append_new(to->tops, json_null());
-    json_array_append_new(to->begin, json_integer(to->n_chars));
-    if (in_text) to->n_chars += count_chars(&bytes);
-    whit_buf_free(&bytes);
-}
-
-static json_t *logged_close(struct logged *to, bool is_chat)
-{
-    if (is_chat) {
-        json_decref(to->tokens), json_decref(to->values), json_decref(to->tops), json_decref(to->begin);
-        return json_pack("{s:o, s:n}", "content", to->content, "refusal");
-    }
-    json_decref(to->content);
-    return json_pack("{s:o, s:o, s:o, s:o}", "tokens", to->tokens, "token_logprobs", to->values, "top_logprobs",
-                     to->tops, "text_offset", to->begin);
-}
-
-static json_int_t chars_before(const whit_ask *ask, uint32_t i)
-{
-    return count_chars(prompt_text(ask, i));
-}
-
-/* Of n tokens of an answer, in front of which are *n_chars characters: from then on, behind them. */
-static json_t *logprobs_json(const whit_ask *ask, const whit_logprob *entries, uint32_t n_top, uint32_t n,
-                             json_int_t *n_chars)
-{
-    struct logged logged = logged_open(*n_chars);
-    for (uint32_t i = 0; i < n; i++, entries += 1 + n_top) log_token(&logged, ask, entries, n_top);
-    *n_chars = logged.n_chars;
-    return logged_close(&logged, ask->is_chat);
-}
-
-/* Of a job, as a chat has them or as completions do. */
-static json_t *all_logprobs(const whit_ask *ask, uint32_t i_job, bool as_chat)
-{
-    const whit_job *job = ask->jobs[i_job];
-    size_t entry = 1 + job->n_top, n = job->logprobs_of.size_bytes / (entry * sizeof(whit_logprob));
-    size_t n_prompt = job->prompt_logprobs_of.size_bytes / (entry * sizeof(whit_logprob));
-    const whit_logprob *of_prompt = (const whit_logprob *)job->prompt_logprobs_of.data;
-    const whit_logprob *of_answer = (const whit_logprob *)job->logprobs_of.data;
-    struct logged logged = logged_open(0);
-    if (job->prompt_logprobs)
-        log_first(&logged, ask, i_job);
-    else
-        logged.n_chars = chars_before(ask, i_job);
-    for (size_t i = 0; i < n_prompt; i++) log_token(&logged, ask, of_prompt + i * entry, job->n_top);
-    for (size_t i = 0; i < n; i++) log_token(&logged, ask, of_answer + i * entry, job->n_top);
-    return logged_close(&logged, as_chat);
 }
 
 static json_t *usage_json(const whit_ask *ask)
@@ -198,13 +50,6 @@ static json_t *envelope(const whit_ask *ask, bool chunk)
                      "model", ask->api->name, "system_fingerprint", whit_version());
 }
 
-json_t *whit_ask_logprobs(const whit_ask *ask)
-{
-    json_t *own = all_logprobs(ask, 0, true), *list = json_incref(json_object_get(own, "content"));
-    json_decref(own);
-    return list;
-}
-
 json_t *whit_ask_timings(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
@@ -216,6 +61,56 @@ json_t *whit_ask_timings(const whit_ask *ask)
                      (json_int_t)n_prompt, "prompt_ms", prompt_ms, "prompt_per_second",
                      prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0, "predicted_n", (json_int_t)job->n_generated,
                      "predicted_ms", rest_ms, "predicted_per_second", rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0);
+}
+
+/* A line of the log, once all is answered or the client has left. */
+static void log_ask(const whit_ask *ask, int status)
+{
+    const whit_api *api = ask->api;
+    if (api->log.fd < 0) return;
+    static const char *const names[] = {"length", "end", "stop", "cancelled", "failed"};
+    uint64_t n_prompt = 0, n_cached = 0, n_generated = 0, queued_ns = 0, first_ns = 0, begun_ns = UINT64_MAX;
+    json_t *finishes = json_array(), *answers = json_array();
+    whit_engine_lock(api->engine);
+    for (uint32_t i = 0; i < ask->n; i++) {
+        const whit_job *job = ask->jobs[i];
+        if (i % ask->n_each == 0) n_prompt += job->n_ids, n_cached += job->n_cached;
+        n_generated += job->n_generated;
+        if (job->started_ns > queued_ns) queued_ns = job->started_ns;
+        if (job->first_ns && (!first_ns || job->first_ns < first_ns)) first_ns = job->first_ns;
+        if (job->queued_ns < begun_ns) begun_ns = job->queued_ns;
+        json_array_append_new(finishes,
+                              json_string(!job->finished     ? "cancelled"
+                                              : job->is_late ? "timeout"
+                                                             : names[job->finish]));
+        if (api->log.texts)
+            json_array_append_new(answers, text_or_null((const char *)job->text.data, job->text.size_bytes));
+    }
+    whit_engine_unlock(api->engine);
+    char key[20];
+    snprintf(key, sizeof key, "%08x", (unsigned)ask->key);
+    json_t *line =
+        json_pack("{s:s, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api",
+                  ask->path          ? ask->path
+                      : ask->is_chat ? "chat"
+                                     : "completion",
+                  "status", status, "key", key, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
+                  "cached_tokens", (json_int_t)n_cached, "generated_tokens", (json_int_t)n_generated, "finish",
+                  finishes, "queue_us", (json_int_t)(queued_ns ? (queued_ns - begun_ns) / 1000 : 0), "first_token_us",
+                  (json_int_t)(first_ns ? (first_ns - begun_ns) / 1000 : 0), "total_us",
+                  (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
+    if (api->log.texts) {
+        json_object_set_new(line, "request", json_string(ask->body ? ask->body : ""));
+        json_object_set(line, "answers", answers);
+    }
+    json_decref(answers);
+    whit_request_log_write(&api->log, line);
+}
+
+static void end_ask(whit_ask *ask, int status)
+{
+    log_ask(ask, status);
+    whit_ask_close(ask);
 }
 
 /* ---- whole ------------------------------------------------------------------------------------- */
@@ -242,12 +137,13 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
     if (whit_chat_parser_open(ask->api->chat, prompt_of(ask), ask->tools, NULL, NULL, &parser, error) != WHIT_OK)
         return NULL;
     json_t *message = NULL;
+    json_error_t reason;
     if (whit_chat_parser_push(parser, job->text.data ? (const char *)job->text.data : "", job->text.size_bytes,
                               error) == WHIT_OK &&
         whit_chat_parser_flush(parser, error) == WHIT_OK) {
         const char *text = whit_chat_parser_message(parser, &n);
         *calls = whit_chat_parser_n_calls(parser) > 0;
-        message = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
+        message = whit_json_read(text, n, &reason);
         if (message) {
             json_object_set_new(message, "refusal", json_null());
             name_calls(ask, message);
@@ -274,21 +170,100 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         json_object_set_new(choice, "message", message);
     } else {
         whit_buf text = {0};
-        whit_buf_append(&text, prompt_text(ask, i)->data, prompt_text(ask, i)->size_bytes);
+        whit_buf_append(&text, whit_ask_prompt_text(ask, i)->data, whit_ask_prompt_text(ask, i)->size_bytes);
         whit_buf_append(&text, job->text.data, job->text.size_bytes);
         json_object_set_new(choice, "text", text_or_null((const char *)text.data, text.size_bytes));
         whit_buf_free(&text);
     }
-    json_object_set_new(choice, "logprobs", job->logprobs ? all_logprobs(ask, i, ask->is_chat) : json_null());
+    if (!job->logprobs)
+        json_object_set_new(choice, "logprobs", json_null()); /* else they are written after the others */
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
 
+/* A reply with log-probabilities, written piece by piece: texts, and between them those of each answer. */
+struct long_reply {
+    whit_ask *ask;
+    whit_logs_form form;
+    whit_buf texts[WHIT_API_MOST_ANSWERS + 1];
+    uint32_t n_texts, i_text; /* i_text: to be written next */
+    whit_logs logs;
+    size_t *offsets;
+    bool in_logs;
+};
+
+static bool next_piece(void *user, whit_buf *out)
+{
+    struct long_reply *r = user;
+    if (r->in_logs) {
+        r->in_logs = whit_logs_write(&r->logs, out);
+        return true;
+    }
+    free(r->offsets);
+    r->offsets = NULL;
+    if (r->i_text && r->i_text < r->n_texts) whit_buf_free(&r->texts[r->i_text - 1]);
+    whit_buf_append(out, r->texts[r->i_text].data, r->texts[r->i_text].size_bytes);
+    if (++r->i_text == r->n_texts) return false;
+    whit_ask_logs(r->ask, r->i_text - 1, r->form, &r->logs, &r->offsets);
+    r->in_logs = true;
+    return true;
+}
+
+static void end_long(void *user)
+{
+    struct long_reply *r = user;
+    for (uint32_t i = 0; i < r->n_texts; i++) whit_buf_free(&r->texts[i]);
+    free(r->offsets);
+    end_ask(r->ask, 200);
+    free(r);
+}
+
+void whit_append_open(whit_buf *out, const json_t *object)
+{
+    char *text = whit_json_write(object);
+    if (text)
+        whit_buf_append(out, text, strlen(text) - 1);
+    else
+        out->failed = true;
+    free(text);
+}
+
+/* Takes the body over, and the ask; `name` is that of the log-probabilities in the last object of `choices`, or in the
+ * body where there are no choices. */
+static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const char *name, whit_web_reply *reply)
+{
+    struct long_reply *r = calloc(1, sizeof *r);
+    bool is_failed = !r;
+    if (r) {
+        *r = (struct long_reply){.ask = ask, .form = ask->is_chat ? WHIT_LOGS_CHAT : WHIT_LOGS_COMPLETION};
+        if (!choices) r->form = WHIT_LOGS_LIST;
+        r->n_texts = (choices ? (uint32_t)json_array_size(choices) : 1) + 1;
+        whit_append_open(&r->texts[0], body);
+        for (uint32_t i = 0; i + 1 < r->n_texts; i++) {
+            if (choices && i == 0) whit_buf_append_str(&r->texts[0], ",\"choices\":[");
+            if (choices) whit_append_open(&r->texts[i], json_array_get(choices, i));
+            whit_buf_printf(&r->texts[i], ",\"%s\":", name);
+            whit_buf_append_str(&r->texts[i + 1], !choices ? "}" : i + 2 < r->n_texts ? "}," : "}]}");
+            is_failed |= r->texts[i].failed || r->texts[i + 1].failed;
+        }
+    }
+    json_decref(body);
+    if (!is_failed) {
+        whit_reply_pieces(reply, next_piece, end_long, r);
+        return;
+    }
+    for (uint32_t i = 0; r && i < r->n_texts; i++) whit_buf_free(&r->texts[i]);
+    free(r);
+    whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
+    end_ask(ask, reply->status);
+}
+
+/* Takes the ask over. */
 static void reply_whole(whit_ask *ask, whit_web_reply *reply)
 {
-    json_t *body = envelope(ask, false), *choices = json_array();
+    json_t *body = NULL, *choices = json_array();
     whit_error error;
-    for (uint32_t i = 0; i < ask->n && choices; i++) {
+    for (uint32_t i = 0; i < ask->n; i++) {
         json_t *choice = choice_of(ask, i, &error);
         if (choice) {
             json_array_append_new(choices, choice);
@@ -296,31 +271,37 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
         }
         whit_api_fail_error(reply, &error);
         json_decref(choices);
-        json_decref(body);
+        end_ask(ask, reply->status);
         return;
     }
+    const json_t *first = json_array_get(choices, 0);
     if (ask->ollama) {
-        const json_t *choice = json_array_get(choices, 0), *message = json_object_get(choice, "message");
-        const json_t *text = json_object_get(ask->is_chat ? message : choice, ask->is_chat ? "content" : "text");
+        const json_t *message = json_object_get(first, "message");
+        const json_t *text = json_object_get(ask->is_chat ? message : first, ask->is_chat ? "content" : "text");
         const json_t *thinking = json_object_get(message, "reasoning_content");
-        whit_api_reply(reply,
-                       whit_ollama_line(ask, json_string_value(text), json_string_length(text),
-                                        json_string_value(thinking), json_string_length(thinking),
-                                        json_object_get(message, "tool_calls"), true));
-        json_decref(choices);
-        json_decref(body);
-        return;
+        body = whit_ollama_line(ask, json_string_value(text), json_string_length(text), json_string_value(thinking),
+                                json_string_length(thinking), json_object_get(message, "tool_calls"), true);
+    } else if (ask->dialect) {
+        body = ask->dialect->whole(ask, first);
+        if (ask->dialect->logs_name && ask->jobs[0]->logprobs) {
+            reply_long(ask, body, NULL, ask->dialect->logs_name, reply);
+            json_decref(choices);
+            return;
+        }
+    } else {
+        body = envelope(ask, false);
+        if (!ask->jobs[0]->logprobs) json_object_set(body, "choices", choices);
+        json_object_set_new(body, "usage", usage_json(ask));
+        if (ask->jobs[0]->first_ns) json_object_set_new(body, "timings", whit_ask_timings(ask));
+        if (ask->jobs[0]->logprobs) {
+            reply_long(ask, body, choices, "logprobs", reply);
+            json_decref(choices);
+            return;
+        }
     }
-    if (ask->dialect) {
-        whit_api_reply(reply, ask->dialect->whole(ask, json_array_get(choices, 0)));
-        json_decref(choices);
-        json_decref(body);
-        return;
-    }
-    json_object_set_new(body, "choices", choices);
-    json_object_set_new(body, "usage", usage_json(ask));
-    if (ask->jobs[0]->first_ns) json_object_set_new(body, "timings", whit_ask_timings(ask));
+    json_decref(choices);
     whit_api_reply(reply, body);
+    end_ask(ask, reply->status);
 }
 
 /* ---- streamed ---------------------------------------------------------------------------------- */
@@ -333,9 +314,11 @@ struct stream {
         struct stream *stream;
         uint32_t i;
         whit_chat_parser *parser;
-        size_t n_taken;     /* bytes of its text */
-        uint32_t n_logged;  /* tokens whose log-probabilities are out */
-        json_int_t n_chars; /* to their end */
+        size_t n_taken, n_chars; /* bytes of its text, and characters of the reply's */
+        size_t n_logged;         /* tokens whose log-probabilities are out */
+        size_t n_prompt_logged;  /* the same of the prompt's */
+        size_t *prompt_places;   /* (n_ids) NULL until they are wanted */
+        whit_text_place place;   /* the next token's that is logged */
         uint32_t n_calls;
         bool begun, over;
     } parts[WHIT_API_MOST_ANSWERS];
@@ -349,7 +332,7 @@ typedef struct stream_part {
 
 static void send_event(struct stream *s, json_t *event)
 {
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    char *text = event ? whit_json_write(event) : NULL;
     if (text) {
         whit_buf_append_str(&s->out, s->ask->ollama ? "" : "data: ");
         whit_buf_append_str(&s->out, text);
@@ -360,15 +343,28 @@ static void send_event(struct stream *s, json_t *event)
     s->last_ns = whit_now_ns();
 }
 
-/* A chunk with a delta (chat) or a text; takes both over. */
-static void send_chunk(struct stream *s, uint32_t i, json_t *piece, json_t *logprobs, const char *finish)
+/* A chunk with a delta (chat) or a text, which is taken over, and log-probabilities as JSON (NULL: none). */
+static void send_chunk(struct stream *s, uint32_t i, json_t *piece, const whit_buf *logs, const char *finish)
 {
     json_t *event = envelope(s->ask, true);
-    json_t *choice =
-        json_pack("{s:i, s:o, s:o, s:o}", "index", (int)i, s->ask->is_chat ? "delta" : "text", piece, "logprobs",
-                  logprobs ? logprobs : json_null(), "finish_reason", finish ? json_string(finish) : json_null());
-    json_object_set_new(event, "choices", json_pack("[o]", choice));
-    send_event(s, event);
+    json_t *choice = json_pack("{s:i, s:o, s:o}", "index", (int)i, s->ask->is_chat ? "delta" : "text", piece,
+                               "finish_reason", finish ? json_string(finish) : json_null());
+    if (!logs) {
+        json_object_set_new(choice, "logprobs", json_null());
+        json_object_set_new(event, "choices", json_pack("[o]", choice));
+        send_event(s, event);
+        return;
+    }
+    whit_buf_append_str(&s->out, "data: ");
+    whit_append_open(&s->out, event);
+    whit_buf_append_str(&s->out, ",\"choices\":[");
+    whit_append_open(&s->out, choice);
+    whit_buf_append_str(&s->out, ",\"logprobs\":");
+    whit_buf_append(&s->out, logs->data, logs->size_bytes);
+    whit_buf_append_str(&s->out, "}]}\n\n");
+    json_decref(event);
+    json_decref(choice);
+    s->last_ns = whit_now_ns();
 }
 
 static bool on_event(void *user, const whit_chat_event *event)
@@ -425,7 +421,8 @@ static void end_ollama(struct stream *s, uint32_t i)
 {
     size_t n = 0;
     const char *text = s->parts[i].parser ? whit_chat_parser_message(s->parts[i].parser, &n) : NULL;
-    json_t *message = text ? json_loadb(text, n, JSON_ALLOW_NUL, NULL) : NULL;
+    json_error_t ignored;
+    json_t *message = text ? whit_json_read(text, n, &ignored) : NULL;
     const json_t *calls = json_object_get(message, "tool_calls");
     json_t *line = json_array_size(calls) ? whit_ollama_line(s->ask, NULL, 0, NULL, 0, calls, false) : NULL;
     if (json_object_get(json_object_get(line, "message"), "tool_calls")) send_event(s, json_incref(line));
@@ -434,35 +431,24 @@ static void end_ollama(struct stream *s, uint32_t i)
     send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, NULL, true));
 }
 
-/* What is new of one answer. */
-static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, json_t *logprobs, json_t *of_prompt,
-                      bool finished)
+/* The beginning of an answer: before its first token, or of the echo of its prompt. */
+static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
+{
+    const whit_buf *prompt = whit_ask_prompt_text(s->ask, i);
+    if (s->parts[i].begun || s->ask->ollama) return;
+    s->parts[i].begun = true;
+    if (s->ask->dialect)
+        s->ask->dialect->begin(s->ask, &s->out);
+    else if (s->ask->is_chat)
+        send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
+    else if (s->ask->echo)
+        send_chunk(s, i, text_or_null((const char *)prompt->data, prompt->size_bytes), logs, NULL);
+}
+
+/* The end of an answer, after all of its text. */
+static void finish_part(struct stream *s, uint32_t i)
 {
     const whit_job *job = s->ask->jobs[i];
-    if (!s->parts[i].begun && !s->ask->ollama) {
-        s->parts[i].begun = true;
-        if (s->ask->dialect)
-            s->ask->dialect->begin(s->ask, &s->out), json_decref(of_prompt);
-        else if (s->ask->is_chat)
-            send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
-        else if (s->ask->echo)
-            send_chunk(s, i,
-                       text_or_null((const char *)prompt_text(s->ask, i)->data, prompt_text(s->ask, i)->size_bytes),
-                       of_prompt, NULL);
-    }
-    if (logprobs && s->ask->is_chat)
-        send_chunk(s, i, json_pack("{s:s}", "content", ""), logprobs, NULL), logprobs = NULL;
-    if (s->ask->dialect) json_decref(logprobs), logprobs = NULL; /* in whole answers alone */
-    if (n && s->ask->is_chat)
-        whit_chat_parser_push(s->parts[i].parser, text, n, NULL);
-    else if (n && s->ask->dialect)
-        s->ask->dialect->event(s->ask, &(whit_chat_event){.kind = WHIT_CHAT_TEXT, .text = text, .text_bytes = n},
-                               &s->out);
-    else if (n && s->ask->ollama)
-        send_event(s, whit_ollama_line(s->ask, text, n, NULL, 0, NULL, false));
-    else if (n || logprobs)
-        send_chunk(s, i, text_or_null(text, n), logprobs, NULL);
-    if (!finished) return;
     s->parts[i].over = true;
     if (s->ask->is_chat) whit_chat_parser_flush(s->parts[i].parser, NULL);
     if (job->error.status != WHIT_OK)
@@ -476,52 +462,154 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
                    finish_name(job, s->parts[i].n_calls > 0));
 }
 
-/* Looks for news of every answer, waiting a little where there are none. */
-static void look(struct stream *s)
+/* New text of an answer, and log-probabilities as JSON (NULL: none). */
+static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, const whit_buf *logs)
+{
+    begin_part(s, i, NULL);
+    if (logs && s->ask->is_chat) send_chunk(s, i, json_pack("{s:s}", "content", ""), logs, NULL);
+    if (s->ask->dialect && s->ask->dialect->logs_name && logs)
+        whit_buf_append(&s->ask->state.logs, logs->data, logs->size_bytes);
+    if (n && s->ask->is_chat)
+        whit_chat_parser_push(s->parts[i].parser, text, n, NULL);
+    else if (s->ask->dialect && (n || s->ask->state.logs.size_bytes))
+        s->ask->dialect->event(s->ask, &(whit_chat_event){.kind = WHIT_CHAT_TEXT, .text = text, .text_bytes = n},
+                               &s->out);
+    else if (n && s->ask->ollama)
+        send_event(s, whit_ollama_line(s->ask, text, n, NULL, 0, NULL, false));
+    else if (!s->ask->is_chat && !s->ask->dialect && (n || logs))
+        send_chunk(s, i, text_or_null(text, n), logs, NULL);
+}
+
+/* Log-probabilities of the prompt's next tokens; the first chunk has the prompt's text. */
+static void send_prompt_logs(struct stream *s, uint32_t i)
+{
+    const whit_job *job = s->ask->jobs[i]; /* the engine has written all of these at once */
+    size_t at = s->parts[i].n_prompt_logged, n_left = job->n_ids - at,
+           n = n_left < CHUNK_TOKENS ? n_left : CHUNK_TOKENS;
+    if (!at) s->parts[i].prompt_places = whit_ask_prompt_places(s->ask, i);
+    size_t n_first = !at, i_entry = at - !n_first;
+    whit_logs logs = {
+        .api = s->ask->api,
+        .form = WHIT_LOGS_COMPLETION,
+        .n_top = job->n_top,
+        .first_id = n_first ? job->ids[0] : -1,
+        .parts = {(const whit_logprob *)(const void *)job->prompt_logprobs_of.data + i_entry * (1 + job->n_top)},
+        .n_parts = {n - n_first},
+        .offsets = s->parts[i].prompt_places ? s->parts[i].prompt_places + at : NULL};
+    whit_buf text = {0};
+    while (whit_logs_write(&logs, &text)) {
+    }
+    if (n_first)
+        begin_part(s, i, &text);
+    else
+        send_chunk(s, i, json_string(""), &text, NULL);
+    whit_buf_free(&text);
+    s->parts[i].n_prompt_logged = at + n;
+}
+
+/* A copy of what is new of an answer, made with the engine's lock held. */
+struct news {
+    char *text;
+    size_t n;
+    whit_logprob *entries;
+    size_t n_entries, n_all; /* to be logged now; with those before and after */
+    bool is_finished;        /* the job is */
+    bool has_prompt;         /* the prompt's log-probabilities are there, or none are wanted */
+};
+
+static struct news take_news(struct stream *s, uint32_t i)
+{
+    whit_job *job = s->ask->jobs[i];
+    size_t token_bytes = (1 + job->n_top) * sizeof(whit_logprob), n_all = job->logprobs_of.size_bytes / token_bytes;
+    struct news news = {.n = job->text.size_bytes - s->parts[i].n_taken,
+                        .n_entries = n_all - s->parts[i].n_logged,
+                        .n_all = n_all,
+                        .is_finished = job->finished};
+    /* The prompt goes out with its log-probabilities, which come at once, but for one token. */
+    news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
+    if (news.n_entries > CHUNK_TOKENS) news.n_entries = CHUNK_TOKENS;
+    if (news.n) news.text = malloc(news.n);
+    if (news.text) memcpy(news.text, job->text.data + s->parts[i].n_taken, news.n);
+    if (!news.text) news.n = 0;
+    if (news.n_entries) news.entries = malloc(news.n_entries * token_bytes);
+    if (news.entries)
+        memcpy(news.entries, job->logprobs_of.data + s->parts[i].n_logged * token_bytes, news.n_entries * token_bytes);
+    if (!news.entries) news.n_entries = 0;
+    return news;
+}
+
+/* Writes log-probabilities of new tokens, of completions only of those whose text is out: a stop string would take the
+ * others back. Returns whether there are any. */
+static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news, whit_buf *out)
+{
+    const whit_job *job = s->ask->jobs[i];
+    size_t places[CHUNK_TOKENS], n = 0, n_chars = s->parts[i].n_chars;
+    bool is_completion = !s->ask->is_chat && !s->ask->dialect;
+    if (!s->parts[i].n_logged && is_completion && news->n_entries && !s->parts[i].place.detokenizer)
+        whit_text_place_open(s->ask, i, &s->parts[i].place);
+    for (; n < news->n_entries; n++) {
+        whit_text_place *place = &s->parts[i].place;
+        if (!is_completion) continue;
+        if (!news->is_finished && place->n_chars + place->is_within >= n_chars) break;
+        size_t at = whit_text_place_take(s->ask->api, place, news->entries[n * (1 + job->n_top)].id);
+        places[n] = at < n_chars ? at : n_chars;
+    }
+    if (!n) return false;
+    whit_logs logs = {.api = s->ask->api,
+                      .form = s->ask->is_chat ? WHIT_LOGS_CHAT
+                          : s->ask->dialect   ? WHIT_LOGS_LIST
+                                              : WHIT_LOGS_COMPLETION,
+                      .n_top = job->n_top,
+                      .first_id = -1,
+                      .parts = {NULL, news->entries},
+                      .n_parts = {0, n},
+                      .offsets = places};
+    while (whit_logs_write(&logs, out)) {
+    }
+    s->parts[i].n_logged += n;
+    return true;
+}
+
+/* Sends what is new of one answer, waiting a little where nothing is and `waits`. */
+static void look_at_part(struct stream *s, uint32_t i, bool waits)
 {
     whit_engine *engine = s->ask->api->engine;
-    bool all = true, waited = false;
-    for (uint32_t i = 0; i < s->ask->n; i++) {
-        whit_job *job = s->ask->jobs[i];
+    whit_job *job = s->ask->jobs[i];
+    whit_engine_lock(engine);
+    bool logs_prompt = job->prompt_logprobs_of.size_bytes && s->parts[i].n_prompt_logged < job->n_ids;
+    if (waits && job->text.size_bytes == s->parts[i].n_taken && !job->finished && !logs_prompt)
+        whit_engine_wait(engine, LOOK_MS);
+    struct news news = take_news(s, i);
+    whit_engine_unlock(engine);
+    if (news.has_prompt && job->prompt_logprobs && s->parts[i].n_prompt_logged < job->n_ids &&
+        (job->prompt_logprobs_of.size_bytes || job->n_ids == 1)) {
+        send_prompt_logs(s, i); /* the answer's text waits */
+    } else if (news.has_prompt) {
+        whit_buf logs = {0};
+        if (!s->parts[i].n_taken && !s->parts[i].n_chars) {
+            const whit_buf *prompt = whit_ask_prompt_text(s->ask, i);
+            s->parts[i].n_chars = whit_count_chars(prompt->data, prompt->size_bytes);
+        }
+        s->parts[i].n_taken += news.n;
+        s->parts[i].n_chars += whit_count_chars(news.text, news.n);
+        bool has_logs = write_new_logs(s, i, &news, &logs);
+        bool is_over = news.is_finished && s->parts[i].n_logged == news.n_all;
+        if (news.n || has_logs || is_over) send_part(s, i, news.text, news.n, has_logs ? &logs : NULL);
+        if (is_over) finish_part(s, i);
+        whit_buf_free(&logs);
+    }
+    free(news.text);
+    free(news.entries);
+}
+
+/* Looks for news of every answer. */
+static void look(struct stream *s)
+{
+    bool all = true;
+    for (uint32_t i = 0, n_looked = 0; i < s->ask->n; i++) {
         if (s->parts[i].over) continue;
-        whit_engine_lock(engine);
-        if (!waited && job->text.size_bytes == s->parts[i].n_taken && !job->finished)
-            whit_engine_wait(engine, LOOK_MS), waited = true;
-        size_t n = job->text.size_bytes - s->parts[i].n_taken;
-        char *text = n ? malloc(n) : NULL;
-        if (text) memcpy(text, job->text.data + s->parts[i].n_taken, n);
-        bool finished = job->finished;
-        size_t entry_bytes = (1 + job->n_top) * sizeof(whit_logprob);
-        /* The prompt goes out with its log-probabilities, all of which come at once; that of one token has none. */
-        bool waits = job->prompt_logprobs && job->n_ids > 1 && !job->prompt_logprobs_of.size_bytes && !finished &&
-            !s->parts[i].begun;
-        bool prompt_now = job->prompt_logprobs && !waits && !s->parts[i].begun;
-        uint32_t n_logged = s->parts[i].n_logged,
-                 n_log = (uint32_t)(job->logprobs_of.size_bytes / entry_bytes) - n_logged;
-        whit_logprob *entries = n_log ? malloc(n_log * entry_bytes) : NULL;
-        if (entries) memcpy(entries, job->logprobs_of.data + n_logged * entry_bytes, n_log * entry_bytes);
-        whit_engine_unlock(engine);
-        json_t *logprobs = NULL, *of_prompt = NULL;
-        if (prompt_now) { /* final: the engine has written all of it */
-            struct logged logged = logged_open(0);
-            log_first(&logged, s->ask, i);
-            size_t n_prompt = job->prompt_logprobs_of.size_bytes / entry_bytes;
-            const whit_logprob *prompt_entries = (const whit_logprob *)job->prompt_logprobs_of.data;
-            for (size_t k = 0; k < n_prompt; k++)
-                log_token(&logged, s->ask, prompt_entries + k * (1 + job->n_top), job->n_top);
-            of_prompt = logged_close(&logged, false);
-        }
-        if (entries) {
-            if (!n_logged) s->parts[i].n_chars = chars_before(s->ask, i);
-            logprobs = logprobs_json(s->ask, entries, job->n_top, n_log, &s->parts[i].n_chars);
-        }
-        if (text) s->parts[i].n_taken += n;
-        if (entries) s->parts[i].n_logged += n_log;
-        if (text || finished || logprobs || of_prompt)
-            send_part(s, i, text, text ? n : 0, logprobs, of_prompt, finished);
+        look_at_part(s, i, n_looked++ == 0);
         all &= s->parts[i].over;
-        free(text);
-        free(entries);
     }
     if (!all) return;
     if (s->ask->include_usage && !s->ask->dialect) {
@@ -555,56 +643,15 @@ static long read_stream(void *user, char *data, size_t room)
     return (long)n;
 }
 
-/* A line of the log, once all is answered or the client has left. */
-static void log_ask(const whit_ask *ask, int status)
-{
-    const whit_api *api = ask->api;
-    if (api->log.fd < 0) return;
-    static const char *const names[] = {"length", "end", "stop", "cancelled", "failed"};
-    uint64_t n_prompt = 0, n_cached = 0, n_generated = 0, queued_ns = 0, first_ns = 0, begun_ns = UINT64_MAX;
-    json_t *finishes = json_array(), *answers = json_array();
-    whit_engine_lock(api->engine);
-    for (uint32_t i = 0; i < ask->n; i++) {
-        const whit_job *job = ask->jobs[i];
-        if (i % ask->n_each == 0) n_prompt += job->n_ids, n_cached += job->n_cached;
-        n_generated += job->n_generated;
-        if (job->started_ns > queued_ns) queued_ns = job->started_ns;
-        if (job->first_ns && (!first_ns || job->first_ns < first_ns)) first_ns = job->first_ns;
-        if (job->queued_ns < begun_ns) begun_ns = job->queued_ns;
-        json_array_append_new(finishes,
-                              json_string(!job->finished     ? "cancelled"
-                                              : job->is_late ? "timeout"
-                                                             : names[job->finish]));
-        if (api->log.texts)
-            json_array_append_new(answers, text_or_null((const char *)job->text.data, job->text.size_bytes));
-    }
-    whit_engine_unlock(api->engine);
-    char key[20];
-    snprintf(key, sizeof key, "%08x", (unsigned)ask->key);
-    json_t *line =
-        json_pack("{s:s, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api",
-                  ask->path          ? ask->path
-                      : ask->is_chat ? "chat"
-                                     : "completion",
-                  "status", status, "key", key, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
-                  "cached_tokens", (json_int_t)n_cached, "generated_tokens", (json_int_t)n_generated, "finish",
-                  finishes, "queue_us", (json_int_t)(queued_ns ? (queued_ns - begun_ns) / 1000 : 0), "first_token_us",
-                  (json_int_t)(first_ns ? (first_ns - begun_ns) / 1000 : 0), "total_us",
-                  (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
-    if (api->log.texts) {
-        json_object_set_new(line, "request", json_string(ask->body ? ask->body : ""));
-        json_object_set(line, "answers", answers);
-    }
-    json_decref(answers);
-    whit_request_log_write(&api->log, line);
-}
-
 static void end_stream(void *user)
 {
     struct stream *s = user;
-    for (uint32_t i = 0; i < s->ask->n; i++) whit_chat_parser_close(s->parts[i].parser);
-    log_ask(s->ask, 200);
-    whit_ask_close(s->ask);
+    for (uint32_t i = 0; i < s->ask->n; i++) {
+        whit_chat_parser_close(s->parts[i].parser);
+        whit_text_place_close(&s->parts[i].place);
+        free(s->parts[i].prompt_places);
+    }
+    end_ask(s->ask, 200);
     whit_buf_free(&s->out);
     free(s);
 }
@@ -695,8 +742,9 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");
     else if (ended)
         whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
-    else
+    else {
         reply_whole(ask, reply);
-    log_ask(ask, reply->status);
-    whit_ask_close(ask);
+        return;
+    }
+    end_ask(ask, reply->status);
 }

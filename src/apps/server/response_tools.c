@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/dialect.h"
+#include "server/json_text.h"
 #include "server/responses.h"
 
 static bool refuse(whit_web_reply *reply, const char *param, const char *what)
@@ -228,7 +229,7 @@ bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, w
 
 static json_t *json_text(const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = value ? whit_json_write(value) : NULL;
     json_t *result = json_string(text ? text : "{}");
     free(text);
     return result;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/dialect.h"
+#include "server/fields.h"
 #include "server/responses.h"
 
 static bool refuse(whit_web_reply *reply, const char *param, const char *what)
@@ -123,7 +124,8 @@ static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_r
 
 static bool read_input(const json_t *body, json_t *messages, whit_web_reply *reply)
 {
-    const json_t *input = json_object_get(body, "input"), *instructions = json_object_get(body, "instructions");
+    const json_t *input = json_object_get(body, "input"), *instructions;
+    if (!whit_field_text(body, "instructions", &instructions, reply)) return false;
     if (json_string_length(instructions))
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", instructions));
     if (json_is_string(input)) {
@@ -138,11 +140,13 @@ static bool read_input(const json_t *body, json_t *messages, whit_web_reply *rep
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
-static bool read_format(const json_t *body, json_t *own)
+static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
 {
-    const json_t *format = json_object_get(json_object_get(body, "text"), "format");
+    const json_t *text, *format;
+    if (!whit_field_object(body, "text", &text, reply) || !whit_field_object(text, "format", &format, reply))
+        return false;
     const char *type = json_string_value(json_object_get(format, "type"));
-    if (!type) return true;
+    if (!type) return !format || refuse(reply, "text", "format: expected an object with a type");
     if (!strcmp(type, "json_schema"))
         json_object_set_new(
             own, "response_format",
@@ -159,22 +163,24 @@ json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *
                                        "grammar", "parallel_tool_calls", "adapters", "lora",   "program"};
     json_t *own = json_object(), *messages = json_array();
     *kinds = json_object();
-    const json_t *most = json_object_get(body, "max_output_tokens"),
-                 *before = json_object_get(body, "previous_response_id");
+    const json_t *most = json_object_get(body, "max_output_tokens"), *before, *reasoning, *effort_text;
     static const struct {
         const char *name, *why;
     } missing[] = {{"conversation", "nothing is stored here; send what came before in input"},
                    {"prompt", "no prompts are stored here; send its text in input or instructions"},
                    {"background", "an answer comes with its own request; leave it out, or stream"}};
-    const char *effort = json_string_value(json_object_get(json_object_get(body, "reasoning"), "effort"));
-    bool ok = !json_is_string(before) ||
-        refuse(reply, "previous_response_id", "nothing is stored here; send what came before in input");
+    bool ok = whit_field_text(body, "previous_response_id", &before, reply) &&
+        whit_field_object(body, "reasoning", &reasoning, reply) &&
+        whit_field_text(reasoning, "effort", &effort_text, reply);
+    const char *effort = ok ? json_string_value(effort_text) : NULL;
+    if (ok && before)
+        ok = refuse(reply, "previous_response_id", "nothing is stored here; send what came before in input");
     for (size_t i = 0; ok && i < sizeof missing / sizeof missing[0]; i++) {
         const json_t *value = json_object_get(body, missing[i].name);
         ok = !value || json_is_null(value) || json_is_false(value) || refuse(reply, missing[i].name, missing[i].why);
     }
     ok = ok && read_input(body, messages, reply) && whit_response_tools_read(body, own, *kinds, reply) &&
-        read_format(body, own);
+        read_format(body, own, reply);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(body, same[i]);
         if (value && !json_is_null(value)) json_object_set(own, same[i], value);

@@ -172,7 +172,8 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     if (status == WHIT_OK && !options->is_unconfined) status = confine(&site, error);
     if (status == WHIT_OK) status = whit_models_start(&site, error);
     if (status == WHIT_OK)
-        status = whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, whit_site_handle, &site, &server, error);
+        status =
+            whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, &site.budget, whit_site_handle, &site, &server, error);
     if (status != WHIT_OK) {
         if (fd >= 0) close(fd);
         if (notify >= 0) close(notify);

@@ -30,8 +30,9 @@ typedef struct whit_server_options {
     /* Opens one again, in the sandbox. */
     whit_status (*open_model)(void *user, const char *path, whit_model **model, whit_error *error);
     void *open_user;
-    uint32_t max_memory_mb; /* of open models; 0: any */
-    const char *key_file;   /* one API key a line; NULL: none are asked for */
+    uint32_t max_memory_mb;     /* bound for open models; 0: no bound */
+    uint32_t request_memory_mb; /* bound for all requests, a quarter of it for each; 0: no bound */
+    const char *key_file;       /* one API key a line; NULL: none are asked for */
     const char *cors_origin;
     const char *log_path; /* of requests, "-" is stderr; NULL: none */
     bool log_texts;       /* what was asked and answered goes there, too */

@@ -19,6 +19,7 @@ typedef struct whit_site {
     size_t n_keys;
     whit_request_log log;
     atomic_ullong n_ids; /* replies so far */
+    whit_budget budget;  /* memory of requests */
     time_t started;
     char page_policy[400]; /* the page's Content-Security-Policy */
 } whit_site;

@@ -2,78 +2,159 @@
  * Texts into tokens, tokens into texts, messages into a prompt. */
 #include <stdlib.h>
 
-#include "server/dialect.h"
+#include "base/json.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
+#include "server/logprobs.h"
+#include "server/models.h"
+#include "server/pieces.h"
 
-/* As llama.cpp has it: of a part of a character its bytes. */
-static json_t *piece_json(const whit_api *api, int32_t id)
+enum { PIECE_TOKENS = 1024 };
+
+/* The tokens of a text, as they are written. */
+struct listed {
+    const whit_api *api;
+    int32_t *ids;
+    size_t n, i;
+    bool with_pieces;
+};
+
+static bool list_tokens(void *user, whit_buf *out)
 {
-    whit_buf bytes = whit_api_token_bytes(api, id);
-    json_t *piece =
-        whit_api_is_text(&bytes) ? whit_dialect_text(bytes.data, bytes.size_bytes) : whit_api_byte_list(&bytes);
-    whit_buf_free(&bytes);
-    return json_pack("{s:i, s:o}", "id", (int)id, "piece", piece);
+    struct listed *l = user;
+    if (!l->i) whit_buf_append_str(out, "{\"tokens\":[");
+    for (size_t k = 0; k < PIECE_TOKENS && l->i < l->n; k++, l->i++) {
+        if (l->i) whit_buf_append_str(out, ",");
+        whit_buf_printf(out, l->with_pieces ? "{\"id\":%d,\"piece\":" : "%d", (int)l->ids[l->i]);
+        if (!l->with_pieces) continue;
+        whit_write_piece(l->api, l->ids[l->i], out);
+        whit_buf_append_str(out, "}");
+    }
+    if (l->i < l->n) return true;
+    whit_buf_append_str(out, "]}");
+    return false;
+}
+
+static void free_listed(void *user)
+{
+    struct listed *l = user;
+    whit_models_release((whit_api *)l->api);
+    free(l->ids);
+    free(l);
 }
 
 void whit_tokenize_post(whit_call *call)
 {
-    const whit_api *api = call->api;
-    const json_t *body = call->body;
+    whit_api *api = call->api;
     whit_web_reply *reply = call->reply;
-    const json_t *content = json_object_get(body, "content");
-    size_t n_bytes = json_string_length(content), n = 0;
-    int32_t *ids = malloc((n_bytes + 16) * sizeof *ids);
-    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
-    if (!json_is_string(content)) {
-        whit_api_fail(reply, 400, "invalid_request_error", "content", "content: expected a text");
-    } else if (!ids ||
-               whit_tokenize(
-                   api->model, json_string_value(content), n_bytes, json_is_true(json_object_get(body, "add_special")),
-                   !json_is_false(json_object_get(body, "parse_special")), ids, n_bytes + 16, &n, &error) != WHIT_OK) {
-        whit_api_fail_error(reply, &error);
-    } else {
-        json_t *tokens = json_array();
-        bool pieces = json_is_true(json_object_get(body, "with_pieces"));
-        for (size_t i = 0; i < n; i++)
-            json_array_append_new(tokens, pieces ? piece_json(api, ids[i]) : json_integer(ids[i]));
-        whit_api_reply(reply, json_pack("{s:o}", "tokens", tokens));
+    const json_t *content;
+    bool add_special = false, parse_special = true, with_pieces = false;
+    whit_error error;
+    if (!whit_field_text(call->body, "content", &content, reply) ||
+        !whit_field_switch(call->body, "add_special", &add_special, reply) ||
+        !whit_field_switch(call->body, "parse_special", &parse_special, reply) ||
+        !whit_field_switch(call->body, "with_pieces", &with_pieces, reply))
+        return;
+    if (!content) {
+        whit_field_refuse(reply, "content", "expected a text");
+        return;
     }
-    free(ids);
+    size_t n_bytes = json_string_length(content), capacity = n_bytes + 16;
+    if (!whit_reply_claim(reply, capacity * sizeof(int32_t))) return;
+    struct listed *l = calloc(1, sizeof *l);
+    int32_t *ids = malloc(capacity * sizeof *ids);
+    whit_status status = l && ids ? whit_tokenize(api->model, json_string_value(content), n_bytes, add_special,
+                                                  parse_special, ids, capacity, &l->n, &error)
+                                  : whit_fail_memory(&error, "the tokens", capacity * sizeof *ids);
+    if (status != WHIT_OK) {
+        free(ids);
+        free(l);
+        whit_api_fail_error(reply, &error);
+        return;
+    }
+    l->api = api;
+    l->ids = ids;
+    l->with_pieces = with_pieces;
+    whit_models_keep(api); /* until the reply is sent */
+    whit_reply_pieces(reply, list_tokens, free_listed, l);
+}
+
+/* The text of tokens, as it is written. */
+struct spelt {
+    whit_api *api;
+    json_t *tokens;
+    whit_detokenizer *detokenizer;
+    size_t i;
+};
+
+static void free_spelt(void *user)
+{
+    struct spelt *s = user;
+    whit_detokenizer_close(s->detokenizer);
+    json_decref(s->tokens);
+    whit_models_release(s->api);
+    free(s);
+}
+
+/* Appends text within a string of JSON. */
+static void append_within(whit_buf *out, const char *text, size_t n)
+{
+    whit_buf quoted = {0};
+    if (whit_json_write_string(&quoted, text, n))
+        whit_buf_append(out, quoted.data + 1, quoted.size_bytes - 2);
+    else
+        out->failed = true;
+    whit_buf_free(&quoted);
+}
+
+static bool spell_tokens(void *user, whit_buf *out)
+{
+    struct spelt *s = user;
+    whit_buf text = {0};
+    const char *more = "";
+    size_t n = 0;
+    if (!s->i) whit_buf_append_str(out, "{\"content\":\"");
+    for (size_t k = 0; k < PIECE_TOKENS && s->i < json_array_size(s->tokens); k++, s->i++) {
+        int32_t id = (int32_t)json_integer_value(json_array_get(s->tokens, s->i));
+        if (whit_detokenizer_push(s->detokenizer, id, &more, &n, NULL) != WHIT_OK || !whit_buf_append(&text, more, n))
+            out->failed = true;
+    }
+    bool is_over = s->i == json_array_size(s->tokens);
+    if (is_over && whit_detokenizer_flush(s->detokenizer, &more, &n, NULL) == WHIT_OK) whit_buf_append(&text, more, n);
+    append_within(out, (const char *)text.data, text.size_bytes);
+    whit_buf_free(&text);
+    if (is_over) whit_buf_append_str(out, "\"}");
+    return !is_over;
 }
 
 void whit_detokenize_post(whit_call *call)
 {
-    const whit_api *api = call->api;
-    const json_t *body = call->body;
+    whit_api *api = call->api;
     whit_web_reply *reply = call->reply;
-    const json_t *tokens = json_object_get(body, "tokens");
-    whit_detokenizer *d = NULL;
-    whit_buf out = {0};
+    const json_t *tokens;
     whit_error error;
-    const char *text;
-    size_t n, i;
+    size_t i;
     json_t *token;
-    whit_status status = whit_detokenizer_open(api->model, false, &d, &error);
-    if (status == WHIT_OK && !json_is_array(tokens))
-        status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "tokens: expected a list of token ids");
+    if (!whit_field_list(call->body, "tokens", &tokens, reply)) return;
+    bool ok = tokens || whit_field_refuse(reply, "tokens", "expected a list of token ids");
     json_array_foreach((json_t *)tokens, i, token)
     {
         json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
-        if (status == WHIT_OK && (id < 0 || id >= whit_model_vocab_size(api->model)))
-            status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "tokens: expected token ids");
-        if (status == WHIT_OK) status = whit_detokenizer_push(d, (int32_t)id, &text, &n, &error);
-        if (status == WHIT_OK) whit_buf_append(&out, text, n);
+        if (ok && (id < 0 || id >= whit_model_vocab_size(api->model)))
+            ok = whit_field_refuse(reply, "tokens", "expected token ids of the model");
     }
-    if (status == WHIT_OK) status = whit_detokenizer_flush(d, &text, &n, &error);
-    if (status == WHIT_OK) whit_buf_append(&out, text, n);
-    if (status == WHIT_OK) {
-        json_t *content = json_stringn(out.data ? (const char *)out.data : "", out.size_bytes);
-        whit_api_reply(reply, json_pack("{s:o}", "content", content ? content : json_string("")));
-    } else {
+    struct spelt *s = ok ? calloc(1, sizeof *s) : NULL;
+    if (!ok) return;
+    if (!s || whit_detokenizer_open(api->model, false, &s->detokenizer, &error) != WHIT_OK) {
+        if (!s) whit_fail_memory(&error, "the text", sizeof *s);
+        free(s);
         whit_api_fail_error(reply, &error);
+        return;
     }
-    whit_detokenizer_close(d);
-    whit_buf_free(&out);
+    s->api = api;
+    s->tokens = json_incref((json_t *)tokens);
+    whit_models_keep(api);
+    whit_reply_pieces(reply, spell_tokens, free_spelt, s);
 }
 
 void whit_template_post(whit_call *call)

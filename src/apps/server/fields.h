@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * Members of a request's body by their type. Absent and null leave the value as it is; another value that cannot be
+ * followed is a 400 that names the member. */
+#ifndef WHIT_SERVER_FIELDS_H
+#define WHIT_SERVER_FIELDS_H
+
+#include "server/replies.h"
+
+/* A 400 about the member `key`; returns false. */
+bool whit_field_refuse(whit_web_reply *reply, const char *key, const char *what);
+/* A number from min to max. */
+bool whit_field_number(const json_t *body, const char *key, double min, double max, double *value,
+                       whit_web_reply *reply);
+/* A whole number from min to max; 3.0 is one. */
+bool whit_field_count(const json_t *body, const char *key, double min, double max, double *value,
+                      whit_web_reply *reply);
+bool whit_field_switch(const json_t *body, const char *key, bool *value, whit_web_reply *reply);
+/* The member as it stands; *value is NULL where it is absent or null. */
+bool whit_field_text(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
+bool whit_field_object(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
+bool whit_field_list(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
+
+#endif

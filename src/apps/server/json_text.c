@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/json_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- integers beyond 63 bits --------------------------------------------------------------------- */
+
+struct wide {
+    double value;                          /* that stands for the digits */
+    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* with the sign */
+};
+
+static _Thread_local struct wide wides[WHIT_WIDE_MAX];
+static _Thread_local size_t n_wides;
+
+void whit_json_forget(void)
+{
+    n_wides = 0;
+}
+
+static const struct wide *find_value(double value)
+{
+    for (size_t i = 0; i < n_wides; i++)
+        if (wides[i].value == value) return &wides[i];
+    return NULL;
+}
+
+/* The double that stands for an integer: the nearest one, or a neighbour where that stands for another. */
+static double keep_digits(const char *digits, size_t n)
+{
+    struct wide *next = &wides[n_wides];
+    if (n > WHIT_WIDE_DIGITS_MAX + 1 || n_wides == WHIT_WIDE_MAX) return NAN;
+    memcpy(next->digits, digits, n);
+    next->digits[n] = 0;
+    double value = strtod(next->digits, NULL);
+    for (const struct wide *other; (other = find_value(value)); value = nextafter(value, 0))
+        if (!strcmp(other->digits, next->digits)) return value;
+    next->value = value;
+    n_wides++;
+    return value;
+}
+
+/* Whether digits stand for more than an int64_t holds. */
+static bool is_wide(const char *digits, size_t n, bool is_negative)
+{
+    const char *most = is_negative ? "9223372036854775808" : "9223372036854775807";
+    return n > 19 || (n == 19 && memcmp(digits, most, 19) > 0);
+}
+
+/* ---- numbers in a text --------------------------------------------------------------------------- */
+
+/* A walk along the parts of a JSON text: numbers, and all that is between them. */
+struct walk {
+    const char *text;
+    size_t n, at;
+    bool in_string;
+};
+
+/* Moves past the next part; returns whether it is a number. */
+static bool next_part(struct walk *w)
+{
+    const char *text = w->text;
+    size_t at = w->at;
+    if (!w->in_string && (text[at] == '-' || (text[at] >= '0' && text[at] <= '9'))) {
+        for (at++; at < w->n && (memchr("+-.eE", text[at], 5) || (text[at] >= '0' && text[at] <= '9')); at++) {
+        }
+        w->at = at;
+        return true;
+    }
+    if (text[at] == '"') w->in_string = !w->in_string;
+    w->at += w->in_string && text[at] == '\\' && at + 1 < w->n ? 2 : 1;
+    return false;
+}
+
+static void widen_number(const char *text, size_t n, whit_buf *out)
+{
+    bool is_negative = text[0] == '-';
+    size_t n_digits = 0, begin = is_negative;
+    while (begin + n_digits < n && text[begin + n_digits] >= '0' && text[begin + n_digits] <= '9') n_digits++;
+    if (begin + n_digits < n || !is_wide(text + begin, n_digits, is_negative)) {
+        whit_buf_append(out, text, n);
+        return;
+    }
+    double value = keep_digits(text, n);
+    if (!isnan(value)) {
+        whit_buf_printf(out, "%.17e", value);
+        return;
+    }
+    whit_buf_append(out, text, n);
+    whit_buf_append_str(out, ".0");
+}
+
+/* Appends the text with its wide integers as numbers that jansson reads. */
+static void widen_text(const char *text, size_t n, whit_buf *out)
+{
+    for (struct walk w = {.text = text, .n = n}; w.at < n;) {
+        size_t begin = w.at;
+        if (next_part(&w))
+            widen_number(text + begin, w.at - begin, out);
+        else
+            whit_buf_append(out, text + begin, w.at - begin);
+    }
+}
+
+/* The opposite: numbers that stand for wide integers become these. */
+static void restore_text(const char *text, size_t n, whit_buf *out)
+{
+    for (struct walk w = {.text = text, .n = n}; w.at < n;) {
+        size_t begin = w.at;
+        bool is_real = next_part(&w) && memchr(text + begin, 'e', w.at - begin);
+        const struct wide *found = is_real ? find_value(strtod(text + begin, NULL)) : NULL;
+        if (found)
+            whit_buf_append_str(out, found->digits);
+        else
+            whit_buf_append(out, text + begin, w.at - begin);
+    }
+}
+
+/* ---- reading and writing ------------------------------------------------------------------------- */
+
+json_t *whit_json_read(const char *text, size_t n, json_error_t *reason)
+{
+    whit_buf wide = {0};
+    json_t *value = json_loadb(text ? text : "", n, JSON_ALLOW_NUL, reason);
+    if (value || json_error_code(reason) != json_error_numeric_overflow) return value;
+    widen_text(text, n, &wide);
+    if (!wide.failed) value = json_loadb((const char *)wide.data, wide.size_bytes, JSON_ALLOW_NUL, reason);
+    whit_buf_free(&wide);
+    return value;
+}
+
+char *whit_json_write(const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (!text || !n_wides) return text;
+    whit_buf out = {0};
+    restore_text(text, strlen(text) + 1, &out); /* with its end */
+    free(text);
+    if (!out.failed) return (char *)out.data;
+    whit_buf_free(&out);
+    return NULL;
+}
