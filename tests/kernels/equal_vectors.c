@@ -127,6 +127,83 @@ static void compare_rms_norm(const trial *t)
     floats_free(&x), floats_free(&w), floats_free(&out), floats_free(&expected);
 }
 
+static void compare_causal_conv(const trial *t)
+{
+    const uint32_t n = random_size(t->rng, 700), n_taps = 1 + (uint32_t)whit_rng_below(t->rng, WHIT_CONV_TAPS_MAX);
+    const size_t stride = n + whit_rng_below(t->rng, 5);
+    const bool is_silu = whit_rng_next(t->rng) & 1;
+    guarded_floats x = floats_random(t->rng, (size_t)n_taps * n, random_mode(t->rng));
+    guarded_floats w = floats_random(t->rng, (n_taps - 1) * stride + n, INPUT_UNIFORM);
+    guarded_floats out = floats_random(t->rng, n, INPUT_UNIFORM), expected = floats_copy(&out);
+    const float *rows[WHIT_CONV_TAPS_MAX];
+    for (uint32_t j = 0; j < n_taps; j++) rows[j] = x.data + (size_t)j * n;
+    ((whit_causal_conv_fn *)t->row->function)(rows, w.data, stride, n_taps, is_silu, n, out.data);
+    t->generic->causal_conv(rows, w.data, stride, n_taps, is_silu, n, expected.data);
+    assert_same_floats(out.data, expected.data, n, t->name, "out");
+    floats_free(&x), floats_free(&w), floats_free(&out), floats_free(&expected);
+}
+
+/* A state and what two tokens do to it. */
+typedef struct delta_case {
+    uint32_t key_dim, value_dim;
+    guarded_floats state, keys, changes, others;
+    whit_delta_update updates[2];
+} delta_case;
+
+static delta_case make_delta_case(const trial *t)
+{
+    delta_case c = {.key_dim = 1 + (uint32_t)whit_rng_below(t->rng, 40), .value_dim = random_size(t->rng, 200)};
+    c.state = floats_random(t->rng, (size_t)c.key_dim * c.value_dim, random_mode(t->rng));
+    c.keys = floats_random(t->rng, 2 * (size_t)c.key_dim, INPUT_UNIFORM);
+    c.changes = floats_random(t->rng, 2 * (size_t)c.value_dim, INPUT_UNIFORM);
+    c.others = floats_random(t->rng, (size_t)c.key_dim + c.value_dim, random_mode(t->rng));
+    for (uint32_t i = 0; i < 2; i++)
+        c.updates[i] =
+            (whit_delta_update){c.keys.data + i * c.key_dim, c.changes.data + i * c.value_dim, 0.9f + 0.05f * (float)i};
+    return c;
+}
+
+static void free_delta_case(delta_case *c)
+{
+    floats_free(&c->state), floats_free(&c->keys), floats_free(&c->changes), floats_free(&c->others);
+}
+
+static void compare_delta_apply(const trial *t)
+{
+    delta_case c = make_delta_case(t);
+    const uint32_t n_updates = (uint32_t)whit_rng_below(t->rng, 3);
+    const bool is_zero = whit_rng_below(t->rng, 4) == 0, in_place = whit_rng_next(t->rng) & 1;
+    guarded_floats out = floats_copy(&c.state), expected = floats_copy(&c.state);
+    ((whit_delta_apply_fn *)t->row->function)(c.updates, n_updates,
+                                              is_zero        ? NULL
+                                                  : in_place ? out.data
+                                                             : c.state.data,
+                                              out.data, c.key_dim, c.value_dim);
+    t->generic->delta_apply(c.updates, n_updates, is_zero ? NULL : c.state.data, expected.data, c.key_dim, c.value_dim);
+    assert_same_floats(out.data, expected.data, out.n, t->name, "state");
+    floats_free(&out), floats_free(&expected);
+    free_delta_case(&c);
+}
+
+static void compare_delta_step(const trial *t)
+{
+    delta_case c = make_delta_case(t);
+    const float *query = c.others.data, *value = c.others.data + c.key_dim;
+    guarded_floats states[2] = {floats_copy(&c.state), floats_copy(&c.state)};
+    guarded_floats changes[2] = {floats_copy(&c.changes), floats_copy(&c.changes)};
+    guarded_floats outs[2] = {floats_copy(&c.changes), floats_copy(&c.changes)};
+    whit_delta_step_fn *functions[2] = {(whit_delta_step_fn *)t->row->function, t->generic->delta_step};
+    for (int i = 0; i < 2; i++) {
+        const whit_delta_update update = {c.keys.data, changes[i].data, c.updates[0].decay};
+        functions[i](states[i].data, query, value, 0.75f, &update, c.key_dim, c.value_dim, outs[i].data);
+    }
+    assert_same_floats(states[0].data, states[1].data, states[0].n, t->name, "state");
+    assert_same_floats(changes[0].data, changes[1].data, changes[0].n, t->name, "change");
+    assert_same_floats(outs[0].data, outs[1].data, outs[0].n, t->name, "out");
+    for (int i = 0; i < 2; i++) floats_free(&states[i]), floats_free(&changes[i]), floats_free(&outs[i]);
+    free_delta_case(&c);
+}
+
 static void compare_rope(const trial *t)
 {
     uint32_t n_pairs = random_size(t->rng, 128), n_heads = 1 + (uint32_t)whit_rng_below(t->rng, 4);
@@ -668,6 +745,9 @@ static const struct {
 } comparers[] = {
     {"quantise", compare_quantise},
     {"rms_norm", compare_rms_norm},
+    {"causal_conv", compare_causal_conv},
+    {"delta_apply", compare_delta_apply},
+    {"delta_step", compare_delta_step},
     {"norm_acts", compare_norm_acts},
     {"rope", compare_rope},
     {"silu", compare_gate},

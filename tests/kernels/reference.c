@@ -327,6 +327,54 @@ static void norms_gates_rotations(void **state)
     assert_true(isnan(out[0]) && out[1] == 0);
 }
 
+/* The recurrence in double, a token after the other, against steps and against updates applied at once. */
+static void delta_rule_and_convolution(void **state)
+{
+    (void)state;
+    enum { KEYS = 12, VALUES = 20, TOKENS = 9 };
+    whit_rng rng = {test_seed()};
+    whit_kernels k = generic_kernels();
+    double expected[KEYS][VALUES] = {{0}};
+    float stepped[KEYS * VALUES] = {0}, applied[KEYS * VALUES];
+    float keys[TOKENS][KEYS], changes[TOKENS][VALUES], out[VALUES];
+    whit_delta_update updates[TOKENS];
+    for (int t = 0; t < TOKENS; t++) {
+        float *x = random_floats(&rng, 2 * KEYS + VALUES, 0.5f);
+        const float *query = x, *value = x + 2 * KEYS;
+        const double decay = (double)(0.8f + 0.02f * (float)t), beta = 0.75;
+        memcpy(keys[t], x + KEYS, sizeof keys[t]);
+        updates[t] = (whit_delta_update){keys[t], changes[t], (float)decay};
+        k.delta_step(stepped, query, value, (float)beta, &updates[t], KEYS, VALUES, out);
+        for (int c = 0; c < VALUES; c++) {
+            double read = 0, seen = 0;
+            for (int i = 0; i < KEYS; i++) read += (double)(float)decay * expected[i][c] * (double)keys[t][i];
+            const double change = beta * ((double)value[c] - read);
+            for (int i = 0; i < KEYS; i++) {
+                expected[i][c] = (double)(float)decay * expected[i][c] + (double)keys[t][i] * change;
+                seen += expected[i][c] * (double)query[i];
+            }
+            assert_near(changes[t][c], change, 10, 1e-5, "change");
+            assert_near(out[c], seen, 10, 1e-5, "delta");
+        }
+        free(x);
+    }
+    k.delta_apply(updates, 4, NULL, applied, KEYS, VALUES);
+    k.delta_apply(updates + 4, TOKENS - 4, applied, applied, KEYS, VALUES);
+    assert_memory_equal(applied, stepped, sizeof applied);
+
+    float *inputs = random_floats(&rng, 4 * VALUES, 2), *weight = random_floats(&rng, 4 * VALUES, 2);
+    const float *rows[4] = {inputs, inputs + VALUES, inputs + 2 * VALUES, inputs + 3 * VALUES};
+    for (int is_silu = 0; is_silu < 2; is_silu++) {
+        k.causal_conv(rows, weight, VALUES, 4, is_silu, VALUES, out);
+        for (int c = 0; c < VALUES; c++) {
+            double sum = 0;
+            for (int j = 0; j < 4; j++) sum += (double)weight[j * VALUES + c] * (double)rows[j][c];
+            assert_near(out[c], is_silu ? sum / (1 + exp(-sum)) : sum, 10, 1e-5, "convolution");
+        }
+    }
+    free(inputs), free(weight);
+}
+
 static void rope_rotates(void **state)
 {
     (void)state;
@@ -697,6 +745,7 @@ int main(void)
         cmocka_unit_test(products_of_every_type),
         cmocka_unit_test(longest_rows),
         cmocka_unit_test(norms_gates_rotations),
+        cmocka_unit_test(delta_rule_and_convolution),
         cmocka_unit_test(rope_rotates),
         cmocka_unit_test(attention_over_blocks),
         cmocka_unit_test(attention_of_equals),

@@ -145,6 +145,32 @@ typedef void whit_best_rows_fn(const float *logits, uint32_t n, uint32_t n_best,
 typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound, float threshold,
                                  uint32_t *rows);
 
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+/* One token of a causal convolution by channel: out[c] = f(sum over j of weight[j * weight_stride + c] * rows[j][c])
+ * for c < n, f is SiLU or nothing. rows: (n_taps) pointers to the inputs of the last n_taps tokens, oldest first. The
+ * first product is rounded, the others are fused in the order of j. */
+#define WHIT_CONV_TAPS_MAX 8
+#define WHIT_DELTA_DIM_MAX 512 /* of keys and values of a head */
+typedef void whit_causal_conv_fn(const float *const *rows, const float *weight, size_t weight_stride, uint32_t n_taps,
+                                 bool is_silu, uint32_t n, float *out);
+
+/* The change that one token makes to the state of a value head: state = decay * state + key (outer product) change. */
+typedef struct whit_delta_update {
+    const float *key; /* (key_dim) */
+    float *change;    /* (value_dim) */
+    float decay;
+} whit_delta_update;
+/* to = `from` after n_updates updates in order, each state element fma(key, change, decay * state); (key_dim,
+ * value_dim) row-major. from NULL is a state of zeros; `to` may be `from`. */
+typedef void whit_delta_apply_fn(const whit_delta_update *updates, uint32_t n_updates, const float *from, float *to,
+                                 uint32_t key_dim, uint32_t value_dim);
+/* One token of the gated delta rule: change = beta * (value - (decay * state)^T key) is written to update->change, the
+ * update is applied to the state as above, and out = state^T query, (value_dim). Sums run over the key's elements in
+ * ascending order, fused. */
+typedef void whit_delta_step_fn(float *state, const float *query, const float *value, float beta,
+                                const whit_delta_update *update, uint32_t key_dim, uint32_t value_dim, float *out);
+
 /* ---- adapters ------------------------------------------------------------------------------- */
 
 /* Adds a low-rank product to finished outputs: y[t][row] += scale of the row * sum over j of
@@ -215,6 +241,9 @@ typedef struct whit_kernels {
     whit_rescore_fn *rescore;
     whit_best_rows_fn *best_rows;
     whit_survive_fn *survive;
+    whit_causal_conv_fn *causal_conv;
+    whit_delta_apply_fn *delta_apply;
+    whit_delta_step_fn *delta_step;
     whit_low_rank_fn *low_rank;
     whit_outlier_codes_fn *outlier_codes;
     whit_outliers_fn *outliers;

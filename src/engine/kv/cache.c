@@ -140,8 +140,14 @@ static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *byt
     return !__builtin_add_overflow(*bytes, whit_round_up(pool_bytes, WHIT_ALIGN_BYTES), bytes);
 }
 
+static bool measure_state(const whit_kv_shape *shape, uint64_t *bytes)
+{
+    return whit_state_measure(&shape->layers->state, sizeof *shape->layers, shape->n_layers, shape->n_sequences, bytes);
+}
+
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
 {
+    uint64_t state_bytes;
     *kv = (whit_kv){.shape = *shape};
     for (uint32_t i = 0; i < shape->n_layers; i++) {
         int c = shape->layers[i].n_kv_heads ? class_of(kv, &shape->layers[i]) : 0;
@@ -154,7 +160,7 @@ bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
                            WHIT_ALIGN_BYTES);
     for (uint32_t c = 0; c < kv->n_classes; c++)
         if (!measure_class(kv, &kv->classes[c], bytes)) return false;
-    return true;
+    return measure_state(shape, &state_bytes) && !__builtin_add_overflow(*bytes, state_bytes, bytes);
 }
 
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory)
@@ -179,6 +185,9 @@ void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory)
         kv->layers[i] = (struct whit_kv_place){c, n_placed[c]};
         if (shape->layers[i].n_kv_heads) n_placed[c]++;
     }
+    at += whit_round_up(shape->n_layers * sizeof *kv->layers + shape->n_sequences * sizeof *kv->n_tokens,
+                        WHIT_ALIGN_BYTES);
+    whit_state_init(&kv->state, &shape->layers->state, sizeof *shape->layers, shape->n_layers, shape->n_sequences, at);
 }
 
 /* ---- positions ------------------------------------------------------------------------------ */
@@ -252,12 +261,13 @@ bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
     if (n_tokens > kv->n_tokens[sequence]) return false;
     for (uint32_t c = 0; c < kv->n_classes && n_tokens; c++)
         if (whit_kv_first_needed(&kv->classes[c], n_tokens) < kv->classes[c].first[sequence]) return false;
-    return true;
+    return whit_state_reaches(&kv->state, sequence, n_tokens);
 }
 
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
 {
     const uint32_t had = kv->n_tokens[sequence];
+    if (!n_tokens) whit_state_reset(&kv->state, sequence);
     if (n_tokens >= had) return;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
@@ -292,6 +302,7 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
         }
     }
     kv->n_tokens[to] = n_tokens;
+    if (n_tokens) whit_state_copy(&kv->state, from, to);
     return WHIT_OK;
 }
 

@@ -19,19 +19,21 @@
 #define WHIT_KV_CACHE_H
 
 #include "kv/pool.h"
+#include "kv/state.h"
 
 /* Positions that a window's queries see no more and that are kept nevertheless. */
 #define WHIT_KV_BEYOND_TOKENS 128
 #define WHIT_KV_KINDS_MAX     8                       /* of layers */
 #define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types take three for each */
 
-/* What a layer's attention needs of the cache. */
+/* What a layer needs of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
     uint32_t window;                        /* positions that a query sees, its own included; 0: all */
     uint32_t rope_pairs;                    /* of a head's keys; 0: they are not rotated */
     uint32_t rope;                          /* index of the RoPE table that they are rotated by */
     bool has_key_bias;
+    whit_state_layer state; /* of a recurrent layer */
 } whit_kv_layer;
 
 typedef struct whit_kv_shape {
@@ -73,6 +75,7 @@ typedef struct whit_kv {
         uint16_t class, layer;
     } * layers;         /* (n_layers) which class, and which of its layers */
     uint32_t *n_tokens; /* (n_sequences) positions that have a place */
+    whit_state state;   /* of the recurrent layers */
 } whit_kv;
 
 /* Of how many kinds the layers are; where they are of too many, WHIT_KV_KINDS_MAX + 1. */

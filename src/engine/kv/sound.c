@@ -111,8 +111,16 @@ static bool is_sound_class(const whit_kv_class *class, uint32_t sequence, uint32
 
 bool whit_kv_tail_is_sound(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
 {
-    for (uint32_t c = 0; c < kv->n_classes; c++)
-        if (kv->classes[c].role != WHIT_KV_ROLE_LAYERS && !is_sound_class(&kv->classes[c], sequence, n_tokens))
-            return false;
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        const whit_kv_class *class = &kv->classes[c];
+        if (class->role != WHIT_KV_ROLE_LAYERS && !is_sound_class(class, sequence, n_tokens)) return false;
+        if (class->role != WHIT_KV_ROLE_LAYERS || whit_kv_is_packed(class->type) || n_tokens % BLOCK == 0) continue;
+        /* The last block of a plain type, which is not full. */
+        for (uint32_t layer = 0; layer < class->pool.n_layers; layer++)
+            for (uint32_t head = 0; head < class->pool.n_kv_heads; head++)
+                if (!whit_kv_block_is_sound(class->type, class->head_dim, class->rope_pairs,
+                                            whit_kv_class_block(class, layer, head, sequence, n_tokens / BLOCK)))
+                    return false;
+    }
     return true;
 }

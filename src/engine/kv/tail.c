@@ -16,27 +16,56 @@ static uint32_t first_of(const whit_kv_class *class, uint32_t n_tokens)
     return whit_kv_first_needed(class, n_tokens - 1);
 }
 
+/* Whether tails have the last block of this class, of a plain type, when it is not full. */
+static bool has_last(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens)
+{
+    return class->role == WHIT_KV_ROLE_LAYERS && kv->state.sequence_elems && !whit_kv_is_packed(kv->shape.type) &&
+        n_tokens % BLOCK;
+}
+
+bool whit_kv_needs_tails(const whit_kv *kv)
+{
+    return whit_kv_is_packed(kv->shape.type) || kv->state.sequence_elems;
+}
+
+/* Blocks [*begin, *end) of a class that the tail at n_tokens, which is not 0, has. */
+static void blocks_in_tail(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens, uint32_t *begin,
+                           uint32_t *end)
+{
+    *begin = *end = 0;
+    if (class->role == WHIT_KV_ROLE_OPEN) {
+        *begin = first_of(class, n_tokens);
+        *end = blocks_of(n_tokens);
+    } else if (class->role == WHIT_KV_ROLE_SINKS) {
+        *end = n_tokens >= BLOCK;
+    } else if (has_last(kv, class, n_tokens)) {
+        *begin = n_tokens / BLOCK;
+        *end = *begin + 1;
+    }
+}
+
 uint64_t whit_kv_tail_bytes(const whit_kv *kv, uint32_t n_tokens)
 {
-    uint64_t bytes = 0;
-    if (!whit_kv_is_packed(kv->shape.type) || !n_tokens) return 0;
+    uint64_t bytes = whit_state_saved_bytes(&kv->state);
+    if (!whit_kv_needs_tails(kv) || !n_tokens) return 0;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
-        const whit_kv_class *class = &kv->classes[c];
-        if (class->role == WHIT_KV_ROLE_OPEN)
-            bytes += (blocks_of(n_tokens) - first_of(class, n_tokens)) * (uint64_t) class->pool.block_bytes;
-        if (class->role == WHIT_KV_ROLE_SINKS && n_tokens >= BLOCK) bytes += class->pool.block_bytes;
+        uint32_t begin, end;
+        blocks_in_tail(kv, &kv->classes[c], n_tokens, &begin, &end);
+        bytes += (end - begin) * (uint64_t)kv->classes[c].pool.block_bytes;
     }
     return bytes;
 }
 
 uint64_t whit_kv_tail_bytes_max(const whit_kv *kv, uint32_t *n_tokens)
 {
-    uint64_t bytes = 0;
+    const bool is_packed = whit_kv_is_packed(kv->shape.type);
+    uint64_t bytes = whit_state_saved_bytes(&kv->state);
     *n_tokens = 0;
-    if (!whit_kv_is_packed(kv->shape.type)) return 0;
+    if (!whit_kv_needs_tails(kv)) return 0;
+    if (kv->state.sequence_elems) *n_tokens = BLOCK;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         const whit_kv_class *class = &kv->classes[c];
-        if (class->role == WHIT_KV_ROLE_LAYERS) continue;
+        if (is_packed && class->role == WHIT_KV_ROLE_LAYERS) continue;
         uint64_t n_blocks = 1;
         if (class->role == WHIT_KV_ROLE_OPEN) {
             const uint64_t whole = blocks_of(kv->shape.n_ctx_tokens),
@@ -51,7 +80,7 @@ uint64_t whit_kv_tail_bytes_max(const whit_kv *kv, uint32_t *n_tokens)
 
 uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens)
 {
-    uint32_t first = blocks_of(n_tokens);
+    uint32_t first = n_tokens / BLOCK;
     for (uint32_t c = 0; c < kv->n_classes && n_tokens; c++)
         if (kv->classes[c].role == WHIT_KV_ROLE_OPEN && first_of(&kv->classes[c], n_tokens) < first)
             first = first_of(&kv->classes[c], n_tokens);
@@ -65,31 +94,46 @@ bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
         if (kv->classes[c].role == WHIT_KV_ROLE_OPEN &&
             first_of(&kv->classes[c], n_tokens) < kv->classes[c].first[sequence])
             return false;
-    return true;
+    return whit_state_reaches(&kv->state, sequence, n_tokens) && whit_state_is_even(&kv->state, sequence);
 }
 
-bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position)
+/* The state's part of a tail. */
+static const uint8_t *state_in_tail(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
+{
+    return tail + whit_kv_tail_bytes(kv, n_tokens) - whit_state_saved_bytes(&kv->state);
+}
+
+bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail)
 {
     if (!position || position > n_tokens) return false;
     for (uint32_t c = 0; c < kv->n_classes; c++)
         if (kv->classes[c].role == WHIT_KV_ROLE_OPEN &&
             whit_kv_first_needed(&kv->classes[c], position) < first_of(&kv->classes[c], n_tokens))
             return false;
-    return true;
+    return !kv->state.sequence_elems || whit_state_serves(state_in_tail(kv, n_tokens, tail), position);
 }
 
-/* Clears what an f16 block of a head has at positions from n on. */
-static void clear_behind(uint8_t *block, uint32_t head_dim, uint32_t n)
+bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
 {
-    whit_kv_arrays at = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
-    uint16_t *keys = at.keys, *values = at.values;
-    for (uint32_t d = 0; d < head_dim; d++) memset(keys + d * BLOCK + n, 0, (BLOCK - n) * sizeof *keys);
-    memset(values + (size_t)n * head_dim, 0, (size_t)(BLOCK - n) * head_dim * sizeof *values);
+    return !kv->state.sequence_elems || whit_state_is_sound(n_tokens, state_in_tail(kv, n_tokens, tail));
+}
+
+/* Clears what a block of a head has at positions from n on. */
+static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, uint32_t n)
+{
+    const whit_kv_arrays at = whit_kv_block_arrays(type, head_dim, block);
+    const size_t n_together = type == WHIT_KV_I8 ? 4 : 1, elem_bytes = whit_kv_elem_bytes(type) * n_together;
+    uint8_t *keys = at.keys, *values = at.values;
+    const size_t value_bytes = whit_kv_values_bytes(type, head_dim) / BLOCK;
+    for (size_t row = 0; row < whit_kv_keys_bytes(type, head_dim); row += BLOCK * elem_bytes)
+        memset(keys + row + n * elem_bytes, 0, (BLOCK - n) * elem_bytes);
+    memset(values + n * value_bytes, 0, (BLOCK - n) * value_bytes);
+    if (!at.key_scales) return;
     memset(at.key_scales + n, 0, (BLOCK - n) * sizeof(float));
     memset(at.value_scales + n, 0, (BLOCK - n) * sizeof(float));
 }
 
-/* What lies behind the sinks, up to a whole line. */
+/* Clears what follows the sinks, up to a whole line. */
 static void clear_sinks(uint8_t *sinks, uint32_t head_dim, size_t n_bytes)
 {
     const size_t used = 2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t));
@@ -101,19 +145,19 @@ void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, 
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         const whit_kv_class *class = &kv->classes[c];
         const whit_kv_pool *pool = &class->pool;
-        if (class->role == WHIT_KV_ROLE_LAYERS || (class->role == WHIT_KV_ROLE_SINKS && n_tokens < BLOCK)) continue;
-        const bool is_open = class->role == WHIT_KV_ROLE_OPEN;
-        const uint32_t begin = is_open ? first_of(class, n_tokens) : 0, end = is_open ? blocks_of(n_tokens) : 1;
+        uint32_t begin, end;
+        blocks_in_tail(kv, class, n_tokens, &begin, &end);
         for (uint32_t b = begin; b < end; b++)
             for (uint32_t layer = 0; layer < pool->n_layers; layer++)
                 for (uint32_t head = 0; head < pool->n_kv_heads; head++, tail += pool->head_bytes) {
                     memcpy(tail, whit_kv_class_block(class, layer, head, sequence, b), pool->head_bytes);
-                    if (!is_open)
+                    if (class->role == WHIT_KV_ROLE_SINKS)
                         clear_sinks(tail, class->head_dim, pool->head_bytes);
                     else if (n_tokens - b * BLOCK < BLOCK)
-                        clear_behind(tail, class->head_dim, n_tokens - b * BLOCK);
+                        clear_after(class->type, tail, class->head_dim, n_tokens - b * BLOCK);
                 }
     }
+    whit_state_save(&kv->state, sequence, n_tokens, tail);
 }
 
 /* Copies a block of all layers and heads into one that the sequence takes; gives its end. */
@@ -140,12 +184,25 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
         }
 }
 
+/* A class that layers name: a packed type's block that is being filled is closed later, a plain type's is read. */
+static const uint8_t *load_last(const whit_kv *kv, whit_kv_class *class, uint32_t sequence, uint32_t n_tokens,
+                                uint32_t position, const uint8_t *tail)
+{
+    const bool is_there = has_last(kv, class, n_tokens);
+    const uint8_t *end = tail + (is_there ? class->pool.block_bytes : 0);
+    if (position % BLOCK && is_there)
+        (void)load_block(class, sequence, position / BLOCK, tail);
+    else if (position % BLOCK)
+        *whit_kv_entry(class, sequence, position / BLOCK) = whit_kv_pool_take(&class->pool);
+    return end;
+}
+
 void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t position, const uint8_t *tail)
 {
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
-        if (class->role == WHIT_KV_ROLE_LAYERS) { /* the block that is being filled is closed later */
-            if (position % BLOCK) *whit_kv_entry(class, sequence, position / BLOCK) = whit_kv_pool_take(&class->pool);
+        if (class->role == WHIT_KV_ROLE_LAYERS) {
+            tail = load_last(kv, class, sequence, n_tokens, position, tail);
         } else if (class->role == WHIT_KV_ROLE_OPEN) {
             const uint32_t end = blocks_of(n_tokens);
             uint32_t b = class->first[sequence] = first_of(class, n_tokens);
@@ -158,5 +215,6 @@ void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32
             bound_sinks(class, sequence);
         }
     }
+    whit_state_load(&kv->state, sequence, tail);
     kv->n_tokens[sequence] = position;
 }

@@ -51,6 +51,7 @@ static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
         size_t width = exec->plan->values[step->input[0] ? step->input[0] - 1 : 0].width;
         if (step->op == WHIT_PLAN_NORM) need_scratch(exec, width * sizeof(float));
         if (step->op == WHIT_PLAN_RESCORE) need_scratch(exec, width * sizeof(uint32_t));
+        if (step->op == WHIT_PLAN_DELTA) need_scratch(exec, whit_exec_state_scratch_bytes(step));
     }
 }
 
@@ -102,6 +103,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
                              .gate = whit_exec_gate(exec->kernels, from->gate)};
     bind_value(exec, from->input[0], &step->input[0], &step->input_stride[0]);
     bind_value(exec, from->input[1], &step->input[1], &step->input_stride[1]);
+    bind_value(exec, from->input[2], &step->input[2], &step->input_stride[2]);
     bind_value(exec, from->output, &step->output, &step->output_stride);
     bind_value(exec, from->acts, &step->made, &unused);
     if (from->weight >= 0) {
@@ -110,6 +112,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
         step->vector_elems = step->tensor->type.n_cols;
     }
     if (from->gated >= 0) step->gated = &tensors[from->gated];
+    if (from->second >= 0) step->second = (const float *)(const void *)tensors[from->second].part[WHIT_PART_CODES];
     if (from->op == WHIT_PLAN_APPEND || from->op == WHIT_PLAN_ATTEND || from->op == WHIT_PLAN_ROPE_ATTEND) {
         step->cache = &exec->caches[exec->kv->layers[from->layer].class];
         step->layer = exec->kv->layers[from->layer].layer;
@@ -137,7 +140,8 @@ static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *schedu
     static void (*const runs[])(whit_exec *, const whit_exec_phase *,
                                 uint32_t) = {[WHIT_DOMAIN_ROWS] = whit_exec_run_rows_phase,
                                              [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_phase,
-                                             [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase};
+                                             [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase,
+                                             [WHIT_DOMAIN_STATE] = whit_exec_run_state_phase};
     *phase = (whit_exec_phase){
         .run = runs[from->domain], .steps = steps, .n_steps = from->n_steps, .place = from->place, .rows = from->rows};
     if (from->domain == WHIT_DOMAIN_TILES && from->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED)
@@ -257,18 +261,36 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
     }
 }
 
+/* The state of a recurrent layer; false if the layer has another of its kind. */
+static bool note_state(const whit_graph *graph, const whit_node *node, whit_state_layer *state)
+{
+    if (node->op == WHIT_OP_CONV) {
+        if (state->n_channels) return false;
+        state->n_channels = graph->values[node->output - 1].width;
+        state->n_taps = node->n_taps;
+    } else if (node->op == WHIT_OP_DELTA) {
+        if (state->n_heads) return false;
+        state->n_heads = node->n_heads;
+        state->key_dim = node->head_dim;
+        state->value_dim = node->value_dim;
+    }
+    return true;
+}
+
 bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_t n_layers)
 {
     memset(layers, 0, n_layers * sizeof *layers);
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
         const whit_node *node = &graph->nodes[i];
+        if (node->layer >= n_layers || !note_state(graph, node, &layers[node->layer].state)) return false;
         if (node->op != WHIT_OP_ATTENTION) continue;
         whit_kv_layer layer = {.n_heads = graph->values[node->output - 1].width / node->head_dim,
                                .n_kv_heads = graph->values[node->input[1] - 1].width / node->head_dim,
                                .head_dim = node->head_dim,
-                               .window = node->window};
+                               .window = node->window,
+                               .state = layers[node->layer].state};
         note_keys(graph, node->input[1], &layer);
-        if (node->layer >= n_layers || layers[node->layer].n_kv_heads) return false;
+        if (layers[node->layer].n_kv_heads) return false;
         layers[node->layer] = layer;
     }
     return true;

@@ -37,8 +37,8 @@ struct whit_exec_step {
     whit_exec_tiles_fn *run_tiles; /* NULL for all others */
     whit_exec_ready_fn *ready;     /* attention */
     const whit_plan_step *plan;
-    uint8_t *input[2], *output, *made;     /* made: the activations that a fused norm makes */
-    size_t input_stride[2], output_stride; /* floats */
+    uint8_t *input[3], *output, *made;     /* made: the activations that a fused norm makes */
+    size_t input_stride[3], output_stride; /* floats */
     uint8_t rows;                          /* whit_row_set */
     uint32_t width;
     uint32_t n_cols; /* of the activations that a matrix reads */
@@ -48,7 +48,8 @@ struct whit_exec_step {
     uint32_t layer;                      /* and which of its layers that is */
     float constant;
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
-    const float *vector;               /* norm weight, bias */
+    const float *vector;               /* norm weight, bias, taps, A of a delta rule */
+    const float *second;               /* dt of a delta rule */
     uint32_t vector_elems;
     whit_gate_fn *gate;
     whit_row_source source; /* of a fused norm */
@@ -132,6 +133,14 @@ void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uin
 void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 void whit_exec_run_adapted_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+
+/* ---- recurrent layers (exec_state.c) ---- */
+
+/* Items are value heads, or runs of channels. */
+whit_exec_items_fn whit_exec_convolve, whit_exec_run_delta;
+/* Bytes of a worker's scratch for a step. */
+size_t whit_exec_state_scratch_bytes(const whit_plan_step *step);
 
 /* ---- RoPE (exec_rope.c) ---- */
 

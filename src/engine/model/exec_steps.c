@@ -221,6 +221,8 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_SCALE] = run_scale,
         [WHIT_PLAN_SELECT] = run_select,
         [WHIT_PLAN_TEMPERATURE] = run_temperature,
+        [WHIT_PLAN_CONV] = whit_exec_convolve,
+        [WHIT_PLAN_DELTA] = whit_exec_run_delta,
         [WHIT_PLAN_RESCORE] = run_rescore,
         [WHIT_PLAN_NORM_ACTS] = run_norm_acts,
         [WHIT_PLAN_ADD_NORM_ACTS] = run_add_norm_acts,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/graph.h"
 
+#include "kernels/kernels.h"
+
 #include <stdio.h>
 
 #define MAX_NODES 65536 /* far above any model; bounds what a hostile layer count can make us do */
@@ -18,6 +20,8 @@ const char *whit_op_name(whit_op op)
         [WHIT_OP_SCALE] = "scale",
         [WHIT_OP_SELECT] = "select",
         [WHIT_OP_TEMPERATURE] = "temperature",
+        [WHIT_OP_CONV] = "conv",
+        [WHIT_OP_DELTA] = "delta",
     };
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
@@ -278,6 +282,61 @@ whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x)
 {
     uint32_t width = width_of(graph, x, name);
     return push(graph, -1, name, width, (whit_node){.op = WHIT_OP_SELECT, .input = {x}, .weight = -1, .bias = -1});
+}
+
+whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                         uint32_t n_taps, bool is_silu)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && (n_taps < 1 || n_taps > WHIT_CONV_TAPS_MAX || width > UINT32_MAX / n_taps))
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                      "graph: %s: a convolution of %u taps (1 to %d are supported)", name, n_taps, WHIT_CONV_TAPS_MAX);
+    int32_t index = vector_of(graph, layer, weight, n_taps * width);
+    return push(
+        graph, layer, name, width,
+        (whit_node){
+            .op = WHIT_OP_CONV, .input = {x}, .weight = index, .bias = -1, .n_taps = n_taps, .is_silu = is_silu});
+}
+
+/* The shape and its inputs' widths, as far as a program can have them wrong. */
+static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_ref decay, const char *name,
+                       const whit_delta_shape *s)
+{
+    uint32_t width = width_of(graph, mixed, name), b = width_of(graph, beta, name), a = width_of(graph, decay, name);
+    if (graph->status != WHIT_OK) return false;
+    const uint64_t keys = (uint64_t)s->n_key_heads * s->key_dim, values = (uint64_t)s->n_heads * s->value_dim;
+    if (!s->n_key_heads || !s->key_dim || !s->n_heads || !s->value_dim || s->n_heads % s->n_key_heads ||
+        s->key_dim > WHIT_DELTA_DIM_MAX || s->value_dim > WHIT_DELTA_DIM_MAX || 2 * keys + values != width ||
+        b != s->n_heads || a != s->n_heads) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: %u key heads of %u and %u value heads of %u do not fit inputs of %u, %u "
+                                  "and %u elements",
+                                  name, s->n_key_heads, s->key_dim, s->n_heads, s->value_dim, width, b, a);
+        return false;
+    }
+    uint8_t rows = graph->values[mixed - 1].rows;
+    if (rows != WHIT_ROWS_BATCH || graph->values[beta - 1].rows != rows || graph->values[decay - 1].rows != rows) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s reads selected tokens", name);
+        return false;
+    }
+    return true;
+}
+
+whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_ref mixed, whit_ref beta, whit_ref decay,
+                          const char *a, const char *dt, whit_delta_shape shape)
+{
+    if (!delta_fits(graph, mixed, beta, decay, name, &shape)) return 0;
+    int32_t a_index = vector_of(graph, layer, a, shape.n_heads), dt_index = vector_of(graph, layer, dt, shape.n_heads);
+    return push(graph, layer, name, shape.n_heads * shape.value_dim,
+                (whit_node){.op = WHIT_OP_DELTA,
+                            .input = {mixed, beta, decay},
+                            .weight = a_index,
+                            .bias = dt_index,
+                            .head_dim = shape.key_dim,
+                            .n_heads = shape.n_heads,
+                            .n_key_heads = shape.n_key_heads,
+                            .value_dim = shape.value_dim});
 }
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits)

@@ -29,6 +29,8 @@ typedef enum whit_op {
     WHIT_OP_SCALE,       /* x * constant */
     WHIT_OP_SELECT,      /* only the rows whose outputs somebody wants */
     WHIT_OP_TEMPERATURE, /* x * (1 + constant ln(1 + floor(position / window))) */
+    WHIT_OP_CONV,        /* causal convolution over time of each channel, with state */
+    WHIT_OP_DELTA,       /* gated delta rule, with state */
     WHIT_OP_COUNT
 } whit_op;
 
@@ -46,7 +48,10 @@ typedef struct whit_node {
     uint32_t rotary;   /* rope: leading dimensions that are rotated */
     uint32_t rope;     /* rope: index of the configuration's RoPE table */
     uint32_t window;   /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
-    float constant;    /* norm: eps; scale, temperature: factor; attention: scale of scores */
+    uint32_t n_taps;   /* convolution */
+    bool is_silu;      /* convolution: SiLU follows */
+    uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
+    float constant;                           /* norm: eps; scale, temperature: factor; attention: scale of scores */
 } whit_node;
 
 /* Which rows of a pass a value has. */
@@ -111,6 +116,19 @@ whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_r
 whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, whit_ref x, double factor,
                                 uint32_t length);
 whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
+/* Causal convolution over time of each channel of x by itself, then SiLU if is_silu. `weight`: a vector of n_taps times
+ * the width of x, the oldest tap's row first. */
+whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                         uint32_t n_taps, bool is_silu);
+/* The shape of a gated delta rule: value head j reads key head j mod n_key_heads. */
+typedef struct whit_delta_shape {
+    uint32_t n_heads, n_key_heads, key_dim, value_dim;
+} whit_delta_shape;
+/* Gated delta rule (docs/numerics.md). mixed: queries and keys (n_key_heads, key_dim each), then values (n_heads,
+ * value_dim); beta, decay: (n_heads) before their sigmoid and softplus; a, dt: vectors (n_heads). Gives (n_heads,
+ * value_dim). */
+whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_ref mixed, whit_ref beta, whit_ref decay,
+                          const char *a, const char *dt, whit_delta_shape shape);
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
 
 /* The value of that name, 0 where there is none. */

@@ -24,6 +24,8 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_SCALE] = "scale",
         [WHIT_PLAN_SELECT] = "select",
         [WHIT_PLAN_TEMPERATURE] = "temperature",
+        [WHIT_PLAN_CONV] = "conv",
+        [WHIT_PLAN_DELTA] = "delta",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
         [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
@@ -121,6 +123,7 @@ static void emit(struct compiler *c, whit_plan_step step)
         if (step.input[j]) c->plan->values[step.input[j] - 1].n_reads++;
     step.rows = c->plan->values[(step.output ? step.output : step.input[0]) - 1].rows;
     step.gated = -1;
+    if (step.op != WHIT_PLAN_DELTA) step.second = -1;
     step.number = c->plan->n_steps;
     c->plan->steps[c->plan->n_steps++] = step;
 }
@@ -220,8 +223,9 @@ static void lower_simple(struct compiler *c, const whit_node *node)
         [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,     [WHIT_OP_GATE] = WHIT_PLAN_GATE,
         [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
         [WHIT_OP_SELECT] = WHIT_PLAN_SELECT, [WHIT_OP_TEMPERATURE] = WHIT_PLAN_TEMPERATURE,
+        [WHIT_OP_CONV] = WHIT_PLAN_CONV,     [WHIT_OP_DELTA] = WHIT_PLAN_DELTA,
     };
-    uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]);
+    uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]), d = use(c, node->input[2]);
     if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
         c->map[node->output] = a;
         return;
@@ -230,13 +234,19 @@ static void lower_simple(struct compiler *c, const whit_node *node)
          (whit_plan_step){.op = ops[node->op],
                           .gate = node->gate,
                           .layer = node->layer,
-                          .input = {a, b},
+                          .input = {a, b, d},
                           .output = define(c, node->output),
                           .weight = node->weight,
+                          .second = node->bias,
                           .head_dim = node->head_dim,
                           .rotary = node->rotary,
                           .rope = node->rope,
                           .window = node->window,
+                          .n_taps = node->n_taps,
+                          .n_heads = node->n_heads,
+                          .n_key_heads = node->n_key_heads,
+                          .value_dim = node->value_dim,
+                          .is_silu = node->is_silu,
                           .constant = node->constant});
 }
 
@@ -263,9 +273,13 @@ static void lower(struct compiler *c, whit_row_set rows)
 
 static uint8_t domain_of(const whit_plan_step *step)
 {
-    return step->op == WHIT_PLAN_LINEAR ? WHIT_DOMAIN_TILES
-        : step->op == WHIT_PLAN_ATTEND  ? WHIT_DOMAIN_HEADS
-                                        : WHIT_DOMAIN_ROWS;
+    switch (step->op) {
+    case WHIT_PLAN_LINEAR: return WHIT_DOMAIN_TILES;
+    case WHIT_PLAN_ATTEND: return WHIT_DOMAIN_HEADS;
+    case WHIT_PLAN_CONV:
+    case WHIT_PLAN_DELTA: return WHIT_DOMAIN_STATE;
+    default: return WHIT_DOMAIN_ROWS;
+    }
 }
 
 /* Does `step` read what a step of the open phase makes? Rows may; tiles and heads may not. */
@@ -285,7 +299,8 @@ static void make_phases(struct compiler *c)
         uint8_t domain = domain_of(step);
         whit_plan_phase *open = plan->n_phases ? &plan->phases[plan->n_phases - 1] : NULL;
         bool joins = open && !c->options->no_fuse && open->domain == domain && open->rows == step->rows &&
-            domain != WHIT_DOMAIN_HEADS && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
+            domain != WHIT_DOMAIN_HEADS && domain != WHIT_DOMAIN_STATE &&
+            (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
         if (joins)
             open->n_steps++;
         else

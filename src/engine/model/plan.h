@@ -8,6 +8,7 @@
  *          one after the other on a row while it is in cache; tokens are partitioned among threads
  *   tiles  matrices with the same input; tiles of 16 outputs are partitioned
  *   heads  attention; (KV head, tile of rows) pairs are partitioned
+ *   state  recurrent layers; channels or value heads are partitioned, each runs all tokens in their order
  *
  * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then those on the
  * selected ones. What runs is not this list but a *schedule* of it (plan_fuse.h), in which neighbours are fused. The
@@ -34,6 +35,8 @@ typedef enum whit_plan_op {
     WHIT_PLAN_SCALE,
     WHIT_PLAN_SELECT,
     WHIT_PLAN_TEMPERATURE,
+    WHIT_PLAN_CONV,
+    WHIT_PLAN_DELTA,
     /* Fused ones, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
@@ -58,12 +61,20 @@ typedef struct whit_plan_step {
     uint32_t acts;  /* of a fused norm: the activation format that it makes */
     int32_t weight; /* tensor of the resolver; -1: none */
     int32_t gated;  /* of a gated product: the second tensor; -1: none */
+    int32_t second; /* of a delta rule: the vector dt; -1: none */
     uint32_t head_dim, rotary, window;
-    uint32_t rope; /* of a rotation: index of the RoPE table */
+    uint32_t rope;                                    /* of a rotation: index of the RoPE table */
+    uint32_t n_taps, n_heads, n_key_heads, value_dim; /* of convolutions and delta rules */
+    bool is_silu;
     float constant;
 } whit_plan_step;
 
-typedef enum whit_plan_domain { WHIT_DOMAIN_ROWS, WHIT_DOMAIN_TILES, WHIT_DOMAIN_HEADS } whit_plan_domain;
+typedef enum whit_plan_domain {
+    WHIT_DOMAIN_ROWS,
+    WHIT_DOMAIN_TILES,
+    WHIT_DOMAIN_HEADS,
+    WHIT_DOMAIN_STATE
+} whit_plan_domain;
 
 /* Steps [first, first + n) with one barrier at the end. */
 typedef struct whit_plan_phase {

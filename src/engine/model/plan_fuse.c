@@ -220,7 +220,7 @@ void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule)
 void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
 {
-    static const char *const domains[] = {"rows", "tiles", "heads"};
+    static const char *const domains[] = {"rows", "tiles", "heads", "state"};
     for (uint32_t g = 0; g < schedule->n_phases; g++) {
         const whit_plan_phase *phase = &schedule->phases[g];
         whit_buf_printf(out, "%4u %s%s\n", phase->place, domains[phase->domain],

@@ -117,7 +117,7 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
         uint32_t at = n_blocks * BLOCK;
         const int32_t *own = whit_mark_ids(marks, i) - at;
         while (at < n_ids && at < m->n_tokens && own[at] == ids[at]) at++;
-        if (whit_kv_tail_serves(kv, m->n_tokens, at)) m->reach = at;
+        if (whit_kv_tail_serves(kv, m->n_tokens, at, whit_mark_tail(marks, i))) m->reach = at;
     }
 }
 
@@ -187,7 +187,7 @@ static struct found find(whit_session *s, uint32_t sequence, const int32_t *ids,
             if (!is_there && (!class->window || (b == 0 && class->n_sinks))) goes_on = false;
             is_whole &= has_all(&walk, class, c, (b + 1) * BLOCK);
         }
-        if (goes_on && is_whole) found = (struct found){.n_tokens = (b + 1) * BLOCK};
+        if (goes_on && is_whole && !kv->state.sequence_elems) found = (struct found){.n_tokens = (b + 1) * BLOCK};
     }
     found.n_known = n_known;
     return found;

@@ -62,6 +62,7 @@ static whit_status read_tail(const whit_session_file *file, const whit_tail_view
     uint8_t *data = whit_alloc(file->allocator, (size_t)tail->n_bytes);
     if (!data) return whit_fail_memory(error, "a session's tail", (size_t)tail->n_bytes);
     whit_status status = whit_ndf_log_read(&file->log, tail->offset, data, (size_t)tail->n_bytes, error);
+    if (status == WHIT_OK && !whit_kv_tail_fits(kv, n_tokens, data)) status = not_made(file, error);
     if (status == WHIT_OK) status = whit_kv_begin_at(kv, file->sequence, n_tokens / WHIT_KV_BLOCK_TOKENS, error);
     if (status == WHIT_OK) {
         whit_kv_tail_load(kv, file->sequence, n_tokens, n_tokens, data);
@@ -93,14 +94,14 @@ static whit_status read_block(void *context, uint32_t worker, uint32_t block, wh
     return WHIT_OK;
 }
 
-/* What is there of the first n_blocks blocks and, in a packed cache, of a tail. */
+/* Reads the first n_blocks blocks, as far as they are there, and the tail if the cache needs one. */
 static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_session *s = file->session;
     whit_kv *kv = &s->kv;
-    const bool is_packed = whit_kv_is_packed(s->options.kv);
-    const whit_tail_view *tail = is_packed ? tail_of(file, n_blocks) : NULL;
-    if (is_packed && !tail) return WHIT_OK;
+    const bool needs_tail = whit_kv_needs_tails(kv);
+    const whit_tail_view *tail = needs_tail ? tail_of(file, n_blocks) : NULL;
+    if (needs_tail && !tail) return WHIT_OK;
     uint32_t n = tail ? (uint32_t)tail->n_tokens : n_blocks * WHIT_KV_BLOCK_TOKENS;
     n_blocks = n / WHIT_KV_BLOCK_TOKENS;
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));

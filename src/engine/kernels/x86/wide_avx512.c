@@ -19,5 +19,6 @@
 #include "kernels/wide/attention_nibbles.inc"
 #include "kernels/wide/attention_packed.inc"
 #include "kernels/wide/screen.inc"
+#include "kernels/wide/recurrent.inc"
 #include "kernels/wide/low_rank.inc"
 #include "kernels/wide/outliers.inc"

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * State of recurrent layers: what a sequence keeps of its past beside keys and values.
+ *
+ * A layer has a causal convolution, and may have a delta rule behind it. Everything is f32:
+ *
+ *   convolution   ring of the inputs of the newest tokens: (n_taps - 1 + WHIT_STATE_RING, n_channels)
+ *   delta rule    for each value head: the state (key_dim, value_dim) at the *committed* position, and a ring of the
+ *                 updates of the tokens after it: keys (WHIT_STATE_RING, key_dim), changes (WHIT_STATE_RING,
+ *                 value_dim), decays (WHIT_STATE_RING)
+ *
+ * Position p is entry p mod the length of a ring. The committed position follows the end of a sequence by
+ * whit_state_commit: a sequence can be cut back to it or any later position without a copy. Further back it needs a
+ * saved state (kv/tail.h).
+ *
+ * Memory is the caller's. Different heads and channels may be written by different threads. */
+#ifndef WHIT_KV_STATE_H
+#define WHIT_KV_STATE_H
+
+#include "base/status.h"
+
+/* What of a layer commits a position by itself: a pass may be cancelled between the two. */
+enum { WHIT_STATE_CONVOLUTION, WHIT_STATE_DELTA, WHIT_STATE_PARTS };
+
+#define WHIT_STATE_RING        16u
+#define WHIT_STATE_BACK_TOKENS 8u /* a sequence can be cut back by at least this many tokens */
+
+/* Shape of a layer's state. No channels: the layer is not recurrent. */
+typedef struct whit_state_layer {
+    uint32_t n_channels, n_taps; /* convolution */
+    uint32_t n_heads;            /* value heads of the delta rule; 0: a convolution alone */
+    uint32_t key_dim, value_dim;
+} whit_state_layer;
+
+typedef struct whit_state {
+    uint32_t n_layers, n_sequences;
+    struct whit_state_place {
+        whit_state_layer shape;
+        uint64_t ring, heads; /* offsets within a sequence's floats */
+    } * places;               /* (n_layers) */
+    uint32_t *committed;      /* (n_sequences, n_layers, WHIT_STATE_PARTS) */
+    float *memory;            /* (n_sequences, sequence_elems) */
+    uint64_t sequence_elems;  /* 0: no layer is recurrent */
+} whit_state;
+
+/* Gives the bytes that init takes, 64-byte aligned; false if they overflow. layers: (n_layers) at `stride_bytes`. */
+bool whit_state_measure(const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers, uint32_t n_sequences,
+                        uint64_t *bytes);
+void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
+                     uint32_t n_sequences, void *memory);
+
+/* The position that is committed once a sequence has n_tokens: 8 to 15 tokens before its end. */
+static inline uint32_t whit_state_commit(uint32_t n_tokens)
+{
+    return n_tokens < WHIT_STATE_RING
+        ? 0
+        : n_tokens / WHIT_STATE_BACK_TOKENS * WHIT_STATE_BACK_TOKENS - WHIT_STATE_BACK_TOKENS;
+}
+/* Whether a sequence that has at least n_tokens can be continued there: no layer has committed a later position. */
+bool whit_state_reaches(const whit_state *state, uint32_t sequence, uint32_t n_tokens);
+/* Whether all layers have committed the same position, as after every pass that was not cancelled. A part that a
+ * layer does not have follows the other. */
+bool whit_state_is_even(const whit_state *state, uint32_t sequence);
+/* Makes the state that of no tokens. */
+void whit_state_reset(whit_state *state, uint32_t sequence);
+void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
+
+/* ---- saved states: a header {committed, n_tokens}, then each layer's rings in the order of positions and its
+ * states. Entries outside of [committed, n_tokens) are zero, so that equal tokens give equal bytes. ---- */
+
+uint64_t whit_state_saved_bytes(const whit_state *state);
+/* Saves the state at n_tokens, which the sequence reaches; its layers are even. */
+void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_tokens, uint8_t *saved);
+/* Whether the header is one that save writes for n_tokens. Numbers are not looked at: any of them is safe. */
+bool whit_state_is_sound(uint32_t n_tokens, const uint8_t *saved);
+/* Whether a sequence could be continued at `position` from it. */
+bool whit_state_serves(const uint8_t *saved, uint32_t position);
+void whit_state_load(whit_state *state, uint32_t sequence, const uint8_t *saved);
+
+/* ---- where things lie ---- */
+
+static inline uint32_t *whit_state_committed(const whit_state *state, uint32_t sequence, uint32_t layer, uint32_t part)
+{
+    return &state->committed[((size_t)sequence * state->n_layers + layer) * WHIT_STATE_PARTS + part];
+}
+static inline uint32_t whit_state_ring_rows(const whit_state_layer *shape)
+{
+    return shape->n_taps - 1 + WHIT_STATE_RING;
+}
+/* Inputs of the convolution at a position, (n_channels). */
+static inline float *whit_state_inputs(const whit_state *state, uint32_t sequence, uint32_t layer, uint32_t position)
+{
+    const struct whit_state_place *place = &state->places[layer];
+    return state->memory + sequence * state->sequence_elems + place->ring +
+        (size_t)(position % whit_state_ring_rows(&place->shape)) * place->shape.n_channels;
+}
+static inline size_t whit_state_head_elems(const whit_state_layer *shape)
+{
+    return (size_t)shape->key_dim * shape->value_dim +
+        WHIT_STATE_RING * ((size_t)shape->key_dim + shape->value_dim + 1);
+}
+typedef struct whit_state_head {
+    float *state;   /* (key_dim, value_dim); undefined while the committed position is 0, when it means zeros */
+    float *keys;    /* (WHIT_STATE_RING, key_dim) */
+    float *changes; /* (WHIT_STATE_RING, value_dim) */
+    float *decays;  /* (WHIT_STATE_RING) */
+} whit_state_head;
+static inline whit_state_head whit_state_head_at(const whit_state_layer *shape, float *head)
+{
+    whit_state_head at = {.state = head};
+    at.keys = at.state + (size_t)shape->key_dim * shape->value_dim;
+    at.changes = at.keys + (size_t)WHIT_STATE_RING * shape->key_dim;
+    at.decays = at.changes + (size_t)WHIT_STATE_RING * shape->value_dim;
+    return at;
+}
+static inline whit_state_head whit_state_head_of(const whit_state *state, uint32_t sequence, uint32_t layer,
+                                                 uint32_t head)
+{
+    const struct whit_state_place *place = &state->places[layer];
+    return whit_state_head_at(&place->shape,
+                              state->memory + sequence * state->sequence_elems + place->heads +
+                                  head * whit_state_head_elems(&place->shape));
+}
+
+#endif

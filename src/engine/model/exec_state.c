@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ * Recurrent layers of a pass. Items are independent of each other: runs of channels, or value heads. Each runs all
+ * tokens of all sequences in their order, so that threads, batch splits and neighbours change no bit.
+ *
+ * A head's state stays committed before the newest tokens (kv/state.h). Their updates are kept and applied again to a
+ * copy in the worker's scratch, which costs arithmetic but no memory traffic: most steps of decoding only read the
+ * state. */
+#include "model/exec_step.h"
+
+#include "kernels/math.h"
+
+#include <string.h>
+
+#define CHANNELS_TOGETHER 256
+#define L2_NORM_EPS       1e-6f /* of queries and keys; fixed by the family, not a setting */
+#define SOFTPLUS_LINEAR   20.0f /* softplus(x) is x above it, to the last bit */
+
+#define INPUT(i, r) whit_exec_row_of(step, exec, step->input[i], step->input_stride[i], r)
+#define OUTPUT(r)   whit_exec_row_of(step, exec, step->output, step->output_stride, r)
+
+/* Rows [begin, end) of a pass are one sequence's, from position `first` on. */
+typedef struct run_of_rows {
+    uint32_t begin, end, sequence, first;
+} run_of_rows;
+
+static run_of_rows next_rows(const whit_batch *batch, uint32_t begin)
+{
+    run_of_rows rows = {begin, begin + 1, batch->sequences[begin], batch->positions[begin]};
+    while (rows.end < batch->n_rows && batch->sequences[rows.end] == rows.sequence) rows.end++;
+    return rows;
+}
+
+static uint32_t end_position(const run_of_rows *rows)
+{
+    return rows->first + (rows->end - rows->begin);
+}
+
+/* ---- convolution ---------------------------------------------------------------------------- */
+
+static void convolve_channels(const whit_exec_step *step, const whit_exec *exec, const run_of_rows *rows,
+                              uint32_t channel, uint32_t n)
+{
+    static const float zeros[CHANNELS_TOGETHER];
+    const uint32_t layer = step->plan->layer, n_taps = step->plan->n_taps;
+    const float *inputs[WHIT_CONV_TAPS_MAX];
+    for (uint32_t r = rows->begin; r < rows->end; r++) {
+        const uint32_t position = rows->first + (r - rows->begin);
+        for (uint32_t j = 0; j < n_taps; j++) {
+            const uint32_t back = n_taps - 1 - j;
+            if (back > position)
+                inputs[j] = zeros;
+            else if (back <= r - rows->begin)
+                inputs[j] = INPUT(0, r - back) + channel;
+            else
+                inputs[j] = whit_state_inputs(&exec->kv->state, rows->sequence, layer, position - back) + channel;
+        }
+        exec->kernels->causal_conv(inputs, step->vector + channel, step->width, n_taps, step->plan->is_silu, n,
+                                   OUTPUT(r) + channel);
+    }
+    const uint32_t n_rows = rows->end - rows->begin, n_kept = n_taps - 1 + WHIT_STATE_RING;
+    for (uint32_t r = n_rows > n_kept ? rows->end - n_kept : rows->begin; r < rows->end; r++)
+        memcpy(whit_state_inputs(&exec->kv->state, rows->sequence, layer, rows->first + (r - rows->begin)) + channel,
+               INPUT(0, r) + channel, n * sizeof(float));
+}
+
+void whit_exec_convolve(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
+                        uint32_t end)
+{
+    (void)worker;
+    for (uint32_t item = begin; item < end; item++) {
+        const uint32_t channel = item * CHANNELS_TOGETHER, rest = step->width - channel;
+        for (uint32_t r = 0; r < exec->batch->n_rows;) {
+            const run_of_rows rows = next_rows(exec->batch, r);
+            convolve_channels(step, exec, &rows, channel, rest < CHANNELS_TOGETHER ? rest : CHANNELS_TOGETHER);
+            r = rows.end;
+        }
+    }
+}
+
+/* ---- delta rule ----------------------------------------------------------------------------- */
+
+/* One value head of one sequence as it runs. */
+typedef struct delta_run {
+    const whit_exec_step *step;
+    const whit_exec *exec;
+    uint32_t head;
+    whit_state_head kept;
+    float *query, *state; /* scratch: (key_dim), (key_dim, value_dim) */
+} delta_run;
+
+size_t whit_exec_state_scratch_bytes(const whit_plan_step *step)
+{
+    return ((size_t)step->head_dim * step->value_dim + step->head_dim) * sizeof(float);
+}
+
+static float sigmoid(float x)
+{
+    return 1.0f / (1.0f + whit_exp_f32(-x));
+}
+
+static float softplus(float x)
+{
+    return x > SOFTPLUS_LINEAR ? x : (float)whit_log_f64(1.0 + (double)whit_exp_f32(x));
+}
+
+/* out = x / sqrt(sum of x^2 + eps) * factor, (n). */
+static void normalise_head(const whit_exec *exec, const float *x, uint32_t n, float factor, float *out)
+{
+    exec->kernels->rms_norm(x, NULL, n, L2_NORM_EPS / (float)n, out);
+    exec->kernels->scale(out, factor / sqrtf((float)n), n);
+}
+
+static whit_delta_update update_at(const delta_run *d, uint32_t position)
+{
+    const uint32_t at = position % WHIT_STATE_RING;
+    const whit_plan_step *plan = d->step->plan;
+    return (whit_delta_update){.key = d->kept.keys + (size_t)at * plan->head_dim,
+                               .change = d->kept.changes + (size_t)at * plan->value_dim,
+                               .decay = d->kept.decays[at]};
+}
+
+/* Applies the kept updates of positions [begin, end); `from` NULL: to a state of zeros. */
+static void apply_updates(const delta_run *d, uint32_t begin, uint32_t end, const float *from, float *to)
+{
+    whit_delta_update updates[WHIT_STATE_RING];
+    for (uint32_t p = begin; p < end; p++) updates[p - begin] = update_at(d, p);
+    d->exec->kernels->delta_apply(updates, end - begin, from, to, d->step->plan->head_dim, d->step->plan->value_dim);
+}
+
+/* Runs the token of row r at a position on a state. */
+static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *state)
+{
+    const whit_exec_step *step = d->step;
+    const whit_exec *exec = d->exec;
+    const whit_plan_step *plan = step->plan;
+    const uint32_t key_dim = plan->head_dim, key_head = d->head % plan->n_key_heads, at = position % WHIT_STATE_RING;
+    const float *queries = INPUT(0, r), *keys = queries + (size_t)plan->n_key_heads * key_dim,
+                *values = keys + (size_t)plan->n_key_heads * key_dim;
+    normalise_head(exec, queries + (size_t)key_head * key_dim, key_dim, 1.0f / sqrtf((float)key_dim), d->query);
+    normalise_head(exec, keys + (size_t)key_head * key_dim, key_dim, 1.0f, d->kept.keys + (size_t)at * key_dim);
+    d->kept.decays[at] = whit_exp_f32(step->vector[d->head] * softplus(INPUT(2, r)[d->head] + step->second[d->head]));
+    const whit_delta_update update = update_at(d, position);
+    exec->kernels->delta_step(state, d->query, values + (size_t)d->head * plan->value_dim,
+                              sigmoid(INPUT(1, r)[d->head]), &update, key_dim, plan->value_dim,
+                              OUTPUT(r) + (size_t)d->head * plan->value_dim);
+}
+
+static void run_rows(const delta_run *d, const run_of_rows *rows)
+{
+    const whit_plan_step *plan = d->step->plan;
+    const size_t n_elems = (size_t)plan->head_dim * plan->value_dim;
+    const uint32_t committed =
+        *whit_state_committed(&d->exec->kv->state, rows->sequence, plan->layer, WHIT_STATE_DELTA);
+    const uint32_t end = end_position(rows),
+                   target = whit_state_commit(end) > committed ? whit_state_commit(end) : committed;
+    const float *from = committed ? d->kept.state : NULL;
+    uint32_t r = rows->begin, position = rows->first;
+    if (target > position) {
+        /* A long run: tokens before the target go into the committed state itself. */
+        apply_updates(d, committed, position, from, d->kept.state);
+        for (; position < target; r++, position++) run_token(d, r, position, d->kept.state);
+        memcpy(d->state, d->kept.state, n_elems * sizeof *d->state);
+    } else {
+        if (target > committed) {
+            apply_updates(d, committed, target, from, d->kept.state);
+            from = d->kept.state;
+        }
+        apply_updates(d, target, position, from, d->state);
+    }
+    for (; r < rows->end; r++, position++) run_token(d, r, position, d->state);
+}
+
+void whit_exec_run_delta(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
+                         uint32_t end)
+{
+    float *scratch = (float *)(void *)(exec->scratch + worker * exec->scratch_bytes);
+    for (uint32_t head = begin; head < end; head++)
+        for (uint32_t r = 0; r < exec->batch->n_rows;) {
+            const run_of_rows rows = next_rows(exec->batch, r);
+            const delta_run d = {.step = step,
+                                 .exec = exec,
+                                 .head = head,
+                                 .kept = whit_state_head_of(&exec->kv->state, rows.sequence, step->plan->layer, head),
+                                 .query = scratch,
+                                 .state = scratch + step->plan->head_dim};
+            run_rows(&d, &rows);
+            r = rows.end;
+        }
+}
+
+/* ---- phases --------------------------------------------------------------------------------- */
+
+/* Notes what a phase has committed, once all of its items are done. */
+static void commit_positions(const whit_exec *exec, const whit_exec_step *step)
+{
+    whit_state *state = &exec->kv->state;
+    const uint32_t layer = step->plan->layer;
+    const bool has_delta = state->places[layer].shape.n_heads != 0;
+    for (uint32_t r = 0; r < exec->batch->n_rows;) {
+        const run_of_rows rows = next_rows(exec->batch, r);
+        const uint32_t target = whit_state_commit(end_position(&rows));
+        for (uint32_t part = 0; part < WHIT_STATE_PARTS; part++) {
+            if (has_delta && (part == WHIT_STATE_DELTA) != (step->plan->op == WHIT_PLAN_DELTA)) continue;
+            uint32_t *committed = whit_state_committed(state, rows.sequence, layer, part);
+            if (*committed < target) *committed = target;
+        }
+        r = rows.end;
+    }
+}
+
+void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
+{
+    const whit_exec_step *step = phase->steps;
+    whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
+    const uint32_t n_items = step->plan->op == WHIT_PLAN_DELTA
+        ? step->plan->n_heads
+        : (step->width + CHANNELS_TOGETHER - 1) / CHANNELS_TOGETHER;
+    whit_pool_run(exec->pool, whit_exec_run_rows, &run, n_items, 1);
+    commit_positions(exec, step);
+}
