@@ -322,6 +322,50 @@ static const struct shape {
      {ROW_SCALES(I8)},
      FLOAT(F16),
      FLOAT(BF16)},
+    /* Short convolutions and attention in turn. */
+    {{.family = "hybrid",
+      .n_layers = 3,
+      .n_embd = 72,
+      .n_ff = 88,
+      .n_heads = 2,
+      .n_kv_heads = 1,
+      .head_dim = 32,
+      .rope_dim = 32,
+      .n_vocab = 100,
+      .tied_head = true,
+      .qk_norm = true,
+      .conv_taps = 3,
+      .n_kinds = 2,
+      .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV, .n_ff = 88},
+                {.n_heads = 2, .n_kv_heads = 1, .head_dim = 32, .rope_dim = 32, .n_ff = 88}},
+      .kind_of_layer = {0, 1, 0}},
+     {GROUP_SCALES(T2, 32, F16, 0)},
+     FLOAT(F16),
+     FLOAT(F32)},
+    /* Delta rules and attention with a gate and a window; more value heads than key heads, of odd sizes. */
+    {{.family = "hybrid",
+      .n_layers = 3,
+      .n_embd = 64,
+      .n_ff = 80,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 8,
+      .n_vocab = 90,
+      .qk_norm = true,
+      .attn_gate = true,
+      .conv_taps = 4,
+      .delta_heads = 4,
+      .delta_key_heads = 2,
+      .delta_key_dim = 16,
+      .delta_value_dim = 24,
+      .n_kinds = 2,
+      .kinds = {{.mixer = WHIT_MIXER_DELTA, .n_ff = 80},
+                {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 8, .window = 90, .n_ff = 80}},
+      .kind_of_layer = {0, 1, 0}},
+     {GROUP_SCALES(Q2, 32, F16, 0)},
+     FLOAT(F16),
+     ROW_SCALES(I8S)},
 };
 
 uint32_t random_model_count(void)
@@ -425,6 +469,7 @@ struct maker {
     whit_rng rng;
     uint64_t salt; /* of corrections; 0: none of a drawn model */
     bool writing;  /* else declaring */
+    bool negates;  /* vectors */
     uint32_t next;
     whit_error *error;
 };
@@ -544,6 +589,8 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
     memcpy(digest + 1, &m->next, sizeof m->next);
     whit_ndf_writer_set_digest(m->writer, m->next, digest); /* nobody converts this model again */
     if (!fill(&m->rng, type, &rows)) status = whit_fail_memory(m->error, "a tensor", type->n_rows);
+    for (uint32_t i = 0; status == WHIT_OK && m->negates && i < type->n_cols; i++)
+        ((float *)rows.elems)[i] = -((float *)rows.elems)[i];
     for (int p = 0; p < WHIT_PART_COUNT; p++)
         if (bytes[p] && !(part[p] = whit_zalloc(NULL, bytes[p])))
             status = whit_fail_memory(m->error, "a tensor", bytes[p]);
@@ -618,42 +665,90 @@ static whit_status divisors(void *context, const char *name, uint32_t n, whit_er
     return vector(context, -1, name, n);
 }
 
-static whit_status layer_tensors(struct maker *m, const struct shape *shape, int layer)
+struct named_matrix {
+    const char *name, *bias;
+    uint32_t n_rows, n_cols;
+    bool has_bias;
+};
+
+/* Matrices of a layer, the i-th of the kind that the shape has for it. */
+static whit_status matrices_of(struct maker *m, const struct shape *shape, int layer,
+                               const struct named_matrix *matrices, int first, int n)
 {
     static const kind unset;
-    const whit_config *c = &shape->config;
-    const whit_layer_kind l = whit_config_kind(c, (uint32_t)layer);
-    const uint32_t q = l.n_heads * l.head_dim, kv = l.n_kv_heads * l.head_dim;
-    const struct {
-        const char *name, *bias;
-        uint32_t n_rows, n_cols;
-        bool has_bias;
-    } matrices[N_MATRICES_MAX] = {
-        {"q", "q_bias", q, c->n_embd, c->attn_bias},           {"k", "k_bias", kv, c->n_embd, c->attn_bias},
-        {"v", "v_bias", kv, c->n_embd, c->attn_bias},          {"o", "o_bias", c->n_embd, q, c->out_bias},
-        {"gate", "gate_bias", l.n_ff, c->n_embd, c->ffn_bias}, {"up", "up_bias", l.n_ff, c->n_embd, c->ffn_bias},
-        {"down", "down_bias", c->n_embd, l.n_ff, c->ffn_bias}};
-    WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
-    WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
-    if (c->qk_norm) WHIT_TRY(vector(m, layer, "q_norm", l.head_dim));
-    if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", l.head_dim));
-    if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
-    if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", l.n_ff));
-    for (int i = 0; i < N_MATRICES_MAX; i++) {
-        bool is_unset = memcmp(&shape->matrices[i], &unset, sizeof unset) == 0;
-        WHIT_TRY(matrix(m, layer, matrices[i].name, shape->matrices[is_unset ? 0 : i], matrices[i].n_rows,
-                        matrices[i].n_cols));
+    for (int i = 0; i < n; i++) {
+        const kind *own = &shape->matrices[(first + i) % N_MATRICES_MAX];
+        if (memcmp(own, &unset, sizeof unset) == 0) own = &shape->matrices[0];
+        WHIT_TRY(matrix(m, layer, matrices[i].name, *own, matrices[i].n_rows, matrices[i].n_cols));
         if (matrices[i].has_bias) WHIT_TRY(vector(m, layer, matrices[i].bias, matrices[i].n_rows));
     }
     return WHIT_OK;
 }
 
+static whit_status attention_tensors(struct maker *m, const struct shape *shape, int layer)
+{
+    const whit_config *c = &shape->config;
+    const whit_layer_kind k = whit_config_kind(c, (uint32_t)layer);
+    const uint32_t q = k.n_heads * k.head_dim, kv = k.n_kv_heads * k.head_dim;
+    const struct named_matrix matrices[] = {{"q", "q_bias", q, c->n_embd, c->attn_bias},
+                                            {"k", "k_bias", kv, c->n_embd, c->attn_bias},
+                                            {"v", "v_bias", kv, c->n_embd, c->attn_bias},
+                                            {"o", "o_bias", c->n_embd, q, c->out_bias},
+                                            {"attn_gate", NULL, q, c->n_embd, false}};
+    if (c->qk_norm) WHIT_TRY(vector(m, layer, "q_norm", k.head_dim));
+    if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", k.head_dim));
+    if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
+    if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", k.n_ff));
+    return matrices_of(m, shape, layer, matrices, 0, c->attn_gate ? 5 : 4);
+}
+
+static whit_status short_conv_tensors(struct maker *m, const struct shape *shape, int layer)
+{
+    const uint32_t n = shape->config.n_embd;
+    const struct named_matrix matrices[] = {{"conv_b", NULL, n, n, false},
+                                            {"conv_c", NULL, n, n, false},
+                                            {"conv_x", NULL, n, n, false},
+                                            {"conv_o", NULL, n, n, false}};
+    WHIT_TRY(vector(m, layer, "conv", shape->config.conv_taps * n));
+    return matrices_of(m, shape, layer, matrices, 0, 4);
+}
+
+static whit_status delta_tensors(struct maker *m, const struct shape *shape, int layer)
+{
+    const whit_config *c = &shape->config;
+    const uint32_t n = c->n_embd, values = c->delta_heads * c->delta_value_dim,
+                   mixed = 2 * c->delta_key_heads * c->delta_key_dim + values;
+    const struct named_matrix matrices[] = {{"mixed", NULL, mixed, n, false},
+                                            {"z", NULL, values, n, false},
+                                            {"beta", NULL, c->delta_heads, n, false},
+                                            {"decay", NULL, c->delta_heads, n, false},
+                                            {"delta_o", NULL, n, values, false}};
+    WHIT_TRY(vector(m, layer, "conv", c->conv_taps * mixed));
+    m->negates = true;
+    whit_status status = vector(m, layer, "delta_a", c->delta_heads);
+    m->negates = false;
+    if (status == WHIT_OK) status = vector(m, layer, "delta_dt", c->delta_heads);
+    if (status == WHIT_OK) status = vector(m, layer, "delta_norm", c->delta_value_dim);
+    return status == WHIT_OK ? matrices_of(m, shape, layer, matrices, 0, 5) : status;
+}
+
 /* All of them, in the same order in both passes. */
 static whit_status tensors(struct maker *m, const struct shape *shape)
 {
+    static whit_status (*const mixers[])(struct maker *, const struct shape *,
+                                         int) = {attention_tensors, short_conv_tensors, delta_tensors};
     const whit_config *c = &shape->config;
     WHIT_TRY(matrix(m, -1, "embed", shape->embed, c->n_vocab, c->n_embd));
-    for (int layer = 0; layer < (int)c->n_layers; layer++) WHIT_TRY(layer_tensors(m, shape, layer));
+    for (int layer = 0; layer < (int)c->n_layers; layer++) {
+        const whit_layer_kind k = whit_config_kind(c, (uint32_t)layer);
+        const struct named_matrix ffn[] = {{"gate", "gate_bias", k.n_ff, c->n_embd, c->ffn_bias},
+                                           {"up", "up_bias", k.n_ff, c->n_embd, c->ffn_bias},
+                                           {"down", "down_bias", c->n_embd, k.n_ff, c->ffn_bias}};
+        WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
+        WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
+        WHIT_TRY(mixers[k.mixer](m, shape, layer));
+        WHIT_TRY(matrices_of(m, shape, layer, ffn, 4, 3));
+    }
     WHIT_TRY(whit_rope_visit(c, divisors, m, m->error));
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
     if (!c->tied_head) WHIT_TRY(matrix(m, -1, "head", shape->head, c->n_vocab, c->n_embd));

@@ -10,6 +10,7 @@
 
 #include "adapter_sample.h"
 #include "base/rng.h"
+#include "kv/state.h"
 #include "random_model.h"
 #include "format/ndf_append.h"
 #include "runtime/model.h"
@@ -525,8 +526,8 @@ static bool overfill(life *l)
 }
 
 /* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows, and an endless
- * session, keep 128 more than they see, a packed cache 47, and go further back where they have left it; what is found
- * then was computed with what is mounted. */
+ * session, keep 128 more than they see, a packed cache 47, recurrent layers 8, and go further back where they have left
+ * it; what is found then was computed with what is mounted. */
 static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
 {
     sequence *s = &l->sequences[at];
@@ -536,8 +537,9 @@ static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
     if (position == n) return true;
     l->counts->n_back++;
     const bool is_packed = l->options.kv >= WHIT_KV_K4V2;
-    const bool forgets = l->m->config.window || is_packed || l->options.endless;
-    if (position > n || !forgets || n + (is_packed ? 47 : 128) >= most)
+    const bool is_recurrent = l->m->config.conv_taps, forgets = l->m->config.window || is_packed || l->options.endless;
+    const uint32_t n_back = is_recurrent ? WHIT_STATE_BACK_TOKENS : is_packed ? 47 : 128;
+    if (position > n || !(forgets || is_recurrent) || n + n_back >= most)
         return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
     for (uint32_t i = 0; i < position; i++) s->fed[i].mounting = s->mounting;
     if (position == 0) s->most = 0; /* else what windows have left stays left: only what is seen was found again */

@@ -753,6 +753,8 @@ static const struct {
     {"silu", compare_gate},
     {"relu2", compare_gate},
     {"gelu", compare_gate},
+    {"sigmoid", compare_gate},
+    {"product", compare_gate},
     {"add", compare_add},
     {"scale", compare_scale},
     {"argmax", compare_argmax},

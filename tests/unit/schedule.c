@@ -16,7 +16,7 @@ enum { ROWS_MAX = 40, WIDTH_MAX = 512, STEPS_MAX = 256, N_VOCAB_MAX = 256 };
 
 static whit_kernels real, generic;
 static struct counts {
-    long norms, ropes, adds, norm_acts, quantise, screens, gates, products, gated, added;
+    long norms, ropes, adds, norm_acts, quantise, screens, gates, products, gated, added, convs, deltas;
 } calls;
 
 static void count_norm(const float *x, const float *weight, uint32_t n, float eps, float *out)
@@ -67,6 +67,32 @@ static void count_relu2(const float *gate, const float *up, uint32_t n, float *o
 {
     calls.gates++;
     real.relu2_mul(gate, up, n, out);
+}
+
+static void count_sigmoid(const float *gate, const float *up, uint32_t n, float *out)
+{
+    calls.gates++;
+    real.sigmoid_mul(gate, up, n, out);
+}
+
+static void count_product(const float *gate, const float *up, uint32_t n, float *out)
+{
+    calls.gates++;
+    real.product(gate, up, n, out);
+}
+
+static void count_conv(const float *const *rows, const float *weight, size_t weight_stride, uint32_t n_taps,
+                       bool is_silu, uint32_t n, float *out)
+{
+    calls.convs++;
+    real.causal_conv(rows, weight, weight_stride, n_taps, is_silu, n, out);
+}
+
+static void count_delta(float *state, const float *query, const float *value, float beta,
+                        const whit_delta_update *update, uint32_t key_dim, uint32_t value_dim, float *out)
+{
+    calls.deltas++;
+    real.delta_step(state, query, value, beta, update, key_dim, value_dim, out);
 }
 
 static void multiply(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *y, size_t stride)
@@ -176,6 +202,10 @@ static void rebind(whit_session *s, void **arena)
     s->kernels.screen = count_screen;
     s->kernels.silu_mul = count_silu;
     s->kernels.relu2_mul = count_relu2;
+    s->kernels.sigmoid_mul = count_sigmoid;
+    s->kernels.product = count_product;
+    s->kernels.causal_conv = count_conv;
+    s->kernels.delta_step = count_delta;
     whit_exec_schedules_free(&s->plan, &s->schedules);
     assert_ok(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, &error), error);
     for (uint32_t i = 0; i < s->schedules.n_choices; i++)
@@ -237,6 +267,11 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     case WHIT_PLAN_ROPE: expected->ropes += n; break;
     case WHIT_PLAN_ROPE_ATTEND: expected->ropes += n * whit_config_kind(&model->config, step->layer).n_kv_heads; break;
     case WHIT_PLAN_GATE: expected->gates += n; break;
+    case WHIT_PLAN_CONV: expected->convs += n * ((width + 255) / 256); break; /* runs of 256 channels */
+    case WHIT_PLAN_DELTA:
+        expected->norms += 2 * n * step->n_heads; /* of queries and keys */
+        expected->deltas += n * step->n_heads;
+        break;
     case WHIT_PLAN_NORM_ACTS:
     case WHIT_PLAN_ADD_NORM_ACTS:
     case WHIT_PLAN_GATE_NORM_ACTS: expected->norm_acts++; break;

@@ -220,11 +220,13 @@ typedef struct whit_kernels {
     bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers, and wants a cache for them */
     whit_quantise_fn *quantise;
     whit_rms_norm_fn *rms_norm;
-    whit_rope_fn *rope_half;  /* NeoX: halves of a head */
-    whit_rope_fn *rope_pairs; /* neighbours */
-    whit_gate_fn *silu_mul;   /* x / (1 + exp(-x)) */
-    whit_gate_fn *relu2_mul;  /* max(x, 0)^2 */
-    whit_gate_fn *gelu_mul;   /* the tanh form */
+    whit_rope_fn *rope_half;   /* NeoX: halves of a head */
+    whit_rope_fn *rope_pairs;  /* neighbours */
+    whit_gate_fn *silu_mul;    /* x / (1 + exp(-x)) */
+    whit_gate_fn *relu2_mul;   /* max(x, 0)^2 */
+    whit_gate_fn *gelu_mul;    /* the tanh form */
+    whit_gate_fn *sigmoid_mul; /* 1 / (1 + exp(-x)) */
+    whit_gate_fn *product;     /* x */
     whit_add_fn *add;
     whit_scale_fn *scale;
     whit_norm_acts_fn *norm_acts;

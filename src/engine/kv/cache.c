@@ -140,9 +140,10 @@ static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *byt
     return !__builtin_add_overflow(*bytes, whit_round_up(pool_bytes, WHIT_ALIGN_BYTES), bytes);
 }
 
-static bool measure_state(const whit_kv_shape *shape, uint64_t *bytes)
+static bool measure_state(const whit_kv_shape *shape, whit_state *state, uint64_t *bytes)
 {
-    return whit_state_measure(&shape->layers->state, sizeof *shape->layers, shape->n_layers, shape->n_sequences, bytes);
+    return whit_state_measure(state, &shape->layers->state, sizeof *shape->layers, shape->n_layers, shape->n_sequences,
+                              bytes);
 }
 
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
@@ -160,7 +161,7 @@ bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
                            WHIT_ALIGN_BYTES);
     for (uint32_t c = 0; c < kv->n_classes; c++)
         if (!measure_class(kv, &kv->classes[c], bytes)) return false;
-    return measure_state(shape, &state_bytes) && !__builtin_add_overflow(*bytes, state_bytes, bytes);
+    return measure_state(shape, &kv->state, &state_bytes) && !__builtin_add_overflow(*bytes, state_bytes, bytes);
 }
 
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory)

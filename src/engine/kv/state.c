@@ -35,29 +35,28 @@ static uint64_t table_bytes(uint32_t n_layers, uint32_t n_sequences)
                          WHIT_ALIGN_BYTES);
 }
 
-bool whit_state_measure(const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers, uint32_t n_sequences,
-                        uint64_t *bytes)
+bool whit_state_measure(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
+                        uint32_t n_sequences, uint64_t *bytes)
 {
-    uint64_t elems = 0, floats;
-    for (uint32_t i = 0; i < n_layers; i++) elems += layer_elems(layer_at(layers, stride_bytes, i));
+    uint64_t floats;
+    *state = (whit_state){.n_layers = n_layers, .n_sequences = n_sequences};
+    for (uint32_t i = 0; i < n_layers; i++) state->sequence_elems += layer_elems(layer_at(layers, stride_bytes, i));
     *bytes = 0;
-    if (!elems) return true;
-    return !__builtin_mul_overflow(elems * sizeof(float), (uint64_t)n_sequences, &floats) &&
+    if (!state->sequence_elems) return true;
+    return !__builtin_mul_overflow(state->sequence_elems * sizeof(float), (uint64_t)n_sequences, &floats) &&
         !__builtin_add_overflow(floats, table_bytes(n_layers, n_sequences), bytes);
 }
 
 void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                      uint32_t n_sequences, void *memory)
 {
-    *state = (whit_state){.n_layers = n_layers, .n_sequences = n_sequences, .places = memory};
-    uint64_t elems = 0;
-    for (uint32_t i = 0; i < n_layers; i++) elems += layer_elems(layer_at(layers, stride_bytes, i));
-    state->sequence_elems = elems;
-    if (!elems) return;
+    uint64_t bytes, elems = 0;
+    (void)whit_state_measure(state, layers, stride_bytes, n_layers, n_sequences, &bytes);
+    if (!state->sequence_elems) return;
+    state->places = memory;
     state->committed = (uint32_t *)(void *)(state->places + n_layers);
     memset(state->committed, 0, (size_t)n_sequences * n_layers * WHIT_STATE_PARTS * sizeof *state->committed);
     state->memory = (float *)(void *)((uint8_t *)memory + table_bytes(n_layers, n_sequences));
-    elems = 0;
     for (uint32_t i = 0; i < n_layers; i++) {
         const whit_state_layer *shape = layer_at(layers, stride_bytes, i);
         state->places[i] =

@@ -42,9 +42,10 @@ typedef struct whit_state {
     uint64_t sequence_elems;  /* 0: no layer is recurrent */
 } whit_state;
 
-/* Gives the bytes that init takes, 64-byte aligned; false if they overflow. layers: (n_layers) at `stride_bytes`. */
-bool whit_state_measure(const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers, uint32_t n_sequences,
-                        uint64_t *bytes);
+/* Sets the sizes of a state, and gives the bytes that init takes, 64-byte aligned; false if they overflow. layers:
+ * (n_layers) at `stride_bytes`. */
+bool whit_state_measure(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
+                        uint32_t n_sequences, uint64_t *bytes);
 void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                      uint32_t n_sequences, void *memory);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/config.h"
 
-#include "kernels/kv_block.h"
+#include "kernels/kernels.h"
 #include "model/families.h"
 
 #include <math.h>
@@ -43,6 +43,12 @@ static const struct field {
     {"temperature_scale", offsetof(whit_config, temperature_scale), FIELD_F64, true},
     {"temperature_length", offsetof(whit_config, temperature_length), FIELD_U32, true},
     {"norm_after_rope", offsetof(whit_config, norm_after_rope), FIELD_BOOL, true},
+    {"attn_gate", offsetof(whit_config, attn_gate), FIELD_BOOL, true},
+    {"conv_taps", offsetof(whit_config, conv_taps), FIELD_U32, true},
+    {"delta_heads", offsetof(whit_config, delta_heads), FIELD_U32, true},
+    {"delta_key_heads", offsetof(whit_config, delta_key_heads), FIELD_U32, true},
+    {"delta_key_dim", offsetof(whit_config, delta_key_dim), FIELD_U32, true},
+    {"delta_value_dim", offsetof(whit_config, delta_value_dim), FIELD_U32, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
@@ -165,6 +171,11 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         {"rope_dim", c->rope_dim, 0, 1024},
         {"n_vocab", c->n_vocab, 1, 1u << 24},
         {"n_ctx", c->n_ctx, 1, 1u << 26},
+        {"conv_taps", c->conv_taps, 0, WHIT_CONV_TAPS_MAX},
+        {"delta_heads", c->delta_heads, 0, 4096},
+        {"delta_key_heads", c->delta_key_heads, 0, 4096},
+        {"delta_key_dim", c->delta_key_dim, 0, WHIT_DELTA_DIM_MAX},
+        {"delta_value_dim", c->delta_value_dim, 0, WHIT_DELTA_DIM_MAX},
         {"gate", c->gate, 0, c->program ? WHIT_GATE_GELU : WHIT_GATE_RELU2},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)

@@ -16,9 +16,11 @@
 #define WHIT_ROPES_MAX    4
 
 typedef enum whit_gate {
-    WHIT_GATE_SILU = 0,  /* silu(gate) * up */
-    WHIT_GATE_RELU2 = 1, /* relu(gate)^2 * up */
-    WHIT_GATE_GELU = 2,  /* gelu(gate) * up, the tanh form; with a program alone */
+    WHIT_GATE_SILU = 0,    /* silu(gate) * up */
+    WHIT_GATE_RELU2 = 1,   /* relu(gate)^2 * up */
+    WHIT_GATE_GELU = 2,    /* gelu(gate) * up, the tanh form; with a program alone */
+    WHIT_GATE_SIGMOID = 3, /* up / (1 + exp(-gate)); in programs */
+    WHIT_GATE_PRODUCT = 4, /* gate * up; in programs */
     WHIT_GATE_COUNT
 } whit_gate;
 
@@ -87,6 +89,9 @@ typedef struct whit_config {
     double temperature_scale; /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
     uint32_t temperature_length; /* with this length in tokens */
     bool norm_after_rope;        /* the norms of q and k are after RoPE */
+    bool attn_gate;              /* attention is multiplied by the sigmoid of a gate from its input */
+    uint32_t conv_taps;          /* of the causal convolutions of recurrent layers */
+    uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* gated delta rule */
     /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];

@@ -63,6 +63,8 @@ whit_gate_fn *whit_exec_gate(const whit_kernels *kernels, uint8_t gate)
     case WHIT_GATE_SILU: return kernels->silu_mul;
     case WHIT_GATE_RELU2: return kernels->relu2_mul;
     case WHIT_GATE_GELU: return kernels->gelu_mul;
+    case WHIT_GATE_SIGMOID: return kernels->sigmoid_mul;
+    case WHIT_GATE_PRODUCT: return kernels->product;
     default: return NULL;
     }
 }

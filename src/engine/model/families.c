@@ -26,6 +26,8 @@ enum {
     FN_LINEAR,
     FN_ROPE,
     FN_ATTENTION,
+    FN_CONV,
+    FN_DELTA_RULE,
     FN_GATED,
     FN_ADD,
     FN_SCALED,
@@ -45,6 +47,8 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_LINEAR] = {"linear", "ithtti:h"},          /* layer, name, x, weight, bias or "", outputs */
     [FN_ROPE] = {"rope", "ithii:h"},               /* layer, name, x, head size, rotated dimensions */
     [FN_ATTENTION] = {"attention", "ithhhiif:h"},  /* layer, name, q, k, v, head size, window, scale */
+    [FN_CONV] = {"conv", "ithtii:h"},              /* layer, name, x, taps' weights, taps, 1: SiLU follows */
+    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"}, /* layer, name, q k v, beta, decay, A, dt */
     [FN_GATED] = {"gated", "itihh:h"},             /* layer, name, gate, a, b */
     [FN_ADD] = {"add", "ithh:h"},                  /* layer, name, a, b */
     [FN_SCALED] = {"scaled", "ithf:h"},            /* layer, name, x, factor */
@@ -104,6 +108,14 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_ATTENTION:
         ref = whit_graph_attention(g, layer, a[1].text, REF(2), REF(3), REF(4), SIZE(5), SIZE(6), a[7].f);
         break;
+    case FN_CONV: ref = whit_graph_conv(g, layer, a[1].text, REF(2), a[3].text, SIZE(4), a[5].i != 0); break;
+    case FN_DELTA_RULE:
+        ref = whit_graph_delta(g, layer, a[1].text, REF(2), REF(3), REF(4), a[5].text, a[6].text,
+                               (whit_delta_shape){.n_heads = builder->config->delta_heads,
+                                                  .n_key_heads = builder->config->delta_key_heads,
+                                                  .key_dim = builder->config->delta_key_dim,
+                                                  .value_dim = builder->config->delta_value_dim});
+        break;
     case FN_GATED: ref = whit_graph_gate(g, layer, a[1].text, (whit_gate)a[2].i, REF(3), REF(4)); break;
     case FN_ADD: ref = whit_graph_add(g, layer, a[1].text, REF(2), REF(3)); break;
     case FN_SCALED: ref = whit_graph_scale(g, layer, a[1].text, REF(2), a[3].f); break;
@@ -128,7 +140,7 @@ static const struct family {
 } families[] = {
     {"llama", whit_family_decoder, true},       {"qwen2", whit_family_decoder, true},
     {"qwen3", whit_family_decoder, true},       {"bitnet", whit_family_decoder, true},
-    {WHIT_FAMILY_DECODER, whit_family_decoder},
+    {WHIT_FAMILY_DECODER, whit_family_decoder}, {"hybrid", whit_family_hybrid},
 };
 
 static const struct family *find_family(const char *name)
@@ -189,6 +201,8 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
             for (int k = 0; k < 3; k++)
                 if (VALUE(node->input[k]).rows != WHIT_ROWS_BATCH) why = "attention is in front of selected()";
         }
+        if ((node->op == WHIT_OP_CONV || node->op == WHIT_OP_DELTA) && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH)
+            why = "recurrent layers are before selected()";
         if (why) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s': %s", name, made, why);
     }
     for (uint32_t i = 0; i < c->n_layers; i++)

@@ -17,6 +17,7 @@ typedef struct whit_family_run {
 } whit_family_run;
 
 whit_status whit_family_decoder(const whit_family_run *run); /* of families/decoder.ndl */
+whit_status whit_family_hybrid(const whit_family_run *run);  /* of families/hybrid.ndl */
 
 /* The functions, for the compiler. */
 extern const whit_lang_host_function whit_family_functions[];

@@ -372,8 +372,11 @@ static void print_value(const whit_plan *plan, uint32_t v, whit_buf *out)
 void whit_plan_print_step(const whit_plan *plan, const whit_plan_step *step,
                           const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
 {
-    static const char *const gates[WHIT_GATE_COUNT] = {
-        [WHIT_GATE_SILU] = "silu", [WHIT_GATE_RELU2] = "relu2", [WHIT_GATE_GELU] = "gelu"};
+    static const char *const gates[WHIT_GATE_COUNT] = {[WHIT_GATE_SILU] = "silu",
+                                                       [WHIT_GATE_RELU2] = "relu2",
+                                                       [WHIT_GATE_GELU] = "gelu",
+                                                       [WHIT_GATE_SIGMOID] = "sigmoid",
+                                                       [WHIT_GATE_PRODUCT] = "product"};
     whit_buf_printf(out, "       %-14s", whit_plan_op_name((whit_plan_op)step->op));
     if (step->op == WHIT_PLAN_GATE || step->op == WHIT_PLAN_LINEAR_GATED || step->op == WHIT_PLAN_GATE_NORM_ACTS)
         whit_buf_printf(out, " %s", gates[step->gate]);

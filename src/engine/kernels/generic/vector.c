@@ -66,6 +66,16 @@ void whit_gelu_mul_generic(const float *gate, const float *up, uint32_t n, float
     }
 }
 
+void whit_sigmoid_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) out[i] = 1.0f / (1.0f + whit_exp_f32(-gate[i])) * up[i];
+}
+
+void whit_product_generic(const float *gate, const float *up, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) out[i] = gate[i] * up[i];
+}
+
 void whit_add_generic(float *x, const float *y, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) x[i] += y[i];

@@ -18,6 +18,11 @@ whit_status whit_family_decoder(const whit_family_run *run)
     return whit_fail(run->error, WHIT_ERROR_UNSUPPORTED, "families are not compiled yet");
 }
 
+whit_status whit_family_hybrid(const whit_family_run *run)
+{
+    return whit_family_decoder(run);
+}
+
 struct writer {
     whit_buf *out;
     const char *file;
