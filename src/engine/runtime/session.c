@@ -393,6 +393,20 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     return WHIT_OK;
 }
 
+/* The number of tokens of the next pass, at most n. With recurrent layers a pass ends where a sequence reaches a
+ * position that is to be marked: its state cannot be saved once later tokens are committed. */
+static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t begin, size_t n)
+{
+    size_t end = 0;
+    bool is_marked = false;
+    for (; s->kv.state.sequence_elems && end < n && !is_marked; end++) {
+        const uint32_t sequence = token_at(tokens, begin + end).sequence;
+        is_marked = s->positions[sequence] + ++s->advanced[sequence] == s->to_mark[sequence];
+    }
+    for (size_t i = 0; i < end; i++) s->advanced[token_at(tokens, begin + i).sequence]--;
+    return is_marked ? end : n;
+}
+
 static whit_status take_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each, whit_error *error)
 {
     WHIT_TRY(check_step(s, tokens, n_tokens, error));
@@ -401,8 +415,9 @@ static whit_status take_step(whit_session *s, struct step_tokens tokens, size_t 
     memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
     memset(s->is_damaged, 0, s->options.n_sequences * sizeof *s->is_damaged);
     s->n_selected = 0;
-    for (size_t i = 0; status == WHIT_OK && i < n_tokens; i += s->options.n_batch_tokens) {
-        size_t n = n_tokens - i < s->options.n_batch_tokens ? n_tokens - i : s->options.n_batch_tokens;
+    for (size_t i = 0, n; status == WHIT_OK && i < n_tokens; i += n) {
+        n = n_tokens - i < s->options.n_batch_tokens ? n_tokens - i : s->options.n_batch_tokens;
+        n = tokens_of_pass(s, tokens, i, n);
         status = run_pass(s, tokens, i, (uint32_t)n, each, error);
     }
     for (uint32_t q = 0; q < s->options.n_sequences; q++) {
