@@ -81,7 +81,7 @@ def at_terminal(command, answers, env=None, seconds=60):
     seen, waiting, end, past = b"", list(answers), time.time() + seconds, 0
     while time.time() < end:
         if waiting and waiting[0][0].encode() in seen[past:]:
-            past = len(seen)
+            past = seen.index(waiting[0][0].encode(), past) + len(waiting[0][0].encode())
             os.write(terminal, waiting.pop(0)[1].encode())
         ready, _, _ = select.select([terminal], [], [], 0.1)
         if not ready:

@@ -10,12 +10,15 @@
 
 static struct plain {
     char *data;
-    size_t n;
+    size_t n, capacity;
 } plain;
 
 static void plain_replace(size_t offset, size_t n_remove, const char *data, size_t n)
 {
-    plain.data = realloc(plain.data, plain.n + n + 1);
+    if (plain.n + n + 1 > plain.capacity) { /* sanitizers copy the whole of it each time */
+        plain.capacity = (plain.n + n + 1) * 3 / 2;
+        plain.data = realloc(plain.data, plain.capacity);
+    }
     memmove(plain.data + offset + n, plain.data + offset + n_remove, plain.n - offset - n_remove);
     memcpy(plain.data + offset, data, n);
     plain.n += n - n_remove;
