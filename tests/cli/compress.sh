@@ -389,15 +389,20 @@ python3 "$SOURCE/tests/cli/imatrix.py" gguf 2 64 128 other model
 expect 3 whit compress original.ndf --imatrix other -o bad.ndf
 expect 2 whit compress original.ndf --imatrix imatrix.dat --calib calibration -o bad.ndf
 
-# ---- scales of a byte: nearly as good, and fewer bits where rows have groups enough
+# ---- scales of a byte: nearly as good, and fewer bits where rows have groups enough. With calibration the divergence of
+# so small a model is decided by a few tokens, in other ways on other processors: the errors of its matrices are not.
+errors() { python3 -c 'import json; print(sum(m["error"] for m in json.load(open("out"))["matrices"]))'; }
 for how in '--method rtn' '--calib calibration -c 32'; do
-    expect 0 whit compress original.ndf --codec q2 --group 32 $how -o f16.ndf
-    expect 0 whit compress original.ndf --codec q2 --group 32 $how --scales u8 -t 2 -o u8.ndf
+    expect 0 whit compress original.ndf --codec q2 --group 32 $how --json -o f16.ndf
+    [ "$how" = '--method rtn' ] || f16=$(errors)
+    expect 0 whit compress original.ndf --codec q2 --group 32 $how --scales u8 -t 2 --json -o u8.ndf
+    [ "$how" = '--method rtn' ] || u8=$(errors)
     expect 0 whit compress original.ndf --codec q2 --group 32 $how --scales u8 -t 1 -o again.ndf
     cmp -s u8.ndf again.ndf || complain "threads changed a file with scales of u8"
     expect 0 whit verify u8.ndf
-    less "$(divergence u8.ndf)" "$(divergence f16.ndf)" 1.15 "u8 scales, $how"
+    [ "$how" != '--method rtn' ] || less "$(divergence u8.ndf)" "$(divergence f16.ndf)" 1.15 "u8 scales, $how"
 done
+less "$u8" "$f16" 1.05 'errors with u8 scales'
 body_bits() { whit inspect "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["body_bits_per_weight"])'; }
 less "$(body_bits u8.ndf)" "$(body_bits f16.ndf)" 1 'bits of u8 scales'
 expect 2 whit compress original.ndf --calib calibration --scales u8 --tune-tokens 1000 -o bad.ndf
