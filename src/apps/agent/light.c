@@ -2,10 +2,10 @@
 #include "agent/light.h"
 
 #include "agent/guard.h"
+#include "agent/review.h"
 #include "base/file.h"
 #include "base/plain.h"
 #include "code/diff.h"
-#include "code/parse.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -38,67 +38,6 @@ static const char *real_below(const char *project, const char *path, char real[P
     return strncmp(real, project, n) == 0 && real[n] == '/' ? real + n + 1 : "";
 }
 
-static size_t count_checks(const char *text, size_t n)
-{
-    static const char *const words[] = {"assert", "ASSERT", "expect(", "EXPECT", "REQUIRE", "CHECK("};
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        for (const char *at = text; n && (at = memmem(at, n - (size_t)(at - text), words[i], strlen(words[i]))); at++)
-            count++;
-    return count;
-}
-
-/* Calls that a reader should look at: into a shell, out of bounds, of text as code. */
-static const struct flagged {
-    whit_code_language language;
-    const char *name, *reason;
-} flagged[] = {
-#define FLAG(language, name)                                                                                           \
-    {                                                                                                                  \
-        language, name, "it adds a call of " name "()"                                                                 \
-    }
-    FLAG(WHIT_CODE_C, "system"),       FLAG(WHIT_CODE_C, "popen"),      FLAG(WHIT_CODE_C, "gets"),
-    FLAG(WHIT_CODE_C, "strcpy"),       FLAG(WHIT_CODE_C, "strcat"),     FLAG(WHIT_CODE_C, "sprintf"),
-    FLAG(WHIT_CODE_C, "vsprintf"),     FLAG(WHIT_CODE_C, "tmpnam"),     FLAG(WHIT_CODE_C, "mktemp"),
-    FLAG(WHIT_CODE_C, "execl"),        FLAG(WHIT_CODE_C, "execlp"),     FLAG(WHIT_CODE_C, "execv"),
-    FLAG(WHIT_CODE_C, "execvp"),       FLAG(WHIT_CODE_C, "execve"),     FLAG(WHIT_CODE_C, "posix_spawn"),
-    FLAG(WHIT_CODE_C, "dlopen"),       FLAG(WHIT_CODE_PYTHON, "eval"),  FLAG(WHIT_CODE_PYTHON, "exec"),
-    FLAG(WHIT_CODE_PYTHON, "system"),  FLAG(WHIT_CODE_PYTHON, "popen"), FLAG(WHIT_CODE_PYTHON, "Popen"),
-    FLAG(WHIT_CODE_PYTHON, "rmtree"),  FLAG(WHIT_CODE_OTHER, "eval"),   FLAG(WHIT_CODE_OTHER, "system"),
-    FLAG(WHIT_CODE_OTHER, "execSync"),
-#undef FLAG
-};
-enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
-
-/* How often each is called, as the code graph sees it. */
-static void count_flagged(whit_code_language language, const char *text, size_t n, size_t counts[N_FLAGGED])
-{
-    whit_parse parse = {0};
-    memset(counts, 0, N_FLAGGED * sizeof *counts);
-    if (n) whit_parse_text(&parse, language, text, n);
-    if (language == WHIT_CODE_SCRIPT) language = WHIT_CODE_OTHER; /* their calls are the same */
-    for (size_t i = 0; i < parse.n_mentions; i++) {
-        const whit_parse_mention *m = &parse.mentions[i];
-        for (size_t k = 0; m->calls && k < N_FLAGGED; k++)
-            if (flagged[k].language == language && strlen(flagged[k].name) == m->n_name &&
-                memcmp(flagged[k].name, text + m->name, m->n_name) == 0)
-                counts[k]++;
-    }
-    whit_parse_free(&parse);
-}
-
-static const char *flagged_call(const whit_change *change)
-{
-    size_t before[N_FLAGGED], after[N_FLAGGED];
-    whit_code_language language = whit_code_language_of(change->path);
-    if (language == WHIT_CODE_NONE || !change->is) return NULL;
-    count_flagged(language, change->before, change->was ? change->before_bytes : 0, before);
-    count_flagged(language, change->after, change->after_bytes, after);
-    for (size_t k = 0; k < N_FLAGGED; k++)
-        if (after[k] > before[k]) return flagged[k].reason;
-    return NULL;
-}
-
 /* Characters that a reader does not see, or sees elsewhere, in a line that is new. */
 static bool adds_hidden(const whit_change *c)
 {
@@ -129,12 +68,8 @@ const char *whit_light_red(const char *project, const whit_change *change)
         return "it belongs to the project's configuration, which programs obey";
     if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) return "it may hold keys";
     if (change->was && !change->is) return "it deletes a file";
-    bool test = strstr(change->path, "test") || strstr(change->path, "spec");
-    if (test && change->was &&
-        count_checks(change->after, change->after_bytes) < count_checks(change->before, change->before_bytes))
-        return "it leaves fewer checks in a test";
     if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
-    return flagged_call(change);
+    return whit_review_code(change);
 }
 
 bool whit_light_secret(const char *project, const char *path)

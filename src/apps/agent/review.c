@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/review.h"
+
+#include "base/hash.h"
+#include "code/diff.h"
+#include "code/parse.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define STATEMENT_BYTES 4096 /* of a statement that are compared */
+#define ALIASES_MAX     1000
+#define CHANGES_TEST    "it changes a test that is there, which may leave fewer checks"
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+enum rule {
+    RUNS,   /* programs, or text as code: the whole function around it counts */
+    UNSAFE, /* writes out of bounds, or to a name that another process may take: the statement counts */
+};
+
+static const struct flagged {
+    whit_code_language language;
+    enum rule rule;
+    const char *name, *reason;
+} flagged[] = {
+#define FLAG(language, rule, name)                                                                                     \
+    {                                                                                                                  \
+        WHIT_CODE_##language, rule, name, "it adds a call of " name "()"                                               \
+    }
+#define C_RUNS(name)   FLAG(C, RUNS, name)
+#define C_UNSAFE(name) FLAG(C, UNSAFE, name)
+#define PYTHON(name)   FLAG(PYTHON, RUNS, name)
+#define OTHER(name)    FLAG(OTHER, RUNS, name)
+    C_RUNS("system"),
+    C_RUNS("popen"),
+    C_RUNS("execl"),
+    C_RUNS("execle"),
+    C_RUNS("execlp"),
+    C_RUNS("execv"),
+    C_RUNS("execve"),
+    C_RUNS("execvp"),
+    C_RUNS("execvpe"),
+    C_RUNS("execveat"),
+    C_RUNS("fexecve"),
+    C_RUNS("posix_spawn"),
+    C_RUNS("posix_spawnp"),
+    C_RUNS("wordexp"),
+    C_RUNS("dlopen"),
+    C_RUNS("dlmopen"),
+    C_RUNS("dlsym"),
+    C_RUNS("syscall"),
+    C_RUNS("_popen"),
+    C_RUNS("_wsystem"),
+    C_RUNS("_execl"),
+    C_RUNS("_execv"),
+    C_RUNS("_execvp"),
+    C_RUNS("_spawnl"),
+    C_RUNS("_spawnv"),
+    C_RUNS("_spawnvp"),
+    C_RUNS("WinExec"),
+    C_RUNS("CreateProcess"),
+    C_RUNS("CreateProcessA"),
+    C_RUNS("CreateProcessW"),
+    C_RUNS("ShellExecute"),
+    C_RUNS("ShellExecuteA"),
+    C_RUNS("ShellExecuteW"),
+    C_RUNS("LoadLibrary"),
+    C_RUNS("LoadLibraryA"),
+    C_RUNS("LoadLibraryW"),
+    C_UNSAFE("gets"),
+    C_UNSAFE("strcpy"),
+    C_UNSAFE("strcat"),
+    C_UNSAFE("stpcpy"),
+    C_UNSAFE("wcscpy"),
+    C_UNSAFE("wcscat"),
+    C_UNSAFE("sprintf"),
+    C_UNSAFE("vsprintf"),
+    C_UNSAFE("tmpnam"),
+    C_UNSAFE("tempnam"),
+    C_UNSAFE("mktemp"),
+    /* of Python also the modules, since `from subprocess import run as r` leaves nothing else to see */
+    PYTHON("eval"),
+    PYTHON("exec"),
+    PYTHON("compile"),
+    PYTHON("__import__"),
+    PYTHON("system"),
+    PYTHON("popen"),
+    PYTHON("Popen"),
+    PYTHON("check_call"),
+    PYTHON("check_output"),
+    PYTHON("getoutput"),
+    PYTHON("getstatusoutput"),
+    PYTHON("execl"),
+    PYTHON("execle"),
+    PYTHON("execlp"),
+    PYTHON("execlpe"),
+    PYTHON("execv"),
+    PYTHON("execve"),
+    PYTHON("execvp"),
+    PYTHON("execvpe"),
+    PYTHON("spawnl"),
+    PYTHON("spawnle"),
+    PYTHON("spawnlp"),
+    PYTHON("spawnlpe"),
+    PYTHON("spawnv"),
+    PYTHON("spawnve"),
+    PYTHON("spawnvp"),
+    PYTHON("spawnvpe"),
+    PYTHON("posix_spawn"),
+    PYTHON("posix_spawnp"),
+    PYTHON("startfile"),
+    PYTHON("create_subprocess_exec"),
+    PYTHON("create_subprocess_shell"),
+    PYTHON("import_module"),
+    PYTHON("run_path"),
+    PYTHON("run_module"),
+    PYTHON("rmtree"),
+    PYTHON("subprocess"),
+    PYTHON("pickle"),
+    PYTHON("cPickle"),
+    PYTHON("dill"),
+    PYTHON("cloudpickle"),
+    PYTHON("marshal"),
+    PYTHON("shelve"),
+    PYTHON("ctypes"),
+    PYTHON("cffi"),
+    PYTHON("pty"),
+    PYTHON("importlib"),
+    PYTHON("runpy"),
+    PYTHON("builtins"),
+    PYTHON("__builtins__"),
+    PYTHON("pexpect"),
+    PYTHON("unsafe_load"),
+    OTHER("eval"),
+    OTHER("system"),
+    OTHER("popen"),
+    OTHER("execSync"),
+    OTHER("execFile"),
+    OTHER("execFileSync"),
+    OTHER("spawn"),
+    OTHER("spawnSync"),
+    OTHER("Function"),
+    OTHER("runInNewContext"),
+    OTHER("runInThisContext"),
+    OTHER("instance_eval"),
+    OTHER("class_eval"),
+    OTHER("shell_exec"),
+    OTHER("passthru"),
+    OTHER("proc_open"),
+    OTHER("pcntl_exec"),
+    OTHER("getRuntime"),
+    OTHER("ProcessBuilder"),
+    OTHER("child_process"),
+#undef FLAG
+};
+enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
+
+/* Modules that other languages name in strings, which the parser does not look into. */
+static const struct {
+    const char *text, *reason;
+} modules[] = {{"child_process\"", "it adds a use of child_process"},
+               {"child_process'", "it adds a use of child_process"},
+               {"child_process`", "it adds a use of child_process"},
+               {"\"os/exec\"", "it adds a use of os/exec"},
+               {"process::Command", "it adds a use of process::Command"},
+               {"\"open3\"", "it adds a use of open3"},
+               {"'open3'", "it adds a use of open3"}};
+
+/* Names that only as a function of the language itself run code: re.compile() and cursor.exec() do not. */
+static bool is_builtin(const char *name)
+{
+    return strcmp(name, "compile") == 0 || strcmp(name, "eval") == 0 || strcmp(name, "exec") == 0;
+}
+
+static bool same_name(const char *text, size_t n, const char *name)
+{
+    return strlen(name) == n && memcmp(text, name, n) == 0;
+}
+
+/* ---- one side of a change ---------------------------------------------------------------------- */
+
+struct span {
+    uint32_t begin, n;
+};
+
+typedef struct side {
+    const char *text;
+    size_t n;
+    whit_code_language language;
+    whit_parse parse;
+    whit_buf lines;   /* size_t[]: where each begins, and the end */
+    whit_buf digests; /* of the text of each definition, then of the whole */
+    whit_buf aliases; /* struct span[]: names that stand for flagged ones */
+} side;
+
+static const whit_parse_definition *definition_at(const side *s, uint32_t i)
+{
+    return &s->parse.definitions[i];
+}
+
+static void close_side(side *s)
+{
+    whit_parse_free(&s->parse);
+    whit_buf_free(&s->lines);
+    whit_buf_free(&s->digests);
+    whit_buf_free(&s->aliases);
+}
+
+/* The row of the table for a mention, or -1. Of an import the module's first name counts. */
+static int find_flagged(const side *s, const whit_parse_mention *m)
+{
+    whit_code_language language = s->language == WHIT_CODE_SCRIPT ? WHIT_CODE_OTHER : s->language;
+    const char *name = s->text + m->name, *dot = m->imports ? memchr(name, '.', m->n_name) : NULL;
+    size_t n = dot && dot > name ? (size_t)(dot - name) : m->n_name;
+    for (int k = 0; k < N_FLAGGED; k++) {
+        if (flagged[k].language != language || !same_name(name, n, flagged[k].name)) continue;
+        bool is_method = m->name && name[-1] == '.';
+        if (language == WHIT_CODE_PYTHON && is_method && is_builtin(flagged[k].name)) continue;
+        return k;
+    }
+    return -1;
+}
+
+static void add_alias(side *s, size_t begin, size_t n)
+{
+    const struct span span = {(uint32_t)begin, (uint32_t)n};
+    whit_buf_append(&s->aliases, &span, sizeof span);
+}
+
+static bool is_word_byte(char c)
+{
+    return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
+}
+
+/* The names that `import a as b` and `from a import b, c as d` bind, up to the statement's end. */
+static void add_imported(side *s, size_t at)
+{
+    int depth = 0;
+    bool binds = false; /* after "import" or "as" */
+    for (; at < s->n; at++) {
+        char c = s->text[at];
+        depth += (c == '(') - (c == ')');
+        if ((c == '\n' && depth <= 0 && !(at && s->text[at - 1] == '\\')) || c == ';') return;
+        if (!is_word_byte(c)) continue;
+        size_t n = 0;
+        while (at + n < s->n && is_word_byte(s->text[at + n])) n++;
+        bool is_keyword = same_name(s->text + at, n, "import") || same_name(s->text + at, n, "as");
+        if (binds && !is_keyword) add_alias(s, at, n);
+        binds = binds || is_keyword;
+        at += n - 1;
+    }
+}
+
+static size_t line_begin(const side *s, size_t line) /* from 1 */
+{
+    size_t n = s->lines.size_bytes / sizeof(size_t);
+    return ((const size_t *)(const void *)s->lines.data)[line - 1 < n ? line - 1 : n - 1];
+}
+
+/* A module, or a name of one: the words of `from a import b` are plain mentions. */
+static bool is_imported(const side *s, const whit_parse_mention *m)
+{
+    if (m->imports || s->language != WHIT_CODE_PYTHON) return m->imports;
+    size_t at = line_begin(s, m->line);
+    while (at < m->name && (s->text[at] == ' ' || s->text[at] == '\t')) at++;
+    return m->name - at > 5 && memcmp(s->text + at, "from ", 5) == 0;
+}
+
+/* Macros, variables, functions and imported names that stand for a flagged name in this file. */
+static void find_aliases(side *s)
+{
+    for (size_t i = 0; i < s->parse.n_mentions; i++) {
+        const whit_parse_mention *m = &s->parse.mentions[i];
+        int k = find_flagged(s, m);
+        if (k < 0 || flagged[k].rule != RUNS) continue;
+        if (is_imported(s, m)) {
+            add_imported(s, line_begin(s, m->line));
+        } else if (m->inside != WHIT_PARSE_NONE) {
+            add_alias(s, definition_at(s, m->inside)->name, definition_at(s, m->inside)->n_name);
+        } else {
+            for (uint32_t d = 0; d < s->parse.n_definitions; d++)
+                if (definition_at(s, d)->line == m->line)
+                    add_alias(s, definition_at(s, d)->name, definition_at(s, d)->n_name);
+        }
+    }
+}
+
+static void hash_span(const side *s, size_t begin, size_t end, uint8_t digest[WHIT_HASH_BYTES])
+{
+    whit_hash hash;
+    whit_hash_begin(&hash, "agent-review");
+    if (end > begin) whit_hash_add(&hash, s->text + begin, end - begin);
+    whit_hash_end(&hash, digest);
+}
+
+/* Of the whole: s->parse.n_definitions. */
+static const uint8_t *digest_at(const side *s, size_t i)
+{
+    return s->digests.data + i * WHIT_HASH_BYTES;
+}
+
+static bool open_side(side *s, const char *path, const char *text, size_t n)
+{
+    uint8_t digest[WHIT_HASH_BYTES];
+    *s = (side){.text = n ? text : "", .n = n, .language = whit_code_language_of(path)};
+    whit_parse_text(&s->parse, s->language, s->text, n);
+    for (size_t at = 0; at < n;) {
+        whit_buf_append(&s->lines, &at, sizeof at);
+        const char *end = memchr(s->text + at, '\n', n - at);
+        at = end ? (size_t)(end - s->text) + 1 : n;
+    }
+    if (!whit_buf_append(&s->lines, &n, sizeof n)) return false;
+    for (uint32_t d = 0; d < s->parse.n_definitions; d++) {
+        hash_span(s, line_begin(s, definition_at(s, d)->line), line_begin(s, (size_t)definition_at(s, d)->end_line + 1),
+                  digest);
+        whit_buf_append(&s->digests, digest, sizeof digest);
+    }
+    hash_span(s, 0, n, digest);
+    whit_buf_append(&s->digests, digest, sizeof digest);
+    find_aliases(s);
+    return !s->parse.failed && !s->digests.failed && !s->aliases.failed;
+}
+
+/* From the name to the end of its statement: brackets closed, and a ';' or the line's end. */
+static size_t statement_end(const side *s, size_t at)
+{
+    int depth = 0;
+    for (size_t end = at + STATEMENT_BYTES; at < s->n && at < end; at++) {
+        char c = s->text[at];
+        depth += (c == '(' || c == '{' || c == '[') - (c == ')' || c == '}' || c == ']');
+        if (c == ';' && depth <= 0) return at;
+        if (c == '\n' && depth <= 0 && s->language != WHIT_CODE_C) return at;
+    }
+    return at;
+}
+
+struct use {
+    uint8_t digest[WHIT_HASH_BYTES];
+    int row; /* of the table; N_FLAGGED: an alias */
+};
+
+/* What must have been there before for a mention to be old: for programs all of its function, or of the file where
+ * the parser does not know where functions end; else the statement. */
+static struct use use_of(const side *s, const whit_parse_mention *m, int row, enum rule rule)
+{
+    struct use use = {.row = row};
+    bool has_ends = s->language == WHIT_CODE_C || s->language == WHIT_CODE_PYTHON;
+    bool is_whole = rule == RUNS && !is_imported(s, m);
+    size_t begin = line_begin(s, m->line);
+    if (is_whole && m->inside != WHIT_PARSE_NONE && has_ends)
+        memcpy(use.digest, digest_at(s, m->inside), sizeof use.digest);
+    else if (is_whole && s->language != WHIT_CODE_C)
+        memcpy(use.digest, digest_at(s, s->parse.n_definitions), sizeof use.digest);
+    else
+        hash_span(s, m->name - begin < STATEMENT_BYTES ? begin : m->name, statement_end(s, m->name), use.digest);
+    return use;
+}
+
+static bool is_alias(const side *s, const whit_parse_mention *m)
+{
+    const struct span *alias = (const struct span *)(const void *)s->aliases.data;
+    for (size_t i = 0; i < s->aliases.size_bytes / sizeof *alias; i++)
+        if (alias[i].n == m->n_name && memcmp(s->text + alias[i].begin, s->text + m->name, m->n_name) == 0) return true;
+    return false;
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct use));
+}
+
+/* False where there are too many to compare, or memory ran out. */
+static bool list_uses(const side *s, whit_buf *uses)
+{
+    if (s->aliases.size_bytes / sizeof(struct span) > ALIASES_MAX) return false;
+    for (size_t i = 0; i < s->parse.n_mentions; i++) {
+        const whit_parse_mention *m = &s->parse.mentions[i];
+        int row = find_flagged(s, m);
+        if (row < 0 && !is_alias(s, m)) continue;
+        struct use use = use_of(s, m, row < 0 ? N_FLAGGED : row, row < 0 ? RUNS : flagged[row].rule);
+        if (!whit_buf_append(uses, &use, sizeof use)) return false;
+    }
+    if (uses->size_bytes) qsort(uses->data, uses->size_bytes / sizeof(struct use), sizeof(struct use), compare_uses);
+    return true;
+}
+
+static bool is_same(const side *before, const side *after)
+{
+    return before->n == after->n && memcmp(before->text, after->text, after->n) == 0;
+}
+
+static const char *find_new_use(const side *before, const side *after)
+{
+    whit_buf old = {0}, new = {0};
+    const char *reason = NULL;
+    bool ok = list_uses(before, &old) && list_uses(after, &new);
+    const struct use *use = (const struct use *)(const void *)new.data;
+    for (size_t i = 0; ok && !reason && i < new.size_bytes / sizeof *use; i++) {
+        if (old.size_bytes && bsearch(&use[i], old.data, old.size_bytes / sizeof *use, sizeof *use, compare_uses))
+            continue;
+        reason = use[i].row < N_FLAGGED ? flagged[use[i].row].reason : "it calls what runs programs";
+    }
+    bool in_strings = after->language == WHIT_CODE_OTHER || after->language == WHIT_CODE_SCRIPT;
+    for (size_t i = 0; in_strings && !reason && !is_same(before, after) && i < sizeof modules / sizeof *modules; i++)
+        if (after->n && memmem(after->text, after->n, modules[i].text, strlen(modules[i].text)))
+            reason = modules[i].reason;
+    whit_buf_free(&old);
+    whit_buf_free(&new);
+    return ok ? reason : "its calls are too many to be looked at";
+}
+
+/* ---- tests ------------------------------------------------------------------------------------- */
+
+static bool word_is(const char *word, size_t n, const char *wanted)
+{
+    return strlen(wanted) == n && strncasecmp(word, wanted, n) == 0;
+}
+
+/* Is a word of the path, divided at other characters and at capitals, "test" or "spec"? */
+static bool is_test(const char *path)
+{
+    static const char *const words[] = {"test",      "tests", "testing", "unittest",
+                                        "unittests", "spec",  "specs",   "testcase"};
+    for (size_t i = 0; path[i];) {
+        size_t n = 0;
+        if (!isalpha((uint8_t)path[i])) {
+            i++;
+            continue;
+        }
+        while (isalpha((uint8_t)path[i + n]) &&
+               (n == 0 || !isupper((uint8_t)path[i + n]) || isupper((uint8_t)path[i + n - 1])))
+            n++;
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            if (word_is(path + i, n, words[k])) return true;
+        i += n;
+    }
+    return false;
+}
+
+static bool has_prefix(const char *name, size_t n, const char *prefix)
+{
+    return n >= strlen(prefix) && strncasecmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_assertion(const char *name, size_t n)
+{
+    static const char *const prefixes[] = {"expect", "require", "check", "should", "verify",    "ensure", "fail",
+                                           "must",   "EXPECT_", "ck_",   "wanted", "XCTAssert", "fatal",  "error"};
+    for (size_t i = 0; i + 6 <= n; i++)
+        if (strncasecmp(name + i, "assert", 6) == 0) return true;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (has_prefix(name, n, prefixes[i])) return true;
+    return false;
+}
+
+static bool is_switch(const char *name, size_t n)
+{
+    static const char *const words[] = {"only", "xit", "xdescribe", "xtest", "fit", "fdescribe", "pending", "NDEBUG"};
+    for (size_t i = 0; i + 4 <= n; i++)
+        if (strncasecmp(name + i, "skip", 4) == 0) return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word_is(name, n, words[i])) return true;
+    return has_prefix(name, n, "xfail") || has_prefix(name, n, "ignore") || has_prefix(name, n, "disable");
+}
+
+/* Words that switch tests off, definitions that take an assertion's place, and conditions of the preprocessor. */
+static size_t count_switches(const side *s, const side *before)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->parse.n_mentions; i++)
+        count += is_switch(s->text + s->parse.mentions[i].name, s->parse.mentions[i].n_name);
+    for (uint32_t i = 0; i < s->parse.n_definitions; i++) {
+        const whit_parse_definition *d = definition_at(s, i);
+        bool is_used = false;
+        for (size_t k = 0; !is_used && is_assertion(s->text + d->name, d->n_name) && k < before->parse.n_mentions; k++)
+            is_used = before->parse.mentions[k].n_name == d->n_name &&
+                memcmp(before->text + before->parse.mentions[k].name, s->text + d->name, d->n_name) == 0;
+        count += is_used || is_switch(s->text + d->name, d->n_name);
+    }
+    for (size_t line = 1; s->language == WHIT_CODE_C && line < s->lines.size_bytes / sizeof(size_t); line++) {
+        const char *at = s->text + line_begin(s, line), *end = s->text + line_begin(s, line + 1);
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        if (at == end || *at++ != '#') continue;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        count += (end - at > 2 && memcmp(at, "if", 2) == 0) || (end - at > 2 && memcmp(at, "el", 2) == 0) ||
+            (end - at > 5 && memcmp(at, "undef", 5) == 0);
+    }
+    return count;
+}
+
+/* Does a line of code, not a blank one, go or become another? */
+static bool takes_lines(const side *before, const side *after)
+{
+    whit_buf runs = {0};
+    bool found = !whit_diff_lines(before->text, before->n, after->text, after->n, &runs);
+    const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data;
+    for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++)
+        for (size_t at = line_begin(before, run[i].old_line + 1);
+             !found && at < line_begin(before, run[i].old_line + run[i].n_old + 1); at++)
+            found = !isspace((uint8_t)before->text[at]);
+    whit_buf_free(&runs);
+    return found;
+}
+
+/* The innermost definition of a line; WHIT_PARSE_NONE. */
+static uint32_t definition_of(const side *s, size_t line)
+{
+    uint32_t best = WHIT_PARSE_NONE;
+    for (uint32_t d = 0; d < s->parse.n_definitions; d++)
+        if (definition_at(s, d)->line <= line && line <= definition_at(s, d)->end_line &&
+            (best == WHIT_PARSE_NONE || definition_at(s, d)->line >= definition_at(s, best)->line))
+            best = d;
+    return best;
+}
+
+/* Appends the definition of each assertion, or WHIT_PARSE_NONE for one outside of any. */
+static bool list_assertions(const side *s, whit_buf *list)
+{
+    for (size_t i = 0; i < s->parse.n_mentions; i++) {
+        const whit_parse_mention *m = &s->parse.mentions[i];
+        if (m->imports || !is_assertion(s->text + m->name, m->n_name)) continue;
+        if (!whit_buf_append(list, &m->inside, sizeof m->inside)) return false;
+    }
+    for (size_t line = 1; s->language == WHIT_CODE_PYTHON && line < s->lines.size_bytes / sizeof(size_t); line++) {
+        const char *at = s->text + line_begin(s, line), *end = s->text + line_begin(s, line + 1);
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        if (end - at < 7 || memcmp(at, "assert", 6) != 0 || isalnum((uint8_t)at[6]) || at[6] == '_') continue;
+        uint32_t inside = definition_of(s, line);
+        if (!whit_buf_append(list, &inside, sizeof inside)) return false;
+    }
+    return true;
+}
+
+/* Is every function with assertions there as it was? One outside of functions is in the file, which then must be. */
+static bool keeps_tests(const side *before, const side *after)
+{
+    whit_buf list = {0};
+    bool kept = list_assertions(before, &list);
+    const uint32_t *inside = (const uint32_t *)(const void *)list.data;
+    for (size_t i = 0; kept && i < list.size_bytes / sizeof *inside; i++) {
+        if (i && inside[i] == inside[i - 1]) continue;
+        kept = inside[i] == WHIT_PARSE_NONE && is_same(before, after);
+        for (uint32_t d = 0; !kept && inside[i] != WHIT_PARSE_NONE && d < after->parse.n_definitions; d++)
+            kept = memcmp(digest_at(before, inside[i]), digest_at(after, d), WHIT_HASH_BYTES) == 0;
+    }
+    whit_buf_free(&list);
+    return kept;
+}
+
+static const char *find_weaker_test(const whit_change *c, const side *before, const side *after)
+{
+    if (!c->was || !is_test(c->path)) return NULL;
+    if (takes_lines(before, after) || !keeps_tests(before, after)) return CHANGES_TEST;
+    if (count_switches(after, before) > count_switches(before, before)) return "it may switch tests off";
+    return NULL;
+}
+
+const char *whit_review_code(const whit_change *c)
+{
+    side before, after;
+    if (whit_code_language_of(c->path) == WHIT_CODE_NONE || !c->is) return NULL;
+    bool ok = open_side(&before, c->path, c->before, c->was ? c->before_bytes : 0);
+    ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
+    const char *reason = ok ? find_weaker_test(c, &before, &after) : "its code cannot be looked at (out of memory)";
+    if (!reason) reason = find_new_use(&before, &after);
+    close_side(&before);
+    close_side(&after);
+    return reason;
+}
