@@ -9,7 +9,7 @@ done
 printf '{"type": "object", "properties": {"ok": {"type": "boolean"}, "pet": {"enum": ["cat", "dog"]}}, "required": ["ok", "pet"], "additionalProperties": false}' >pet.json
 text=$(printf 'a pet?\n' | whit chat --json-schema pet.json --temp 1.5 -s 3 2>/dev/null)
 printf '%s' "$text" | grep -qE '^\{"ok": ?(true|false), ?"pet": ?"(cat|dog)"\}$' || complain "not the schema: $text"
-printf '{"type": "object", "properties": {"a": {"not": {}}}}' >bad.json
+printf '{"type": "object", "properties": {"a": {"not": {"uniqueItems": true}}}}' >bad.json
 whit run -p x --json-schema bad.json 2>err && complain "a schema that can't be enforced was taken"
 grep -q 'bad.json: #/properties/a/not: ' err || complain "the place is not named: $(cat err)"
 printf 'root ::= a\na ::= a "x" | "y"\n' >left.gbnf

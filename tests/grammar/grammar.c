@@ -229,9 +229,9 @@ static void test_unevaluated(void **state)
         if (takes(grammar, cases[i].bad)) fail_msg("%s must not take %s", cases[i].schema, cases[i].bad);
         whit_grammar_close(grammar);
     }
+    /* A branch that was chosen evaluates its properties; a required one that nothing evaluates cannot be written. */
     assert_int_equal(open_schema("{\"anyOf\":[{\"required\":[\"b\"]}]," OWN "false}", &grammar, &error),
-                     WHIT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "test: #/unevaluatedProperties: this keyword beside anyOf"));
+                     WHIT_ERROR_FORMAT);
 }
 
 /* Bounds are kept to the last digit, and draft 4's exclusive bounds beside lists of values. */

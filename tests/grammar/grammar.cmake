@@ -7,5 +7,6 @@ target_link_libraries(grammar_accept PRIVATE whit_static whit_options whit_depen
 target_include_directories(grammar_accept PRIVATE ${WHIT_ROOTS} ${PROJECT_BINARY_DIR}/generated)
 whit_script(grammar_schemas ${CMAKE_CURRENT_LIST_DIR}/schemas.sh $<TARGET_FILE:grammar_sample>)
 whit_script(grammar_accept ${CMAKE_CURRENT_LIST_DIR}/accept.sh $<TARGET_FILE:grammar_accept>)
+whit_script(grammar_suite ${CMAKE_CURRENT_LIST_DIR}/suite.sh $<TARGET_FILE:grammar_accept>)
 whit_script(grammar_cli ${CMAKE_CURRENT_LIST_DIR}/cli.sh)
 whit_test(grammar ${CMAKE_CURRENT_LIST_DIR}/grammar.c)

@@ -205,7 +205,7 @@ def test_vendors():
     for bad in ({"messages": messages}, {**body, "messages": []}, {**body, "messages": "x"},
                 {**body, "output_config": {"format": {"type": "text"}}}, {**body, "output_format": {"type": "json_schema"}},
                 {**body, "output_format": "json_schema"},
-                {**body, "output_format": {**pets, "schema": {"properties": {"a": {"not": {}}}}}},
+                {**body, "output_format": {**pets, "schema": {"properties": {"a": {"not": {"uniqueItems": True}}}}}},
                 {**body, "messages": [{"role": "user", "content": [{"type": "image"}]}]},
                 {**body, "tools": [{"type": "computer_20250124", "name": "computer"}]}):
         error = post("/v1/messages", bad, 400)
@@ -448,7 +448,7 @@ def test_forced_tools(question):
         check([i["status"] for i in done] == [i["status"] for i in whole["output"]], done, whole)
         check(whole["status"] == "completed" or not done or done[-1]["status"] == "incomplete", done, whole)
     # What cannot be held is refused, with its place.
-    wrong = {"type": "object", "properties": {"a": {"not": {"type": "string"}}}}
+    wrong = {"type": "object", "properties": {"a": {"not": {"uniqueItems": True}}}}
     held = {**body, "tools": tools + [{"type": "function", "function": {"name": "f", "strict": True, "parameters": wrong}}]}
     refused = post("/v1/chat/completions", held, 400)["error"]
     check("tools[2].function.parameters: #/properties/a/not: " in refused["message"], refused)
@@ -624,7 +624,7 @@ def test_page():
 def test_refusals():
     long = post("/v1/completions", {"prompt": "word " * 3000}, 400)
     check(re.search(r"maximum context length is 512 tokens, and the prompt has \d+", long["error"]["message"]), long)
-    bad = {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"not": {}}}}}}
+    bad = {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"not": {"uniqueItems": True}}}}}}
     message = {"messages": [{"role": "user", "content": "x"}]}
     check("#/properties/a/not" in post("/v1/chat/completions", {**message, "response_format": bad}, 400)
           ["error"]["message"], "the place in the schema is not named")

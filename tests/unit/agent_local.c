@@ -133,7 +133,7 @@ static void foreign_schemas_are_no_end(void **state)
     json_t *tools =
         json_loads("[{\"type\": \"function\", \"function\": {\"name\": \"mcp__s__add\", \"parameters\": {"
                    "\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"number\", \"multipleOf\": 0.1}, "
-                   "\"b\": {\"not\": {}}}, \"required\": [\"a\", \"b\"]}}}]",
+                   "\"b\": {\"not\": {\"uniqueItems\": true}}}, \"required\": [\"a\", \"b\"]}}}]",
                    0, NULL);
     json_t *messages = json_pack("[{s:s, s:s}]", "role", "user", "content", "Add."), *answer;
     assert_non_null(tools);

@@ -273,8 +273,8 @@ static void refusals_name_the_place(void **state)
     static const struct {
         const char *list, *name, *error;
     } cases[] = {
-        {FUNCTION("\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"not\": {}}}}"), NULL,
-         "tools[1].function.parameters: #/properties/a/not: "},
+        {FUNCTION("\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"not\": {\"uniqueItems\": true}}}}"),
+         NULL, "tools[1].function.parameters: #/properties/a/not: "},
         {FUNCTION("\"name\": \"f\", \"parameters\": {\"type\": \"array\"}"), NULL,
          "tools[1].function.parameters: #/type: "},
         {FUNCTION("\"name\": \"f\", \"parameters\": []"), NULL, "tools[1].function.parameters: "},
@@ -300,7 +300,7 @@ static void refusals_name_the_place(void **state)
     whit_grammar *grammar;
     whit_error error; /* what is not held is any object */
     static const char loose[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"strict\": false, "
-                                "\"parameters\": {\"not\": {}}}}]";
+                                "\"parameters\": {\"not\": {\"uniqueItems\": true}}}}]";
     whit_call_options options = options_of(loose);
     options.choice = WHIT_CALL_REQUIRED;
     assert_ok(whit_call_grammar_open(chat, NULL, v, &options, &grammar, &error), error);

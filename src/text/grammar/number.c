@@ -6,7 +6,15 @@
  * are compared from the left and lengths at its end. Every place becomes one node, made when it is first reached. */
 #include "grammar/number.h"
 
-enum { DIGITS = 16, DIGITS_MAX = 40, EXPONENT_MAX = 99, PLACES_MAX = 1 << 19, FIRST_SLOTS = 1 << 8 };
+enum {
+    DIGITS = 16,
+    DIGITS_MAX = 40,
+    EXPONENT_MAX = 99,
+    PLACES_MAX = 1 << 19,
+    FIRST_SLOTS = 1 << 8,
+    EXACT_WHOLE = 9,
+    EXACT_DECIMALS = 6
+};
 
 typedef enum order { LESS = 0, EQUAL = 1, MORE = 2 } order;
 
@@ -118,6 +126,7 @@ static bool may_end(const builder *b, uint8_t low, uint8_t high, uint32_t n, uin
     if (low == LESS || (r->has_high && high == MORE)) return false;
     if (low == EQUAL && (r->low_out || n_decimals_of(&r->low) > n)) return false;
     if (high == EQUAL && r->high_out && n_decimals_of(&r->high) <= n) return false;
+    if (f->fraction) return rest != 0;
     if (!f->step) return true;
     uint64_t scaled = rest;
     for (uint32_t i = n; i < f->decimals; i++) scaled = scaled * 10 % f->step;
@@ -138,6 +147,7 @@ static void add_digits(builder *b, place p, whit_buf *ways)
         t.low = compare_digit(p.low, digit, low);
         t.high = r->has_high ? compare_digit(p.high, digit, high) : LESS;
         t.rest = b->form->step ? (uint32_t)(((uint64_t)p.rest * 10 + d) % b->form->step) : 0;
+        if (b->form->fraction) t.rest = p.fraction && (p.rest || d); /* a decimal that is not 0 was met */
         ok[d] = !p.fraction || (t.low != LESS && t.high != MORE);
         to[d] = t;
     }
@@ -163,7 +173,7 @@ static uint32_t make_place(builder *b, place p)
         high = b->range->has_high ? (uint8_t)compare_whole(&b->range->high, p.n, p.high) : LESS;
     }
     uint32_t n_written = p.fraction ? p.n : 0;
-    bool loose = p.fraction && low == MORE && high == LESS && !b->form->step;
+    bool loose = p.fraction && low == MORE && high == LESS && !b->form->step && (!b->form->fraction || p.rest);
     if (loose) return many_digits(g, p.n ? 0 : 1, b->n_decimals - p.n, b->next);
     whit_buf ways = {.allocator = g->allocator};
     bool first = p.fraction && p.n == 0; /* a digit must follow the point */
@@ -371,12 +381,17 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
         b.n_decimals = (uint32_t)(most < DIGITS ? DIGITS : most < DIGITS_MAX ? most : DIGITS_MAX);
         if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more of them could only be zeros */
     }
+    if (form->fraction ||
+        (form->no_multiple && !form->integers)) { /* readers' doubles must tell them from others, too */
+        if (b.n_whole > EXACT_WHOLE) b.n_whole = EXACT_WHOLE;
+        if (form->fraction) b.n_decimals = EXACT_DECIMALS;
+    }
     /* A place for every remainder after every digit: fewer digits where there are many remainders. */
     uint32_t fits = form->step ? 40000 / form->step : DIGITS_MAX;
     if (fits < 5) fits = 5;
     if (b.n_whole > fits) b.n_whole = fits;
     uint32_t begin = plain_number(&b);
-    if (!form->integers && !form->step) begin = either(graph, begin, scientific_number(&b));
+    if (!form->integers && !form->step && !form->fraction) begin = either(graph, begin, scientific_number(&b));
     whit_free(graph->allocator, b.keys, b.n_slots * sizeof *b.keys);
     whit_free(graph->allocator, b.nodes, b.n_slots * sizeof *b.nodes);
     return graph->failed ? WHIT_AUTOMATON_NONE : begin;

@@ -17,6 +17,7 @@ typedef struct whit_number_form {
     bool integers;           /* neither a point nor an exponent is written */
     uint32_t step, decimals; /* the number is a multiple of step x 10^-decimals; step 0: any number is */
     bool no_multiple;        /* the number is not a multiple of it */
+    bool fraction;           /* the number is not whole; not beside a step */
 } whit_number_form;
 
 /* The largest step that an automaton is made for. */

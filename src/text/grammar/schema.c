@@ -9,7 +9,14 @@
 #include "grammar/gbnf.h"
 #include "grammar/schema_parts.h"
 
-enum { KNOWN_MAX = 256, MOST_SETS = 1 << 16, MOST_ITEMS = 256, MOST_REFERENCES = 200, REFERENCE_SLOTS = 1 << 13 };
+enum {
+    KNOWN_MAX = 256,
+    MOST_SETS = 1 << 16,
+    MOST_ITEMS = 256,
+    MOST_REFERENCES = 200,
+    CONDITIONS_MAX = 1024,
+    ITEM_BYTES_MAX = 32 << 20
+};
 
 typedef struct set_entry {
     uint32_t first, n, rule, hash;
@@ -60,85 +67,6 @@ uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, co
     return WHIT_AUTOMATON_NONE;
 }
 
-/* ---- references -------------------------------------------------------------------------------- */
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* One part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1 decoded. */
-static size_t decode_part(const char *text, size_t n, char *out)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-        if (c == '%' && n - i > 2 && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0) {
-            c = (char)(hex(text[i + 1]) * 16 + hex(text[i + 2]));
-            i += 2;
-        } else if (c == '~' && n - i > 1) {
-            c = text[++i] == '1' ? '/' : '~';
-        }
-        out[size++] = c;
-    }
-    out[size] = 0;
-    return size;
-}
-
-/* The slot of a reference. */
-static struct whit_json_schema_reference *slot_of(whit_json_schema_compiler *c, const char *text, size_t n)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < n; i++) hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    return &c->resolved[(hash ^ hash >> 15) % REFERENCE_SLOTS];
-}
-
-static uint32_t resolve(whit_json_schema_compiler *c, uint32_t ref, const char *text, size_t n)
-{
-    char part[512];
-    uint32_t at = WHIT_JSON_ROOT;
-    if (n == 0 || text[0] != '#' || (n > 1 && text[1] != '/')) {
-        whit_json_schema_refuse(c, ref, "only references into this schema can be followed: # or #/path");
-        return WHIT_JSON_NONE;
-    }
-    for (size_t from = 2; from <= n && n > 1;) {
-        size_t end = from;
-        while (end < n && text[end] != '/') end++;
-        if (end - from >= sizeof part)
-            return whit_json_schema_refuse(c, ref, "the reference is too long"), WHIT_JSON_NONE;
-        decode_part(text + from, end - from, part);
-        if (!whit_json_schema_work(c, ref, (uint32_t)whit_json_count(&c->json, at))) return WHIT_JSON_NONE;
-        if (whit_json_type_of(&c->json, at) == WHIT_JSON_ARRAY) {
-            char *rest;
-            unsigned long index = strtoul(part, &rest, 10);
-            uint32_t k = whit_json_first(&c->json, at);
-            while (index-- && k != WHIT_JSON_NONE) k = whit_json_next(&c->json, at, k);
-            at = *rest || rest == part ? WHIT_JSON_NONE : k;
-        } else {
-            at = whit_json_get(&c->json, at, part);
-        }
-        from = end + 1;
-    }
-    if (at == WHIT_JSON_NONE)
-        whit_json_schema_refuse(c, ref, "there is nothing at %.*s", (int)(n < 120 ? n : 120), text);
-    return at;
-}
-
-/* Many references name few schemas, in an object that may have thousands. */
-uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref)
-{
-    size_t n, n_known;
-    const char *text = whit_json_string(&c->json, ref, &n);
-    struct whit_json_schema_reference *slot = slot_of(c, text, n);
-    const char *known = slot->ref ? whit_json_string(&c->json, slot->ref, &n_known) : NULL;
-    if (known && n_known == n && memcmp(known, text, n) == 0) return slot->to;
-    uint32_t to = resolve(c, ref, text, n);
-    if (to != WHIT_JSON_NONE) *slot = (struct whit_json_schema_reference){ref, to};
-    return to;
-}
-
 static bool collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set, uint32_t *above, uint32_t depth)
 {
     whit_json_type type = whit_json_type_of(&c->json, node);
@@ -150,17 +78,17 @@ static bool collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set, 
     if (depth == MOST_REFERENCES)
         return whit_json_schema_refuse(c, node, "too many references one after the other"), false;
     above[depth] = node;
-    whit_json_schema_item item = {node, 0};
+    whit_json_schema_item item = {.node = node};
     const whit_json_schema_item *items = (const whit_json_schema_item *)set->data;
     uint32_t n = (uint32_t)(set->size_bytes / sizeof item);
     for (uint32_t i = 0; i < n; i++)
-        if (items[i].node == node) return true;
+        if (items[i].kind == WHIT_JSON_SCHEMA_HOLDS && items[i].node == node) return true;
     if (n == MOST_ITEMS) return whit_json_schema_refuse(c, node, "too many schemas for one value"), false;
     if (!whit_buf_append(set, &item, sizeof item)) c->graph->failed = true;
-    uint32_t ref = whit_json_schema_get(c, node, "$ref"), all = whit_json_schema_get(c, node, "allOf");
-    if (ref != WHIT_JSON_NONE) {
-        uint32_t to = whit_json_schema_resolve(c, ref);
-        if (to == WHIT_JSON_NONE || !collect(c, to, set, above, depth + 1)) return false;
+    uint32_t all = whit_json_schema_get(c, node, "allOf");
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t to = whit_json_schema_reference(c, node, i);
+        if (c->status != WHIT_OK || (to != WHIT_JSON_NONE && !collect(c, to, set, above, depth + 1))) return false;
     }
     for (uint32_t k = whit_json_first(&c->json, all); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, all, k))
         if (!collect(c, k, set, above, depth + 1)) return false;
@@ -175,16 +103,31 @@ bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_
 
 /* Does nothing of a schema remain to be looked at: are there only references, choices that were made, and
  * annotations? Such a one is left out, so that a reference and what it names are one set. */
-static bool is_spent(const whit_json_schema_compiler *c, whit_json_schema_item item)
+static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
-    static const char *const weightless[] = {"$ref",    "allOf",   "$defs", "definitions", "title",    "description",
-                                             "default", "$schema", "$id",   "$comment",    "examples", "deprecated"};
-    if (whit_json_type_of(&c->json, item.node) != WHIT_JSON_OBJECT) return false;
+    static const char *const weightless[] = {
+        "$ref",           "$dynamicRef", "allOf",       "$defs",   "definitions", "$anchor",
+        "$dynamicAnchor", "title",       "description", "default", "$schema",     "$id",
+        "$comment",       "examples",    "deprecated",  "then",    "else"};
+    if (item.kind == WHIT_JSON_SCHEMA_FAILS)
+        return whit_json_type_of(&c->json, item.node) == WHIT_JSON_BOOL && !whit_json_bool(&c->json, item.node, true);
+    if (item.kind != WHIT_JSON_SCHEMA_HOLDS || whit_json_type_of(&c->json, item.node) != WHIT_JSON_OBJECT) return false;
+    bool chosen = item.done & WHIT_JSON_SCHEMA_DEPENDENT &&
+        whit_json_schema_dependency(c, item.node, item.value) == WHIT_JSON_NONE;
+    static const struct {
+        const char *key;
+        uint32_t done;
+    } choices[] = {{"anyOf", WHIT_JSON_SCHEMA_ANY_OF},
+                   {"oneOf", WHIT_JSON_SCHEMA_ONE_OF},
+                   {"not", WHIT_JSON_SCHEMA_NOT},
+                   {"if", WHIT_JSON_SCHEMA_IF}};
+    static const char *const dependent[] = {"dependentRequired", "dependentSchemas", "dependencies"};
     for (uint32_t k = whit_json_first(&c->json, item.node); k != WHIT_JSON_NONE;
          k = whit_json_next(&c->json, item.node, k)) {
         bool weighs = true;
-        if (whit_json_is(&c->json, k, "anyOf")) weighs = !(item.done & WHIT_JSON_SCHEMA_ANY_OF);
-        if (whit_json_is(&c->json, k, "oneOf")) weighs = !(item.done & WHIT_JSON_SCHEMA_ONE_OF);
+        for (size_t i = 0; i < 4; i++)
+            if (whit_json_is(&c->json, k, choices[i].key)) weighs = !(item.done & choices[i].done);
+        for (size_t i = 0; i < 3 && chosen; i++) weighs &= !whit_json_is(&c->json, k, dependent[i]);
         for (size_t i = 0; i < sizeof weightless / sizeof weightless[0] && weighs; i++)
             weighs = !whit_json_is(&c->json, k, weightless[i]);
         if (weighs) return false;
@@ -192,18 +135,77 @@ static bool is_spent(const whit_json_schema_compiler *c, whit_json_schema_item i
     return true;
 }
 
+/* Is it certain that a schema holds for the values of a set? */
+static bool surely_holds(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t schema, uint32_t depth)
+{
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
+    if (whit_json_type_of(&c->json, schema) == WHIT_JSON_BOOL) return whit_json_bool(&c->json, schema, false);
+    if (depth > 16 || !whit_json_schema_work(c, schema, set.n)) return false;
+    for (uint32_t i = 0; i < set.n; i++)
+        if (set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS && set.items[i].node == schema) return true;
+    /* A schema of which nothing remained is not in the set, but what it refers to is. */
+    whit_json_schema_item spent = {.node = schema, .done = WHIT_JSON_SCHEMA_ANY_OF | WHIT_JSON_SCHEMA_ONE_OF};
+    if (!is_spent(c, spent)) return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t to = whit_json_schema_reference(c, schema, i);
+        if (to != WHIT_JSON_NONE && !surely_holds(c, set, to, depth + 1)) return false;
+    }
+    for (int l = 0; l < 3; l++) {
+        uint32_t list = whit_json_schema_get(c, schema, lists[l]), n = 0, n_holding = 0;
+        for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
+             k = whit_json_next(&c->json, list, k), n++)
+            n_holding += surely_holds(c, set, k, depth + 1);
+        if (l == 0 ? n_holding < n : n && n_holding == 0) return false;
+    }
+    return true;
+}
+
+uint32_t whit_json_schema_next_applied(whit_json_schema_compiler *c, whit_json_schema_set set,
+                                       whit_json_schema_applied *at)
+{
+    static const char *const keys[] = {"$ref", "$dynamicRef",      "allOf",       "anyOf", "oneOf", "if", "then",
+                                       "else", "dependentSchemas", "dependencies"};
+    const whit_json *json = &c->json;
+    for (; at->key < sizeof keys / sizeof keys[0]; at->key++, at->started = false) {
+        uint32_t value = whit_json_schema_get(c, at->schema, keys[at->key]);
+        if (value == WHIT_JSON_NONE) continue;
+        if (at->key < 2 || (at->key >= 5 && at->key < 8)) {
+            if (at->started) continue;
+            at->started = true;
+            uint32_t to = at->key < 2 ? whit_json_schema_reference(c, at->schema, at->key) : value;
+            if (to != WHIT_JSON_NONE && (at->key < 2 || surely_holds(c, set, to, 0))) return to;
+            continue;
+        }
+        bool object = whit_json_type_of(json, value) == WHIT_JSON_OBJECT;
+        for (;;) {
+            at->at = at->started ? whit_json_next(json, value, at->at) : whit_json_first(json, value);
+            at->started = true;
+            if (at->at == WHIT_JSON_NONE) break;
+            uint32_t to = object ? at->at + 1 : at->at;
+            if (at->key == 2 || surely_holds(c, set, to, 0)) return to;
+        }
+    }
+    return WHIT_JSON_NONE;
+}
+
 /* ---- sets and their rules ---------------------------------------------------------------------- */
 
 static int by_node(const void *a, const void *b)
 {
     const whit_json_schema_item *x = a, *y = b;
-    return x->node < y->node ? -1 : x->node > y->node;
+    if (x->node != y->node) return x->node < y->node ? -1 : 1;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    return x->value < y->value ? -1 : x->value > y->value;
 }
 
 uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n)
 {
     if (c->status != WHIT_OK || c->graph->failed) return 0;
     uint32_t hash = 2166136261u, first = (uint32_t)(c->items.size_bytes / sizeof *items);
+    if (n > CONDITIONS_MAX || c->items.size_bytes > ITEM_BYTES_MAX) {
+        whit_json_schema_refuse(c, items[0].node, "too many conditions for one value (%u at most)", CONDITIONS_MAX);
+        return 0;
+    }
     if (n && !whit_buf_append(&c->items, items, n * sizeof *items)) {
         c->graph->failed = true;
         return 0;
@@ -215,7 +217,15 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
     n = kept;
     c->items.size_bytes = (first + n) * sizeof *items;
     if (n > 1) qsort(own, n, sizeof *own, by_node); /* document order, whatever referred to what */
-    for (uint32_t i = 0; i < n; i++) hash = ((hash ^ own[i].node) * 16777619u ^ own[i].done) * 16777619u;
+    kept = 0;                                       /* one condition may come by several ways */
+    for (uint32_t i = 0; i < n; i++)
+        if (kept == 0 || memcmp(&own[kept - 1], &own[i], sizeof *own) != 0) own[kept++] = own[i];
+    n = kept;
+    c->items.size_bytes = (first + n) * sizeof *items;
+    for (uint32_t i = 0; i < n; i++) {
+        hash = ((hash ^ own[i].node) * 16777619u ^ own[i].done) * 16777619u;
+        hash = ((hash ^ own[i].kind) * 16777619u ^ own[i].value) * 16777619u;
+    }
     set_entry *entries = (set_entry *)c->sets.data;
     uint32_t at = (hash ^ hash >> 15) & (c->n_slots - 1);
     for (; c->slots[at]; at = (at + 1) & (c->n_slots - 1)) {
@@ -257,39 +267,10 @@ bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *nam
 
 /* ---- what each keyword is ---------------------------------------------------------------------- */
 
-/* Is the schema true, {} or {"type": "string"}, as generators write it for the names of every map? */
-static bool takes_all_strings(const whit_json_schema_compiler *c, uint32_t schema)
-{
-    if (whit_json_type_of(&c->json, schema) != WHIT_JSON_OBJECT) return whit_json_bool(&c->json, schema, false);
-    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k))
-        if (!whit_json_is(&c->json, k, "type") || !whit_json_is(&c->json, k + 1, "string")) return false;
-    return true;
-}
-
 static void check_keywords(whit_json_schema_compiler *c, uint32_t schema)
 {
-    static const char *const refused[] = {"not",
-                                          "if",
-                                          "then",
-                                          "else",
-                                          "dependentRequired",
-                                          "dependentSchemas",
-                                          "dependencies",
-                                          "contains",
-                                          "propertyNames",
-                                          "patternProperties",
-                                          "unevaluatedItems",
-                                          "$dynamicRef",
-                                          "$recursiveRef"};
-    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k)) {
-        if (whit_json_is(&c->json, k, "propertyNames") && takes_all_strings(c, k + 1)) continue;
-        for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-            if (whit_json_is(&c->json, k, refused[i])) whit_json_schema_refuse(c, k, "this keyword cannot be enforced");
-    }
-    uint32_t unique = whit_json_schema_get(c, schema, "uniqueItems"), max = whit_json_schema_get(c, schema, "maxItems");
-    int64_t most;
-    if (whit_json_bool(&c->json, unique, false) && !(whit_json_i64(&c->json, max, &most) && most <= 1))
-        whit_json_schema_refuse(c, unique, "that items differ cannot be enforced");
+    uint32_t recursive = whit_json_schema_get(c, schema, "$recursiveRef");
+    if (recursive != WHIT_JSON_NONE) whit_json_schema_refuse(c, recursive, "this keyword cannot be enforced");
 }
 
 static uint32_t type_bit(whit_json_schema_compiler *c, uint32_t node)
@@ -332,6 +313,15 @@ static uint32_t meant_types(whit_json_schema_compiler *c, uint32_t schema)
                 {"additionalProperties", WHIT_JSON_SCHEMA_OBJECT},
                 {"minProperties", WHIT_JSON_SCHEMA_OBJECT},
                 {"maxProperties", WHIT_JSON_SCHEMA_OBJECT},
+                {"patternProperties", WHIT_JSON_SCHEMA_OBJECT},
+                {"propertyNames", WHIT_JSON_SCHEMA_OBJECT},
+                {"unevaluatedProperties", WHIT_JSON_SCHEMA_OBJECT},
+                {"dependentRequired", WHIT_JSON_SCHEMA_OBJECT},
+                {"dependentSchemas", WHIT_JSON_SCHEMA_OBJECT},
+                {"dependencies", WHIT_JSON_SCHEMA_OBJECT},
+                {"contains", WHIT_JSON_SCHEMA_ARRAY},
+                {"uniqueItems", WHIT_JSON_SCHEMA_ARRAY},
+                {"unevaluatedItems", WHIT_JSON_SCHEMA_ARRAY},
                 {"items", WHIT_JSON_SCHEMA_ARRAY},
                 {"prefixItems", WHIT_JSON_SCHEMA_ARRAY},
                 {"minItems", WHIT_JSON_SCHEMA_ARRAY},
@@ -364,119 +354,50 @@ uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next)
     return call(c, &c->any_rule, next);
 }
 
-/* Adds a schema to a list of nodes; what a reference names, once only, so that the list ends. */
-static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
+/* Writes the booleans that no condition excludes. */
+static uint32_t write_booleans(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
 {
-    const uint32_t *known = (const uint32_t *)list->data;
-    size_t n = named ? list->size_bytes / sizeof node : 0;
-    if (!whit_json_schema_work(c, node, (uint32_t)n + 1)) return;
-    for (size_t i = 0; i < n; i++)
-        if (known[i] == node) return;
-    if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
-}
-
-/* Does a schema lead to another one for the same value, by $ref and allOf, and where `choices` also by anyOf and
- * oneOf? */
-static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, bool choices)
-{
-    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
-    whit_buf met = {.allocator = c->graph->allocator};
-    bool found = false;
-    meet(c, from, false, &met);
-    for (size_t i = 0; i < met.size_bytes / sizeof from && !found && c->status == WHIT_OK; i++) {
-        uint32_t node = ((const uint32_t *)met.data)[i], ref = whit_json_schema_get(c, node, "$ref");
-        uint32_t named = ref == WHIT_JSON_NONE ? ref : whit_json_schema_resolve(c, ref);
-        found = node == to;
-        if (named != WHIT_JSON_NONE) meet(c, named, true, &met);
-        for (int l = 0; l < (choices ? 3 : 1); l++) {
-            uint32_t list = whit_json_schema_get(c, node, lists[l]);
-            for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
-                 k = whit_json_next(&c->json, list, k))
-                meet(c, k, false, &met);
-        }
+    uint32_t ways[2], n_ways = 0;
+    for (int value = 0; value < 2; value++) {
+        bool out = false;
+        for (uint32_t i = 0; i < set.n; i++)
+            out |= set.items[i].kind == WHIT_JSON_SCHEMA_UNLIKE &&
+                whit_json_type_of(&c->json, set.items[i].node) == WHIT_JSON_BOOL &&
+                whit_json_bool(&c->json, set.items[i].node, false) == (value == 0);
+        if (!out) ways[n_ways++] = whit_automaton_text(c->graph, value ? "false" : "true", value ? 5 : 4, next);
     }
-    whit_buf_free(&met);
-    return found;
-}
-
-/* Expands the i-th item's anyOf or oneOf: the set with each branch in turn. */
-static uint32_t choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t i, uint32_t which,
-                       uint32_t next)
-{
-    uint32_t choices = whit_json_schema_get(c, set.items[i].node, which == WHIT_JSON_SCHEMA_ANY_OF ? "anyOf" : "oneOf");
-    whit_buf ways = {.allocator = c->graph->allocator}, with = {.allocator = c->graph->allocator};
-    if (whit_json_type_of(&c->json, choices) != WHIT_JSON_ARRAY || whit_json_count(&c->json, choices) == 0)
-        whit_json_schema_refuse(c, choices, "expected a list of schemas");
-    uint32_t n_compared = 0;
-    for (uint32_t k = whit_json_first(&c->json, choices); k != WHIT_JSON_NONE && c->status == WHIT_OK;
-         k = whit_json_next(&c->json, choices, k)) {
-        if (which == WHIT_JSON_SCHEMA_ONE_OF)
-            for (uint32_t j = whit_json_first(&c->json, choices); j != k; j = whit_json_next(&c->json, choices, j))
-                if (++n_compared > 50000 || !whit_json_schema_disjoint(c, j, k, 0)) {
-                    whit_json_schema_refuse(
-                        c, k,
-                        "that no other branch of oneOf holds cannot be enforced: use anyOf, or give the "
-                        "branches different types or a required property with different constants");
-                    break;
-                }
-        /* A branch that is the whole choice again adds nothing to it. */
-        if (leads_to(c, k, set.items[i].node, false)) continue;
-        if (leads_to(c, k, set.items[i].node, true)) whit_json_schema_refuse(c, k, "the schema refers to itself");
-        if (c->status != WHIT_OK) break;
-        with.size_bytes = 0;
-        if (!whit_buf_append(&with, set.items, set.n * sizeof *set.items)) c->graph->failed = true;
-        if (c->graph->failed || !whit_json_schema_collect(c, k, &with)) break;
-        ((whit_json_schema_item *)with.data)[i].done |= which;
-        bool never = false;
-        for (uint32_t m = 0; m < with.size_bytes / sizeof *set.items; m++)
-            never |= whit_json_type_of(&c->json, ((whit_json_schema_item *)with.data)[m].node) == WHIT_JSON_BOOL;
-        if (never) continue;
-        uint32_t rule = whit_json_schema_rule(c, (const whit_json_schema_item *)with.data,
-                                              (uint32_t)(with.size_bytes / sizeof *set.items));
-        uint32_t way = whit_automaton_call(c->graph, rule, next);
-        if (!whit_buf_append(&ways, &way, sizeof way)) c->graph->failed = true;
-    }
-    uint32_t begin = whit_automaton_split(c->graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof next);
-    whit_buf_free(&ways);
-    whit_buf_free(&with);
-    return begin;
+    return whit_automaton_split(c->graph, ways, n_ways);
 }
 
 static uint32_t compile_set(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
-    uint32_t types = WHIT_JSON_SCHEMA_ALL_TYPES, meant = WHIT_JSON_SCHEMA_ALL_TYPES, n_ways = 0, ways[8];
+    uint32_t types = WHIT_JSON_SCHEMA_ALL_TYPES, meant = WHIT_JSON_SCHEMA_ALL_TYPES, n_ways = 0, ways[8], begin;
     bool has_values = false;
     for (uint32_t i = 0; i < set.n; i++) {
-        uint32_t node = set.items[i].node;
-        if (whit_json_type_of(&c->json, node) == WHIT_JSON_BOOL)
-            return whit_automaton_split(c->graph, NULL, 0); /* false */
-        check_keywords(c, node);
-        types &= whit_json_schema_types(c, node);
-        uint32_t own = meant_types(c, node);
+        whit_json_schema_item item = set.items[i];
+        bool is_bool = whit_json_type_of(&c->json, item.node) == WHIT_JSON_BOOL;
+        if (is_bool && (item.kind == WHIT_JSON_SCHEMA_HOLDS || item.kind == WHIT_JSON_SCHEMA_FAILS))
+            return whit_automaton_split(c->graph, NULL, 0); /* false, or not true */
+        if (item.kind == WHIT_JSON_SCHEMA_OF_TYPE) types &= item.value;
+        if (item.kind != WHIT_JSON_SCHEMA_HOLDS) continue;
+        check_keywords(c, item.node);
+        types &= whit_json_schema_types(c, item.node);
+        uint32_t own = meant_types(c, item.node);
         meant = meant & own ? meant & own : meant | own;
-        has_values |= whit_json_schema_get(c, node, "enum") != WHIT_JSON_NONE;
-        has_values |= whit_json_schema_get(c, node, "const") != WHIT_JSON_NONE;
+        has_values |= whit_json_schema_get(c, item.node, "enum") != WHIT_JSON_NONE;
+        has_values |= whit_json_schema_get(c, item.node, "const") != WHIT_JSON_NONE;
     }
     if (c->status != WHIT_OK) return WHIT_AUTOMATON_NONE;
-    for (uint32_t i = 0; i < set.n; i++)
-        for (uint32_t which = WHIT_JSON_SCHEMA_ANY_OF; which <= WHIT_JSON_SCHEMA_ONE_OF; which++)
-            if (!(set.items[i].done & which) &&
-                whit_json_schema_get(c, set.items[i].node, which == WHIT_JSON_SCHEMA_ANY_OF ? "anyOf" : "oneOf") !=
-                    WHIT_JSON_NONE)
-                return choose(c, set, i, which, WHIT_AUTOMATON_RET);
     if (has_values) return whit_json_schema_enum(c, set, types, WHIT_AUTOMATON_RET);
+    if (whit_json_schema_choose(c, set, &begin)) return begin;
     if (types == WHIT_JSON_SCHEMA_ALL_TYPES) types = meant;
     uint32_t end = WHIT_AUTOMATON_RET;
     if (types & WHIT_JSON_SCHEMA_OBJECT) ways[n_ways++] = whit_json_schema_object(c, set, end);
     if (types & WHIT_JSON_SCHEMA_ARRAY) ways[n_ways++] = whit_json_schema_array(c, set, end);
     if (types & WHIT_JSON_SCHEMA_STRING) ways[n_ways++] = whit_json_schema_string(c, set, end);
-    if (types & (WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL))
-        ways[n_ways++] = whit_json_schema_number(c, set, !(types & WHIT_JSON_SCHEMA_REAL), end);
-    if (types & WHIT_JSON_SCHEMA_BOOL) {
-        uint32_t both[] = {whit_automaton_text(c->graph, "true", 4, end),
-                           whit_automaton_text(c->graph, "false", 5, end)};
-        ways[n_ways++] = whit_automaton_split(c->graph, both, 2);
-    }
+    uint32_t number = types & (WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL);
+    if (number) ways[n_ways++] = whit_json_schema_number(c, set, number, end);
+    if (types & WHIT_JSON_SCHEMA_BOOL) ways[n_ways++] = write_booleans(c, set, end);
     if (types & WHIT_JSON_SCHEMA_NULL) ways[n_ways++] = whit_automaton_text(c->graph, "null", 4, end);
     return whit_automaton_split(c->graph, ways, n_ways);
 }
@@ -516,10 +437,10 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
     WHIT_TRY(whit_json_parse(name, text, n_bytes, graph->allocator, &c.json, error));
     c.items.allocator = c.sets.allocator = c.known_rules.allocator = c.rule_names.allocator = graph->allocator;
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
-    c.resolved = whit_zalloc_array(graph->allocator, REFERENCE_SLOTS, sizeof *c.resolved);
-    whit_status status = c.slots && c.resolved ? compile_all(&c, rule)
-                                               : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
-    whit_free(graph->allocator, c.resolved, REFERENCE_SLOTS * sizeof *c.resolved);
+    bool opened = whit_json_schema_open_references(&c) && c.slots;
+    whit_status status =
+        opened ? compile_all(&c, rule) : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
+    whit_json_schema_close_references(&c);
     whit_free(graph->allocator, c.slots, c.n_slots * sizeof *c.slots);
     whit_buf_free(&c.items);
     whit_buf_free(&c.sets);

@@ -20,9 +20,9 @@
 #define ANY_TIME    HOUR ":" SECOND "(\\.[0-9]+)?" OFFSET
 #define LOOSE_TIME  HOUR ":" MINUTE "(:" MINUTE "(\\.[0-9]+)?)?" OFFSET "?"
 #define OCTET       "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define LABEL       "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
+#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* no "xn--", whose rest has rules of its own */
 #define HOST        LABEL "(\\." LABEL "){0,3}"
-#define ANY_LABEL   "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+#define ANY_LABEL   "[A-Za-z0-9](-?[A-Za-z0-9]){0,31}"
 #define H           "[0-9a-fA-F]{1,4}"
 #define MAIL        "^[a-z0-9_+-]{1,32}(\\.[a-z0-9_+-]{1,16}){0,2}@" LABEL "(\\." LABEL "){1,2}$"
 #define ATEXT       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"

@@ -84,9 +84,36 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     return true;
 }
 
+/* A bound that is not kept is one on the other side; so is a number that is excluded, below or above. */
+static bool read_failure(whit_json_schema_compiler *c, whit_json_schema_item item, limits *l)
+{
+    bool key = item.kind == WHIT_JSON_SCHEMA_KEY_FAILS;
+    bool low = item.kind == WHIT_JSON_SCHEMA_ABOVE, high = item.kind == WHIT_JSON_SCHEMA_BELOW, out = true;
+    whit_decimal value;
+    if (key) {
+        bool min = whit_json_is(&c->json, item.node - 1, "minimum"),
+             max = whit_json_is(&c->json, item.node - 1, "maximum");
+        high = min || whit_json_is(&c->json, item.node - 1, "exclusiveMinimum");
+        low = max || whit_json_is(&c->json, item.node - 1, "exclusiveMaximum");
+        out = min || max;
+        if (whit_json_is(&c->json, item.node - 1, "multipleOf")) {
+            if (l->form.step)
+                return whit_json_schema_refuse(c, item.node, "multiples of one number and not of another"), false;
+            l->form.no_multiple = add_step(c, item.node, l);
+            return l->form.no_multiple;
+        }
+    }
+    if (!low && !high) return true;
+    if (!whit_decimal_of_node(&c->json, item.node, &value))
+        return whit_json_schema_refuse(c, item.node, "expected a number"), false;
+    tighten(low ? &l->low : &l->high, low, &value, item.node, out);
+    return true;
+}
+
 static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, limits *l)
 {
     for (uint32_t i = 0; i < set.n; i++) {
+        if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
         uint32_t schema = set.items[i].node, step = whit_json_schema_get(c, schema, "multipleOf");
         if (!read_bounds(c, schema, l)) return false;
         if (step != WHIT_JSON_NONE && !add_step(c, step, l)) return false;
@@ -99,6 +126,15 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
         }
     }
     if (l->form.step && l->form.decimals == 0) l->form.integers = true;
+    for (uint32_t i = 0; i < set.n; i++)
+        if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS && !read_failure(c, set.items[i], l)) return false;
+    if (l->form.no_multiple && !l->form.integers) { /* two decimals more tell numbers from multiples */
+        if (l->form.step > WHIT_NUMBER_STEP_MAX / 100 || l->form.decimals > 13)
+            return whit_json_schema_refuse(c, l->step_node, "numbers that are not such multiples cannot be enforced"),
+                   false;
+        l->form.step *= 100;
+        l->form.decimals += 2;
+    }
     return true;
 }
 
@@ -122,7 +158,7 @@ static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint3
     uint32_t ways[2], n_ways = 0;
     bool has_low = l->low.node != WHIT_JSON_NONE, has_high = l->high.node != WHIT_JSON_NONE;
     const whit_decimal *low = &l->low.value, *high = &l->high.value;
-    bool simple = !l->form.step;
+    bool simple = !l->form.step && !l->form.fraction;
     if (!has_high || (!high->negative && (high->n || !l->high.out))) {
         bool from_zero = !has_low || low->negative || low->n == 0;
         whit_number_range r = {.low = has_low && !low->negative ? *low : zero, .has_high = has_high};
@@ -145,7 +181,8 @@ static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint3
 /* Writes what distinguishes one language of numbers from another. */
 static void write_name(const limits *l, whit_buf *name)
 {
-    whit_buf_printf(name, "number %d %u %u %d", l->form.integers, l->form.step, l->form.decimals, l->form.no_multiple);
+    whit_buf_printf(name, "number %d %d %u %u %d", l->form.fraction, l->form.integers, l->form.step, l->form.decimals,
+                    l->form.no_multiple);
     for (int k = 0; k < 2; k++) {
         const bound *b = k ? &l->high : &l->low;
         if (b->node == WHIT_JSON_NONE) {
@@ -171,17 +208,23 @@ static uint32_t rule_of(whit_json_schema_compiler *c, const limits *l)
     return rule;
 }
 
-uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next)
+uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next)
 {
-    limits l = {.low.node = WHIT_JSON_NONE, .high.node = WHIT_JSON_NONE, .form.integers = integers};
+    limits l = {.low.node = WHIT_JSON_NONE, .high.node = WHIT_JSON_NONE};
+    l.form.integers = !(types & WHIT_JSON_SCHEMA_REAL);
     if (!read_limits(c, set, &l)) return WHIT_AUTOMATON_NONE;
+    l.form.fraction = !(types & WHIT_JSON_SCHEMA_INTEGER);
+    if (l.form.fraction && l.form.integers) return whit_automaton_split(c->graph, NULL, 0);
+    if (l.form.fraction && l.form.step)
+        return whit_json_schema_refuse(c, l.step_node, "multiples that are not whole cannot be enforced");
     bool has_low = l.low.node != WHIT_JSON_NONE, has_high = l.high.node != WHIT_JSON_NONE;
     int64_t far = l.form.integers || l.form.step ? 40 : 100;
     if (has_low && !l.low.value.negative && l.low.value.n && l.low.value.point > far)
         return whit_json_schema_refuse(c, l.low.node, "a bound so far from 0 cannot be enforced");
     if (has_high && l.high.value.negative && l.high.value.point > far)
         return whit_json_schema_refuse(c, l.high.node, "a bound so far from 0 cannot be enforced");
-    if (!has_low && !has_high && !l.form.step) return whit_number_any(c->graph, l.form.integers, true, next);
+    if (!has_low && !has_high && !l.form.step && !l.form.fraction)
+        return whit_number_any(c->graph, l.form.integers, true, next);
     if (!l.form.integers) {
         move_inside(&c->json, &l.low, true);
         move_inside(&c->json, &l.high, false);

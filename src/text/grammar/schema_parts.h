@@ -14,7 +14,7 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks choices that were already made for it */
     WHIT_JSON_SCHEMA_FAILS,         /* not the schema at `node` */
     WHIT_JSON_SCHEMA_OF_TYPE,       /* one of the types `value` */
-    WHIT_JSON_SCHEMA_KEY_FAILS,     /* not what the keyword says whose value is at `node` */
+    WHIT_JSON_SCHEMA_KEY_FAILS,     /* not what a keyword says, its value at `node`, of the schema `value` */
     WHIT_JSON_SCHEMA_HAS,           /* the property whose name is at `node` */
     WHIT_JSON_SCHEMA_LACKS,         /* no such property */
     WHIT_JSON_SCHEMA_MEMBER_FAILS,  /* the property whose name is at `node`, and not the schema after the name */
@@ -24,7 +24,9 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_MORE_MATCH,    /* more than its maxContains */
     WHIT_JSON_SCHEMA_BELOW,         /* a number below the number at `node` */
     WHIT_JSON_SCHEMA_ABOVE,
-    WHIT_JSON_SCHEMA_UNLIKE, /* not the string, list or object at `node` */
+    WHIT_JSON_SCHEMA_UNLIKE, /* not the string or boolean at `node` */
+    WHIT_JSON_SCHEMA_FEWER,  /* fewer than `value` elements or properties */
+    WHIT_JSON_SCHEMA_MORE,   /* more than `value` */
 } whit_json_schema_kind;
 
 typedef struct whit_json_schema_item {
@@ -57,11 +59,11 @@ typedef struct whit_json_schema_compiler {
     whit_status status;
     whit_buf items, sets; /* of all sets that have a rule; sets[i] is compiled once, in order */
     uint32_t *slots, n_slots;
-    struct whit_json_schema_reference {
-        uint32_t ref, to; /* nodes; ref 0: none */
-    } * resolved;         /* the last of each slot */
+    whit_buf resources, anchors, uris, references; /* see schema_reference.c */
     whit_buf known_rules, rule_names;
     uint64_t work, language_work;
+    uint32_t listed;                                           /* the enum whose values are looked at */
+    uint32_t n_cases;                                          /* sets that choices other than anyOf made */
     uint32_t any_rule, string_rule, number_rule, integer_rule; /* plus 1; 0: not made yet */
 } whit_json_schema_compiler;
 
@@ -83,8 +85,11 @@ uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, co
 uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n);
 /* Appends a schema and all that it refers to to `set` (whit_json_schema_item[]); false: refused. */
 bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set);
-/* The schema that a $ref names; WHIT_JSON_NONE: refused. */
-uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref);
+bool whit_json_schema_open_references(whit_json_schema_compiler *c);
+void whit_json_schema_close_references(whit_json_schema_compiler *c);
+/* The schema that another one refers to by $ref (i: 0) or $dynamicRef (1); WHIT_JSON_NONE where it does not, or where
+ * the reference is refused. */
+uint32_t whit_json_schema_reference(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
 uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
 bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
 
@@ -95,10 +100,20 @@ bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *nam
 /* Texts of the types, in front of `next`. */
 uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next);
 uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
-uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next);
+uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
 uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
+/* The schemas that a schema applies to the same value and that surely hold for the values of a set: by references,
+ * allOf, the branches that were chosen, and conditions. WHIT_JSON_NONE past the last. */
+typedef struct whit_json_schema_applied {
+    uint32_t schema, key, at; /* schema: to be set; others begin as 0 */
+    bool started;
+} whit_json_schema_applied;
+uint32_t whit_json_schema_next_applied(whit_json_schema_compiler *c, whit_json_schema_set set,
+                                       whit_json_schema_applied *at);
+/* A value of the document as JSON. */
+void whit_json_schema_write(const whit_json_schema_compiler *c, uint32_t value, whit_buf *out);
 /* The strings for which a schema holds, as an expression of `language`. */
 uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t schema);
 /* The strings that a pattern takes. */
@@ -122,7 +137,25 @@ void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes);
 /* A length or count: the greatest of minima, the least of maxima; false: refused. */
 bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
                              const char *max_key, uint32_t *min, uint32_t *max);
-bool whit_json_schema_is_value_ok(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t value, bool *ok);
+/* minContains and maxContains of a schema; false: refused. */
+bool whit_json_schema_match_bounds(whit_json_schema_compiler *c, uint32_t schema, uint32_t *least, uint32_t *most);
+/* Does a value of the document satisfy a condition? */
+bool whit_json_schema_is_valid(whit_json_schema_compiler *c, uint32_t value, whit_json_schema_item item);
+/* The elements of a list for which a schema holds. */
+uint32_t whit_json_schema_count_matches(whit_json_schema_compiler *c, uint32_t list, uint32_t schema);
+/* The value of a member of an object, by a name that may hold any bytes; WHIT_JSON_NONE: there is no such member. */
+uint32_t whit_json_schema_member(const whit_json *json, uint32_t object, const char *name, size_t n_bytes);
+/* The list of schemas of the first elements, and the schema of the rest; WHIT_JSON_NONE: not given. */
+uint32_t whit_json_schema_prefix(const whit_json_schema_compiler *c, uint32_t schema, uint32_t *rest);
+/* The schema of the i-th element; WHIT_JSON_NONE: not given. */
+uint32_t whit_json_schema_element(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
+uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value);
+/* The key of the i-th dependency of a schema; WHIT_JSON_NONE past the last. */
+uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
+/* Makes the next choice of a set: *begin has all its ways. False where nothing is to be chosen. */
+bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t *begin);
+/* Given strings that a known format takes. */
+uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t format);
 
 /* Bounds the time of what is quadratic; false: refused. */
 static inline bool whit_json_schema_work(whit_json_schema_compiler *c, uint32_t node, uint32_t work)

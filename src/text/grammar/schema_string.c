@@ -71,6 +71,11 @@ static uint32_t format_expression(whit_json_schema_compiler *c, whit_language *l
     return text ? expression_of(c, l, node, text, strlen(text)) : WHIT_LANGUAGE_ALL;
 }
 
+uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *l, uint32_t format)
+{
+    return format_expression(c, l, format, WHIT_JSON_SCHEMA_STRICT);
+}
+
 static uint32_t literal(whit_json_schema_compiler *c, whit_language *l, uint32_t value)
 {
     size_t n;
@@ -127,8 +132,8 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
     uint32_t value = key + 1;
     for (int i = 0; i < 3; i++)
         if (whit_json_is(json, key, lists[i])) return join_list(c, l, value, lists[i], depth, exact);
-    if (whit_json_is(json, key, "$ref")) {
-        uint32_t to = whit_json_schema_resolve(c, value);
+    if (whit_json_is(json, key, "$ref") || whit_json_is(json, key, "$dynamicRef")) {
+        uint32_t to = whit_json_schema_reference(c, schema, whit_json_is(json, key, "$dynamicRef"));
         return to == WHIT_JSON_NONE ? WHIT_LANGUAGE_NONE : strings_of(c, l, to, depth, exact);
     }
     if (whit_json_is(json, key, "not")) return whit_language_not(l, strings_of(c, l, value, depth, true));
@@ -147,7 +152,7 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
     bool beside = whit_json_get(json, schema, "pattern") != WHIT_JSON_NONE;
     if (exact && whit_json_schema_format(c, value, WHIT_JSON_SCHEMA_STRICT))
         whit_json_schema_refuse(c, value, "that a string does not have this format cannot be enforced");
-    return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_BESIDE : WHIT_JSON_SCHEMA_WRITTEN);
+    return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_STRICT : WHIT_JSON_SCHEMA_WRITTEN);
 }
 
 /* `exact`: the complement is asked for, so that no string may be left out. */
@@ -227,8 +232,8 @@ static bool read_constraints(whit_json_schema_compiler *c, whit_json_schema_set 
                 add_text(c, &out->formats, format), out->by = format;
             if (pattern != WHIT_JSON_NONE) add_text(c, &out->patterns, pattern), out->by = pattern;
         }
-        bool pattern_fails =
-            item.kind == WHIT_JSON_SCHEMA_KEY_FAILS && whit_json_is(&c->json, item.node - 1, "pattern");
+        bool pattern_fails = item.kind == WHIT_JSON_SCHEMA_KEY_FAILS &&
+            (whit_json_is(&c->json, item.node - 1, "pattern") || whit_json_is(&c->json, item.node - 1, "enum"));
         bool unlike =
             item.kind == WHIT_JSON_SCHEMA_UNLIKE && whit_json_type_of(&c->json, item.node) == WHIT_JSON_STRING;
         if (pattern_fails || unlike) {
@@ -280,7 +285,7 @@ static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, ui
 
 /* All that is asked of a string, in one expression. */
 static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s,
-                                 whit_language *l, uint32_t longest)
+                                 whit_language *l, uint32_t longest, whit_json_schema_use use)
 {
     uint32_t max = s->max < longest ? s->max : longest, result = WHIT_LANGUAGE_ALL;
     if (s->min || max != WHIT_AUTOMATON_UNBOUNDED)
@@ -289,13 +294,15 @@ static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_
     for (size_t i = 0; i < count_of(&s->patterns); i++)
         result = whit_language_and(l, result, whit_json_schema_pattern(c, l, ((const uint32_t *)s->patterns.data)[i]));
     for (size_t i = 0; i < count_of(&s->formats); i++)
-        result = whit_language_and(l, result,
-                                   format_expression(c, l, ((const uint32_t *)s->formats.data)[i],
-                                                     beside ? WHIT_JSON_SCHEMA_BESIDE : WHIT_JSON_SCHEMA_WRITTEN));
+        result = whit_language_and(
+            l, result,
+            format_expression(c, l, ((const uint32_t *)s->formats.data)[i], beside ? use : WHIT_JSON_SCHEMA_WRITTEN));
     for (size_t i = 0; i < count_of(&s->fails) && c->status == WHIT_OK; i++) {
         whit_json_schema_item item = set.items[((const uint32_t *)s->fails.data)[i]];
-        uint32_t what =
-            item.kind == WHIT_JSON_SCHEMA_UNLIKE ? literal(c, l, item.node) : whit_json_schema_pattern(c, l, item.node);
+        bool is_list = whit_json_type_of(&c->json, item.node) == WHIT_JSON_ARRAY;
+        uint32_t what = item.kind == WHIT_JSON_SCHEMA_UNLIKE ? literal(c, l, item.node)
+            : is_list                                        ? listed(c, l, item.node)
+                                                             : whit_json_schema_pattern(c, l, item.node);
         result = whit_language_and(l, result, whit_language_not(l, what));
     }
     return result;
@@ -310,28 +317,31 @@ static void write_name(whit_json_schema_compiler *c, whit_json_schema_set set, c
             uint32_t at = ((const uint32_t *)lists[k]->data)[i];
             size_t n = 0;
             const char *text = whit_json_string(&c->json, k == 2 ? set.items[at].node : at, &n);
-            whit_buf_printf(name, " %d %u %zu ", k, k == 2 ? set.items[at].kind : 0, n);
+            uint32_t list = k == 2 && !text ? set.items[at].node : 0; /* an enum has no text */
+            whit_buf_printf(name, " %d %u %u %zu ", k, k == 2 ? set.items[at].kind : 0, list, n);
             if (text) whit_buf_append(name, text, n);
         }
 }
 
-/* The content and the closing quote are what follows: the rule has the content alone. */
+/* Defines the rule of a string's content. Beside a pattern, strings have the format strictly where there are any, else
+ * loosely. */
 static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s, uint32_t rule)
 {
+    whit_json_schema_use use = WHIT_JSON_SCHEMA_STRICT;
     for (size_t i = 0; i < sizeof shorter / sizeof shorter[0]; i++) {
         whit_language l;
         bool empty = false, last = i + 1 == sizeof shorter / sizeof shorter[0];
         if (!whit_json_schema_open_language(c, &l)) return;
-        uint32_t node = join_constraints(c, set, s, &l, shorter[i]);
-        uint32_t begin = c->status == WHIT_OK
-            ? whit_language_emit(&l, node, false, c->graph, WHIT_AUTOMATON_RET, &empty)
-            : WHIT_AUTOMATON_NONE;
-        if (empty) begin = whit_automaton_split(c->graph, NULL, 0);
-        if (i && empty) l.failed = true; /* none so short: there may be longer ones */
-        bool again = l.failed && !c->graph->failed && c->status == WHIT_OK && !last;
-        if (again) l.failed = false;
+        uint32_t node = join_constraints(c, set, s, &l, shorter[i], use), begin = WHIT_AUTOMATON_NONE;
+        if (c->status == WHIT_OK) begin = whit_language_emit(&l, node, false, c->graph, WHIT_AUTOMATON_RET, &empty);
+        bool looser = empty && use == WHIT_JSON_SCHEMA_STRICT && count_of(&s->patterns) && count_of(&s->formats);
+        if (looser) use = WHIT_JSON_SCHEMA_BESIDE, i--;
+        if (empty && !looser) begin = whit_automaton_split(c->graph, NULL, 0);
+        if (i && empty && !looser) l.failed = true; /* there may be longer ones */
+        bool shorten = l.failed && !c->graph->failed && c->status == WHIT_OK && !last;
+        if (shorten) l.failed = false;
         whit_json_schema_close_language(c, &l, s->by);
-        if (again) continue;
+        if (shorten || looser) continue;
         if (c->status == WHIT_OK) whit_automaton_define(c->graph, rule, begin);
         return;
     }

@@ -7,23 +7,50 @@
 
 #include <stdlib.h>
 
+/* Reads a count at a node; false: refused. */
+static bool read_count(whit_json_schema_compiler *c, uint32_t node, uint32_t *count)
+{
+    double value;
+    if (!whit_json_f64(&c->json, node, &value) || value < 0 || value != __builtin_floor(value))
+        return whit_json_schema_refuse(c, node, "expected a count"), false;
+    *count = value < 4e9 ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
+    return true;
+}
+
 bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
                              const char *max_key, uint32_t *min, uint32_t *max)
 {
+    uint32_t count;
+    bool lengths = min_key[3] == 'L';
     *min = 0;
     *max = WHIT_AUTOMATON_UNBOUNDED;
-    for (uint32_t i = 0; i < set.n; i++)
+    for (uint32_t i = 0; i < set.n; i++) {
+        whit_json_schema_item item = set.items[i];
         for (int k = 0; k < 2; k++) {
-            uint32_t node = whit_json_schema_get(c, set.items[i].node, k ? max_key : min_key);
-            double value;
+            const char *key = k ? max_key : min_key;
+            bool fails = item.kind == WHIT_JSON_SCHEMA_KEY_FAILS && whit_json_is(&c->json, item.node - 1, key);
+            uint32_t node = fails ? item.node : WHIT_JSON_NONE;
+            if (item.kind == WHIT_JSON_SCHEMA_HOLDS) node = whit_json_schema_get(c, item.node, key);
             if (node == WHIT_JSON_NONE) continue;
-            if (!whit_json_f64(&c->json, node, &value) || value < 0 || value != __builtin_floor(value))
-                return whit_json_schema_refuse(c, node, "expected a count"), false;
-            uint32_t count = value < 4e9 ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
-            if (k == 0 && count > *min) *min = count;
-            if (k == 1 && count < *max) *max = count;
+            if (!read_count(c, node, &count)) return false;
+            bool is_max = fails ? k == 0 : k == 1;
+            if (fails && k == 0 && count-- == 0) *min = 1, count = 0; /* fewer than none */
+            if (fails && k == 1) count++;
+            if (!is_max && count > *min) *min = count;
+            if (is_max && count < *max) *max = count;
         }
+        if (!lengths && item.kind == WHIT_JSON_SCHEMA_FEWER && item.value - 1 < *max) *max = item.value - 1;
+        if (!lengths && item.kind == WHIT_JSON_SCHEMA_MORE && item.value + 1 > *min) *min = item.value + 1;
+    }
     return true;
+}
+
+bool whit_json_schema_match_bounds(whit_json_schema_compiler *c, uint32_t schema, uint32_t *least, uint32_t *most)
+{
+    uint32_t min = whit_json_schema_get(c, schema, "minContains"), max = whit_json_schema_get(c, schema, "maxContains");
+    *least = 1;
+    *most = WHIT_AUTOMATON_UNBOUNDED;
+    return (min == WHIT_JSON_NONE || read_count(c, min, least)) && (max == WHIT_JSON_NONE || read_count(c, max, most));
 }
 
 /* ---- enum and const ---------------------------------------------------------------------------- */
@@ -74,7 +101,12 @@ static void write_value(const whit_json *json, uint32_t node, whit_buf *out)
     }
 }
 
-static uint32_t type_of_value(const whit_json *json, uint32_t value)
+void whit_json_schema_write(const whit_json_schema_compiler *c, uint32_t value, whit_buf *out)
+{
+    write_value(&c->json, value, out);
+}
+
+uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value)
 {
     whit_decimal number;
     switch (whit_json_type_of(json, value)) {
@@ -155,52 +187,6 @@ static bool in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t value)
     return false;
 }
 
-/* Does one schema of the set let a listed value through? What would have to be worked out is refused. */
-static bool is_value_ok(whit_json_schema_compiler *c, uint32_t schema, uint32_t value, bool in_enum)
-{
-    static const struct {
-        const char *key;
-        uint32_t types;
-    } hard[] = {{"pattern", WHIT_JSON_SCHEMA_STRING},
-                {"format", WHIT_JSON_SCHEMA_STRING},
-                {"properties", WHIT_JSON_SCHEMA_OBJECT},
-                {"required", WHIT_JSON_SCHEMA_OBJECT},
-                {"additionalProperties", WHIT_JSON_SCHEMA_OBJECT},
-                {"minProperties", WHIT_JSON_SCHEMA_OBJECT},
-                {"maxProperties", WHIT_JSON_SCHEMA_OBJECT},
-                {"items", WHIT_JSON_SCHEMA_ARRAY},
-                {"prefixItems", WHIT_JSON_SCHEMA_ARRAY},
-                {"minItems", WHIT_JSON_SCHEMA_ARRAY},
-                {"maxItems", WHIT_JSON_SCHEMA_ARRAY},
-                {"minLength", WHIT_JSON_SCHEMA_STRING},
-                {"maxLength", WHIT_JSON_SCHEMA_STRING},
-                {"multipleOf", WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL}};
-    static const char *const limits[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
-    const whit_json *json = &c->json;
-    uint32_t type = type_of_value(json, value), values = whit_json_schema_get(c, schema, "enum");
-    uint32_t constant = whit_json_schema_get(c, schema, "const");
-    if (!(type & whit_json_schema_types(c, schema))) return false;
-    if (constant != WHIT_JSON_NONE && !whit_json_schema_same(c, constant, value)) return false;
-    if (values != WHIT_JSON_NONE && !in_enum && !in_list(c, values, value)) return false;
-    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
-        uint32_t node = whit_json_schema_get(c, schema, hard[i].key);
-        bool is_format = strcmp(hard[i].key, "format") == 0;
-        if (is_format && !whit_json_schema_format(c, node, WHIT_JSON_SCHEMA_STRICT)) continue; /* an annotation */
-        if (node != WHIT_JSON_NONE && type & hard[i].types)
-            whit_json_schema_refuse(c, node, "this keyword beside enum or const cannot be enforced");
-    }
-    whit_decimal number, limit;
-    if (!whit_decimal_of_node(json, value, &number)) return true;
-    for (int i = 0; i < 4; i++)
-        if (whit_decimal_of_node(json, whit_json_schema_get(c, schema, limits[i]), &limit)) {
-            /* Draft 4 had `exclusiveMinimum: true` beside the minimum. */
-            bool exclusive = i & 1 || whit_json_bool(json, whit_json_schema_get(c, schema, limits[i + 1]), false);
-            int order = whit_decimal_compare(&number, &limit);
-            if (order == 0 ? exclusive : i < 2 ? order < 0 : order > 0) return false;
-        }
-    return true;
-}
-
 static int by_text(const void *a, const void *b)
 {
     const whit_automaton_word *x = a, *y = b;
@@ -211,21 +197,23 @@ static int by_text(const void *a, const void *b)
 
 uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next)
 {
-    uint32_t list = WHIT_JSON_NONE, owner = 0;
+    uint32_t list = WHIT_JSON_NONE;
     whit_buf texts = {.allocator = c->graph->allocator}, ends = {.allocator = c->graph->allocator};
     bool constant = false;
-    for (uint32_t i = 0; i < set.n && !constant; i++) { /* a constant, else the shortest list */
+    for (uint32_t i = 0; i < set.n && !constant; i++) { /* a constant, else the first list */
+        if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
         uint32_t one = whit_json_schema_get(c, set.items[i].node, "const"),
                  many = whit_json_schema_get(c, set.items[i].node, "enum");
         constant = one != WHIT_JSON_NONE;
-        if (constant || (many != WHIT_JSON_NONE && list == WHIT_JSON_NONE)) owner = i, list = constant ? one : many;
+        if (constant || (many != WHIT_JSON_NONE && list == WHIT_JSON_NONE)) list = constant ? one : many;
     }
     if (!constant && (whit_json_type_of(&c->json, list) != WHIT_JSON_ARRAY))
         return whit_json_schema_refuse(c, list, "expected a list of values");
+    c->listed = constant ? WHIT_JSON_NONE : list;
     for (uint32_t k = constant ? list : whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = constant ? WHIT_JSON_NONE : whit_json_next(&c->json, list, k)) {
-        bool ok = (type_of_value(&c->json, k) & types) != 0;
-        for (uint32_t i = 0; i < set.n && ok; i++) ok = is_value_ok(c, set.items[i].node, k, i == owner && !constant);
+        bool ok = (whit_json_schema_type_of(&c->json, k) & types) != 0;
+        for (uint32_t i = 0; i < set.n && ok; i++) ok = whit_json_schema_is_valid(c, k, set.items[i]);
         if (!ok) continue;
         write_value(&c->json, k, &texts);
         if (!whit_buf_append(&ends, &texts.size_bytes, sizeof texts.size_bytes)) c->graph->failed = true;
@@ -255,9 +243,9 @@ uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_se
 static uint32_t follow(whit_json_schema_compiler *c, uint32_t schema)
 {
     for (int i = 0; i < 32; i++) {
-        uint32_t ref = whit_json_schema_get(c, schema, "$ref");
-        if (ref == WHIT_JSON_NONE) return schema;
-        schema = whit_json_schema_resolve(c, ref);
+        uint32_t to = whit_json_schema_reference(c, schema, 0);
+        if (to == WHIT_JSON_NONE) break;
+        schema = to;
     }
     return schema;
 }
@@ -266,10 +254,10 @@ static uint32_t types_with_values(whit_json_schema_compiler *c, uint32_t schema)
 {
     uint32_t types = whit_json_schema_types(c, schema), found = 0;
     uint32_t one = whit_json_schema_get(c, schema, "const"), many = whit_json_schema_get(c, schema, "enum");
-    if (one != WHIT_JSON_NONE) return types & type_of_value(&c->json, one);
+    if (one != WHIT_JSON_NONE) return types & whit_json_schema_type_of(&c->json, one);
     if (many == WHIT_JSON_NONE) return types;
     for (uint32_t k = whit_json_first(&c->json, many); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, many, k))
-        found |= type_of_value(&c->json, k);
+        found |= whit_json_schema_type_of(&c->json, k);
     return types & found;
 }
 
@@ -299,7 +287,8 @@ bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_
     for (int turned = 0; turned < 2; turned++) {
         uint32_t x = turned ? b : a, y = turned ? a : b, required = whit_json_schema_get(c, x, "required");
         uint32_t other = whit_json_schema_get(c, y, "additionalProperties");
-        bool closed = whit_json_type_of(&c->json, other) == WHIT_JSON_BOOL && !whit_json_bool(&c->json, other, true);
+        bool closed = whit_json_type_of(&c->json, other) == WHIT_JSON_BOOL && !whit_json_bool(&c->json, other, true) &&
+            whit_json_schema_get(c, y, "patternProperties") == WHIT_JSON_NONE;
         for (uint32_t k = whit_json_first(&c->json, required); k != WHIT_JSON_NONE;
              k = whit_json_next(&c->json, required, k)) {
             size_t n;

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT
+ * JSON Schema: choices. A set in which something is to be chosen (anyOf, oneOf, if, a dependency, one of the reasons
+ * for which a schema does not hold) becomes the sets with each choice in turn. */
+#include "grammar/decimal.h"
+#include "grammar/schema_parts.h"
+
+#include <stdlib.h>
+
+enum {
+    CASES_MAX = 6000,
+    BRANCH_PAIRS_MAX = 50000,
+    ANY = WHIT_JSON_SCHEMA_ALL_TYPES,
+    OBJECT = WHIT_JSON_SCHEMA_OBJECT,
+    ARRAY = WHIT_JSON_SCHEMA_ARRAY,
+    NUMBER = WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL
+};
+
+/* The ways so far, and the set of the next one. */
+typedef struct choice {
+    whit_json_schema_compiler *c;
+    whit_json_schema_set set;
+    uint32_t at; /* the item that is chosen for */
+    whit_buf ways, with;
+    bool never; /* the next way cannot be gone */
+    bool left_out;
+    bool is_plain; /* the next way is a branch alone: such ways have no bound of their own */
+} choice;
+
+/* ---- ways -------------------------------------------------------------------------------------- */
+
+/* The set without the item, or where `done` is set with the item so marked. */
+static void begin_way(choice *w, uint32_t done, uint32_t value)
+{
+    w->with.size_bytes = 0;
+    w->never = false;
+    for (uint32_t i = 0; i < w->set.n; i++) {
+        whit_json_schema_item item = w->set.items[i];
+        if (i == w->at && !done) continue;
+        if (i == w->at) item.done |= done, item.value = value;
+        if (!whit_buf_append(&w->with, &item, sizeof item)) w->c->graph->failed = true;
+    }
+}
+
+static void add_item(choice *w, uint32_t kind, uint32_t node, uint32_t value)
+{
+    whit_json_schema_item item = {node, 0, kind, value};
+    if (!whit_buf_append(&w->with, &item, sizeof item)) w->c->graph->failed = true;
+}
+
+static void add_holds(choice *w, uint32_t schema)
+{
+    if (!whit_json_schema_collect(w->c, schema, &w->with)) w->never = true;
+}
+
+static void add_fails(choice *w, uint32_t schema)
+{
+    if (whit_json_type_of(&w->c->json, schema) == WHIT_JSON_BOOL)
+        w->never |= whit_json_bool(&w->c->json, schema, false);
+    else
+        add_item(w, WHIT_JSON_SCHEMA_FAILS, schema, 0);
+}
+
+/* Can no value satisfy the set, by its types alone? */
+static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n)
+{
+    uint32_t types = ANY;
+    for (uint32_t i = 0; i < n; i++) {
+        if (items[i].kind == WHIT_JSON_SCHEMA_OF_TYPE) types &= items[i].value;
+        if (items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
+        if (whit_json_type_of(&c->json, items[i].node) == WHIT_JSON_BOOL) return true; /* false */
+        types &= whit_json_schema_types(c, items[i].node);
+        for (uint32_t k = 0; k < n; k++) /* the same schema holds and does not */
+            if (items[k].kind == WHIT_JSON_SCHEMA_FAILS && items[k].node == items[i].node) return true;
+    }
+    return types == 0;
+}
+
+static void end_way(choice *w)
+{
+    whit_json_schema_compiler *c = w->c;
+    const whit_json_schema_item *items = (const whit_json_schema_item *)w->with.data;
+    uint32_t n = (uint32_t)(w->with.size_bytes / sizeof *items);
+    if (w->never || c->graph->failed || c->status != WHIT_OK || is_hopeless(c, items, n)) return;
+    if (!w->is_plain && ++c->n_cases > CASES_MAX) {
+        whit_json_schema_refuse(c, w->set.items[w->at].node, "the schema has too many cases (%u at most)", CASES_MAX);
+        return;
+    }
+    uint32_t way = whit_automaton_call(c->graph, whit_json_schema_rule(c, items, n), WHIT_AUTOMATON_RET);
+    if (!whit_buf_append(&w->ways, &way, sizeof way)) c->graph->failed = true;
+}
+
+/* A way of one condition, for values of a type. */
+static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uint32_t value)
+{
+    begin_way(w, 0, 0);
+    add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, types);
+    add_item(w, kind, node, value);
+    end_way(w);
+}
+
+/* ---- anyOf, oneOf ------------------------------------------------------------------------------ */
+
+/* Adds a schema to a list of nodes; what a reference names, once only, so that the list ends. */
+static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
+{
+    const uint32_t *known = (const uint32_t *)list->data;
+    size_t n = named ? list->size_bytes / sizeof node : 0;
+    if (!whit_json_schema_work(c, node, (uint32_t)n + 1)) return;
+    for (size_t i = 0; i < n; i++)
+        if (known[i] == node) return;
+    if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
+}
+
+/* Does a schema lead to another one for the same value, by references and allOf, and where `choices` also by anyOf and
+ * oneOf? */
+static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, bool choices)
+{
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
+    whit_buf met = {.allocator = c->graph->allocator};
+    bool found = false;
+    meet(c, from, false, &met);
+    for (size_t i = 0; i < met.size_bytes / sizeof from && !found && c->status == WHIT_OK; i++) {
+        uint32_t node = ((const uint32_t *)met.data)[i];
+        found = node == to;
+        for (uint32_t r = 0; r < 2; r++) {
+            uint32_t named = whit_json_schema_reference(c, node, r);
+            if (named != WHIT_JSON_NONE) meet(c, named, true, &met);
+        }
+        for (int l = 0; l < (choices ? 3 : 1); l++) {
+            uint32_t list = whit_json_schema_get(c, node, lists[l]);
+            for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
+                 k = whit_json_next(&c->json, list, k))
+                meet(c, k, false, &met);
+        }
+    }
+    whit_buf_free(&met);
+    return found;
+}
+
+static void choose_branch(choice *w, uint32_t which)
+{
+    whit_json_schema_compiler *c = w->c;
+    uint32_t owner = w->set.items[w->at].node;
+    uint32_t list = whit_json_schema_get(c, owner, which == WHIT_JSON_SCHEMA_ANY_OF ? "anyOf" : "oneOf");
+    size_t n = whit_json_count(&c->json, list);
+    if (whit_json_type_of(&c->json, list) != WHIT_JSON_ARRAY || n == 0)
+        whit_json_schema_refuse(c, list, "expected a list of schemas");
+    bool one = which == WHIT_JSON_SCHEMA_ONE_OF;
+    if (one && n * (n - 1) / 2 > BRANCH_PAIRS_MAX)
+        whit_json_schema_refuse(c, list, "that no other of %zu branches of oneOf holds cannot be enforced: use anyOf",
+                                n);
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
+         k = whit_json_next(&c->json, list, k)) {
+        /* A branch that is the whole choice again adds nothing to it. */
+        if (leads_to(c, k, owner, false)) continue;
+        if (leads_to(c, k, owner, true)) whit_json_schema_refuse(c, k, "the schema refers to itself");
+        if (c->status != WHIT_OK) break;
+        begin_way(w, which, w->set.items[w->at].value);
+        add_holds(w, k);
+        w->is_plain = true;
+        for (uint32_t j = one ? whit_json_first(&c->json, list) : WHIT_JSON_NONE;
+             j != WHIT_JSON_NONE && c->status == WHIT_OK; j = whit_json_next(&c->json, list, j))
+            if (j != k && !whit_json_schema_disjoint(c, j, k, 0)) add_fails(w, j), w->is_plain = false;
+        end_way(w);
+    }
+}
+
+/* ---- if, dependencies -------------------------------------------------------------------------- */
+
+static void choose_condition(choice *w)
+{
+    whit_json_schema_compiler *c = w->c;
+    whit_json_schema_item item = w->set.items[w->at];
+    uint32_t condition = whit_json_schema_get(c, item.node, "if");
+    for (int k = 0; k < 2; k++) {
+        uint32_t then = whit_json_schema_get(c, item.node, k ? "else" : "then");
+        begin_way(w, WHIT_JSON_SCHEMA_IF, item.value);
+        if (k)
+            add_fails(w, condition);
+        else
+            add_holds(w, condition);
+        if (then != WHIT_JSON_NONE) add_holds(w, then);
+        end_way(w);
+    }
+}
+
+uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t schema, uint32_t i)
+{
+    static const char *const keys[] = {"dependentRequired", "dependentSchemas", "dependencies"};
+    for (int l = 0; l < 3; l++) {
+        uint32_t list = whit_json_schema_get(c, schema, keys[l]);
+        if (list != WHIT_JSON_NONE && whit_json_type_of(&c->json, list) != WHIT_JSON_OBJECT) {
+            whit_json_schema_refuse(c, list, "expected an object");
+            return WHIT_JSON_NONE;
+        }
+        for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k))
+            if (i-- == 0) return k;
+    }
+    return WHIT_JSON_NONE;
+}
+
+/* The i-th dependency: either its property is not there, or it is, with what depends on it. */
+static void choose_dependency(choice *w, uint32_t key)
+{
+    whit_json_schema_compiler *c = w->c;
+    uint32_t next = w->set.items[w->at].value + 1, what = key + 1;
+    begin_way(w, WHIT_JSON_SCHEMA_DEPENDENT, next);
+    add_item(w, WHIT_JSON_SCHEMA_LACKS, key, 0);
+    end_way(w);
+    begin_way(w, WHIT_JSON_SCHEMA_DEPENDENT, next);
+    add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, OBJECT);
+    add_item(w, WHIT_JSON_SCHEMA_HAS, key, 0);
+    if (whit_json_type_of(&c->json, what) == WHIT_JSON_ARRAY)
+        for (uint32_t k = whit_json_first(&c->json, what); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, what, k))
+            add_item(w, WHIT_JSON_SCHEMA_HAS, k, 0);
+    else
+        add_holds(w, what);
+    end_way(w);
+}
+
+/* ---- reasons for which a schema does not hold -------------------------------------------------- */
+
+static int by_decimal(const void *a, const void *b)
+{
+    return whit_decimal_compare(a, b);
+}
+
+/* Numbers below, between and above those listed. */
+static void other_numbers(choice *w, uint32_t list, bool single)
+{
+    whit_json_schema_compiler *c = w->c;
+    typedef struct listed {
+        whit_decimal value;
+        uint32_t node;
+    } listed;
+    whit_buf all = {.allocator = c->graph->allocator};
+    for (uint32_t k = single ? list : whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
+         k = single ? WHIT_JSON_NONE : whit_json_next(&c->json, list, k)) {
+        listed own = {.node = k};
+        if (whit_decimal_of_node(&c->json, k, &own.value) && !whit_buf_append(&all, &own, sizeof own))
+            c->graph->failed = true;
+    }
+    listed *values = (listed *)all.data;
+    size_t n = all.size_bytes / sizeof *values;
+    if (n > 1) qsort(values, n, sizeof *values, by_decimal);
+    for (size_t i = 0; i <= n && n && !c->graph->failed; i++) {
+        begin_way(w, 0, 0);
+        add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, NUMBER);
+        if (i) add_item(w, WHIT_JSON_SCHEMA_ABOVE, values[i - 1].node, 0);
+        if (i < n) add_item(w, WHIT_JSON_SCHEMA_BELOW, values[i].node, 0);
+        end_way(w);
+    }
+    whit_buf_free(&all);
+}
+
+/* Values that are not listed: of other types; other strings and booleans; lists and objects of other sizes. */
+static void other_values(choice *w, uint32_t list, bool single)
+{
+    static const uint32_t types[] = {WHIT_JSON_SCHEMA_STRING, WHIT_JSON_SCHEMA_BOOL, ARRAY, OBJECT};
+    whit_json_schema_compiler *c = w->c;
+    uint32_t listed = 0;
+    for (uint32_t k = single ? list : whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
+         k = single ? WHIT_JSON_NONE : whit_json_next(&c->json, list, k))
+        listed |= whit_json_schema_type_of(&c->json, k);
+    if (listed & NUMBER) listed |= NUMBER, other_numbers(w, list, single);
+    begin_way(w, 0, 0);
+    add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, ANY & ~listed);
+    end_way(w);
+    for (int t = 0; t < 4; t++) {
+        if (!(listed & types[t])) continue;
+        uint32_t least = UINT32_MAX, most = 0;
+        bool sized = types[t] == ARRAY || types[t] == OBJECT;
+        begin_way(w, 0, 0);
+        add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, types[t]);
+        for (uint32_t k = single ? list : whit_json_first(&c->json, list); k != WHIT_JSON_NONE;
+             k = single ? WHIT_JSON_NONE : whit_json_next(&c->json, list, k)) {
+            if (whit_json_schema_type_of(&c->json, k) != types[t]) continue;
+            uint32_t n = sized ? (uint32_t)whit_json_count(&c->json, k) : 0;
+            if (n < least) least = n;
+            if (n > most) most = n;
+            if (!sized && (single || types[t] == WHIT_JSON_SCHEMA_BOOL)) add_item(w, WHIT_JSON_SCHEMA_UNLIKE, k, 0);
+        }
+        if (!single && types[t] == WHIT_JSON_SCHEMA_STRING)
+            add_item(w, WHIT_JSON_SCHEMA_KEY_FAILS, list, w->set.items[w->at].node);
+        if (!sized) {
+            end_way(w);
+            continue;
+        }
+        if (least) one_way(w, types[t], WHIT_JSON_SCHEMA_FEWER, 0, least);
+        one_way(w, types[t], WHIT_JSON_SCHEMA_MORE, 0, most);
+    }
+}
+
+static void fail_one_of(choice *w, uint32_t list)
+{
+    whit_json_schema_compiler *c = w->c;
+    begin_way(w, 0, 0); /* none holds */
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k))
+        add_fails(w, k);
+    end_way(w);
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k))
+        for (uint32_t j = whit_json_first(&c->json, list); j != k && c->status == WHIT_OK;
+             j = whit_json_next(&c->json, list, j)) {
+            if (!whit_json_schema_work(c, k, 100) || whit_json_schema_disjoint(c, j, k, 0)) continue;
+            begin_way(w, 0, 0); /* two hold */
+            add_holds(w, j);
+            add_holds(w, k);
+            end_way(w);
+        }
+}
+
+static void fail_condition(choice *w, uint32_t schema, uint32_t condition)
+{
+    for (int k = 0; k < 2; k++) {
+        uint32_t what = whit_json_schema_get(w->c, schema, k ? "else" : "then");
+        if (what == WHIT_JSON_NONE) continue;
+        begin_way(w, 0, 0);
+        if (k)
+            add_fails(w, condition);
+        else
+            add_holds(w, condition);
+        add_fails(w, what);
+        end_way(w);
+    }
+}
+
+static void fail_dependencies(choice *w, uint32_t list)
+{
+    whit_json_schema_compiler *c = w->c;
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k)) {
+        bool names = whit_json_type_of(&c->json, k + 1) == WHIT_JSON_ARRAY;
+        for (uint32_t i = names ? whit_json_first(&c->json, k + 1) : k + 1; i != WHIT_JSON_NONE;
+             i = names ? whit_json_next(&c->json, k + 1, i) : WHIT_JSON_NONE) {
+            begin_way(w, 0, 0);
+            add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, OBJECT);
+            add_item(w, WHIT_JSON_SCHEMA_HAS, k, 0);
+            if (names)
+                add_item(w, WHIT_JSON_SCHEMA_LACKS, i, 0);
+            else
+                add_fails(w, i);
+            end_way(w);
+        }
+    }
+}
+
+/* An element that its schema does not take. */
+static void fail_elements(choice *w, uint32_t schema)
+{
+    whit_json_schema_compiler *c = w->c;
+    uint32_t rest, prefix = whit_json_schema_prefix(c, schema, &rest), i = 0;
+    for (uint32_t k = whit_json_first(&c->json, prefix); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, prefix, k))
+        one_way(w, ARRAY, WHIT_JSON_SCHEMA_PREFIX_FAILS, k, i++);
+    if (rest != WHIT_JSON_NONE && !whit_json_bool(&c->json, rest, false))
+        one_way(w, ARRAY, WHIT_JSON_SCHEMA_ELEMENT_FAILS, rest, i);
+}
+
+typedef enum reason {
+    TYPE,
+    VALUE,
+    VALUES,
+    BOUND,
+    LENGTH,
+    ITEMS,
+    COUNT,
+    REQUIRED,
+    MEMBERS,
+    ELEMENTS,
+    PREFIX,
+    CONTAINS,
+    ALL,
+    SOME,
+    ONE,
+    NOT,
+    CONDITION,
+    DEPENDENT,
+    UNTOLD,
+    FORMAT,
+    REFERENCE
+} reason;
+
+static const struct {
+    const char *key;
+    reason why;
+} reasons[] = {{"type", TYPE},
+               {"const", VALUE},
+               {"enum", VALUES},
+               {"minimum", BOUND},
+               {"maximum", BOUND},
+               {"exclusiveMinimum", BOUND},
+               {"exclusiveMaximum", BOUND},
+               {"multipleOf", BOUND},
+               {"minLength", LENGTH},
+               {"maxLength", LENGTH},
+               {"pattern", LENGTH},
+               {"minItems", ITEMS},
+               {"maxItems", ITEMS},
+               {"minProperties", COUNT},
+               {"maxProperties", COUNT},
+               {"required", REQUIRED},
+               {"properties", MEMBERS},
+               {"items", ELEMENTS},
+               {"prefixItems", PREFIX},
+               {"contains", CONTAINS},
+               {"allOf", ALL},
+               {"anyOf", SOME},
+               {"oneOf", ONE},
+               {"not", NOT},
+               {"if", CONDITION},
+               {"dependentRequired", DEPENDENT},
+               {"dependentSchemas", DEPENDENT},
+               {"dependencies", DEPENDENT},
+               {"$ref", REFERENCE},
+               {"$dynamicRef", REFERENCE},
+               {"format", FORMAT},
+               {"additionalProperties", UNTOLD},
+               {"patternProperties", UNTOLD},
+               {"propertyNames", UNTOLD},
+               {"uniqueItems", UNTOLD},
+               {"unevaluatedItems", UNTOLD},
+               {"unevaluatedProperties", UNTOLD},
+               {"$recursiveRef", UNTOLD}};
+
+/* The ways in which what one keyword says is not so. Ways that no automaton is made for are left out: what is written
+ * is a part of what may be. */
+static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
+{
+    whit_json_schema_compiler *c = w->c;
+    const whit_json *json = &c->json;
+    size_t i = 0, n = sizeof reasons / sizeof reasons[0];
+    uint32_t what = key + 1, to;
+    while (i < n && !whit_json_is(json, key, reasons[i].key)) i++;
+    if (i == n) return;
+    switch (reasons[i].why) {
+    case TYPE:
+        begin_way(w, 0, 0);
+        add_item(w, WHIT_JSON_SCHEMA_OF_TYPE, 0, ANY & ~whit_json_schema_types(c, schema));
+        end_way(w);
+        break;
+    case VALUE: other_values(w, what, true); break;
+    case VALUES: other_values(w, what, false); break;
+    case BOUND:
+        if (whit_json_type_of(json, what) == WHIT_JSON_BOOL) /* draft 4: the plain bound is another one then */
+            w->left_out = true;
+        else
+            one_way(w, NUMBER, WHIT_JSON_SCHEMA_KEY_FAILS, what, schema);
+        break;
+    case LENGTH: one_way(w, WHIT_JSON_SCHEMA_STRING, WHIT_JSON_SCHEMA_KEY_FAILS, what, schema); break;
+    case ITEMS: one_way(w, ARRAY, WHIT_JSON_SCHEMA_KEY_FAILS, what, schema); break;
+    case COUNT: one_way(w, OBJECT, WHIT_JSON_SCHEMA_KEY_FAILS, what, schema); break;
+    case REQUIRED:
+        for (uint32_t k = whit_json_first(json, what); k != WHIT_JSON_NONE; k = whit_json_next(json, what, k))
+            one_way(w, OBJECT, WHIT_JSON_SCHEMA_LACKS, k, 0);
+        break;
+    case MEMBERS:
+        for (uint32_t k = whit_json_first(json, what); k != WHIT_JSON_NONE; k = whit_json_next(json, what, k))
+            if (!whit_json_bool(json, k + 1, false)) one_way(w, OBJECT, WHIT_JSON_SCHEMA_MEMBER_FAILS, k, 0);
+        break;
+    case ELEMENTS: fail_elements(w, schema); break;
+    case PREFIX:
+        if (whit_json_schema_get(c, schema, "items") == WHIT_JSON_NONE) fail_elements(w, schema);
+        break;
+    case CONTAINS:
+        one_way(w, ARRAY, WHIT_JSON_SCHEMA_FEWER_MATCH, schema, 0);
+        if (whit_json_schema_get(c, schema, "maxContains") != WHIT_JSON_NONE)
+            one_way(w, ARRAY, WHIT_JSON_SCHEMA_MORE_MATCH, schema, 0);
+        break;
+    case ALL:
+        for (uint32_t k = whit_json_first(json, what); k != WHIT_JSON_NONE; k = whit_json_next(json, what, k)) {
+            begin_way(w, 0, 0);
+            add_fails(w, k);
+            end_way(w);
+        }
+        break;
+    case SOME:
+        begin_way(w, 0, 0);
+        for (uint32_t k = whit_json_first(json, what); k != WHIT_JSON_NONE; k = whit_json_next(json, what, k))
+            add_fails(w, k);
+        end_way(w);
+        break;
+    case ONE: fail_one_of(w, what); break;
+    case NOT:
+        begin_way(w, 0, 0);
+        add_holds(w, what);
+        end_way(w);
+        break;
+    case CONDITION: fail_condition(w, schema, what); break;
+    case DEPENDENT: fail_dependencies(w, what); break;
+    case REFERENCE:
+        to = whit_json_schema_reference(c, schema, whit_json_is(json, key, "$dynamicRef"));
+        if (to == WHIT_JSON_NONE) break;
+        begin_way(w, 0, 0);
+        add_fails(w, to);
+        end_way(w);
+        break;
+    case FORMAT: w->left_out |= whit_json_schema_format(c, what, WHIT_JSON_SCHEMA_STRICT) != NULL; break;
+    case UNTOLD: w->left_out = true; break;
+    }
+}
+
+static void choose_reason(choice *w)
+{
+    whit_json_schema_compiler *c = w->c;
+    uint32_t schema = w->set.items[w->at].node;
+    for (uint32_t i = 0; i < w->set.n; i++) /* a schema that excludes it holds: nothing is left to be chosen */
+        if (w->set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS &&
+            whit_json_schema_disjoint(c, w->set.items[i].node, schema, 0)) {
+            begin_way(w, 0, 0);
+            end_way(w);
+            return;
+        }
+    for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE && c->status == WHIT_OK;
+         k = whit_json_next(&c->json, schema, k))
+        fail_keyword(w, schema, k);
+    if (w->left_out && w->ways.size_bytes == 0)
+        whit_json_schema_refuse(c, schema, "that this schema does not hold cannot be enforced");
+}
+
+/* ---- the next choice --------------------------------------------------------------------------- */
+
+/* What is to be chosen for an item; 0: nothing. */
+static uint32_t choice_of(whit_json_schema_compiler *c, whit_json_schema_item item)
+{
+    if (item.kind == WHIT_JSON_SCHEMA_FAILS) return UINT32_MAX;
+    if (item.kind != WHIT_JSON_SCHEMA_HOLDS) return 0;
+    bool condition = whit_json_schema_get(c, item.node, "then") != WHIT_JSON_NONE ||
+        whit_json_schema_get(c, item.node, "else") != WHIT_JSON_NONE;
+    if (!(item.done & WHIT_JSON_SCHEMA_NOT) && whit_json_schema_get(c, item.node, "not") != WHIT_JSON_NONE)
+        return WHIT_JSON_SCHEMA_NOT;
+    if (!(item.done & WHIT_JSON_SCHEMA_ANY_OF) && whit_json_schema_get(c, item.node, "anyOf") != WHIT_JSON_NONE)
+        return WHIT_JSON_SCHEMA_ANY_OF;
+    if (!(item.done & WHIT_JSON_SCHEMA_ONE_OF) && whit_json_schema_get(c, item.node, "oneOf") != WHIT_JSON_NONE)
+        return WHIT_JSON_SCHEMA_ONE_OF;
+    if (!(item.done & WHIT_JSON_SCHEMA_IF) && condition && whit_json_schema_get(c, item.node, "if") != WHIT_JSON_NONE)
+        return WHIT_JSON_SCHEMA_IF;
+    return whit_json_schema_dependency(c, item.node, item.value) == WHIT_JSON_NONE ? 0 : WHIT_JSON_SCHEMA_DEPENDENT;
+}
+
+bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t *begin)
+{
+    choice w = {.c = c, .set = set, .ways.allocator = c->graph->allocator, .with.allocator = c->graph->allocator};
+    uint32_t which = 0;
+    for (; w.at < set.n && (which = choice_of(c, set.items[w.at])) == 0; w.at++) {
+    }
+    if (which == 0) return false;
+    whit_json_schema_item item = set.items[w.at];
+    switch (which) {
+    case WHIT_JSON_SCHEMA_NOT:
+        begin_way(&w, WHIT_JSON_SCHEMA_NOT, item.value);
+        add_fails(&w, whit_json_schema_get(c, item.node, "not"));
+        end_way(&w);
+        break;
+    case WHIT_JSON_SCHEMA_IF: choose_condition(&w); break;
+    case WHIT_JSON_SCHEMA_DEPENDENT:
+        choose_dependency(&w, whit_json_schema_dependency(c, item.node, item.value));
+        break;
+    case WHIT_JSON_SCHEMA_ANY_OF:
+    case WHIT_JSON_SCHEMA_ONE_OF: choose_branch(&w, which); break;
+    default: choose_reason(&w);
+    }
+    *begin = whit_automaton_split(c->graph, (const uint32_t *)w.ways.data, w.ways.size_bytes / sizeof *begin);
+    whit_buf_free(&w.ways);
+    whit_buf_free(&w.with);
+    return true;
+}
