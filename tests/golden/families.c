@@ -179,11 +179,14 @@ FAMILY(mistral_window, "mistral-window")
 FAMILY(ministral3, "ministral3-yarn")
 FAMILY(phi3, "phi3-longrope")
 FAMILY(hunyuan, "hunyuan-dense")
+FAMILY(lfm2, "lfm2")
+FAMILY(qwen35, "qwen35-hybrid")
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(smollm3),        cmocka_unit_test(granite),
                                        cmocka_unit_test(mistral_window), cmocka_unit_test(ministral3),
-                                       cmocka_unit_test(phi3),           cmocka_unit_test(hunyuan)};
+                                       cmocka_unit_test(phi3),           cmocka_unit_test(hunyuan),
+                                       cmocka_unit_test(lfm2),           cmocka_unit_test(qwen35)};
     return cmocka_run_group_tests_name("golden families", tests, NULL, NULL);
 }

@@ -56,6 +56,7 @@ struct whit_gguf_import {
     float factor;  /* of all scales: NVFP4's "NAME.scale"; otherwise 1 */
     float inverse; /* of s, where a float matrix of {-s, 0, s} is read as its signs */
     float constant;
+    uint8_t form; /* whit_import_form */
     const struct whit_gguf_importer *importer;
     const whit_gguf_tensor *file;
 };

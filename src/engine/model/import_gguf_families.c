@@ -28,6 +28,97 @@ static const whit_import_name phi3_names[] = {
     {NULL},
 };
 
+/* ---- hybrids ---------------------------------------------------------------------------------- */
+
+static const whit_import_name lfm2_names[] = {
+    {"token_embd_norm.weight", "final_norm"},
+    {"shortconv.in_proj.weight", "conv_b", WHIT_IMPORT_THIRD_1, .is_projection = true},
+    {"shortconv.in_proj.weight", "conv_c", WHIT_IMPORT_THIRD_2, .is_projection = true},
+    {"shortconv.in_proj.weight", "conv_x", WHIT_IMPORT_THIRD_3, .is_projection = true},
+    {"shortconv.conv.weight", "conv", .form = WHIT_IMPORT_TAPS},
+    {"shortconv.out_proj.weight", "conv_o", .is_projection = true},
+    {NULL},
+};
+static const char *const lfm2_keys[] = {"shortconv.l_cache", NULL};
+
+/* Layers without KV heads are convolutions. */
+static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
+{
+    whit_layer_kind of[WHIT_MAX_LAYERS];
+    c->conv_taps = 3;
+    WHIT_TRY(whit_gguf_key_u32(k, "shortconv.l_cache", false, &c->conv_taps));
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        of[i] = whit_config_kind(c, i);
+        if (!of[i].n_kv_heads) of[i] = (whit_layer_kind){.mixer = WHIT_MIXER_SHORT_CONV, .n_ff = of[i].n_ff};
+    }
+    c->n_kinds = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++) WHIT_TRY(whit_config_set_kind(c, i, &of[i], k->path, k->error));
+    return WHIT_OK;
+}
+
+static const whit_import_name qwen35_names[] = {
+    {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},
+    {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},
+    {"post_attention_norm.weight", "ffn_norm"},
+    {"attn_qkv.weight", "mixed", .is_projection = true},
+    {"attn_gate.weight", "z", .is_projection = true},
+    {"ssm_beta.weight", "beta", .is_projection = true},
+    {"ssm_alpha.weight", "decay", .is_projection = true},
+    {"ssm_conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS},
+    {"ssm_a", "delta_a"},
+    {"ssm_dt.bias", "delta_dt"},
+    {"ssm_norm.weight", "delta_norm"},
+    {"ssm_out.weight", "delta_o", .is_projection = true},
+    {NULL},
+};
+/* The sections of RoPE are those of pictures: text has one position in all of them. */
+static const char *const qwen35_keys[] = {"attention.recurrent_layers",
+                                          "full_attention_interval",
+                                          "nextn_predict_layers",
+                                          "rope.dimension_sections",
+                                          "ssm.conv_kernel",
+                                          "ssm.group_count",
+                                          "ssm.inner_size",
+                                          "ssm.state_size",
+                                          "ssm.time_step_rank",
+                                          NULL};
+
+static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
+{
+    uint32_t interval = 4, n_drafts = 0, inner = 0;
+    c->attn_gate = true;
+    WHIT_TRY(whit_gguf_key_u32(k, "full_attention_interval", false, &interval));
+    WHIT_TRY(whit_gguf_key_u32(k, "nextn_predict_layers", false, &n_drafts));
+    WHIT_TRY(whit_gguf_key_u32(k, "ssm.conv_kernel", true, &c->conv_taps));
+    WHIT_TRY(whit_gguf_key_u32(k, "ssm.state_size", true, &c->delta_key_dim));
+    WHIT_TRY(whit_gguf_key_u32(k, "ssm.group_count", true, &c->delta_key_heads));
+    WHIT_TRY(whit_gguf_key_u32(k, "ssm.time_step_rank", true, &c->delta_heads));
+    WHIT_TRY(whit_gguf_key_u32(k, "ssm.inner_size", true, &inner));
+    c->delta_value_dim = c->delta_heads ? inner / c->delta_heads : 0;
+    if (n_drafts >= c->n_layers || !interval || !c->delta_heads || inner % c->delta_heads)
+        return whit_fail(k->error, WHIT_ERROR_FORMAT,
+                         "%s: %u layers of which %u predict further tokens, and %u value heads of %u elements "
+                         "together, make no sense",
+                         k->path, c->n_layers, n_drafts, c->delta_heads, inner);
+    c->n_layers -= n_drafts;
+    const whit_gguf_key *list = whit_gguf_key_find(k, "attention.recurrent_layers");
+    if (list && (list->type != WHIT_GGUF_ARRAY || list->element_type != WHIT_GGUF_BOOL || list->n_elems < c->n_layers))
+        return whit_fail(k->error, WHIT_ERROR_FORMAT,
+                         "%s: key '%s.attention.recurrent_layers' does not say of each of %u layers whether it is",
+                         k->path, k->architecture, c->n_layers);
+    whit_layer_kind of[WHIT_MAX_LAYERS];
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        of[i] = whit_config_kind(c, i);
+        if (list ? list->data[i] != 0 : (i + 1) % interval != 0)
+            of[i] = (whit_layer_kind){.mixer = WHIT_MIXER_DELTA, .n_ff = of[i].n_ff};
+    }
+    c->n_kinds = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++) WHIT_TRY(whit_config_set_kind(c, i, &of[i], k->path, k->error));
+    return WHIT_OK;
+}
+
+/* ---- all -------------------------------------------------------------------------------------- */
+
 static const whit_gguf_architecture architectures[] = {
     {"llama", "llama", .permuted = true},
     {"mistral", "llama", .permuted = true},
@@ -40,6 +131,8 @@ static const whit_gguf_architecture architectures[] = {
     {"smollm3", "llama", .permuted = true, .no_rope_interval = 4},
     {"granite", "llama", .permuted = true, .numbers = granite_numbers},
     {"phi3", "llama", .names = phi3_names},
+    {"lfm2", "hybrid", .qk_norm = true, .names = lfm2_names, .keys = lfm2_keys, .finish = finish_lfm2},
+    {"qwen35", "hybrid", .qk_norm = true, .names = qwen35_names, .keys = qwen35_keys, .finish = finish_qwen35},
     {"hunyuan-dense", "llama", .qk_norm = true, .norm_after_rope = true},
 };
 

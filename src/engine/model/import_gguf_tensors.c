@@ -3,6 +3,7 @@
  * Tensors that are not known are refused by name: they would change the result. */
 #include "model/import_gguf.h"
 #include "format/ternary.h"
+#include "kernels/kernels.h"
 
 #include <stdio.h>
 
@@ -100,6 +101,15 @@ static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, c
     const struct whit_gguf_import *import = tensor->context;
     float *out = rows->elems;
     uint32_t n = tensor->type.n_cols;
+    if (import->form == WHIT_IMPORT_TAPS) { /* by channel in the file, by tap in ours */
+        const uint32_t n_taps = (uint32_t)import->view.n_cols, n_channels = (uint32_t)import->view.n_rows;
+        float taps[WHIT_CONV_TAPS_MAX];
+        for (uint32_t c = 0; c < n_channels; c++) {
+            whit_ggml_row_f32(&import->view, c, taps);
+            for (uint32_t j = 0; j < n_taps; j++) out[j * n_channels + c] = taps[j];
+        }
+        return WHIT_OK;
+    }
     if (!import->view.data) {
         for (uint32_t i = 0; i < n; i++) out[i] = import->constant;
         return WHIT_OK;
@@ -189,7 +199,8 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
 
 static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *importer,
                               const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
-                              const char *name, const struct found *found, whit_error *error)
+                              const char *name, const whit_import_name *row, const struct found *found,
+                              whit_error *error)
 {
     const whit_layer_kind kind_of_layer = whit_config_kind(&source->config, found->layer);
     const bool rotary = found->row && found->row->is_rotary;
@@ -208,7 +219,18 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
         tensor->unpermute_head_dim = kind_of_layer.head_dim;
         tensor->unpermute_rope_dim = whit_config_rope(&source->config, kind_of_layer.rope).dims;
     }
-    if (file->n_dims < 2) {
+    if (row && row->form == WHIT_IMPORT_TAPS) {
+        whit_ggml_kind kind = import->view.kind;
+        if (file->n_dims != 2 || (kind != WHIT_GGML_F32 && kind != WHIT_GGML_F16 && kind != WHIT_GGML_BF16) ||
+            import->view.n_cols > WHIT_CONV_TAPS_MAX || import->view.n_rows > WHIT_MAX_COLS / WHIT_CONV_TAPS_MAX)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: tensor '%s' is not a convolution by channel of at most %d taps, of floats",
+                             source->path, name, WHIT_CONV_TAPS_MAX);
+        import->form = row->form;
+        tensor->type = (whit_tensor_type){
+            .codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)(import->view.n_rows * import->view.n_cols)};
+        tensor->read_row = read_vector;
+    } else if (file->n_dims < 2) {
         whit_ggml_kind kind = import->view.kind;
         if (kind != WHIT_GGML_F32 && kind != WHIT_GGML_F16 && kind != WHIT_GGML_BF16)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, not of floats",
@@ -236,11 +258,11 @@ static whit_status add_parts(whit_source *source, struct whit_gguf_importer *imp
                              const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
                              const struct found *found, whit_error *error)
 {
-    if (!found->row) return add_tensor(source, importer, architecture, file, found->ours, found, error);
+    if (!found->row) return add_tensor(source, importer, architecture, file, found->ours, NULL, found, error);
     for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
         char name[WHIT_VALUE_NAME_BYTES];
         canonical_name(row, found->layer, name);
-        WHIT_TRY(add_tensor(source, importer, architecture, file, name, found, error));
+        WHIT_TRY(add_tensor(source, importer, architecture, file, name, row, found, error));
         WHIT_TRY(whit_import_split(source, &source->tensors[source->n_tensors - 1], found->layer, row->rows, error));
     }
     return WHIT_OK;
@@ -288,6 +310,14 @@ static bool same_data(const whit_gguf_tensor *a, const whit_gguf_tensor *b)
         a->size_bytes == b->size_bytes && memcmp(a->data, b->data, a->size_bytes) == 0;
 }
 
+/* Whether the last blocks of a file predict further tokens (multi-token prediction), which nothing here runs. */
+static bool predicts(const whit_gguf *gguf, const whit_gguf_architecture *architecture)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s.nextn_predict_layers", architecture->name);
+    return whit_gguf_find(gguf, name) != NULL;
+}
+
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,
                                      const whit_gguf_architecture *architecture, whit_error *error)
 {
@@ -307,6 +337,9 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
         if (found.row && !found.row->ours) continue;
+        /* Blocks after the last layer predict further tokens. */
+        if (found.layer != UINT32_MAX && found.layer >= source->config.n_layers && predicts(gguf, architecture))
+            continue;
         if (strcmp(found.ours, "head") == 0 && same_data(file, embed)) {
             source->config.tied_head = true; /* some files hold the tied matrix twice */
             continue;

@@ -35,9 +35,11 @@ typedef struct whit_hf_class {
     bool window_switch;                           /* the window is there only where use_sliding_window says so, */
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
     bool tied;                                    /* if config.json does not say */
-    bool is_nested;     /* its fields may be in "text_config", its tensors after "language_model." */
-    bool is_partial;    /* partial_rotary_factor of each head turns */
-    bool norms_add_one; /* norms multiply by 1 + w */
+    bool is_nested;             /* its fields may be in "text_config", its tensors after "language_model." */
+    const char *recurrent_type; /* the entry of layer_types of its recurrent layers; NULL: it has none */
+    uint8_t recurrent_mixer;    /* whit_mixer of those */
+    bool is_partial;            /* partial_rotary_factor of each head turns */
+    bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
     uint32_t no_rope_interval;         /* every layer of this number is without RoPE (no_rope_layers); 0: none is */
     uint32_t full_interval;            /* without layer_types every layer of this number attends to all positions; */
@@ -74,6 +76,7 @@ struct whit_hf_import {
     const int8_t *codes;        /* I8 weights, row-major */
     float *values;              /* computed here: a vector of n_values */
     uint32_t n_values;
+    uint8_t form; /* whit_import_form */
 };
 
 struct whit_hf_importer {

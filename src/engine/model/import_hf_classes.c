@@ -40,6 +40,125 @@ static const whit_import_number granite_numbers[] = {
     {NULL},
 };
 
+static const whit_import_name lfm2_names[] = {
+    {"embedding_norm.weight", "final_norm"},
+    {"operator_norm.weight", "attn_norm"},
+    {"ffn_norm.weight", "ffn_norm"},
+    {"feed_forward.w1.weight", "gate", .is_projection = true},
+    {"feed_forward.w3.weight", "up", .is_projection = true},
+    {"feed_forward.w2.weight", "down", .is_projection = true},
+    {"self_attn.q_layernorm.weight", "q_norm"},
+    {"self_attn.k_layernorm.weight", "k_norm"},
+    {"self_attn.out_proj.weight", "o", .is_projection = true},
+    {"conv.in_proj.weight", "conv_b", WHIT_IMPORT_THIRD_1, .is_projection = true},
+    {"conv.in_proj.weight", "conv_c", WHIT_IMPORT_THIRD_2, .is_projection = true},
+    {"conv.in_proj.weight", "conv_x", WHIT_IMPORT_THIRD_3, .is_projection = true},
+    {"conv.conv.weight", "conv", .form = WHIT_IMPORT_TAPS},
+    {"conv.out_proj.weight", "conv_o", .is_projection = true},
+    {NULL},
+};
+/* Fields that say again what others say, that initialise weights, or that only one value of is known. */
+static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
+                                          "block_dim",
+                                          "block_ff_dim",
+                                          "block_ffn_dim_multiplier",
+                                          "block_mlp_init_scale",
+                                          "block_multiple_of",
+                                          "block_norm_eps",
+                                          "block_out_init_scale",
+                                          "block_use_swiglu",
+                                          "block_use_xavier_init",
+                                          "conv_L_cache",
+                                          "conv_dim",
+                                          "conv_dim_out",
+                                          "conv_use_xavier_init",
+                                          "full_attn_idxs",
+                                          "norm_eps",
+                                          "tie_embedding",
+                                          "theta",
+                                          "use_pos_enc",
+                                          NULL};
+
+/* Widths of LFM2 as its class computes them (Lfm2MLP), and layers from full_attn_idxs in place of layer_types. */
+static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
+{
+    const whit_hf_document *config = &importer->text;
+    const whit_json *json = &config->json;
+    bool adjusts = true, is_used = true;
+    double multiplier = 1;
+    uint32_t multiple = 256, taps = 3, list = whit_hf_node(config, "full_attn_idxs");
+    WHIT_TRY(whit_hf_read_u32(config, "block_ff_dim", false, &c->n_ff, error));
+    WHIT_TRY(whit_hf_bool(config, "block_auto_adjust_ff_dim", &adjusts, error));
+    WHIT_TRY(whit_hf_f64(config, "block_ffn_dim_multiplier", &multiplier, error));
+    WHIT_TRY(whit_hf_read_u32(config, "block_multiple_of", false, &multiple, error));
+    WHIT_TRY(whit_hf_read_u32(config, "conv_L_cache", false, &taps, error));
+    WHIT_TRY(whit_hf_read_float(config, "norm_eps", &c->norm_eps, error));
+    WHIT_TRY(whit_hf_bool(config, "block_use_swiglu", &is_used, error));
+    if (is_used) WHIT_TRY(whit_hf_bool(config, "use_pos_enc", &is_used, error));
+    if (!is_used || !multiple || multiple > 65536 || !(multiplier > 0 && multiplier < 16) || c->n_ff > 1u << 20)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: an LFM2 without SwiGLU or RoPE, or with widths that make no sense", config->path);
+    if (adjusts) {
+        c->n_ff = (uint32_t)(multiplier * (double)(2 * (uint64_t)c->n_ff / 3));
+        c->n_ff = (c->n_ff + multiple - 1) / multiple * multiple;
+    }
+    c->conv_taps = taps;
+    bool attends[WHIT_MAX_LAYERS] = {false};
+    const bool has_list = whit_json_type_of(json, list) == WHIT_JSON_ARRAY &&
+        whit_json_type_of(json, whit_hf_node(config, "layer_types")) != WHIT_JSON_ARRAY;
+    for (uint32_t at = has_list ? whit_json_first(json, list) : WHIT_JSON_NONE; at != WHIT_JSON_NONE;
+         at = whit_json_next(json, list, at)) {
+        int64_t i;
+        if (!whit_json_i64(json, at, &i) || i < 0 || i >= c->n_layers)
+            return whit_json_fail(json, at, error, "an entry of full_attn_idxs is not a layer");
+        attends[i] = true;
+    }
+    whit_layer_kind of[WHIT_MAX_LAYERS];
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        of[i] = whit_config_kind(c, i);
+        if (has_list && !attends[i]) of[i] = (whit_layer_kind){.mixer = WHIT_MIXER_SHORT_CONV};
+        of[i].n_ff = c->n_ff;
+    }
+    c->n_kinds = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++) WHIT_TRY(whit_config_set_kind(c, i, &of[i], config->path, error));
+    return WHIT_OK;
+}
+
+static const whit_import_name qwen35_names[] = {
+    {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},
+    {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},
+    {"linear_attn.in_proj_qkv.weight", "mixed", .is_projection = true, .order = WHIT_IMPORT_MIXED},
+    {"linear_attn.in_proj_z.weight", "z", .is_projection = true, .order = WHIT_IMPORT_VALUES},
+    {"linear_attn.in_proj_b.weight", "beta", .is_projection = true, .order = WHIT_IMPORT_HEADS},
+    {"linear_attn.in_proj_a.weight", "decay", .is_projection = true, .order = WHIT_IMPORT_HEADS},
+    {"linear_attn.conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS, .order = WHIT_IMPORT_MIXED},
+    {"linear_attn.A_log", "delta_a", .form = WHIT_IMPORT_NEG_EXP, .order = WHIT_IMPORT_HEADS},
+    {"linear_attn.dt_bias", "delta_dt", .order = WHIT_IMPORT_HEADS},
+    {"linear_attn.norm.weight", "delta_norm", .keeps_value = true},
+    {"linear_attn.out_proj.weight", "delta_o", .is_projection = true, .order = WHIT_IMPORT_COLUMNS},
+    {NULL},
+};
+static const char *const qwen35_fields[] = {
+    "attn_output_gate",      "full_attention_interval",      "linear_conv_kernel_dim", "linear_key_head_dim",
+    "linear_num_key_heads",  "linear_num_value_heads",       "linear_value_head_dim",  "mamba_ssm_dtype",
+    "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "partial_rotary_factor",  NULL};
+
+static whit_status finish_qwen35(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
+{
+    const whit_hf_document *config = &importer->text;
+    c->attn_gate = true;
+    c->conv_taps = 4;
+    c->delta_heads = 32;
+    c->delta_key_heads = 16;
+    c->delta_key_dim = c->delta_value_dim = 128;
+    WHIT_TRY(whit_hf_bool(config, "attn_output_gate", &c->attn_gate, error));
+    WHIT_TRY(whit_hf_read_u32(config, "linear_conv_kernel_dim", false, &c->conv_taps, error));
+    WHIT_TRY(whit_hf_read_u32(config, "linear_num_value_heads", false, &c->delta_heads, error));
+    WHIT_TRY(whit_hf_read_u32(config, "linear_num_key_heads", false, &c->delta_key_heads, error));
+    WHIT_TRY(whit_hf_read_u32(config, "linear_key_head_dim", false, &c->delta_key_dim, error));
+    return whit_hf_read_u32(config, "linear_value_head_dim", false, &c->delta_value_dim, error);
+}
+
 /* ---- classes ---------------------------------------------------------------------------------- */
 
 static const whit_hf_class classes[] = {
@@ -164,6 +283,41 @@ static const whit_hf_class classes[] = {
      .n_ctx = 2048,
      .names = hunyuan_names,
      .fields = hunyuan_fields},
+    {.name = "Lfm2",
+     .type = "lfm2",
+     .family = "hybrid",
+     .qk_norm = true,
+     .tied = true,
+     .act = "silu",
+     .norm_eps = 1e-5,
+     .rope_theta = 1000000,
+     .n_ctx = 128000,
+     .n_kv_heads = 8,
+     .recurrent_type = "conv",
+     .recurrent_mixer = WHIT_MIXER_SHORT_CONV,
+     .names = lfm2_names,
+     .fields = lfm2_fields,
+     .finish = finish_lfm2},
+    {.name = "Qwen3_5",
+     .type = "qwen3_5_text",
+     .family = "hybrid",
+     .is_nested = true,
+     .qk_norm = true,
+     .norms_add_one = true,
+     .is_partial = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 32768,
+     .n_kv_heads = 2,
+     .head_dim = 256,
+     .full_interval = 4,
+     .full_interval_field = "full_attention_interval",
+     .recurrent_type = "linear_attention",
+     .recurrent_mixer = WHIT_MIXER_DELTA,
+     .names = qwen35_names,
+     .fields = qwen35_fields,
+     .finish = finish_qwen35},
 };
 
 /* A model whose program says what it computes. */

@@ -7,20 +7,23 @@
 /* The length of windows, and the layers that have one. */
 struct windows {
     uint32_t window;
-    uint8_t is_sliding[WHIT_MAX_LAYERS];
+    uint8_t is_sliding[WHIT_MAX_LAYERS], is_recurrent[WHIT_MAX_LAYERS];
 };
 
 /* layer_types, an entry for each layer. */
-static whit_status read_types(const whit_hf_document *config, uint32_t types, const whit_config *c,
+static whit_status read_types(const struct whit_hf_importer *importer, uint32_t types, const whit_config *c,
                               struct windows *windows, whit_error *error)
 {
-    const whit_json *json = &config->json;
+    const whit_json *json = &importer->text.json;
+    const char *recurrent_type = importer->class->recurrent_type;
     uint32_t n = 0;
     for (uint32_t at = whit_json_first(json, types); at != WHIT_JSON_NONE; at = whit_json_next(json, types, at), n++) {
         bool sliding = whit_json_is(json, at, "sliding_attention");
-        if (!sliding && !whit_json_is(json, at, "full_attention"))
+        bool recurrent = recurrent_type && whit_json_is(json, at, recurrent_type);
+        if (!sliding && !recurrent && !whit_json_is(json, at, "full_attention"))
             return whit_json_fail(json, at, error, "layers of this type are not supported");
         if (n < c->n_layers) windows->is_sliding[n] = sliding;
+        if (n < c->n_layers) windows->is_recurrent[n] = recurrent;
     }
     if (n != c->n_layers)
         return whit_json_fail(json, types, error, "layer_types has %u entries for %u layers", n, c->n_layers);
@@ -43,8 +46,12 @@ static whit_status read_windows(const struct whit_hf_importer *importer, const w
         WHIT_TRY(whit_hf_read_u32(config, class->full_interval_field, false, &interval, error));
     for (uint32_t i = 0; i < c->n_layers; i++)
         windows->is_sliding[i] = interval ? (i + 1) % interval != 0 : i >= from_layer;
+    for (uint32_t i = 0; class->recurrent_type && i < c->n_layers; i++) {
+        windows->is_recurrent[i] = windows->is_sliding[i];
+        windows->is_sliding[i] = 0;
+    }
     if (whit_json_type_of(&config->json, types) == WHIT_JSON_ARRAY)
-        WHIT_TRY(read_types(config, types, c, windows, error));
+        WHIT_TRY(read_types(importer, types, c, windows, error));
     if (!used || windows->window >= c->n_ctx) windows->window = 0;
     return WHIT_OK;
 }
@@ -87,7 +94,10 @@ whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_
                                 .n_ff = c->n_ff,
                                 .window = windows.is_sliding[i] ? windows.window : 0};
         if (windows.is_sliding[i] && c->n_ropes > 1) kind.rope = 1;
-        if (turns[i]) kind.rope_dim = whit_config_rope(c, kind.rope).dims;
+        if (windows.is_recurrent[i])
+            kind = (whit_layer_kind){.mixer = importer->class->recurrent_mixer, .n_ff = c->n_ff};
+        else if (turns[i])
+            kind.rope_dim = whit_config_rope(c, kind.rope).dims;
         WHIT_TRY(whit_config_set_kind(c, i, &kind, importer->text.path, error));
     }
     whit_config_settle_kinds(c);

@@ -75,6 +75,8 @@ static bool is_idle(const struct reading *r, uint32_t key)
     bool scales = r->scaling->kind != WHIT_ROPE_PLAIN;
     if (!scales && whit_json_is(json, key, "original_max_position_embeddings")) return true;
     if (whit_json_is(json, key, "partial_rotary_factor") && r->importer->class->is_partial) return true;
+    /* Sections are those of pictures: all positions of a text's token are equal. */
+    if (whit_json_is(json, key, "mrope_section") || whit_json_is(json, key, "mrope_interleaved")) return true;
     return (whit_json_is(json, key, "partial_rotary_factor") || whit_json_is(json, key, "attention_factor") ||
             (!scales && whit_json_is(json, key, "factor"))) &&
         whit_json_f64(json, key + 1, &number) && number == 1;

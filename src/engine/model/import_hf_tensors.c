@@ -4,6 +4,9 @@
  * by name: they would change the result. */
 #include "model/import_hf.h"
 
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -139,17 +142,41 @@ static void canonical_name(const whit_import_name *row, uint32_t layer, char our
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/* A vector of floats by tap, of the rows of a file by channel. */
+static void read_taps(const whit_source_tensor *tensor, const struct whit_hf_import *import, float *values)
+{
+    const uint32_t n_taps = (uint32_t)import->view.n_cols, n_channels = (uint32_t)import->view.n_rows;
+    float taps[WHIT_CONV_TAPS_MAX];
+    for (uint32_t c = 0; c < n_channels; c++) {
+        whit_ggml_row_f32(&import->view, whit_source_row(tensor, c), taps);
+        for (uint32_t j = 0; j < n_taps; j++) values[j * n_channels + c] = taps[j];
+    }
+}
+
 static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;
     float *values = rows->elems;
+    const uint32_t n = tensor->type.n_cols;
     (void)row;
-    (void)error;
+    if (import->form == WHIT_IMPORT_TAPS) {
+        read_taps(tensor, import, values);
+        return WHIT_OK;
+    }
     if (import->values)
         memcpy(values, import->values, import->n_values * sizeof *import->values);
     else
         whit_ggml_row_f32(&import->view, 0, values);
-    for (uint32_t i = 0; tensor->adds_one && i < tensor->type.n_cols; i++) values[i] += 1;
+    if (tensor->order_dim) {
+        float *copy = whit_alloc(NULL, n * sizeof *copy);
+        if (!copy) return whit_fail_memory(error, tensor->name, n * sizeof *copy);
+        memcpy(copy, values, n * sizeof *copy);
+        for (uint32_t i = 0; i < n; i++) values[i] = copy[whit_source_row(tensor, i)];
+        whit_free(NULL, copy, n * sizeof *copy);
+    }
+    for (uint32_t i = 0; tensor->adds_one && i < n; i++) values[i] += 1;
+    for (uint32_t i = 0; import->form == WHIT_IMPORT_NEG_EXP && i < n; i++)
+        values[i] = (float)-whit_exp_f64((double)values[i]);
     return WHIT_OK;
 }
 
@@ -158,7 +185,15 @@ static whit_status read_floats(const whit_source_tensor *tensor, uint32_t row, c
     const struct whit_hf_import *import = tensor->context;
     (void)error;
     size_t row_bytes = (size_t)tensor->type.n_cols * whit_codec_find(tensor->type.codec)->elem_bytes;
-    memcpy(rows->elems, import->view.data + whit_source_row(tensor, row) * row_bytes, row_bytes);
+    const uint8_t *from = import->view.data + whit_source_row(tensor, row) * row_bytes;
+    if (!tensor->orders_columns) {
+        memcpy(rows->elems, from, row_bytes);
+        return WHIT_OK;
+    }
+    const size_t elem_bytes = row_bytes / tensor->type.n_cols;
+    for (uint32_t i = 0; i < tensor->type.n_cols; i += tensor->order_dim)
+        memcpy((uint8_t *)rows->elems + i * elem_bytes, from + whit_source_head_order(tensor, i) * elem_bytes,
+               tensor->order_dim * elem_bytes);
     return WHIT_OK;
 }
 
@@ -361,6 +396,25 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
+/* Taps of a convolution, (channels, 1, taps) or (channels, taps). */
+static whit_status add_taps(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
+{
+    whit_safetensor file = *r->file;
+    if (file.n_dims == 3 && file.dims[1] == 1) {
+        file.dims[1] = file.dims[2];
+        file.n_dims = 2;
+    }
+    if (file.n_dims != 2 || !file.size_bytes || file.dims[1] > WHIT_CONV_TAPS_MAX ||
+        file.dims[0] > WHIT_MAX_COLS / WHIT_CONV_TAPS_MAX)
+        return refuse(r, "is not a convolution by channel of at most 8 taps");
+    if (!whit_safetensor_view(&file, &import->view)) return refuse(r, "its dtype is not supported here");
+    import->form = WHIT_IMPORT_TAPS;
+    tensor->type =
+        (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)(file.dims[0] * file.dims[1])};
+    tensor->read_row = read_vector;
+    return WHIT_OK;
+}
+
 static whit_status add_plain(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     if (r->file->n_dims == 2) return float_matrix(r, import, tensor);
@@ -373,7 +427,7 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
 }
 
 static whit_status add_tensor(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
-                              const char *file_name, const char *name, bool projection, whit_error *error)
+                              const char *file_name, const char *name, const whit_import_name *row, whit_error *error)
 {
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
@@ -384,7 +438,16 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
     *import = (struct whit_hf_import){.importer = importer, .file = file};
     tensor->context = import;
     tensor->drop = drop;
-    WHIT_TRY(projection ? add_projection(&r, import, tensor) : add_plain(&r, import, tensor));
+    if (row && row->form == WHIT_IMPORT_TAPS) {
+        WHIT_TRY(add_taps(&r, import, tensor));
+    } else {
+        WHIT_TRY(row && row->is_projection ? add_projection(&r, import, tensor) : add_plain(&r, import, tensor));
+        if (row) import->form = row->form;
+    }
+    if (row && row->order == WHIT_IMPORT_COLUMNS && tensor->type.codec > WHIT_CODEC_BF16 &&
+        source->config.delta_heads != source->config.delta_key_heads)
+        return refuse(&r, "is quantised, and its columns would have to be reordered: use the GGUF file");
+    if (row) WHIT_TRY(whit_import_order_heads(source, tensor, row->order, error));
     drop_file(importer, file);
     return WHIT_OK;
 }
@@ -396,7 +459,7 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
         char name[WHIT_VALUE_NAME_BYTES];
         canonical_name(row, found->layer, name);
-        WHIT_TRY(add_tensor(source, importer, file, file_name, name, row->is_projection, error));
+        WHIT_TRY(add_tensor(source, importer, file, file_name, name, row, error));
         whit_source_tensor *tensor = &source->tensors[source->n_tensors - 1];
         tensor->adds_one = importer->class->norms_add_one && !row->keeps_value && ends_with(name, "norm");
         WHIT_TRY(whit_import_split(source, tensor, found->layer, row->rows, error));
@@ -437,8 +500,8 @@ static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_im
     }
     source->config.tied_head = tied;
     const whit_safetensor *first = embed ? embed : head;
-    WHIT_TRY(add_tensor(source, importer, first, embed ? embed_name : head_name, "embed", false, error));
-    return tied ? WHIT_OK : add_tensor(source, importer, head, head_name, "head", false, error);
+    WHIT_TRY(add_tensor(source, importer, first, embed ? embed_name : head_name, "embed", NULL, error));
+    return tied ? WHIT_OK : add_tensor(source, importer, head, head_name, "head", NULL, error);
 }
 
 whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
@@ -471,7 +534,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         else if (found.row)
             WHIT_TRY(add_parts(source, importer, file, file_name, &found, error));
         else
-            WHIT_TRY(add_tensor(source, importer, file, file_name, found.ours, false, error));
+            WHIT_TRY(add_tensor(source, importer, file, file_name, found.ours, NULL, error));
     }
     return add_embedding_and_head(source, importer, embed, head, error);
 }

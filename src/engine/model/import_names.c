@@ -27,7 +27,8 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
 {
     if (rows == WHIT_IMPORT_ALL) return WHIT_OK;
     const whit_layer_kind kind = whit_config_kind(&source->config, layer);
-    const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff;
+    const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff,
+                   n_embd = source->config.n_embd;
     const struct {
         uint32_t begin, n, total;
     } parts[] = {
@@ -38,6 +39,9 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
         [WHIT_IMPORT_UP] = {ff, ff, 2 * ff},
         [WHIT_IMPORT_HEAD_FIRST] = {0, q, 2 * q},
         [WHIT_IMPORT_HEAD_SECOND] = {kind.head_dim, q, 2 * q},
+        [WHIT_IMPORT_THIRD_1] = {0, n_embd, 3 * n_embd},
+        [WHIT_IMPORT_THIRD_2] = {n_embd, n_embd, 3 * n_embd},
+        [WHIT_IMPORT_THIRD_3] = {2 * n_embd, n_embd, 3 * n_embd},
     };
     bool is_vector = tensor->type.layout == WHIT_LAYOUT_PLAIN;
     uint32_t *n = is_vector ? &tensor->type.n_cols : &tensor->type.n_rows;
@@ -47,7 +51,30 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
                          source->path, tensor->name, *n, parts[rows].total);
     *n = parts[rows].n;
     tensor->part_begin = parts[rows].begin;
-    if (rows >= WHIT_IMPORT_HEAD_FIRST) tensor->part_run = kind.head_dim;
+    if (rows == WHIT_IMPORT_HEAD_FIRST || rows == WHIT_IMPORT_HEAD_SECOND) tensor->part_run = kind.head_dim;
+    return WHIT_OK;
+}
+
+whit_status whit_import_order_heads(const whit_source *source, whit_source_tensor *tensor, uint8_t order,
+                                    whit_error *error)
+{
+    const whit_config *c = &source->config;
+    if (order == WHIT_IMPORT_UNORDERED || c->delta_heads == c->delta_key_heads) return WHIT_OK;
+    const uint32_t keys = 2 * c->delta_key_heads * c->delta_key_dim, values = c->delta_heads * c->delta_value_dim;
+    const bool by_head = order == WHIT_IMPORT_HEADS, is_plain = tensor->type.layout == WHIT_LAYOUT_PLAIN;
+    const uint32_t n = by_head       ? c->delta_heads
+        : order == WHIT_IMPORT_MIXED ? keys + values
+                                     : values,
+                   have = order == WHIT_IMPORT_COLUMNS || is_plain ? tensor->type.n_cols : tensor->type.n_rows;
+    const uint32_t n_taps = is_plain && order == WHIT_IMPORT_MIXED ? c->conv_taps : 1;
+    if (!c->delta_key_heads || have != n * n_taps)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows or columns, %u value heads need %u",
+                         source->path, tensor->name, have, c->delta_heads, n * n_taps);
+    tensor->order_begin = order == WHIT_IMPORT_MIXED ? keys : 0;
+    tensor->order_dim = by_head ? 1 : c->delta_value_dim;
+    tensor->order_heads = c->delta_heads;
+    tensor->order_key_heads = c->delta_key_heads;
+    tensor->orders_columns = order == WHIT_IMPORT_COLUMNS;
     return WHIT_OK;
 }
 

@@ -16,7 +16,27 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_UP,
     WHIT_IMPORT_HEAD_FIRST, /* the first of two blocks of head_dim rows for each head of q; the second */
     WHIT_IMPORT_HEAD_SECOND,
+    WHIT_IMPORT_THIRD_1, /* a part of three matrices of n_embd rows, which follow each other */
+    WHIT_IMPORT_THIRD_2,
+    WHIT_IMPORT_THIRD_3,
 } whit_import_rows;
+
+/* How the elements of a tensor of the file become canonical ones, beside the order of rows. */
+typedef enum whit_import_form {
+    WHIT_IMPORT_AS_IS,
+    WHIT_IMPORT_TAPS,    /* taps of a convolution by channel become a vector by tap */
+    WHIT_IMPORT_NEG_EXP, /* -exp(x) */
+} whit_import_form;
+
+/* What of a tensor follows the value heads of a delta rule. Folders have them grouped by key head, ours and GGUF's are
+ * tiled: value head j uses key head j mod n_key_heads. */
+typedef enum whit_import_order {
+    WHIT_IMPORT_UNORDERED,
+    WHIT_IMPORT_MIXED,   /* rows after those of queries and keys, value_dim for each head */
+    WHIT_IMPORT_VALUES,  /* rows, value_dim for each head */
+    WHIT_IMPORT_HEADS,   /* rows, one for each head */
+    WHIT_IMPORT_COLUMNS, /* columns, value_dim for each head */
+} whit_import_order;
 
 typedef struct whit_import_name {
     const char *theirs; /* the name after "layers.N." or "blk.N.", or a whole name outside layers */
@@ -24,6 +44,8 @@ typedef struct whit_import_name {
     uint8_t rows;       /* whit_import_rows; the rows of one tensor follow each other in a table */
     bool is_projection; /* a matrix of a layer, which may be quantised */
     bool is_rotary;     /* its rows hold RoPE pairs */
+    uint8_t form;       /* whit_import_form */
+    uint8_t order;      /* whit_import_order */
     bool keeps_value;   /* a norm that multiplies by w where the family's others multiply by 1 + w */
 } whit_import_name;
 
@@ -41,6 +63,10 @@ const whit_import_name *whit_import_next_name(const whit_import_name *row);
 /* Makes a tensor, so far of all rows of the file's, the part that `rows` names, by the sizes of its layer. */
 whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
                               whit_error *error);
+
+/* Gives a tensor the order of value heads that folders have. WHIT_ERROR_FORMAT if it has other sizes. */
+whit_status whit_import_order_heads(const whit_source *source, whit_source_tensor *tensor, uint8_t order,
+                                    whit_error *error);
 
 /* Reads "PREFIX.N." in one spelling of N below n_layers: what follows, or NULL. */
 const char *whit_import_layer(const char *name, const char *prefix, uint32_t n_layers, uint32_t *layer);

@@ -63,8 +63,17 @@ static uint32_t unpermuted(const whit_source_tensor *tensor, uint32_t row)
     return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
 }
 
+uint32_t whit_source_head_order(const whit_source_tensor *tensor, uint32_t i)
+{
+    const uint32_t begin = tensor->order_begin, dim = tensor->order_dim;
+    if (!dim || i < begin) return i;
+    const uint32_t head = (i - begin) / dim, n_keys = tensor->order_key_heads;
+    return begin + (head % n_keys * (tensor->order_heads / n_keys) + head / n_keys) * dim + (i - begin) % dim;
+}
+
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
 {
+    if (!tensor->orders_columns) row = whit_source_head_order(tensor, row);
     row = unpermuted(tensor, row);
     return tensor->part_begin + (tensor->part_run ? row + row / tensor->part_run * tensor->part_run : row);
 }

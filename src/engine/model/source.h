@@ -24,6 +24,9 @@ struct whit_source_tensor {
     uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: no */
     uint32_t part_begin;                             /* it is some rows of the file's tensor, from this one on; */
     uint32_t part_run;                               /* if not 0: of every 2 part_run rows the first part_run */
+    uint32_t order_begin, order_dim;                 /* from this row on, heads of order_dim rows; 0: no such heads */
+    uint32_t order_heads, order_key_heads;           /* are grouped by key head in the file, and tiled in ours */
+    bool orders_columns;                             /* so are columns, in place of rows */
     bool adds_one;                                   /* a norm of 1 + w, of which the file holds w */
 };
 
@@ -61,6 +64,8 @@ const whit_source_tensor *whit_source_find(const whit_source *source, const char
 /* The text is copied; a second template of a name replaces the first. */
 whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes, const char *text,
                                      size_t text_bytes, whit_error *error);
+/* The element or row of the file that holds canonical one i, as far as value heads of a delta rule are reordered. */
+uint32_t whit_source_head_order(const whit_source_tensor *tensor, uint32_t i);
 /* The row of the file that holds canonical row `row`. */
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);
 
