@@ -4,7 +4,7 @@
     accept.py ACCEPT FILE.jsonl...
 
 Each line of a file: {"schema" or "schema_text", "accept": [text...], "refuse": [text...]}, or where the schema is to be
-refused {"schema", "path": the place that is named}."""
+refused {"schema", "path": the place that is named}. FILE.json is a recorded request: its schemas are taken."""
 import json
 import subprocess
 import sys
@@ -59,10 +59,28 @@ def check_table(grammars, rows):
     return wrong
 
 
+def schemas_of(value):
+    """The schemas within a recorded request."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("schema", "input_schema", "parameters"):
+                yield inner
+            else:
+                yield from schemas_of(inner)
+    if isinstance(value, list):
+        for inner in value:
+            yield from schemas_of(inner)
+
+
 if __name__ == "__main__":
     driver, failed = Grammars(sys.argv[1]), 0
     for path in sys.argv[2:]:
         with open(path, encoding="utf-8") as file:
+            if path.endswith(".json"):
+                requested = list(schemas_of(json.load(file)))
+                failed += not requested or check_table(driver, [{"schema": s, "accept": [], "refuse": []} for s in requested])
+                print(path, len(requested), "schemas")
+                continue
             table = [json.loads(line) for line in file if line.strip()]
         failed += check_table(driver, table)
         print(path, len(table), "schemas")

@@ -10,4 +10,8 @@ for name in number-bounds enum-escapes property-names; do
     [ -f "$table" ] || continue
     python3 "$SOURCE/tests/grammar/accept.py" "$1" "$table" || failed=1
 done
+for request in "$SHARED"/cases/clients/schema-*.json "$SHARED"/cases/clients/messages-forced-tool-map.json; do
+    [ -f "$request" ] || continue
+    python3 "$SOURCE/tests/grammar/accept.py" "$1" "$request" || failed=1
+done
 exit $failed

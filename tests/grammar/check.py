@@ -80,6 +80,23 @@ HOSTILE = [
     {"type": "array", "prefixItems": [{"type": "integer"}] * 5000},
     {"$defs": {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{(i * 7 + k) % 500}"} for k in range(20)]} for i in range(500)},
      "$ref": "#/$defs/d0"},
+    {"allOf": [{"not": {"const": i}} for i in range(3000)]},
+    {"type": "string", "allOf": [{"not": {"pattern": f"a{{{i}}}b"}} for i in range(200)]},
+    {"oneOf": [{"type": "object", "properties": {f"k{i}": {"type": "integer"}}} for i in range(300)]},
+    {"allOf": [{"if": {"properties": {f"k{i}": {"const": 1}}}, "then": {"required": [f"r{i}"]}} for i in range(40)]},
+    {"type": "object", "patternProperties": {"^" + "(a|aa|aaa)*" * 30 + f"{i}$": {} for i in range(6)},
+     "additionalProperties": {}},
+    {"type": "object", "propertyNames": {"pattern": "^.*a.{12}$", "not": {"pattern": "b.{10}"}}, "additionalProperties": {}},
+    {"type": "string", "pattern": "^(ab|a|b)*$", "minLength": 900000, "maxLength": 1000000},
+    {"type": "object", "properties": {f"p{i}": {"type": "number", "minimum": -i - 0.5, "maximum": i * 1.25 + 1}
+                                      for i in range(3000)}},
+    {"type": "object", "properties": {f"p{i}": {"type": "integer", "multipleOf": 4000 + i} for i in range(90)}},
+    {"enum": [f"w{i}" * 4 for i in range(50000)], "pattern": "^w.*[0-9]$"},
+    {"allOf": [{"anyOf": [{"type": "object", "properties": {f"k{i}{j}": {}}} for j in range(6)]} for i in range(6)],
+     "unevaluatedProperties": False},
+    {"items": {"enum": list(range(900))}, "uniqueItems": True},
+    {"type": "string", "pattern": "^" + "\\p{L}" * 100 + "$"},
+    {"anyOf": [{"type": "string", "pattern": f"^\\p{{L}}{i}$"} for i in range(500)]},
 ]
 
 

@@ -13,7 +13,8 @@ enum {
     PLACES_MAX = 1 << 19,
     FIRST_SLOTS = 1 << 8,
     EXACT_WHOLE = 9,
-    EXACT_DECIMALS = 6
+    EXACT_DECIMALS = 6,
+    EXACT_MULTIPLE = 15
 };
 
 typedef enum order { LESS = 0, EQUAL = 1, MORE = 2 } order;
@@ -388,6 +389,7 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
     }
     /* A place for every remainder after every digit: fewer digits where there are many remainders. */
     uint32_t fits = form->step ? 40000 / form->step : DIGITS_MAX;
+    if (form->step && fits > EXACT_MULTIPLE) fits = EXACT_MULTIPLE; /* doubles have every digit of so many */
     if (fits < 5) fits = 5;
     if (b.n_whole > fits) b.n_whole = fits;
     uint32_t begin = plain_number(&b);

@@ -26,7 +26,8 @@ typedef struct whit_pattern_node {
 typedef struct whit_pattern {
     whit_buf nodes, ranges;
     bool failed;
-    bool looks_ahead; /* nodes that look ahead are among them: whit_pattern_emit does not take the tree */
+    uint32_t n_properties; /* Unicode properties, each of which took a walk over all code points */
+    bool looks_ahead;      /* nodes that look ahead are among them: whit_pattern_emit does not take the tree */
 } whit_pattern;
 
 void whit_pattern_close(whit_pattern *syntax);

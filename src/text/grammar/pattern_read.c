@@ -3,8 +3,9 @@
 #include "grammar/pattern.h"
 
 #include "base/utf8.h"
+#include "grammar/pattern_property.h"
 
-enum { MOST_RANGES = 512 };
+enum { MOST_RANGES = 1024, MOST_PROPERTIES = 16 };
 
 typedef struct class
 {
@@ -79,6 +80,36 @@ static bool add_named(reader *r, class *c, uint8_t letter)
     return add_range(r, c, from, 0x10FFFF);
 }
 
+/* After \\p or \\P: the braces and the name of a Unicode property. */
+static bool add_property(reader *r, class *c, bool inverted)
+{
+    whit_buf found = {.allocator = r->syntax->nodes.allocator};
+    size_t from = r->at + 1, end = from;
+    while (end < r->n && r->text[end] != '}') end++;
+    if (++r->syntax->n_properties > MOST_PROPERTIES) return refuse(r, "so many Unicode properties"), false;
+    bool known = r->at < r->n && r->text[r->at] == '{' && end < r->n &&
+        whit_pattern_property((const char *)r->text + from, end - from, &found);
+    if (!known) {
+        whit_buf_free(&found);
+        r->at--;
+        return refuse(r, "a Unicode property"), false;
+    }
+    r->at = end + 1;
+    const whit_code_range *ranges = (const whit_code_range *)found.data;
+    size_t n = found.size_bytes / sizeof *ranges;
+    uint32_t next = 0;
+    for (size_t i = 0; i < n && r->status == WHIT_OK; i++) {
+        if (!inverted)
+            add_range(r, c, ranges[i].first, ranges[i].last);
+        else if (ranges[i].first > next)
+            add_range(r, c, next, ranges[i].first - 1);
+        next = ranges[i].last + 1;
+    }
+    if (inverted && next <= 0x10FFFF) add_range(r, c, next, 0x10FFFF);
+    whit_buf_free(&found);
+    return r->status == WHIT_OK;
+}
+
 static uint32_t read_hex(reader *r, uint32_t n_digits)
 {
     uint32_t value = 0;
@@ -107,6 +138,10 @@ static uint32_t read_escape(reader *r, class *c, bool in_class)
     if (letter >= 0x80) return next_code(r);
     r->at++;
     if (add_named(r, c, letter)) return WHIT_UTF8_INVALID;
+    if (letter == 'p' || letter == 'P') {
+        add_property(r, c, letter == 'P');
+        return WHIT_UTF8_INVALID;
+    }
     switch (letter) {
     case 'n': return '\n';
     case 'r': return '\r';
@@ -130,7 +165,6 @@ static uint32_t read_escape(reader *r, class *c, bool in_class)
     r->at--;
     return refuse(r,
                   letter >= '1' && letter <= '9'       ? "a reference to a group"
-                      : letter == 'p' || letter == 'P' ? "a Unicode property"
                       : letter == 'b' || letter == 'B' ? "a word boundary"
                                                        : "an unknown escape");
 }

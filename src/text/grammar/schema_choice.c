@@ -9,6 +9,7 @@
 enum {
     CASES_MAX = 6000,
     BRANCH_PAIRS_MAX = 50000,
+    NAMES_COMPARED = 16,
     ANY = WHIT_JSON_SCHEMA_ALL_TYPES,
     OBJECT = WHIT_JSON_SCHEMA_OBJECT,
     ARRAY = WHIT_JSON_SCHEMA_ARRAY,
@@ -21,7 +22,8 @@ typedef struct choice {
     whit_json_schema_set set;
     uint32_t at; /* the item that is chosen for */
     whit_buf ways, with;
-    bool never; /* the next way cannot be gone */
+    bool never;        /* the next way has no values */
+    uint32_t n_before; /* its items that were in the set */
     bool left_out;
     bool is_plain; /* the next way is a branch alone: such ways have no bound of their own */
 } choice;
@@ -39,6 +41,7 @@ static void begin_way(choice *w, uint32_t done, uint32_t value)
         if (i == w->at) item.done |= done, item.value = value;
         if (!whit_buf_append(&w->with, &item, sizeof item)) w->c->graph->failed = true;
     }
+    w->n_before = (uint32_t)(w->with.size_bytes / sizeof(whit_json_schema_item));
 }
 
 static void add_item(choice *w, uint32_t kind, uint32_t node, uint32_t value)
@@ -58,6 +61,47 @@ static void add_fails(choice *w, uint32_t schema)
         w->never |= whit_json_bool(&w->c->json, schema, false);
     else
         add_item(w, WHIT_JSON_SCHEMA_FAILS, schema, 0);
+}
+
+/* Does an item ask for a property of that name? */
+static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, const char *name, size_t n_bytes)
+{
+    size_t n;
+    bool has = item.kind == WHIT_JSON_SCHEMA_HAS || item.kind == WHIT_JSON_SCHEMA_MEMBER_FAILS;
+    const char *text = has ? whit_json_string(&c->json, item.node, &n) : NULL;
+    if (text && n == n_bytes && memcmp(text, name, n) == 0) return true;
+    uint32_t list = WHIT_JSON_NONE;
+    if (item.kind == WHIT_JSON_SCHEMA_HOLDS) list = whit_json_schema_get(c, item.node, "required");
+    for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k)) {
+        text = whit_json_string(&c->json, k, &n);
+        if (text && n == n_bytes && memcmp(text, name, n) == 0) return true;
+    }
+    return false;
+}
+
+/* Does a property that is asked for have two schemas that exclude each other, as branches on a property's value have
+ * them? The first is of the items from `from` on. */
+static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n,
+                             uint32_t from)
+{
+    for (uint32_t i = from; i < n; i++) {
+        if (items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
+        uint32_t known = whit_json_schema_get(c, items[i].node, "properties"), n_names = 0;
+        for (uint32_t k = whit_json_first(&c->json, known); k != WHIT_JSON_NONE && n_names < NAMES_COMPARED;
+             k = whit_json_next(&c->json, known, k), n_names++) {
+            size_t n_bytes;
+            const char *name = whit_json_string(&c->json, k, &n_bytes);
+            bool asked = false;
+            for (uint32_t j = 0; j < n && !asked; j++) asked = asks_for(c, items[j], name, n_bytes);
+            for (uint32_t j = 0; j < n && asked; j++) {
+                if (j == i || items[j].kind != WHIT_JSON_SCHEMA_HOLDS || !whit_json_schema_work(c, k, 10)) continue;
+                uint32_t properties = whit_json_schema_get(c, items[j].node, "properties");
+                uint32_t other = whit_json_schema_member(&c->json, properties, name, n_bytes);
+                if (other != WHIT_JSON_NONE && whit_json_schema_disjoint(c, k + 1, other, 1)) return true;
+            }
+        }
+    }
+    return false;
 }
 
 /* Can no value satisfy the set, by its types alone? */
@@ -81,6 +125,7 @@ static void end_way(choice *w)
     const whit_json_schema_item *items = (const whit_json_schema_item *)w->with.data;
     uint32_t n = (uint32_t)(w->with.size_bytes / sizeof *items);
     if (w->never || c->graph->failed || c->status != WHIT_OK || is_hopeless(c, items, n)) return;
+    if (!w->is_plain && is_contradictory(c, items, n, w->n_before)) return;
     if (!w->is_plain && ++c->n_cases > CASES_MAX) {
         whit_json_schema_refuse(c, w->set.items[w->at].node, "the schema has too many cases (%u at most)", CASES_MAX);
         return;

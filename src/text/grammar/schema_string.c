@@ -5,7 +5,7 @@
 
 #include "grammar/schema_parts.h"
 
-enum { LISTED_MAX = 20000, LANGUAGE_WORK_MAX = 12000000 };
+enum { LISTED_MAX = 20000, LANGUAGE_WORK_MAX = 12000000, PROPERTY_WORK = 200000 };
 
 /* Texts of an automaton that has too many states are kept this short instead. */
 static const uint32_t shorter[] = {WHIT_AUTOMATON_UNBOUNDED, 80, 24};
@@ -39,6 +39,11 @@ static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char
     whit_error error;
     *syntax = (whit_pattern){.nodes.allocator = c->graph->allocator, .ranges.allocator = c->graph->allocator};
     whit_status status = whit_pattern_read("", text, n, syntax, root, &error);
+    c->language_work += (uint64_t)syntax->n_properties * PROPERTY_WORK;
+    if (c->language_work > LANGUAGE_WORK_MAX) {
+        whit_json_schema_refuse(c, node, "the patterns of this schema are too much work");
+        return false;
+    }
     if (syntax->failed)
         c->graph->failed = true; /* too large, or no memory */
     else if (status != WHIT_OK)
