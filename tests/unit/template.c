@@ -34,6 +34,10 @@ static void language(void **state)
                    "z\xF0\x9F\x98\x80\xC3\xA9"
                    "a\xC3\xA9\xF0\x9F\x98\x80z");
     assert_renders("{{ x }}", "{\"x\": 123456789012345678901234567890}", "123456789012345678901234567890");
+    /* No arithmetic is done on an integer of more than 64 bits, and none is read as the default. */
+    assert_render_fails("{{ x | float(1.5) }}", "{\"x\": 12345678901234567890}", "64 bits");
+    assert_renders("{{ x < 1e30 }}{{ x == 2.0 ** 64 }}{{ x > 2.0 ** 64 }}{{ y < x }}{{ y > -1e300 }}",
+                   "{\"x\": 18446744073709551616, \"y\": -99999999999999999999}", "TrueTrueFalseTrueTrue");
 }
 
 /* What the sandbox hides is undefined, and so is nothing below it. */

@@ -50,6 +50,8 @@ static whit_status to_float(whit_machine *m, whit_builtin_frame *call, whit_datu
 {
     double real;
     if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
+    if (call->self.kind == WHIT_DATUM_BIGINT) /* a number is not to become the default */
+        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "integer of more than 64 bits");
     if (whit_datum_is_str(call->self) ? whit_real_from_text(call->self.text, &real)
                                       : whit_datum_as_real(call->self, &real))
         *result = whit_datum_float(real);

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "template/number.h"
 
 enum { SMALL_DICT = 8, MAX_DEPTH = 64 };
 
@@ -142,22 +143,33 @@ whit_datum whit_range_at(const whit_range *range, size_t i)
 
 /* ---- equality and hashing ------------------------------------------------------------------- */
 
+/* The order of whole numbers by their decimal digits: signs, then lengths, then digits. */
+static int compare_digits(const char *x, size_t n_x, const char *y, size_t n_y)
+{
+    bool negative = x[0] == '-';
+    if (negative != (y[0] == '-')) return negative ? -1 : 1;
+    int order = n_x != n_y ? (n_x > n_y) - (n_x < n_y) : memcmp(x, y, n_x);
+    order = (order > 0) - (order < 0);
+    return negative ? -order : order;
+}
+
 int whit_number_compare(whit_datum a, whit_datum b)
 {
     if (a.kind == WHIT_DATUM_BIGINT || b.kind == WHIT_DATUM_BIGINT) {
         const whit_text *x = a.kind == WHIT_DATUM_BIGINT ? a.text : NULL;
         const whit_text *y = b.kind == WHIT_DATUM_BIGINT ? b.text : NULL;
-        if (x && y) { /* signs, then lengths, then digits */
-            bool negative = x->bytes[0] == '-';
-            if (negative != (y->bytes[0] == '-')) return negative ? -1 : 1;
-            int order = (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes);
-            if (!order) order = whit_text_compare(x, y);
-            order = (order > 0) - (order < 0);
-            return negative ? -order : order;
-        }
+        if (x && y) return compare_digits(x->bytes, x->n_bytes, y->bytes, y->n_bytes);
         double other;
-        if (whit_datum_as_real(x ? b : a, &other) && isnan(other)) return 2;
+        char digits[WHIT_REAL_BYTES];
         int order = (x ? x : y)->bytes[0] == '-' ? -1 : 1;
+        if (whit_datum_as_real(x ? b : a, &other)) {
+            if (isnan(other)) return 2;
+            if (isinf(other)) order = other > 0 ? -1 : 1;
+            if (fabs(other) >= 0x1p63 && !isinf(other)) { /* such a double is whole: its digits are exact */
+                whit_real_print(other, 'f', 0, false, digits);
+                order = compare_digits((x ? x : y)->bytes, (x ? x : y)->n_bytes, digits, strlen(digits));
+            }
+        }
         return x ? order : -order;
     }
     int64_t i, j;
