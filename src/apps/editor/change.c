@@ -102,6 +102,27 @@ void ed_copy_range(ed *e, whit_range range, bool lines)
     if (e->options.copy) e->options.copy(e->options.user, copy, n);
 }
 
+bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n)
+{
+    whit_buffer *buffer = doc->buffer;
+    whit_error error = {0};
+    uint64_t size = whit_text_size(buffer->text);
+    if (at > size) at = size;
+    bool open_end = at == size && size && whit_text_byte(buffer->text, size - 1) != '\n';
+    whit_buffer_seal(buffer);
+    bool ok = !open_end || whit_buffer_edit(buffer, at, 0, "\n", 1, &error) == WHIT_OK;
+    at += open_end;
+    ok = ok && (!n || whit_buffer_edit(buffer, at, 0, text, n, &error) == WHIT_OK);
+    if (ok && n && text[n - 1] != '\n') ok = whit_buffer_edit(buffer, at + n, 0, "\n", 1, &error) == WHIT_OK;
+    whit_buffer_seal(buffer);
+    if (!ok) ed_complain_error(e, &error);
+    if (ok && e->window->doc == doc) {
+        ed_only_main(e);
+        *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, -1};
+    }
+    return ok;
+}
+
 /* What most lines that are indented more than the one before are indented by. */
 void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent)
 {

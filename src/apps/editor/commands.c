@@ -359,6 +359,15 @@ static void project(ed *e)
     ed_prompt_open(e, ED_PROMPT_PROJECT, "Find in all files: ", "");
 }
 
+static void run_shell(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_SHELL, "Run: ", "");
+}
+static void make(ed *e)
+{
+    ed_make(e, "");
+}
+
 static void record_macro(ed *e)
 {
     if (e->playing) return;
@@ -409,6 +418,11 @@ const struct ed_command ed_commands[] = {
     {"replace", "C-r", "Replace, asking at each match.", replace, ED_JUMPS},
     {"find-in-files", "M-f", "Find in all files of the project.", project, ED_JUMPS},
     {"replace-in-files", "M-R", "Replace in all files, asking at each match.", replace_in_files, ED_JUMPS},
+    {"results", "M-l", "Show the last list of places again.", ed_results_list, 0},
+    {"next-result", "F4", "Go to the next place of the last list.", ed_results_next, 0},
+    {"previous-result", "S-F4", "Go to the place before.", ed_results_previous, 0},
+    {"make", "F5", "Run make, or what the settings name; its places become the list.", make, 0},
+    {"run", "M-!", "Run a command of the shell and show what it prints.", run_shell, 0},
     {"go-to-line", "C-l", "Go to a line.", go_to_line, ED_JUMPS},
     {"symbols", "M-t", "Go to a symbol of the project.", ed_symbols_open, ED_JUMPS},
     {"definition", "F12", "Go to the definition of the word.", ed_definition, 0},

@@ -95,6 +95,10 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
     } else if (!strcmp(name, "theme")) {
         wanted = "auto, dark, light or plain";
         ok = whit_theme_named(value, &e->theme);
+    } else if (!strcmp(name, "make")) {
+        wanted = "a command";
+        free(e->make);
+        ok = (e->make = *value ? strdup(value) : NULL) != NULL;
     } else if (!strncmp(name, "model", 5)) {
         char **kept = !strcmp(name + 5, "")  ? &e->panel.model
             : !strcmp(name + 5, "_url")      ? &e->panel.url

@@ -50,7 +50,7 @@ static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
     ed_windows_changed(watch->e, watch->doc, offset, n_removed, n_inserted);
 }
 
-static void free_doc(struct ed_doc *doc)
+void ed_doc_free(struct ed_doc *doc)
 {
     ed_git_forget(doc);
     ed_tree_close(doc);
@@ -97,6 +97,18 @@ struct ed_doc *ed_doc_find(const ed *e, const char *path)
     struct ed_doc *doc = e->docs;
     while (doc && (!doc->buffer->path || strcmp(doc->buffer->path, wanted))) doc = doc->next;
     free(full);
+    return doc;
+}
+
+struct ed_doc *ed_doc_peek(ed *e, const char *path)
+{
+    whit_buffer *buffer;
+    whit_error error;
+    if (whit_buffer_open(path, NULL, &buffer, &error) != WHIT_OK) return NULL;
+    buffer->read_only = true;
+    struct ed_doc *doc = ed_doc_add(e, buffer), **at = &e->docs;
+    while (doc && *at != doc) at = &(*at)->next;
+    if (doc) *at = NULL;
     return doc;
 }
 
@@ -152,8 +164,9 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
     ed_language_forget(e, doc);
     ed_panel_forget(e, doc);
     ed_vi_forget(e, doc);
+    ed_shell_forget(e, doc);
     if (e->suggestion.doc == doc) ed_suggest_drop(e);
-    free_doc(doc);
+    ed_doc_free(doc);
     ed_windows_layout(e);
     ed_check_journal(e);
 }
@@ -289,7 +302,7 @@ void whit_editor_close(whit_editor *e)
         struct ed_doc *next = e->docs->next;
         e->docs->buffer->keep_journal = !e->done; /* a signal, or a terminal that went away */
         ed_language_forget(e, e->docs);
-        free_doc(e->docs);
+        ed_doc_free(e->docs);
         e->docs = next;
     }
     ed_language_close(e);
@@ -297,6 +310,9 @@ void whit_editor_close(whit_editor *e)
     ed_replace_forget(e);
     ed_search_free(e->search);
     ed_panel_close(e);
+    ed_results_close(e);
+    ed_shell_close(e);
+    free(e->make);
     ed_vi_close(e);
     ed_graph_close(e);
     free(e->bindings);
@@ -471,6 +487,11 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
         ed_complain(e, "a paste of more than %u MiB is not taken", WHIT_PASTE_LIMIT_BYTES >> 20);
         return;
     }
+    bool stops = key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL && e->vi.on);
+    if (stops && e->shell.process && !e->prompt.kind && !(e->vi.on && ed_vi_is_inserting(e))) {
+        ed_shell_stop(e);
+        return;
+    }
     if (key.code == WHIT_KEY_TAB && !key.mods && ed_suggest_accept(e)) return;
     const struct ed_doc *doc = e->window->doc;
     uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
@@ -510,6 +531,10 @@ size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
     }
     int git = e->window ? whit_git_fd(e->window->doc->git.file) : -1;
     if (git >= 0 && n < max) fds[n++] = (struct pollfd){git, POLLIN, 0};
+    if (e->shell.process && n + 2 <= max) {
+        fds[n++] = (struct pollfd){e->shell.out, POLLIN, 0};
+        fds[n++] = (struct pollfd){e->shell.in, POLLOUT, 0};
+    }
     if (e->options.suggester && n < max) fds[n++] = (struct pollfd){e->options.suggester->fd, POLLIN, 0};
     return n;
 }
@@ -527,6 +552,7 @@ bool whit_editor_ready(whit_editor *e)
     bool redraw = ed_language_pump(e);
     redraw = ed_suggest_take(e) || redraw;
     redraw = ed_git_answer(e) || redraw;
+    redraw = ed_shell_pump(e) || redraw;
     return (e->options.panel && e->options.panel->pump(e->options.panel->user, e)) || redraw;
 }
 

@@ -131,6 +131,7 @@ static void offer(ed *e, const char *word, const char *what)
         ed_complain(e, "no %s of '%s' in the project", what, word);
         return;
     }
+    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS; /* goes there: no list that would stay */
     ed_prompt_filter(e);
     if (n == 1)
         ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);
@@ -146,7 +147,7 @@ void ed_symbols_open(ed *e)
     struct unsaved unsaved;
     char name[256];
     parse_unsaved(e, &unsaved);
-    ed_prompt_open(e, ED_PROMPT_RESULTS, "Symbol: ", "");
+    ed_prompt_open(e, ED_PROMPT_SYMBOLS, "Symbol: ", "");
     whit_graph_run run = whit_graph_all_symbols(graph);
     for (uint32_t i = 0; i < N_SYMBOLS && whit_graph_next_symbol(graph, &run, &symbol); i++)
         if (!is_unsaved(&unsaved, symbol.file))

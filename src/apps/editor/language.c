@@ -127,7 +127,7 @@ bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
 bool ed_language_update(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
-    struct ed_server *server = ed_server_of(e, doc);
+    struct ed_server *server = doc == e->results.peeked ? NULL : ed_server_of(e, doc);
     if (!server) return false;
     bool tried = server->tried;
     uint64_t sent = doc->language.sent;

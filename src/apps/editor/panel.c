@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PANEL_BYTES  (4u << 20)   /* older text goes */
 #define WIDE_COLUMNS 100          /* from here on the panel stands beside the text */
 #define HASTE_NS     250000000ull /* keys that come so soon after a question are no answer to it */
 
@@ -18,37 +17,12 @@
 
 static struct ed_doc *panel_doc(ed *e)
 {
-    struct ed_panel *panel = &e->panel;
-    whit_buffer *buffer;
-    whit_error error;
-    if (panel->doc) return panel->doc;
-    if (whit_buffer_open(NULL, NULL, &buffer, &error) != WHIT_OK) return NULL;
-    char *name = strdup("agent");
-    if (name) {
-        free(buffer->name);
-        buffer->name = name;
-    }
-    panel->doc = ed_doc_add(e, buffer);
-    if (!panel->doc) return NULL;
-    whit_syntax_close(panel->doc->syntax);
-    panel->doc->syntax = whit_syntax_for("agent.diff", NULL);
-    buffer->read_only = true;
-    return panel->doc;
+    return ed_pad_open(e, &e->panel.doc, "agent", "agent.diff");
 }
 
 static void append(ed *e, const char *text, size_t n)
 {
-    struct ed_doc *doc = panel_doc(e);
-    whit_error error;
-    if (!doc || !n) return;
-    whit_buffer *buffer = doc->buffer;
-    uint64_t size = whit_text_size(buffer->text);
-    buffer->read_only = false;
-    if (size > PANEL_BYTES) whit_buffer_edit(buffer, 0, whit_text_line_begin(buffer->text, size / 2), NULL, 0, &error);
-    if (whit_buffer_edit(buffer, whit_text_size(buffer->text), 0, text, n, &error) != WHIT_OK)
-        ed_complain_error(e, &error);
-    buffer->read_only = true;
-    whit_buffer_mark_saved(buffer);
+    ed_pad_append(e, panel_doc(e), text, n);
 }
 
 /* What follows stands at the beginning of a line. */
@@ -67,32 +41,11 @@ static void append_line(ed *e, const char *mark, const char *line)
     append(e, "\n", 1);
 }
 
-static struct ed_window *panel_window(const ed *e)
-{
-    struct ed_window *window = e->window;
-    do {
-        if (window->doc == e->panel.doc) return window;
-        window = ed_window_next(e, window);
-    } while (window != e->window);
-    return NULL;
-}
-
 /* Shows it, in a window of its own where there is room, and goes there. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
-    if (!doc) return;
-    struct ed_window *window = panel_window(e);
-    if (window) {
-        e->window = window;
-    } else {
-        (void)ed_window_split(e, e->n_columns >= WIDE_COLUMNS);
-        ed_window_show(e, e->window, doc);
-        ed_windows_layout(e);
-    }
-    ed_only_main(e);
-    *ed_cursor(e) = (struct ed_cursor){whit_text_size(doc->buffer->text), ED_NONE, -1};
-    e->window->moved_away = false;
+    if (doc) ed_pad_show(e, doc, e->n_columns >= WIDE_COLUMNS);
 }
 
 void ed_panel_forget(ed *e, const struct ed_doc *doc)
@@ -177,7 +130,7 @@ void ed_panel_answer(ed *e, uint32_t letter)
 
 void ed_panel_scroll(ed *e, whit_key key)
 {
-    struct ed_window *before = e->window, *window = panel_window(e);
+    struct ed_window *before = e->window, *window = e->panel.doc ? ed_pad_window(e, e->panel.doc) : NULL;
     int command = ed_command_find(key.code == WHIT_KEY_PAGE_UP    ? "page-up"
                                       : key.code == WHIT_KEY_UP   ? "up"
                                       : key.code == WHIT_KEY_DOWN ? "down"

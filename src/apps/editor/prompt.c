@@ -17,7 +17,7 @@
 bool ed_prompt_has_list(ed_prompt_kind kind)
 {
     return kind == ED_PROMPT_PALETTE || kind == ED_PROMPT_FILES || kind == ED_PROMPT_BUFFERS ||
-        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_HELP || kind == ED_PROMPT_COMPLETE;
+        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_SYMBOLS || kind == ED_PROMPT_HELP || kind == ED_PROMPT_COMPLETE;
 }
 
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command)
@@ -91,6 +91,7 @@ void ed_prompt_filter(ed *e)
         for (size_t i = 0; i < n; i++) prompt->shown[prompt->n_shown++] = ranks[i].item;
     }
     free(ranks);
+    ed_results_preview(e);
 }
 
 static bool add_file(void *user, const char *path)
@@ -159,6 +160,7 @@ void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *t
 void ed_prompt_close(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
+    ed_results_keep(e);
     for (size_t i = 0; i < prompt->n_items; i++) {
         free(prompt->items[i].label);
         free(prompt->items[i].path);
@@ -211,7 +213,7 @@ const char *ed_typed_path(const char *typed, char path[PATH_MAX])
     return path;
 }
 
-static void go_to_file(ed *e, const char *path, uint64_t line)
+void ed_go_to_file(ed *e, const char *path, uint64_t line)
 {
     whit_error error;
     struct ed_doc *doc = ed_open_file(e, path, &error);
@@ -257,7 +259,8 @@ static void choose(ed *e)
     } else if (item.command >= 0) {
         if (kind == ED_PROMPT_PALETTE) ed_run(e, item.command);
     } else if (*path) {
-        go_to_file(e, path, item.line);
+        if (kind == ED_PROMPT_RESULTS) e->results.was_at = true;
+        ed_go_to_file(e, path, item.line);
     }
 }
 
@@ -284,7 +287,7 @@ static void accept(ed *e)
     }
     case ED_PROMPT_SAVE_AS: ed_save_under(e, ed_typed_path(text, path), false); break;
     case ED_PROMPT_OPEN:
-        if (*text) go_to_file(e, ed_typed_path(text, path), 0);
+        if (*text) ed_go_to_file(e, ed_typed_path(text, path), 0);
         break;
     case ED_PROMPT_REPLACE:
     case ED_PROMPT_REPLACE_PROJECT:
@@ -311,6 +314,7 @@ static void accept(ed *e)
             ed_project_search(e);
         break;
     case ED_PROMPT_VI: ed_vi_line(e, text); break;
+    case ED_PROMPT_SHELL: ed_shell_start(e, ED_SHELL_SHOW, text, (whit_range){0, 0}); break;
     case ED_PROMPT_RENAME: ed_rename_to(e, text); break;
     case ED_PROMPT_AGENT: ed_agent_task(e, text); break;
     case ED_PROMPT_AGENT_REPLY: ed_panel_reply(e, text); break;
@@ -506,6 +510,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         return true;
     }
     size_t page = e->n_rows > 6 ? (size_t)e->n_rows / 2 : 1;
+    size_t chosen = prompt->chosen;
     switch (key.code) {
     case WHIT_KEY_ENTER:
         if (prompt->kind == ED_PROMPT_FIND) {
@@ -521,16 +526,22 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     case WHIT_KEY_UP:
         if (list && prompt->chosen) prompt->chosen--;
         if (prompt->kind == ED_PROMPT_FIND) ed_search_next(e, true, ed_selection(ed_cursor(e)).begin);
+        if (prompt->chosen != chosen) ed_results_preview(e);
         return true;
     case WHIT_KEY_DOWN:
         if (list && prompt->chosen + 1 < prompt->n_shown) prompt->chosen++;
         if (prompt->kind == ED_PROMPT_FIND) ed_search_next(e, false, ed_selection(ed_cursor(e)).end);
+        if (prompt->chosen != chosen) ed_results_preview(e);
         return true;
-    case WHIT_KEY_PAGE_UP: prompt->chosen = prompt->chosen > page ? prompt->chosen - page : 0; return true;
+    case WHIT_KEY_PAGE_UP:
+        prompt->chosen = prompt->chosen > page ? prompt->chosen - page : 0;
+        if (prompt->chosen != chosen) ed_results_preview(e);
+        return true;
     case WHIT_KEY_PAGE_DOWN:
         prompt->chosen = prompt->chosen + page < prompt->n_shown ? prompt->chosen + page
             : prompt->n_shown                                    ? prompt->n_shown - 1
                                                                  : 0;
+        if (prompt->chosen != chosen) ed_results_preview(e);
         return true;
     case WHIT_KEY_LEFT: prompt->at = char_before(prompt); break;
     case WHIT_KEY_RIGHT: prompt->at = char_behind(prompt); break;

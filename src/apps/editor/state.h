@@ -10,6 +10,7 @@
 #include "editor/editorconfig.h"
 #include "editor/language.h"
 #include "editor/layout.h"
+#include "editor/shell.h"
 #include "editor/suggest.h"
 #include "editor/syntax.h"
 #include "editor/tree.h"
@@ -84,8 +85,9 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_FILES,
     ED_PROMPT_BUFFERS,
     ED_PROMPT_PROJECT,
-    ED_PROMPT_RESULTS, /* a list to choose a place from */
-    ED_PROMPT_CLOSE,   /* save, discard, cancel */
+    ED_PROMPT_RESULTS, /* a list to choose a place from, which is shown above it */
+    ED_PROMPT_SYMBOLS,
+    ED_PROMPT_CLOSE, /* save, discard, cancel */
     ED_PROMPT_QUIT,
     ED_PROMPT_CONFLICT,
     ED_PROMPT_OVERWRITE, /* saving under the name of a file that exists, which is the prompt's text */
@@ -94,6 +96,7 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_VI,       /* a line behind ':' */
     ED_PROMPT_COMPLETE, /* what a language server offers */
     ED_PROMPT_RENAME,
+    ED_PROMPT_SHELL, /* a command */
     ED_PROMPT_AGENT, /* a task */
     ED_PROMPT_AGENT_REPLY,
     ED_PROMPT_REWRITE,
@@ -120,6 +123,17 @@ struct ed_prompt {
     bool found;      /* what was searched for */
     bool is_offered; /* the text: the first letter that is typed takes its place */
     uint64_t origin_top;
+};
+
+/* The last list of places, and the preview of the list that is open. */
+struct ed_results {
+    char label[64];
+    struct ed_item *items;
+    size_t n, at;
+    bool was_at;                  /* the person has been at that place */
+    struct ed_doc *from, *peeked; /* from: the text that was shown before, NULL: no preview; peeked: a copy of a file */
+    struct ed_cursor from_cursor;
+    uint64_t from_top;
 };
 
 struct ed_jump {
@@ -199,6 +213,9 @@ struct whit_editor {
     size_t n_servers;
     struct ed_asked asked;
     struct ed_panel panel;
+    struct ed_results results;
+    struct ed_shell shell;
+    char *make; /* the settings' command of :make; NULL: make */
     struct ed_suggestion suggestion;
     enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish; /* for when git's answer has come */
     whit_graph *graph;                                              /* the project's; NULL: not asked for yet */
@@ -213,6 +230,9 @@ void ed_complain_error(ed *e, const whit_error *error);
 struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes the buffer, also where it fails */
 struct ed_doc *ed_doc_find(const ed *e, const char *path);
 struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds one that is open */
+/* A copy of a file that is in no list of buffers and has no journal; for ed_doc_free. */
+struct ed_doc *ed_doc_peek(ed *e, const char *path);
+void ed_doc_free(struct ed_doc *doc);
 void ed_show(ed *e, struct ed_doc *doc);
 void ed_close_doc(ed *e, struct ed_doc *doc);
 void ed_place(ed *e, uint64_t line, uint64_t column); /* from 1 */
@@ -277,6 +297,9 @@ void ed_save_copy(ed *e, const char *path, bool force);
 /* A path as people type it: ~/ is their own folder. What does not fit stays as it is. Gives `path`. */
 const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
+/* Puts whole lines in where a line begins or the text ends, as one step of undo; the cursor goes to the first. */
+bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n);
+
 /* commands.c: where a movement of a cursor ends */
 uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);
 uint64_t ed_to_word_left(ed *e, struct ed_cursor *cursor);
@@ -318,8 +341,25 @@ void ed_prompt_close(ed *e);
 bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
+void ed_go_to_file(ed *e, const char *path, uint64_t line);
 void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a command's keys, blanks between them */
 bool ed_prompt_has_list(ed_prompt_kind kind);
+
+/* pad.c: `like` is a file's name, for its colours; *pad NULL: it is made */
+struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like);
+void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n);
+void ed_pad_clear(struct ed_doc *doc);
+struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc); /* NULL: no window shows it */
+void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);               /* its end, in a window that becomes current */
+
+/* results.c */
+void ed_results_begin(ed *e, const char *label); /* a new list that no prompt shows */
+bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line);
+void ed_results_go(ed *e, size_t at);
+void ed_results_preview(ed *e); /* shows the place that the prompt has chosen */
+void ed_results_keep(ed *e);    /* the prompt closes: its list stays */
+void ed_results_close(ed *e);
+extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
 
 /* welcome.c */
 void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen);

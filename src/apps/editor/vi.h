@@ -183,6 +183,15 @@ void ed_vi_behind_window_key(ed *e, uint32_t code);
 /* vi_help.c */
 bool ed_vi_help(size_t i, const char **keys, const char **what); /* false behind the last */
 
+/* vi_files.c: commands of the line; false: it is another one. `at` passes a word that begins with `least`
+ * and goes like `name`. */
+void ed_vi_skip_blanks(const char **at);
+bool ed_vi_takes(const char **at, const char *least, const char *name);
+bool ed_vi_files(ed *e, const char *at);
+void ed_vi_set(ed *e, const char *option);
+bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at);
+bool ed_vi_takes_rest(const char *at); /* a bar in the line belongs to the command */
+
 /* vi_line.c */
 void ed_vi_line(ed *e, const char *line);
 bool ed_vi_pattern(const char *pattern, char *text, size_t room); /* \< and \> as PCRE2's; false: no room */

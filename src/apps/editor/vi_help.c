@@ -30,6 +30,7 @@ static const char *const help[][2] = {
     {"C-w s v w c o", "windows: split, next, close, only this one"},
     {"gt gT C-^ gd gr K C-] C-o", "buffers, definition, references, hover, back"},
     {":w :q :wq :x :e :bn :sp", "files; :q! ZZ ZQ :wa :qa :e! :bd :vs :on :set"},
+    {":!sort :r :make :cn :reg", "the shell: 1,5!sort filters; :r !date, :w !wc; :grep, :cp :cc :copen"},
     {":%s/a/b/gc :g/a/d :v", "lines: 1,5 . $ % 'a /x/ +1 before d y m t j > < s g norm pu k"},
 };
 

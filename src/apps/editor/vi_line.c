@@ -19,11 +19,6 @@ struct range {
     bool beyond;          /* the text has not so many lines */
 };
 
-static void skip_blanks(const char **at)
-{
-    while (**at == ' ' || **at == '\t') ++*at;
-}
-
 /* The text up to the next `delimiter`, which is passed; one behind a backslash belongs to it. */
 static void take_part(const char **at, char delimiter, char *part, size_t room)
 {
@@ -87,7 +82,7 @@ static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bo
     bool found = true;
     char pattern[PATTERN_BYTES], delimiter = **at;
     struct ed_vi_span span;
-    skip_blanks(at);
+    ed_vi_skip_blanks(at);
     if (isdigit((uint8_t) * *at)) {
         unsigned long long number = strtoull(*at, &behind, 10);
         *line = ed_vi_nth_line(e, number);
@@ -141,7 +136,7 @@ static bool take_range(ed *e, const char **at, struct range *range)
     range->first = range->last = ed_vi_line_begin(e, ed_cursor(e)->offset);
     range->n_given = 0;
     range->beyond = false;
-    skip_blanks(at);
+    ed_vi_skip_blanks(at);
     if (**at == '%') {
         ++*at;
         *range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false};
@@ -152,13 +147,13 @@ static bool take_range(ed *e, const char **at, struct range *range)
         range->first = range->last = line;
         range->n_given = 1;
     }
-    skip_blanks(at);
+    ed_vi_skip_blanks(at);
     while (!wrong && **at == ',') {
         ++*at;
         range->first = range->last;
         if (take_address(e, at, &line, &wrong, &range->beyond)) range->last = line;
         range->n_given = 2;
-        skip_blanks(at);
+        ed_vi_skip_blanks(at);
     }
     if (range->first > range->last) {
         line = range->first;
@@ -315,7 +310,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
     }
     struct ed_doc *doc = e->window->doc;
     size_t n = vi->lines.n;
-    skip_blanks(&arguments);
+    ed_vi_skip_blanks(&arguments);
     vi->global = true;
     vi->n_substituted = 0;
     vi->lines.doc = doc;
@@ -340,7 +335,7 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
 {
     uint64_t target;
     bool wrong = false, beyond = false, top;
-    skip_blanks(&arguments);
+    ed_vi_skip_blanks(&arguments);
     top = *arguments == '0' && !isdigit((uint8_t)arguments[1]);
     if (!take_address(e, &arguments, &target, &wrong, &beyond)) {
         if (!wrong) ed_vi_fail(e, "behind which line? 0 is before the first");
@@ -422,157 +417,6 @@ static void normal(ed *e, struct range range, const char *arguments)
     free(keys.keys);
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
-
-static bool write_doc(ed *e, const char *name, bool force)
-{
-    struct ed_doc *doc = e->window->doc;
-    char path[PATH_MAX];
-    if (*name && doc->buffer->path && ed_doc_find(e, ed_typed_path(name, path)) != doc) {
-        ed_save_copy(e, path, force);
-        return false;
-    }
-    if (*name) {
-        ed_save_under(e, ed_typed_path(name, path), force);
-        return false;
-    }
-    ed_save(e, doc, force);
-    return !e->prompt.kind && !whit_buffer_is_modified(doc->buffer);
-}
-
-static void write_all(ed *e, bool quits)
-{
-    if (ed_save_all(e) && quits) ed_quit_next(e);
-}
-
-static void open_file(ed *e, const char *name)
-{
-    whit_error error;
-    char path[PATH_MAX];
-    struct ed_doc *doc = ed_open_file(e, ed_typed_path(name, path), &error);
-    if (doc)
-        ed_show(e, doc);
-    else
-        ed_complain_error(e, &error);
-}
-
-static void read_again(ed *e)
-{
-    if (!e->window->doc->buffer->path) return;
-    if (ed_read_again(e)) ed_say(e, "read again");
-}
-
-/* A window goes, and with the last one of a text the text, which asks where it is not saved. */
-static void quit(ed *e, bool force)
-{
-    if (e->root != e->window) {
-        ed_window_close(e);
-        return;
-    }
-    if (force)
-        ed_close_doc(e, e->window->doc);
-    else
-        ed_vi_run(e, "close");
-}
-
-static void set_option(ed *e, const char *option)
-{
-    bool on = strncmp(option, "no", 2) != 0;
-    const char *name = on ? option : option + 2;
-    struct ed_doc *doc = e->window->doc;
-    int value = 0;
-    if (!strcmp(name, "nu") || !strcmp(name, "number")) {
-        e->numbers = on;
-    } else if (!strcmp(name, "wrap")) {
-        e->window->wrap = on;
-    } else if (!strcmp(name, "et") || !strcmp(name, "expandtab")) {
-        doc->indent_tabs = !on;
-    } else if (sscanf(name, "ts=%d", &value) == 1 || sscanf(name, "tabstop=%d", &value) == 1) {
-        if (value >= 1 && value <= 16) doc->tab_columns = value;
-    } else if (sscanf(name, "sw=%d", &value) == 1 || sscanf(name, "shiftwidth=%d", &value) == 1) {
-        if (value >= 1 && value <= 16) doc->indent_columns = value;
-    } else {
-        ed_vi_fail(e, "':set' knows number, wrap, expandtab, tabstop and shiftwidth; the rest is in edit.conf");
-    }
-}
-
-/* ---- the table ----------------------------------------------------------------------------- */
-
-/* Does the word at *at begin with `least` and go on as `name` does? It is passed then. */
-static bool takes(const char **at, const char *least, const char *name)
-{
-    size_t n = 0;
-    while (isalpha((uint8_t)(*at)[n])) n++;
-    if (n < strlen(least) || n > strlen(name) || strncmp(*at, name, n) || (*at)[n] == '-') return false;
-    *at += n;
-    return true;
-}
-
-static bool of_files(ed *e, const char *at)
-{
-    const char *from = at;
-    bool force;
-#define TAKES(least, name)                                                                                             \
-    (at = from, takes(&at, least, name) && (force = *at == '!', at += force, skip_blanks(&at), true))
-    if (TAKES("w", "write")) {
-        write_doc(e, at, force);
-    } else if (TAKES("sav", "saveas")) {
-        char path[PATH_MAX];
-        if (*at)
-            ed_save_under(e, ed_typed_path(at, path), force);
-        else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the editor's own command */
-            ed_save(e, e->window->doc, force);
-        else
-            ed_vi_fail(e, "':saveas FILE' wants a name");
-    } else if (TAKES("wq", "wq") || TAKES("x", "xit")) {
-        struct ed_doc *doc = e->window->doc;
-        bool saved = from[0] == 'x' && !*at && !whit_buffer_is_modified(doc->buffer);
-        if (saved || write_doc(e, at, force)) quit(e, true);
-    } else if (TAKES("wa", "wall")) {
-        write_all(e, false);
-    } else if (TAKES("wqa", "wqall") || TAKES("xa", "xall")) {
-        write_all(e, true);
-    } else if (TAKES("qa", "qall")) {
-        if (force)
-            e->done = true;
-        else
-            ed_quit_next(e);
-    } else if (TAKES("q", "quit") || TAKES("clo", "close")) {
-        quit(e, force);
-    } else if (TAKES("bd", "bdelete")) {
-        if (force)
-            ed_close_doc(e, e->window->doc);
-        else
-            ed_vi_run(e, "close");
-    } else if (TAKES("e", "edit")) {
-        if (*at)
-            open_file(e, at);
-        else if (force)
-            read_again(e);
-        else
-            ed_vi_fail(e, "':e FILE' opens one, ':e!' reads this one again and drops what is not saved");
-    } else if (TAKES("on", "only")) {
-        ed_window_only(e);
-    } else if (TAKES("bn", "bnext")) {
-        ed_vi_run(e, "next-buffer");
-    } else if (TAKES("bp", "bprevious") || TAKES("bN", "bNext")) {
-        ed_vi_run(e, "previous-buffer");
-    } else if (TAKES("ls", "ls") || TAKES("buffers", "buffers") || TAKES("b", "buffer")) {
-        ed_vi_run(e, "buffers");
-    } else if (TAKES("sp", "split") || TAKES("vs", "vsplit") || TAKES("vsp", "vsplit")) {
-        ed_vi_run(e, *from == 'v' ? "split-beside" : "split-below");
-        if (*at) open_file(e, at);
-    } else if (TAKES("tabe", "tabedit") || TAKES("tabnew", "tabnew")) {
-        if (*at) open_file(e, at);
-    } else if (TAKES("h", "help")) {
-        ed_vi_run(e, "help");
-    } else {
-        return false;
-    }
-#undef TAKES
-    return true;
-}
-
 static void to_line(ed *e, uint64_t at)
 {
     *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, at), ED_NONE, -1};
@@ -599,51 +443,51 @@ static bool of_lines(ed *e, struct range range, const char *at)
         substitute(e, range, at + 1);
         return true;
     }
-    if ((without = takes(&at, "v", "vglobal")) || takes(&at, "g", "global")) {
+    if ((without = ed_vi_takes(&at, "v", "vglobal")) || ed_vi_takes(&at, "g", "global")) {
         if (*at == '!') {
             without = true;
             at++;
         }
         global(e, range, at, without);
-    } else if (at = from, takes(&at, "norm", "normal")) {
+    } else if (at = from, ed_vi_takes(&at, "norm", "normal")) {
         if (*at == '!') at++;
         if (*at == ' ') at++;
         normal(e, range, at);
-    } else if (at = from, takes(&at, "d", "delete") || takes(&at, "y", "yank")) {
-        skip_blanks(&at);
+    } else if (at = from, ed_vi_takes(&at, "d", "delete") || ed_vi_takes(&at, "y", "yank")) {
+        ed_vi_skip_blanks(&at);
         if (*at && !ed_vi_register_is_name((uint8_t)*at)) return false;
         vi->wanted_register = (uint8_t)*at;
         if (*from == 'y' || ed_vi_may_change(e)) ed_vi_lines_do(e, (uint32_t)*from, range.first, end);
         vi->wanted_register = 0;
-    } else if (at = from, takes(&at, "pu", "put")) {
+    } else if (at = from, ed_vi_takes(&at, "pu", "put")) {
         bool above = *at == '!';
         at += above;
-        skip_blanks(&at);
+        ed_vi_skip_blanks(&at);
         vi->wanted_register = (uint8_t)*at;
         ed_vi_put(e, above, false, range.last);
         if (!vi->failed) to_line(e, e->window->doc->mark_end);
         vi->wanted_register = 0;
-    } else if (at = from, takes(&at, "j", "join")) {
+    } else if (at = from, ed_vi_takes(&at, "j", "join")) {
         uint32_t n = 1;
         for (uint64_t line = range.first; (line = ed_vi_next_line(e, line)) != ED_NONE && line <= range.last;) n++;
         if (!ed_vi_may_change(e)) return true;
         ed_vi_join(e, range.first, n, *at != '!');
         to_line(e, range.first);
-    } else if (at = from, takes(&at, "m", "move")) {
+    } else if (at = from, ed_vi_takes(&at, "m", "move")) {
         move_or_copy(e, range, at, false);
-    } else if (at = from, takes(&at, "t", "t") || takes(&at, "co", "copy")) {
+    } else if (at = from, ed_vi_takes(&at, "t", "t") || ed_vi_takes(&at, "co", "copy")) {
         move_or_copy(e, range, at, true);
-    } else if (at = from + (*from == 'k'), *from == 'k' || takes(&at, "ma", "mark")) {
-        skip_blanks(&at);
+    } else if (at = from + (*from == 'k'), *from == 'k' || ed_vi_takes(&at, "ma", "mark")) {
+        ed_vi_skip_blanks(&at);
         if (*at < 'a' || *at > 'z') return false;
         e->window->doc->marks[*at - 'a'] = range.last;
-    } else if (at = from, takes(&at, "u", "undo") || takes(&at, "red", "redo")) {
+    } else if (at = from, ed_vi_takes(&at, "u", "undo") || ed_vi_takes(&at, "red", "redo")) {
         ed_vi_undo(e, *from == 'u');
-    } else if (at = from, takes(&at, "noh", "nohlsearch") || takes(&at, "p", "print")) {
+    } else if (at = from, ed_vi_takes(&at, "noh", "nohlsearch") || ed_vi_takes(&at, "p", "print")) {
         *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, range.last), ED_NONE, -1};
-    } else if (at = from, takes(&at, "se", "set")) {
-        skip_blanks(&at);
-        set_option(e, at);
+    } else if (at = from, ed_vi_takes(&at, "se", "set")) {
+        ed_vi_skip_blanks(&at);
+        ed_vi_set(e, at);
     } else {
         return false;
     }
@@ -666,7 +510,8 @@ static const char *substitute_end(const char *at)
 static const char *command_end(const char *at)
 {
     const char *word = at;
-    if (takes(&word, "g", "global") || takes(&word, "v", "vglobal") || takes(&word, "norm", "normal"))
+    if (ed_vi_takes_rest(at) || ed_vi_takes(&word, "g", "global") || ed_vi_takes(&word, "v", "vglobal") ||
+        ed_vi_takes(&word, "norm", "normal"))
         return at + strlen(at);
     if (*at == 's' && !isalpha((uint8_t)at[1]) && at[1] != '-') at = substitute_end(at + 1);
     for (; *at && *at != '|'; at++)
@@ -687,10 +532,12 @@ static void run_command(ed *e, struct range range, const char *at)
         ed_vi_fail(e, "there are not so many lines");
         return;
     }
-    if (of_lines(e, range, at) || e->done) return;
+    uint64_t end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));
+    whit_range lines = {range.first, end < size ? end + 1 : size};
+    if (ed_vi_shell(e, lines, range.n_given > 0, at) || of_lines(e, range, at) || e->done) return;
     if (range.n_given)
         ed_vi_fail(e, "no such command for lines: %s", at);
-    else if (!of_files(e, at)) {
+    else if (!ed_vi_files(e, at)) {
         if (ed_command_find(at) >= 0)
             ed_vi_run(e, at);
         else
@@ -704,9 +551,9 @@ static void run_line(ed *e, const char *line)
     for (const char *at = line;; at++) {
         struct range range;
         char command[LINE_BYTES];
-        skip_blanks(&at);
+        ed_vi_skip_blanks(&at);
         if (!take_range(e, &at, &range)) return;
-        skip_blanks(&at);
+        ed_vi_skip_blanks(&at);
         const char *end = command_end(at);
         size_t n = 0;
         for (bool bars = *at == 's' && !isalpha((uint8_t)at[1]); at < end && n + 1 < sizeof command; at++)

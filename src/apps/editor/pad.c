@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * Texts of the editor's own, such as the agent's panel and a command's output: without a file, read-only for
+ * the person, and never asked about. */
+#include "editor/state.h"
+
+#include <stdlib.h>
+
+#define PAD_BYTES (4u << 20) /* from here on the older half goes */
+
+struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like)
+{
+    whit_buffer *buffer;
+    whit_error error;
+    if (*pad) return *pad;
+    if (whit_buffer_open(NULL, NULL, &buffer, &error) != WHIT_OK) return NULL;
+    char *copy = strdup(name);
+    if (copy) {
+        free(buffer->name);
+        buffer->name = copy;
+    }
+    struct ed_doc *doc = ed_doc_add(e, buffer);
+    if (!doc) return NULL;
+    whit_syntax_close(doc->syntax);
+    doc->syntax = whit_syntax_for(like, NULL);
+    buffer->read_only = true;
+    return *pad = doc;
+}
+
+void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n)
+{
+    whit_error error;
+    if (!doc || !n) return;
+    whit_buffer *buffer = doc->buffer;
+    uint64_t size = whit_text_size(buffer->text);
+    buffer->read_only = false;
+    if (size > PAD_BYTES) whit_buffer_edit(buffer, 0, whit_text_line_begin(buffer->text, size / 2), NULL, 0, &error);
+    if (whit_buffer_edit(buffer, whit_text_size(buffer->text), 0, text, n, &error) != WHIT_OK)
+        ed_complain_error(e, &error);
+    buffer->read_only = true;
+    whit_buffer_mark_saved(buffer);
+}
+
+void ed_pad_clear(struct ed_doc *doc)
+{
+    whit_error error;
+    doc->buffer->read_only = false;
+    (void)whit_buffer_edit(doc->buffer, 0, whit_text_size(doc->buffer->text), NULL, 0, &error);
+    doc->buffer->read_only = true;
+    whit_buffer_mark_saved(doc->buffer);
+}
+
+struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc)
+{
+    struct ed_window *window = e->window;
+    do {
+        if (window->doc == doc) return window;
+        window = ed_window_next(e, window);
+    } while (window != e->window);
+    return NULL;
+}
+
+void ed_pad_show(ed *e, struct ed_doc *doc, bool beside)
+{
+    struct ed_window *window = ed_pad_window(e, doc);
+    if (window) {
+        e->window = window;
+    } else {
+        (void)ed_window_split(e, beside);
+        ed_window_show(e, e->window, doc);
+        ed_windows_layout(e);
+    }
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){whit_text_size(doc->buffer->text), ED_NONE, -1};
+    e->window->moved_away = false;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "editor/state.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_BYTES (64u << 20)
+#define INPUT_BYTES  (64u << 20)
+#define LINE_BYTES   1000 /* of a line of output that may name a place */
+#define FOLDERS_MAX  32   /* that make enters one in the other */
+
+static const char *folder_of(const ed *e)
+{
+    return e->options.project ? e->options.project : ".";
+}
+
+/* ---- the process --------------------------------------------------------------------------- */
+
+/* In the child: only what may be called between fork and exec. */
+static void become_shell(const char *command, const char *folder, int in, int out, pid_t parent)
+{
+    sigset_t none;
+    setpgid(0, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || chdir(folder)) _exit(127);
+    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(127);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+static bool start_process(struct ed_shell *shell, const char *folder)
+{
+    int to[2] = {-1, -1}, from[2] = {-1, -1};
+    pid_t parent = getpid();
+    bool ok = pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0 && (shell->process = fork()) >= 0;
+    if (ok && shell->process == 0) become_shell(shell->command, folder, to[0], from[1], parent);
+    if (to[0] >= 0) close(to[0]);
+    if (from[1] >= 0) close(from[1]);
+    if (!ok) {
+        if (to[1] >= 0) close(to[1]);
+        if (from[0] >= 0) close(from[0]);
+        shell->process = 0;
+        return false;
+    }
+    shell->in = to[1];
+    shell->out = from[0];
+    fcntl(shell->in, F_SETFL, O_NONBLOCK);
+    fcntl(shell->out, F_SETFL, O_NONBLOCK);
+    return true;
+}
+
+static void close_input(struct ed_shell *shell)
+{
+    if (shell->in >= 0) close(shell->in);
+    shell->in = -1;
+}
+
+static bool read_input(ed *e, whit_range range)
+{
+    struct ed_shell *shell = &e->shell;
+    size_t n = (size_t)(range.end - range.begin);
+    if (!n) return true;
+    if (n > INPUT_BYTES || !whit_buf_reserve(&shell->input, n)) {
+        ed_complain(e, "a command takes at most %u MiB of text", INPUT_BYTES >> 20);
+        return false;
+    }
+    shell->input.size_bytes = whit_text_read(ed_text(e), range.begin, shell->input.data, n);
+    return true;
+}
+
+void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range range)
+{
+    struct ed_shell *shell = &e->shell;
+    if (shell->process) {
+        ed_complain(e, "'%.100s' runs still; Esc stops it", shell->command);
+        return;
+    }
+    while (*command == ' ') command++;
+    if (!*command) {
+        ed_complain(e, "which command?");
+        return;
+    }
+    if ((size_t)snprintf(shell->command, sizeof shell->command, "%s", command) >= sizeof shell->command) {
+        ed_complain(e, "the command is too long");
+        return;
+    }
+    shell->kind = kind;
+    shell->doc = e->window->doc;
+    shell->range = range;
+    shell->version = shell->doc->buffer->version;
+    shell->stopped = false;
+    shell->n_sent = 0;
+    shell->output.limit_bytes = OUTPUT_BYTES;
+    if (kind != ED_SHELL_INSERT && !read_input(e, range)) return;
+    if (!start_process(shell, folder_of(e)))
+        ed_complain(e, "'%.100s' cannot be started: %s", shell->command, strerror(errno));
+    else
+        ed_say(e, "running '%.200s'; Esc stops it", shell->command);
+    if (shell->process && !shell->input.size_bytes) close_input(shell);
+}
+
+void ed_shell_stop(ed *e)
+{
+    if (!e->shell.process) return;
+    e->shell.stopped = true;
+    kill(-e->shell.process, SIGKILL);
+}
+
+void ed_shell_forget(ed *e, const struct ed_doc *doc)
+{
+    if (e->shell.pad == doc) e->shell.pad = NULL;
+    if (e->shell.doc == doc) e->shell.doc = NULL;
+}
+
+static void free_buffers(struct ed_shell *shell)
+{
+    whit_buf_free(&shell->input);
+    whit_buf_free(&shell->output);
+}
+
+void ed_shell_close(ed *e)
+{
+    struct ed_shell *shell = &e->shell;
+    if (shell->process) {
+        kill(-shell->process, SIGKILL);
+        waitpid(shell->process, NULL, 0);
+        close_input(shell);
+        close(shell->out);
+        shell->process = 0;
+    }
+    free_buffers(shell);
+}
+
+/* ---- places in the output ------------------------------------------------------------------ */
+
+struct folders {
+    char names[FOLDERS_MAX][PATH_MAX];
+    size_t n;
+};
+
+/* "Entering directory 'x'" and "Leaving directory 'x'" of make. */
+static void follow_make(struct folders *folders, const char *line)
+{
+    const char *enters = strstr(line, "Entering directory '"), *name = enters ? strchr(enters, '\'') + 1 : NULL;
+    const char *end = name ? strchr(name, '\'') : NULL;
+    if (end && folders->n < FOLDERS_MAX)
+        snprintf(folders->names[folders->n++], PATH_MAX, "%.*s", (int)(end - name), name);
+    if (strstr(line, "Leaving directory '") && folders->n) folders->n--;
+}
+
+static bool find_file(const ed *e, const struct folders *folders, const char *name, size_t n, char *path)
+{
+    const char *folder = folders->n ? folders->names[folders->n - 1] : folder_of(e);
+    if (!n || n >= PATH_MAX) return false;
+    int written = *name == '/' || !strcmp(folder, ".") ? snprintf(path, PATH_MAX, "%.*s", (int)n, name)
+                                                       : snprintf(path, PATH_MAX, "%s/%.*s", folder, (int)n, name);
+    struct stat about;
+    return written > 0 && written < PATH_MAX && stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* FILE:LINE of compilers and grep, also after "-->", and File "FILE", line LINE of Python. */
+static bool find_place(const ed *e, const struct folders *folders, const char *line, char *path, uint64_t *number)
+{
+    const char *at = line + strspn(line, " \t"), *colon;
+    if (!strncmp(at, "--> ", 4)) at += 4;
+    if (!strncmp(at, "File \"", 6)) {
+        const char *name = at + 6, *quote = strchr(name, '"');
+        if (!quote || strncmp(quote, "\", line ", 8) != 0) return false;
+        *number = strtoull(quote + 8, NULL, 10);
+        return *number && find_file(e, folders, name, (size_t)(quote - name), path);
+    }
+    for (colon = strchr(at, ':'); colon; colon = strchr(colon + 1, ':')) {
+        if (!isdigit((uint8_t)colon[1])) continue;
+        *number = strtoull(colon + 1, NULL, 10);
+        return *number && find_file(e, folders, at, (size_t)(colon - at), path);
+    }
+    return false;
+}
+
+static void find_places(ed *e)
+{
+    const whit_buf *output = &e->shell.output;
+    struct folders *folders = calloc(1, sizeof *folders);
+    ed_results_begin(e, "Make: ");
+    for (size_t at = 0, n; folders && at < output->size_bytes; at += n + 1) {
+        const char *begin = (const char *)output->data + at;
+        const char *feed = memchr(begin, '\n', output->size_bytes - at);
+        char line[LINE_BYTES], path[PATH_MAX];
+        uint64_t number;
+        n = feed ? (size_t)(feed - begin) : output->size_bytes - at;
+        snprintf(line, sizeof line, "%.*s", n < sizeof line ? (int)n : (int)sizeof line - 1, begin);
+        follow_make(folders, line);
+        if (find_place(e, folders, line, path, &number) && !ed_results_add(e, line, path, number)) break;
+    }
+    free(folders);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* One line goes to the message line, more to a window of their own; the text keeps the keys. */
+static void show_output(ed *e)
+{
+    struct ed_shell *shell = &e->shell;
+    const char *text = (const char *)shell->output.data;
+    size_t n = shell->output.size_bytes;
+    if (!n) return;
+    const char *feed = memchr(text, '\n', n);
+    if (n < 200 && (!feed || feed + 1 == text + n) && shell->kind == ED_SHELL_SHOW) {
+        ed_say(e, "%.*s", (int)(feed ? feed - text : (ptrdiff_t)n), text);
+        return;
+    }
+    struct ed_doc *doc = ed_pad_open(e, &shell->pad, "output", "output");
+    if (!doc) return;
+    ed_pad_clear(doc);
+    ed_pad_append(e, doc, text, n);
+    struct ed_window *before = e->window;
+    ed_pad_show(e, doc, false);
+    *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
+    if (before->doc != doc) e->window = before;
+}
+
+static void put_output(ed *e)
+{
+    struct ed_shell *shell = &e->shell;
+    struct ed_doc *doc = shell->doc;
+    if (!doc || doc->buffer->version != shell->version) {
+        ed_complain(e, "the text has changed meanwhile: what '%.100s' printed was not put in", shell->command);
+        return;
+    }
+    const char *text = shell->output.size_bytes ? (const char *)shell->output.data : "";
+    whit_error error = {0};
+    uint64_t n_removed = shell->kind == ED_SHELL_FILTER ? shell->range.end - shell->range.begin : 0;
+    uint64_t at = n_removed ? shell->range.begin : shell->range.end;
+    whit_buffer_seal(doc->buffer);
+    doc->buffer->held = true; /* both are one step of undo */
+    whit_status status = n_removed ? whit_buffer_edit(doc->buffer, at, n_removed, NULL, 0, &error) : WHIT_OK;
+    if (status != WHIT_OK)
+        ed_complain_error(e, &error);
+    else if (shell->output.size_bytes)
+        ed_put_lines(e, doc, at, text, shell->output.size_bytes);
+    doc->buffer->held = false;
+    whit_buffer_seal(doc->buffer);
+}
+
+static void finish_command(ed *e)
+{
+    struct ed_shell *shell = &e->shell;
+    int status = 0;
+    kill(-shell->process, SIGKILL); /* what has closed its output and goes on is not waited for */
+    waitpid(shell->process, &status, 0);
+    close_input(shell);
+    close(shell->out);
+    shell->process = 0;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (shell->stopped || code < 0)
+        ed_say(e, "'%.200s' was stopped", shell->command);
+    else if (code)
+        ed_complain(e, "'%.200s' ended with status %d", shell->command, code);
+    else
+        ed_say(e, "'%.200s' has ended", shell->command);
+    if (shell->output.failed) ed_complain(e, "'%.200s' printed more than %u MiB", shell->command, OUTPUT_BYTES >> 20);
+    if (shell->kind == ED_SHELL_MAKE) {
+        find_places(e);
+        show_output(e);
+        if (e->results.n && !e->prompt.kind) ed_results_go(e, 0);
+    } else if (shell->kind == ED_SHELL_SHOW) {
+        show_output(e);
+    } else if (code || shell->stopped || shell->output.failed) {
+        show_output(e);
+    } else {
+        put_output(e);
+    }
+    free_buffers(shell);
+}
+
+bool ed_shell_pump(ed *e)
+{
+    struct ed_shell *shell = &e->shell;
+    if (!shell->process) return false;
+    while (shell->in >= 0) {
+        if (shell->n_sent == shell->input.size_bytes) {
+            close_input(shell);
+            break;
+        }
+        ssize_t n = write(shell->in, shell->input.data + shell->n_sent, shell->input.size_bytes - shell->n_sent);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) break;
+        if (n < 0) close_input(shell); /* it does not read all of it */
+        if (n > 0) shell->n_sent += (size_t)n;
+    }
+    for (;;) {
+        if (!whit_buf_reserve(&shell->output, 65536)) ed_shell_stop(e);
+        char dropped[4096];
+        bool full = shell->output.failed;
+        ssize_t n = full ? read(shell->out, dropped, sizeof dropped)
+                         : read(shell->out, shell->output.data + shell->output.size_bytes, 65536);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return false;
+        if (n <= 0) break;
+        if (!full) shell->output.size_bytes += (size_t)n;
+    }
+    finish_command(e);
+    return true;
+}
+
+void ed_make(ed *e, const char *arguments)
+{
+    char command[sizeof e->shell.command];
+    const char *make = e->make ? e->make : "make";
+    snprintf(command, sizeof command, "%s%s%s", make, *arguments ? " " : "", arguments);
+    ed_shell_start(e, ED_SHELL_MAKE, command, (whit_range){0, 0});
+}
