@@ -7,7 +7,8 @@
  *     scene NAME             begins one: an empty folder, a terminal of 60 by 12
  *     size COLUMNS ROWS      of the terminal
  *     file NAME              the lines behind it that begin with '|' are its content (\xNN, \t, \r)
- *     env NAME=VALUE         one variable that the editor is started with
+ *     env NAME=VALUE         one variable that the editor is started with; $HOME in it is the scene's home
+ *     finds-servers          installed language servers are asked about; else the answer is no for all folders
  *     needs WORD...          commands, or libgit2: without one of them the scene is left out, and that is said
  *     open ARGUMENTS         starts the editor
  *     keys WORD...           C-s, Enter, "text": what is typed; click X Y, drag X Y, paste "text"
@@ -50,7 +51,8 @@ static const char *program;
 static char folder[] = "/tmp/whit-scenes-XXXXXX";
 
 static struct scene {
-    char name[80], variable[80];
+    char name[80], variable[200];
+    bool finds_servers;
     int n_columns, n_rows, pty, status;
     pid_t child;
     bool ended;
@@ -114,11 +116,36 @@ static void end_scene(void)
 
 static size_t n_started;
 
+static void set_variable(const char *text)
+{
+    const char *home = strstr(text, "$HOME");
+    if (home)
+        snprintf(scene.variable, sizeof scene.variable, "%.*s%s%s", (int)(home - text), text, getenv("HOME"), home + 5);
+    else
+        snprintf(scene.variable, sizeof scene.variable, "%s", text);
+}
+
+/* The answer to the question about servers that this machine has. */
+static void answer_servers(void)
+{
+    static const char *const folders[] = {".local", ".local/state", ".local/state/whit"};
+    char path[5000];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", getenv("HOME"), folders[i]);
+        mkdir(path, 0700);
+    }
+    snprintf(path, sizeof path, "%s/.local/state/whit/servers", getenv("HOME"));
+    FILE *file = fopen(path, "w");
+    if (file) fputs("no /\n", file);
+    if (file) fclose(file);
+}
+
 static void start(char *arguments)
 {
     char *argv[32] = {(char *)(uintptr_t)program, "edit"};
     int argc = 2;
     end_scene();
+    if (!scene.finds_servers) answer_servers();
     for (char *word = strtok(arguments, " "); word && argc < 31; word = strtok(NULL, " ")) argv[argc++] = word;
     struct winsize size = {(unsigned short)scene.n_rows, (unsigned short)scene.n_columns, 0, 0};
     scene.vt = vterm_new(scene.n_rows, scene.n_columns);
@@ -597,6 +624,7 @@ int main(int argc, char **argv)
             scene.n_columns = 60;
             scene.n_rows = 12;
             scene.variable[0] = 0;
+            scene.finds_servers = false;
             char own[4400];
             snprintf(own, sizeof own, "%s/%zu", folder, i);
             if (mkdir(own, 0700) || chdir(own)) return 2;
@@ -617,7 +645,9 @@ int main(int argc, char **argv)
             snprintf(text, sizeof text, "%s", rest);
             if (!has_needs(text)) chosen = false;
         } else if (begins(line, "env", &rest)) {
-            snprintf(scene.variable, sizeof scene.variable, "%s", rest);
+            set_variable(rest);
+        } else if (begins(line, "finds-servers", &rest)) {
+            scene.finds_servers = true;
         } else if (begins(line, "open", &rest)) {
             snprintf(text, sizeof text, "%s", rest);
             start(text);

@@ -95,6 +95,12 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
     } else if (!strcmp(name, "theme")) {
         wanted = "auto, dark, light or plain";
         ok = whit_theme_named(value, &e->theme);
+    } else if (!strcmp(name, "find_servers")) {
+        static const char *const values[] = {"ask", "no", "yes"};
+        wanted = "ask, yes or no";
+        ok = false;
+        for (int i = 0; i < 3; i++)
+            if (!strcmp(value, values[i])) ok = true, e->find_servers = i;
     } else if (!strcmp(name, "make")) {
         wanted = "a command";
         free(e->make);

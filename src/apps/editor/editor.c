@@ -620,6 +620,7 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
     }
     ed_suggest_idle(e);
     if (ed_tree_update(e, window->doc, redraw)) return true;
+    if (ed_servers_look(e)) return *redraw = true;
     bool told = ed_language_update(e);
     if (ed_language_pump(e)) *redraw = told = true; /* an answer may have been read while a question was sent */
     if (told) return true;

@@ -495,6 +495,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         prompt->kind == ED_PROMPT_QUIT || prompt->kind == ED_PROMPT_CONFLICT || prompt->kind == ED_PROMPT_RECOVER ||
         prompt->kind == ED_PROMPT_HUNK || prompt->kind == ED_PROMPT_OVERWRITE;
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
+    if (prompt->kind == ED_PROMPT_SERVERS) return ed_servers_answer(e, key);
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
         /* What the journal holds is not decided by looking away. */
         if (prompt->kind != ED_PROMPT_RECOVER) cancel(e);

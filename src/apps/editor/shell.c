@@ -14,7 +14,7 @@
 
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
-#define LINE_BYTES   1000 /* of a line of output that may name a place */
+#define LINE_BYTES   1000 /* longer lines of output name no place */
 #define FOLDERS_MAX  32   /* that make enters one in the other */
 
 static const char *folder_of(const ed *e)
@@ -256,7 +256,7 @@ static void finish_command(ed *e)
 {
     struct ed_shell *shell = &e->shell;
     int status = 0;
-    kill(-shell->process, SIGKILL); /* what has closed its output and goes on is not waited for */
+    kill(-shell->process, SIGKILL); /* a process that has closed its output is not waited for */
     waitpid(shell->process, &status, 0);
     close_input(shell);
     close(shell->out);

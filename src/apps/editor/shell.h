@@ -12,7 +12,7 @@
 struct ed_doc;
 typedef struct whit_editor ed;
 
-/* What becomes of a command's output. */
+/* The use that is made of a command's output. */
 typedef enum ed_shell_kind {
     ED_SHELL_SHOW,
     ED_SHELL_MAKE,   /* shown, and its places become the list of results */
@@ -26,12 +26,12 @@ struct ed_shell {
     ed_shell_kind kind;
     whit_buf input, output;
     size_t n_sent;
-    struct ed_doc *doc; /* whose `range` is meant while it has this version */
+    struct ed_doc *doc; /* the text of `range`, while it has this version */
     whit_range range;
     uint64_t version;
     char command[600];
     bool stopped;
-    struct ed_doc *pad; /* what the last command has printed */
+    struct ed_doc *pad; /* output of the last command */
 };
 
 /* Starts a command. `range` is of the current text: its input for ED_SHELL_FILTER and, if it is not empty,

@@ -45,7 +45,7 @@ struct ed_doc {
     struct ed_git git;
     struct ed_language language;
     ed_tree *tree; /* NULL: not looked for yet */
-    bool conflict_shown;
+    bool conflict_shown, looked_for_server;
     uint64_t last_offset; /* the cursor of a view that was closed */
     uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end; /* vi's; ED_NONE: not set */
     uint64_t conflict_version;
@@ -101,6 +101,7 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_AGENT_REPLY,
     ED_PROMPT_REWRITE,
     ED_PROMPT_HUNK, /* y, n, a, d at each */
+    ED_PROMPT_SERVERS,
 } ed_prompt_kind;
 
 struct ed_item {
@@ -215,7 +216,9 @@ struct whit_editor {
     struct ed_panel panel;
     struct ed_results results;
     struct ed_shell shell;
-    char *make; /* the settings' command of :make; NULL: make */
+    enum { ED_FIND_ASK, ED_FIND_NEVER, ED_FIND_ALWAYS } find_servers;
+    uint64_t servers_asked_ns; /* 0: not asked in this run */
+    char *make;                /* the settings' command of :make; NULL: make */
     struct ed_suggestion suggestion;
     enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish; /* for when git's answer has come */
     whit_graph *graph;                                              /* the project's; NULL: not asked for yet */
@@ -360,6 +363,11 @@ void ed_results_preview(ed *e); /* shows the place that the prompt has chosen */
 void ed_results_keep(ed *e);    /* the prompt closes: its list stays */
 void ed_results_close(ed *e);
 extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
+
+/* servers.c: installed language servers. The first is for when no key waits: true where something was done. The
+ * second takes the key that answers; false: the key is for the text. */
+bool ed_servers_look(ed *e);
+bool ed_servers_answer(ed *e, whit_key key);
 
 /* welcome.c */
 void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen);

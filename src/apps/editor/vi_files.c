@@ -90,7 +90,7 @@ void ed_vi_set(ed *e, const char *option)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* Does the word at *at begin with `least` and go on as `name` does? It is passed then. */
+/* Passes the word at *at if it is `name`, or its beginning and at least `least`. */
 bool ed_vi_takes(const char **at, const char *least, const char *name)
 {
     size_t n = 0;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ * Language servers that are installed: found on PATH when a text of their language is shown, and started
+ * once the person has agreed for the project. A server reads, and may run, what the project configures;
+ * answers are kept in $XDG_STATE_HOME/whit/servers or ~/.local/state/whit/servers, a line for a folder:
+ * "yes /folder" or "no /folder", which holds for the folders in it, too. */
+#include "editor/state.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ANSWERS_BYTES (1u << 20)
+#define HASTE_NS      250000000ull /* a key so soon after the question was typed before it was seen */
+
+static const struct known_server {
+    const char *language, *program, *command;
+} known[] = {
+    {"c", "clangd", "clangd"},
+    {"cpp", "clangd", "clangd"},
+    {"python", "pylsp", "pylsp"},
+    {"python", "basedpyright-langserver", "basedpyright-langserver --stdio"},
+    {"python", "pyright-langserver", "pyright-langserver --stdio"},
+    {"go", "gopls", "gopls"},
+    {"rust", "rust-analyzer", "rust-analyzer"},
+    {"javascript", "typescript-language-server", "typescript-language-server --stdio"},
+    {"typescript", "typescript-language-server", "typescript-language-server --stdio"},
+    {"bash", "bash-language-server", "bash-language-server start"},
+    {"lua", "lua-language-server", "lua-language-server"},
+    {"zig", "zls", "zls"},
+};
+
+/* Only absolute folders of PATH count: others could be the project's. */
+static bool is_installed(const char *program)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path; at && *at; at += *at == ':') {
+        size_t n = strcspn(at, ":");
+        char file[PATH_MAX];
+        int length = snprintf(file, sizeof file, "%.*s/%s", (int)n, at, program);
+        if (*at == '/' && length > 0 && (size_t)length < sizeof file && access(file, X_OK) == 0) return true;
+        at += n;
+    }
+    return false;
+}
+
+static const struct known_server *find_server(const struct ed_doc *doc)
+{
+    const char *language = whit_syntax_name(doc->syntax);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].language, language) && is_installed(known[i].program)) return &known[i];
+    return NULL;
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static bool answers_path(char *path)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int n = state && *state == '/' ? snprintf(path, PATH_MAX, "%s/whit/servers", state)
+        : home && *home == '/'     ? snprintf(path, PATH_MAX, "%s/.local/state/whit/servers", home)
+                                   : -1;
+    return n > 0 && n < PATH_MAX;
+}
+
+static bool project_of(const ed *e, char *project)
+{
+    return realpath(e->options.project ? e->options.project : ".", project) != NULL;
+}
+
+static bool is_within(const char *project, const char *folder, size_t n)
+{
+    if (n == 1 && *folder == '/') return true;
+    return strlen(project) >= n && !memcmp(project, folder, n) && (!project[n] || project[n] == '/');
+}
+
+/* The answer for the nearest folder around the project: 1 yes, 0 no, -1 not asked yet. */
+static int read_answer(const char *project)
+{
+    char path[PATH_MAX];
+    whit_buf text = {0};
+    whit_error error;
+    int answer = -1;
+    size_t longest = 0;
+    if (answers_path(path) && access(path, F_OK) == 0) (void)whit_read_file(path, ANSWERS_BYTES, &text, &error);
+    for (size_t at = 0, n; at < text.size_bytes; at += n + 1) {
+        const char *line = (const char *)text.data + at, *feed = memchr(line, '\n', text.size_bytes - at);
+        n = feed ? (size_t)(feed - line) : text.size_bytes - at;
+        size_t n_word = n > 4 && !memcmp(line, "yes /", 5) ? 4 : n > 3 && !memcmp(line, "no /", 4) ? 3 : 0;
+        if (!n_word || n - n_word < longest || !is_within(project, line + n_word, n - n_word)) continue;
+        longest = n - n_word;
+        answer = n_word == 4;
+    }
+    whit_buf_free(&text);
+    return answer;
+}
+
+static whit_status keep_answer(const char *project, bool yes, whit_error *error)
+{
+    char path[PATH_MAX];
+    whit_buf text = {0};
+    whit_writer writer;
+    if (!answers_path(path)) return whit_fail(error, WHIT_ERROR_IO, "the answer is not kept: HOME names no folder");
+    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+        *at = 0;
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    if (access(path, F_OK) == 0) WHIT_TRY(whit_read_file(path, ANSWERS_BYTES, &text, error));
+    whit_buf_printf(&text, "%s %s\n", yes ? "yes" : "no", project);
+    whit_status status = text.failed ? whit_fail_memory(error, path, text.size_bytes)
+                                     : whit_writer_open_private(path, NULL, &writer, error);
+    if (status == WHIT_OK) {
+        status = whit_writer_append(&writer, text.data, text.size_bytes, error);
+        if (status == WHIT_OK)
+            status = whit_writer_commit(&writer, error);
+        else
+            whit_writer_discard(&writer);
+    }
+    whit_buf_free(&text);
+    return status;
+}
+
+/* ---- the question -------------------------------------------------------------------------- */
+
+bool ed_servers_look(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    char project[PATH_MAX], label[200];
+    if (e->find_servers == ED_FIND_NEVER || e->prompt.kind || doc->looked_for_server || !doc->buffer->path ||
+        doc == e->results.peeked)
+        return false;
+    doc->looked_for_server = true;
+    const struct known_server *server = ed_server_of(e, doc) ? NULL : find_server(doc);
+    if (!server || strchr(doc->buffer->path, '\n') || !project_of(e, project) || strchr(project, '\n')) return false;
+    int answer = e->find_servers == ED_FIND_ALWAYS ? 1 : read_answer(project);
+    if (answer == 1) ed_language_add(e, server->language, server->command);
+    if (answer >= 0 || e->servers_asked_ns) return answer == 1;
+    e->servers_asked_ns = whit_now_ns();
+    snprintf(label, sizeof label, "%s is installed: y starts it for this project, n never", server->program);
+    ed_prompt_open(e, ED_PROMPT_SERVERS, label, "");
+    return true;
+}
+
+bool ed_servers_answer(ed *e, whit_key key)
+{
+    char project[PATH_MAX];
+    whit_error error;
+    ed_prompt_close(e);
+    bool yes = key.code == 'y', decided = !key.mods && (yes || key.code == 'n');
+    if (key.code == WHIT_KEY_ESCAPE) return true;
+    if (!decided || whit_now_ns() - e->servers_asked_ns < HASTE_NS || !project_of(e, project)) return false;
+    if (keep_answer(project, yes, &error) != WHIT_OK)
+        ed_complain_error(e, &error);
+    else
+        ed_say(e, yes ? "language servers are started in this project" : "not asked again in this project");
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) doc->looked_for_server = false;
+    return true;
+}
