@@ -471,6 +471,9 @@ const struct ed_command ed_commands[] = {
     {"outdent", "S-Tab M-[", "Take a level off the lines' indentation.", ed_do_outdent, ED_EDITS},
     {"toggle-comment", "C-_ M-/", "Make lines comments, or comments text.", ed_do_toggle_comment, ED_EDITS},
 
+    {"reflow", "M-j", "Break the paragraph or the selected lines at a width.", ed_do_reflow, ED_EDITS | ED_ONE},
+    {"reindent", "M-=", "Indent the line or the selected lines by their brackets.", ed_do_reindent, ED_EDITS | ED_ONE},
+
     {"cursor-next", "C-d", "Select the word; then add a cursor at the next one like it.", cursor_next, 0},
     {"cursor-up", "C-Up", "Add a cursor in the row above.", cursor_up, 0},
     {"cursor-down", "C-Down", "Add a cursor in the row below.", cursor_down, 0},

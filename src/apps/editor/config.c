@@ -77,7 +77,10 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         e->suggest = yes ? ED_SUGGEST_ANYWHERE : ED_SUGGEST_NEVER;
     } else if (!strcmp(name, "editorconfig"))
         ok = is_yes(value, &e->editorconfig);
-    else if (!strcmp(name, "tab_width")) {
+    else if (!strcmp(name, "text_width")) {
+        wanted = "a number from 20 to 1000";
+        if ((ok = is_number && number >= 20 && number <= 1000)) e->text_columns = (int)number;
+    } else if (!strcmp(name, "tab_width")) {
         wanted = "a number from 1 to 16";
         if ((ok = is_number && number >= 1 && number <= 16)) e->tab_columns = (int)number;
     } else if (!strcmp(name, "indent")) {

@@ -278,6 +278,7 @@ whit_status whit_editor_open(const whit_editor_options *options, whit_editor **e
     if (!e) return whit_fail_memory(error, "the editor", sizeof *e);
     e->options = *options;
     e->tab_columns = 8;
+    e->text_columns = 79;
     e->wrap = true;
     e->numbers = true;
     e->mouse = true;

@@ -43,8 +43,8 @@ bool whit_editor_is_done(const whit_editor *editor);
 bool whit_editor_idle(whit_editor *editor, bool *redraw);
 /* After how long without a key to call whit_editor_idle; -1: never. */
 int whit_editor_wait_ms(const whit_editor *editor);
-/* File descriptors to poll beside keys (language servers, the agent, git, a command, the suggester), at most WHIT_EDITOR_FDS; and what
- * to call when one of them is ready: true where the screen would now be another. */
+/* File descriptors to poll beside keys (language servers, the agent, git, a command, the suggester), at most
+ * WHIT_EDITOR_FDS; and what to call when one of them is ready: true where the screen would now be another. */
 #define WHIT_EDITOR_FDS 38
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);

@@ -245,6 +245,9 @@ static void take(const char *name, const char *value, whit_editorconfig *config)
             config->indent_columns = columns;
     } else if (!strcasecmp(name, "tab_width")) {
         if (columns >= 0) config->tab_columns = columns;
+    } else if (!strcasecmp(name, "max_line_length")) {
+        long number = strtol(value, NULL, 10); /* "off" and "unset" are 0 */
+        config->line_columns = number > 0 && number <= 10000 ? (int)number : 0;
     } else if (!strcasecmp(name, "end_of_line")) {
         if (!strcasecmp(value, "crlf")) config->carriage_return = WHIT_YES;
         if (!strcasecmp(value, "lf")) config->carriage_return = WHIT_NO;

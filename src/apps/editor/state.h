@@ -183,6 +183,7 @@ struct whit_editor {
     bool done, quitting, mouse, numbers, wrap, editorconfig;
     ed_suggest suggest;
     whit_theme theme;
+    int text_columns;        /* width of reflowed paragraphs */
     int tab_columns, indent; /* indent: 0 detected, -1 tabs, n spaces */
     int n_columns, n_rows;
     struct ed_binding *bindings;
@@ -302,6 +303,12 @@ const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
 /* Puts whole lines in where a line begins or the text ends, as one step of undo; the cursor goes to the first. */
 bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n);
+
+/* reflow.c: whole lines, from the beginning of one. Where the last of them begins; false, with a line, where the
+ * language has no brackets. */
+uint64_t ed_reflow(ed *e, whit_range lines);
+bool ed_reindent(ed *e, whit_range lines);
+extern ed_command_fn ed_do_reflow, ed_do_reindent;
 
 /* commands.c: where a movement of a cursor ends */
 uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);

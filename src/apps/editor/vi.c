@@ -477,15 +477,15 @@ static void behind_g(ed *e, whit_key key)
     if (!ed_vi_command(e, ED_VI_G | key.code)) ed_vi_fail(e, "g has no such key in vi's normal mode");
 }
 
-/* g~, gu, gU, gc: also behind another of them, as in gUU. */
+/* g~, gu, gU, gc, gq, also after another of them, as in gUU. */
 static bool is_g_operator(uint32_t code)
 {
-    return code == '~' || code == 'u' || code == 'U' || code == 'c';
+    return code == '~' || code == 'u' || code == 'U' || code == 'c' || code == 'q';
 }
 
 static bool is_operator(uint32_t code)
 {
-    return code < 128 && code && strchr("dcy<>", (int)code);
+    return code < 128 && code && strchr("dcy<>=", (int)code);
 }
 
 static void take_operator(ed *e, uint32_t code)
@@ -505,7 +505,7 @@ static void take_operator(ed *e, uint32_t code)
         }
         ed_vi_operate(e, code, (struct ed_vi_span){.begin = at, .end = last, .lines = true});
         uint64_t first = ed_vi_first(e, at);
-        if (code & ED_VI_G) ed_cursor(e)->offset = first < at ? first : at;
+        if ((code & ED_VI_G) && code != (ED_VI_G | 'q')) ed_cursor(e)->offset = first < at ? first : at;
         finish(e);
     } else if (!vi->operator) {
         vi->operator= code;

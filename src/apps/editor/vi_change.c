@@ -142,6 +142,14 @@ void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
         }
         place(e, ed_vi_first(e, begin));
         break;
+    case '=':
+        if (!ed_reindent(e, (whit_range){begin, behind})) e->vi.failed = true;
+        place(e, ed_vi_first(e, begin));
+        break;
+    case ED_VI_G | 'q':
+        last = ed_reflow(e, (whit_range){begin, behind});
+        place(e, ed_vi_first(e, last));
+        break;
     case ED_VI_G | 'c':
         toggle_comments(e, begin, last);
         place(e, ed_vi_first(e, begin));
@@ -172,6 +180,11 @@ static void chars_do(ed *e, uint32_t code, uint64_t begin, uint64_t end)
     place(e, begin);
 }
 
+static bool is_by_lines(uint32_t code)
+{
+    return code == '<' || code == '>' || code == '=' || code == (ED_VI_G | 'c') || code == (ED_VI_G | 'q');
+}
+
 void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span)
 {
     uint64_t begin = span.begin < span.end ? span.begin : span.end, end = span.begin < span.end ? span.end : span.begin;
@@ -188,13 +201,13 @@ void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span)
     if (code == 'd' && !lines && !e->vi.from_visual && ed_vi_line_begin(e, begin) != ed_vi_line_begin(e, end) &&
         only_blanks_before(e, begin) && ed_skip_blanks(e, end) >= ed_vi_line_end(e, end))
         lines = true;
-    if (code == '<' || code == '>' || code == (ED_VI_G | 'c')) lines = true;
+    if (is_by_lines(code)) lines = true;
     e->window->doc->mark_begin = begin;
     e->window->doc->mark_end = end > begin ? ed_vi_before(e, end) : begin;
     if (lines) {
         uint64_t first = ed_vi_line_begin(e, begin), cursor = begin;
         ed_vi_lines_do(e, code, first, end);
-        if (code == 'y' || (code & ED_VI_G)) place(e, cursor);
+        if (code == 'y' || ((code & ED_VI_G) && code != (ED_VI_G | 'q'))) place(e, cursor);
     } else {
         chars_do(e, code, begin, end);
     }
@@ -335,7 +348,7 @@ void ed_vi_operate_visual(ed *e, uint32_t code)
     }
     remember_extent(e);
     vi->from_visual = true;
-    bool by_lines = code == '<' || code == '>' || code == (ED_VI_G | 'c');
+    bool by_lines = is_by_lines(code);
     if (vi->mode == ED_VI_VISUAL_BLOCK && !by_lines) {
         operate_block(e, code);
         return;
@@ -347,7 +360,8 @@ void ed_vi_operate_visual(ed *e, uint32_t code)
     }
     ed_vi_leave_visual(e);
     ed_vi_operate(e, code, span);
-    if (span.lines && (code == 'y' || (code & ED_VI_G))) place(e, ed_vi_line_begin(e, first));
+    if (span.lines && (code == 'y' || ((code & ED_VI_G) && code != (ED_VI_G | 'q'))))
+        place(e, ed_vi_line_begin(e, first));
 }
 
 static void put_over(ed *e, bool keeps)
