@@ -4,6 +4,7 @@
 #ifndef WHIT_TESTS_ADAPTER_SAMPLE_H
 #define WHIT_TESTS_ADAPTER_SAMPLE_H
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -24,6 +25,16 @@ static inline float *adapter_sample_floats(whit_rng *rng, size_t n, float size)
     return values;
 }
 
+/* Whether a tensor is of a layer that attends to the keys and values of an earlier one. */
+static inline bool is_shared(const whit_ndf *model, const char *name)
+{
+    uint64_t n_layers = 0, n_shared = 0;
+    unsigned layer;
+    whit_table_get_u64(whit_ndf_config(model), "n_layers", &n_layers);
+    whit_table_get_u64(whit_ndf_config(model), "n_shared_layers", &n_shared);
+    return sscanf(name, "layers.%u.", &layer) == 1 && layer >= n_layers - n_shared;
+}
+
 /* Builds the image into `out`; false where memory is short. */
 static inline bool adapter_sample_build(const adapter_sample *sample, const whit_ndf *model, whit_buf *out,
                                         whit_error *error)
@@ -35,6 +46,7 @@ static inline bool adapter_sample_build(const adapter_sample *sample, const whit
     for (uint32_t i = 0, k = 0; i < whit_ndf_n_tensors(model) && n < most; i++) {
         const whit_tensor_type *type = whit_ndf_tensor_type(model, i);
         const char *name = whit_ndf_tensor_name(model, i);
+        if (is_shared(model, name)) continue; /* adapters on such layers are refused */
         if (!whit_adapter_may_change(name, type) || (k++ % 2 && sample->every_second)) continue;
         whit_adapter_floats pair = {.name = name,
                                     .n_rows = type->n_rows,

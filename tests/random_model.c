@@ -366,6 +366,54 @@ static const struct shape {
      {GROUP_SCALES(Q2, 32, F16, 0)},
      FLOAT(F16),
      ROW_SCALES(I8S)},
+    {{.family = "olmo2",
+      .n_layers = 2,
+      .n_embd = 40,
+      .n_ff = 56,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 71,
+      .n_kinds = 2,
+      .kinds = {{.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 19, .n_ff = 56},
+                {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .n_ff = 56}},
+      .kind_of_layer = {0, 1}},
+     {ROW_SCALES(I8)},
+     FLOAT(F16),
+     FLOAT(F16)},
+    /* Two layers that share keys and values, values that are keys, per-layer embeddings, capped logits. */
+    {{.family = "gemma4",
+      .n_layers = 5,
+      .n_embd = 48,
+      .n_ff = 80,
+      .n_heads = 2,
+      .n_kv_heads = 2,
+      .head_dim = 24,
+      .rope_dim = 24,
+      .n_vocab = 66,
+      .gate = WHIT_GATE_GELU,
+      .tied_head = true,
+      .attention_scale = 1,
+      .logit_cap = 5,
+      .value_norm = true,
+      .value_from_key = true,
+      .layer_scale = true,
+      .n_shared_layers = 2,
+      .side_width = 16,
+      .n_kinds = 4,
+      .kinds = {{.rope = 1, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 23, .n_ff = 56},
+                {.n_heads = 2, .n_kv_heads = 1, .head_dim = 24, .rope_dim = 24, .n_ff = 56},
+                {.rope = 1, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 23, .n_ff = 80},
+                {.n_heads = 2, .n_kv_heads = 1, .head_dim = 24, .rope_dim = 24, .n_ff = 80}},
+      .kind_of_layer = {0, 1, 0, 3, 2},
+      .rope_factors = true,
+      .n_ropes = 2,
+      .ropes = {{.theta = 1e6, .dims = 24, .has_factors = true, .magnitude = 1},
+                {.theta = 1e4, .dims = 16, .magnitude = 1}}},
+     {ROW_SCALES(I8)},
+     ROW_SCALES(I8),
+     FLOAT(F16)},
 };
 
 uint32_t random_model_count(void)
@@ -695,11 +743,18 @@ static whit_status attention_tensors(struct maker *m, const struct shape *shape,
                                             {"v", "v_bias", kv, c->n_embd, c->attn_bias},
                                             {"o", "o_bias", c->n_embd, q, c->out_bias},
                                             {"attn_gate", NULL, q, c->n_embd, false}};
-    if (c->qk_norm) WHIT_TRY(vector(m, layer, "q_norm", k.head_dim));
-    if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", k.head_dim));
+    const bool is_gemma = strncmp(c->family, "gemma", 5) == 0, is_olmo = strncmp(c->family, "olmo", 4) == 0;
+    const bool is_shared = (uint32_t)layer >= c->n_layers - c->n_shared_layers;
+    const bool has_norms = c->qk_norm || is_gemma || is_olmo;
+    if (has_norms) WHIT_TRY(vector(m, layer, "q_norm", is_olmo ? q : k.head_dim));
+    if (has_norms && !is_shared) WHIT_TRY(vector(m, layer, "k_norm", is_olmo ? kv : k.head_dim));
     if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
     if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", k.n_ff));
-    return matrices_of(m, shape, layer, matrices, 0, c->attn_gate ? 5 : 4);
+    for (int i = 0; i < (c->attn_gate ? 5 : 4); i++) {
+        if ((is_shared && (i == 1 || i == 2)) || (c->value_from_key && !k.window && i == 2)) continue;
+        WHIT_TRY(matrices_of(m, shape, layer, &matrices[i], i, 1));
+    }
+    return WHIT_OK;
 }
 
 static whit_status short_conv_tensors(struct maker *m, const struct shape *shape, int layer)
@@ -732,6 +787,22 @@ static whit_status delta_tensors(struct maker *m, const struct shape *shape, int
     return status == WHIT_OK ? matrices_of(m, shape, layer, matrices, 0, 5) : status;
 }
 
+/* Norms around the sublayers of each family, and Gemma 4's per-layer embeddings. */
+static whit_status norms_of_layer(struct maker *m, const whit_config *c, int layer)
+{
+    const bool is_gemma = strncmp(c->family, "gemma", 5) == 0, is_olmo = strncmp(c->family, "olmo", 4) == 0;
+    if (!is_olmo) WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
+    if (!is_olmo) WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
+    if (is_olmo || is_gemma) WHIT_TRY(vector(m, layer, "attn_post_norm", c->n_embd));
+    if (is_olmo || is_gemma) WHIT_TRY(vector(m, layer, "ffn_post_norm", c->n_embd));
+    if (c->layer_scale) WHIT_TRY(vector(m, layer, "layer_scale", 1));
+    if (!c->side_width) return WHIT_OK;
+    WHIT_TRY(vector(m, layer, "side_norm", c->n_embd));
+    const kind i8 = ROW_SCALES(I8);
+    WHIT_TRY(matrix(m, layer, "side_gate", i8, c->side_width, c->n_embd));
+    return matrix(m, layer, "side_proj", i8, c->n_embd, c->side_width);
+}
+
 /* All of them, in the same order in both passes. */
 static whit_status tensors(struct maker *m, const struct shape *shape)
 {
@@ -744,12 +815,16 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
         const struct named_matrix ffn[] = {{"gate", "gate_bias", k.n_ff, c->n_embd, c->ffn_bias},
                                            {"up", "up_bias", k.n_ff, c->n_embd, c->ffn_bias},
                                            {"down", "down_bias", c->n_embd, k.n_ff, c->ffn_bias}};
-        WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
-        WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
+        WHIT_TRY(norms_of_layer(m, c, layer));
         WHIT_TRY(mixers[k.mixer](m, shape, layer));
         WHIT_TRY(matrices_of(m, shape, layer, ffn, 4, 3));
     }
     WHIT_TRY(whit_rope_visit(c, divisors, m, m->error));
+    if (c->side_width) {
+        WHIT_TRY(matrix(m, -1, "side_embed", shape->embed, c->n_vocab, c->n_layers * c->side_width));
+        WHIT_TRY(matrix(m, -1, "side_context_proj", shape->matrices[0], c->n_layers * c->side_width, c->n_embd));
+        WHIT_TRY(vector(m, -1, "side_context_norm", c->side_width));
+    }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
     if (!c->tied_head) WHIT_TRY(matrix(m, -1, "head", shape->head, c->n_vocab, c->n_embd));
     return WHIT_OK;

@@ -258,6 +258,16 @@ static void compare_scale(const trial *t)
     floats_free(&x), floats_free(&expected);
 }
 
+static void compare_softcap(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng)), expected = floats_copy(&x);
+    ((whit_scale_fn *)t->row->function)(x.data, 7.5f, n);
+    t->generic->softcap(expected.data, 7.5f, n);
+    assert_same_floats(x.data, expected.data, n, t->name, "x");
+    floats_free(&x), floats_free(&expected);
+}
+
 static void compare_argmax(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
@@ -757,6 +767,7 @@ static const struct {
     {"product", compare_gate},
     {"add", compare_add},
     {"scale", compare_scale},
+    {"softcap", compare_softcap},
     {"argmax", compare_argmax},
     {"all_finite", compare_all_finite},
     {"kv_append", compare_kv_append},

@@ -303,6 +303,9 @@ static void norms_gates_rotations(void **state)
             double g = (double)x[i], u = (double)w[i];
             assert_near(out[i], g / (1 + exp(-g)) * u, 10, 1e-6, "silu");
         }
+        memcpy(out, x, n * sizeof *out);
+        k.softcap(out, 3, n);
+        for (uint32_t i = 0; i < n; i++) assert_near(out[i], 3 * tanh((double)x[i] / 3), 3, 1e-6, "softcap");
         k.relu2_mul(x, w, n, out);
         for (uint32_t i = 0; i < n; i++)
             assert_near(out[i], x[i] > 0 ? (double)x[i] * (double)x[i] * (double)w[i] : 0, 50, 1e-6, "relu2");

@@ -95,6 +95,12 @@ static void count_delta(float *state, const float *query, const float *value, fl
     real.delta_step(state, query, value, beta, update, key_dim, value_dim, out);
 }
 
+static void count_gelu(const float *gate, const float *up, uint32_t n, float *out)
+{
+    calls.gates++;
+    real.gelu_mul(gate, up, n, out);
+}
+
 static void multiply(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *y, size_t stride)
 {
     static _Alignas(64) uint8_t scratch[1 << 20];
@@ -206,6 +212,7 @@ static void rebind(whit_session *s, void **arena)
     s->kernels.product = count_product;
     s->kernels.causal_conv = count_conv;
     s->kernels.delta_step = count_delta;
+    s->kernels.gelu_mul = count_gelu;
     whit_exec_schedules_free(&s->plan, &s->schedules);
     assert_ok(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, &error), error);
     for (uint32_t i = 0; i < s->schedules.n_choices; i++)

@@ -229,6 +229,7 @@ typedef struct whit_kernels {
     whit_gate_fn *product;     /* x */
     whit_add_fn *add;
     whit_scale_fn *scale;
+    whit_scale_fn *softcap; /* factor tanh(x / factor) */
     whit_norm_acts_fn *norm_acts;
     whit_argmax_fn *argmax;
     whit_all_finite_fn *all_finite;

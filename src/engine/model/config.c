@@ -42,6 +42,7 @@ static const struct field {
     {"logit_divisor", offsetof(whit_config, logit_divisor), FIELD_F64, true},
     {"temperature_scale", offsetof(whit_config, temperature_scale), FIELD_F64, true},
     {"temperature_length", offsetof(whit_config, temperature_length), FIELD_U32, true},
+    {"logit_cap", offsetof(whit_config, logit_cap), FIELD_F64, true},
     {"norm_after_rope", offsetof(whit_config, norm_after_rope), FIELD_BOOL, true},
     {"attn_gate", offsetof(whit_config, attn_gate), FIELD_BOOL, true},
     {"conv_taps", offsetof(whit_config, conv_taps), FIELD_U32, true},
@@ -49,6 +50,11 @@ static const struct field {
     {"delta_key_heads", offsetof(whit_config, delta_key_heads), FIELD_U32, true},
     {"delta_key_dim", offsetof(whit_config, delta_key_dim), FIELD_U32, true},
     {"delta_value_dim", offsetof(whit_config, delta_value_dim), FIELD_U32, true},
+    {"value_norm", offsetof(whit_config, value_norm), FIELD_BOOL, true},
+    {"value_from_key", offsetof(whit_config, value_from_key), FIELD_BOOL, true},
+    {"layer_scale", offsetof(whit_config, layer_scale), FIELD_BOOL, true},
+    {"n_shared_layers", offsetof(whit_config, n_shared_layers), FIELD_U32, true},
+    {"side_width", offsetof(whit_config, side_width), FIELD_U32, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
@@ -176,7 +182,7 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         {"delta_key_heads", c->delta_key_heads, 0, 4096},
         {"delta_key_dim", c->delta_key_dim, 0, WHIT_DELTA_DIM_MAX},
         {"delta_value_dim", c->delta_value_dim, 0, WHIT_DELTA_DIM_MAX},
-        {"gate", c->gate, 0, c->program ? WHIT_GATE_GELU : WHIT_GATE_RELU2},
+        {"gate", c->gate, 0, WHIT_GATE_GELU},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
@@ -187,6 +193,9 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
                          c->n_kv_heads);
     if ((uint64_t)c->n_heads * c->head_dim > 65536)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads of %u are too wide", path, c->n_heads, c->head_dim);
+    if (c->n_shared_layers >= c->n_layers || c->side_width > 65536 / c->n_layers)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u shared layers or per-layer embeddings of %u make no sense",
+                         path, c->n_shared_layers, c->side_width);
     if (c->rope_dim > c->head_dim || c->rope_dim % 2)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE cannot turn %u of %u dimensions", path, c->rope_dim,
                          c->head_dim);

@@ -88,10 +88,16 @@ typedef struct whit_config {
     double logit_divisor;     /* logits are divided by it */
     double temperature_scale; /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
     uint32_t temperature_length; /* with this length in tokens */
+    double logit_cap;            /* logits become logit_cap tanh(logit / logit_cap) */
     bool norm_after_rope;        /* the norms of q and k are after RoPE */
     bool attn_gate;              /* attention is multiplied by the sigmoid of a gate from its input */
     uint32_t conv_taps;          /* of the causal convolutions of recurrent layers */
     uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* gated delta rule */
+    bool value_norm;          /* RMSNorm without a weight over each head of v */
+    bool value_from_key;      /* layers without a window have no matrix for v: it is k before its norm */
+    bool layer_scale;         /* the stream after a layer is multiplied by the layer's "layer_scale" */
+    uint32_t n_shared_layers; /* last layers that attend to keys and values of earlier ones */
+    uint32_t side_width;      /* width of per-layer embeddings */
     /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];
@@ -113,7 +119,8 @@ whit_rope whit_config_rope(const whit_config *config, uint32_t i);
 /* Sets an optional number by its name; false if no optional number has that name. */
 bool whit_config_set_number(whit_config *config, const char *name, double value);
 /* Makes a layer one of a kind, which is added if it is new; refuses a ninth kind. For importers, which call
- * whit_config_settle_kinds after the last layer: if all layers are of one kind the scalars say so instead. */
+ * whit_config_settle_kinds after the last layer: it sets the scalars to the largest of the kinds, and drops the kinds
+ * if all layers are of one. */
 whit_status whit_config_set_kind(whit_config *config, uint32_t layer, const whit_layer_kind *kind, const char *path,
                                  whit_error *error);
 void whit_config_settle_kinds(whit_config *config);

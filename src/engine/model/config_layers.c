@@ -62,16 +62,25 @@ whit_status whit_config_set_kind(whit_config *c, uint32_t layer, const whit_laye
     return WHIT_OK;
 }
 
+static void grow_to(uint32_t *largest, uint32_t n)
+{
+    if (n > *largest) *largest = n;
+}
+
 void whit_config_settle_kinds(whit_config *c)
 {
     const whit_layer_kind *kind = &c->kinds[0];
+    if (!c->n_kinds) return;
+    c->n_heads = c->n_kv_heads = c->head_dim = c->rope_dim = c->window = c->n_ff = 0;
+    for (uint32_t i = 0; i < c->n_kinds; i++) {
+        grow_to(&c->n_heads, c->kinds[i].n_heads);
+        grow_to(&c->n_kv_heads, c->kinds[i].n_kv_heads);
+        grow_to(&c->head_dim, c->kinds[i].head_dim);
+        grow_to(&c->rope_dim, c->kinds[i].rope_dim);
+        grow_to(&c->window, c->kinds[i].window);
+        grow_to(&c->n_ff, c->kinds[i].n_ff);
+    }
     if (c->n_kinds != 1 || kind->mixer != WHIT_MIXER_ATTENTION || kind->rope) return;
-    c->n_heads = kind->n_heads;
-    c->n_kv_heads = kind->n_kv_heads;
-    c->head_dim = kind->head_dim;
-    c->rope_dim = kind->rope_dim;
-    c->window = kind->window;
-    c->n_ff = kind->n_ff;
     c->n_kinds = 0;
     memset(c->kinds, 0, sizeof c->kinds);
     memset(c->kind_of_layer, 0, sizeof c->kind_of_layer);

@@ -139,6 +139,14 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     exec->n_rows[WHIT_ROWS_BATCH] = batch->n_rows;
     exec->n_rows[WHIT_ROWS_SELECTED] = batch->n_selected;
     exec->first_row[WHIT_ROWS_SELECTED] = batch->selected_begin;
+    for (uint32_t i = 0; exec->selected_positions && i < batch->n_selected; i++) {
+        exec->selected_positions[i] = batch->positions[batch->selected[i]];
+        exec->selected_sequences[i] = batch->sequences[batch->selected[i]];
+    }
+    exec->positions[WHIT_ROWS_BATCH] = batch->positions;
+    exec->sequences[WHIT_ROWS_BATCH] = batch->sequences;
+    exec->positions[WHIT_ROWS_SELECTED] = exec->selected_positions;
+    exec->sequences[WHIT_ROWS_SELECTED] = exec->selected_sequences;
     whit_exec_make_segments(exec);
     whit_exec_make_rope_tables(exec);
     whit_exec_make_query_blocks(exec);

@@ -145,6 +145,8 @@ struct whit_exec {
     const whit_kernels *kernels;
     const whit_batch *batch;                                      /* of the pass that runs */
     uint32_t n_rows[WHIT_ROWS_COUNT], first_row[WHIT_ROWS_COUNT]; /* of that pass, and where they lie in their slots */
+    const uint32_t *positions[WHIT_ROWS_COUNT], *sequences[WHIT_ROWS_COUNT]; /* by row set and row */
+    uint32_t *selected_positions, *selected_sequences;                       /* (n_selected_rows) */
     whit_kv *kv;
     struct whit_exec_cache *caches; /* (kv->n_classes) */
     whit_pool *pool;

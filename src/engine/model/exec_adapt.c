@@ -92,10 +92,27 @@ size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
     return sizes.state_bytes + sizes.mountings_bytes + sizes.segments_bytes + sizes.low_bytes;
 }
 
+/* Adapters change rows of the batch: layers after selected() have others. */
+static whit_status check_rows(const whit_exec *exec, const whit_exec_mounting *mounting, whit_error *error)
+{
+    for (uint32_t i = 0; i < exec->plan->n_steps; i++) {
+        const whit_plan_step *step = &exec->plan->steps[i];
+        if (step->op != WHIT_PLAN_LINEAR || step->rows == WHIT_ROWS_BATCH) continue;
+        for (uint32_t k = 0; k < mounting->n; k++)
+            if (mounting->mounts[k].weights->of_tensor[step->weight])
+                return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                                 "an adapter changes matrices of layer %u, which is computed only for tokens whose "
+                                 "outputs are wanted: that is not supported",
+                                 step->layer);
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting,
                             const whit_allocator *allocator, whit_error *error)
 {
     whit_exec_adapt *adapt = &exec->adapt;
+    WHIT_TRY(check_rows(exec, &mounting, error));
     place_ranks(&mounting);
     whit_exec_adapt sizes = sizes_for(exec, &mounting);
     adapt->allocator = allocator;

@@ -70,10 +70,11 @@ struct seen {
 static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec, uint32_t block)
 {
     const whit_kv_class *class = step->cache->class;
-    struct seen seen = {.row = step->cache->query_blocks[block], .end = step->cache->query_blocks[block + 1]};
-    seen.first = window_begin(class, exec->batch->positions[seen.row]) / WHIT_KV_GROUP_TOKENS;
-    seen.has_sinks = has_left(class, exec->batch->positions[seen.row]);
-    seen.n = exec->batch->positions[seen.end - 1] / WHIT_KV_GROUP_TOKENS - seen.first + 1 + seen.has_sinks;
+    const uint32_t *blocks = step->cache->query_blocks[step->rows].first, *positions = exec->positions[step->rows];
+    struct seen seen = {.row = blocks[block], .end = blocks[block + 1]};
+    seen.first = window_begin(class, positions[seen.row]) / WHIT_KV_GROUP_TOKENS;
+    seen.has_sinks = has_left(class, positions[seen.row]);
+    seen.n = positions[seen.end - 1] / WHIT_KV_GROUP_TOKENS - seen.first + 1 + seen.has_sinks;
     return seen;
 }
 
@@ -91,12 +92,12 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
 {
     const whit_kv_class *class = step->cache->class;
     whit_kv_group group = {{0}};
-    const uint32_t sequence = exec->batch->sequences[seen->row], position = exec->batch->positions[seen->row];
+    const uint32_t sequence = exec->sequences[step->rows][seen->row], position = exec->positions[step->rows][seen->row];
     const uint32_t first = g == SINKS ? 0 : g * WHIT_KV_GROUP_BLOCKS;
     uint32_t begin = 0, last = class->n_sinks;
     if (g != SINKS) {
         begin = span_of(class, position, g).begin;
-        last = span_of(class, exec->batch->positions[seen->end - 1], g).end;
+        last = span_of(class, exec->positions[step->rows][seen->end - 1], g).end;
     }
     for (uint32_t b = 0; step->cache->pack && b < (g == SINKS ? 1 : WHIT_KV_GROUP_BLOCKS); b++)
         if (whit_kv_reads_closed(class, position, first + b)) group.closed |= 1u << b;
@@ -159,7 +160,7 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
     float back[ROTATED];
     const whit_exec_cache *cache = step->cache;
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
-    const float *table = step->rope->sink_tables + (size_t)row * 2 * step->rope->pairs;
+    const float *table = step->rope->sink_tables + (size_t)whit_exec_batch_row(step, exec, row) * 2 * step->rope->pairs;
     const uint32_t pairs = exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0: at any distance alike */
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
@@ -184,7 +185,7 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
     float rotated[ROTATED];
     uint32_t head_dim = step->head_dim, n_heads = step->cache->heads_per_kv_head, n = n_heads;
     size_t query_bytes = whit_kv_query_bytes(step->cache->class->type, head_dim);
-    const float *table = step->rope->tables + (size_t)row * 2 * step->rope->pairs;
+    const float *table = step->rope->tables + (size_t)whit_exec_batch_row(step, exec, row) * 2 * step->rope->pairs;
     for (uint32_t h = 0; h < n_heads; h += n, x += n * head_dim, ready += n * query_bytes) {
         n = n_heads - h < ROTATED / head_dim ? n_heads - h : ROTATED / head_dim;
         exec->kernels->rope_half(x, n, head_dim, step->rotary / 2, table, rotated);
@@ -201,7 +202,7 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
     uint32_t n_heads = step->cache->heads_per_kv_head;
     size_t row_bytes = n_heads * whit_kv_query_bytes(step->cache->class->type, step->head_dim);
     size_t n = (size_t)n_heads * step->head_dim;
-    const float *x = (const float *)(const void *)step->input[0] + seen->row * step->input_stride[0] + head * n;
+    const float *x = whit_exec_row_of(step, exec, step->input[0], step->input_stride[0], seen->row) + head * n;
     if (!seen->has_sinks) for_sinks = NULL;
     for (uint32_t r = seen->row; r < seen->end; r++, ready += row_bytes, x += step->input_stride[0]) {
         for (size_t i = 0; r + ROWS_AHEAD < seen->end && i < n; i += 16)
@@ -215,8 +216,8 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
  * do. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
-    whit_kv_span first = span_of(step->cache->class, exec->batch->positions[seen->row], g);
-    whit_kv_span last = span_of(step->cache->class, exec->batch->positions[seen->end - 1], g);
+    whit_kv_span first = span_of(step->cache->class, exec->positions[step->rows][seen->row], g);
+    whit_kv_span last = span_of(step->cache->class, exec->positions[step->rows][seen->end - 1], g);
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
@@ -230,16 +231,17 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     if (*are_whole && were_whole) return;
     for (uint32_t row = seen->row, i = 0; row < seen->end; row++) {
         whit_kv_span span = {0, (uint16_t) class->n_sinks};
-        if (g != SINKS) span = span_of(class, exec->batch->positions[row], g);
+        if (g != SINKS) span = span_of(class, exec->positions[step->rows][row], g);
         for (uint32_t h = 0; h < step->cache->heads_per_kv_head; h++) spans[i++] = span;
     }
 }
 
 /* Divides the merged partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
-static void finish(const whit_exec_step *step, uint32_t row, uint32_t head, uint32_t i, const float *total)
+static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
+                   const float *total)
 {
     uint32_t n_heads = step->cache->heads_per_kv_head, head_dim = step->head_dim;
-    float *out = (float *)(void *)step->output + (row + i / n_heads) * step->output_stride;
+    float *out = whit_exec_row_of(step, exec, step->output, step->output_stride, row + i / n_heads);
     out += ((size_t)head * n_heads + i % n_heads) * head_dim;
     step->cache->finish(total, head_dim, out);
 }
@@ -269,25 +271,30 @@ static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 
 /* Cuts the batch into query blocks: neighbouring rows of one sequence, so that their queries share one
  * reading of its keys and values. */
-static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache)
+static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache, int rows)
 {
-    const whit_batch *batch = exec->batch;
-    uint32_t most = whit_exec_query_block_rows(exec, cache, whit_pool_size(exec->pool), batch->n_rows);
-    cache->n_query_blocks = 0;
-    for (uint32_t r = 0; r < batch->n_rows;) {
-        cache->query_blocks[cache->n_query_blocks++] = r;
+    const uint32_t *positions = exec->positions[rows], *sequences = exec->sequences[rows], n_rows = exec->n_rows[rows];
+    uint32_t most = whit_exec_query_block_rows(exec, cache, whit_pool_size(exec->pool), n_rows);
+    struct whit_exec_query_blocks *blocks = &cache->query_blocks[rows];
+    blocks->n = 0;
+    for (uint32_t r = 0; r < n_rows;) {
+        blocks->first[blocks->n++] = r;
         uint32_t begin = r++;
-        while (r < batch->n_rows && r - begin < most && batch->sequences[r] == batch->sequences[begin] &&
-               sees_alike(cache->class, batch->positions[begin], batch->positions[r]))
+        while (r < n_rows && r - begin < most && sequences[r] == sequences[begin] && positions[r] > positions[r - 1] &&
+               sees_alike(cache->class, positions[begin], positions[r]))
             r++;
     }
-    cache->query_blocks[cache->n_query_blocks] = batch->n_rows;
+    blocks->first[blocks->n] = n_rows;
 }
 
 void whit_exec_make_query_blocks(whit_exec *exec)
 {
-    for (uint32_t c = 0; c < exec->kv->n_classes; c++)
-        if (exec->kv->classes[c].role == WHIT_KV_ROLE_LAYERS) make_query_blocks(exec, &exec->caches[c]);
+    for (uint32_t c = 0; c < exec->kv->n_classes; c++) {
+        if (exec->kv->classes[c].role != WHIT_KV_ROLE_LAYERS) continue;
+        make_query_blocks(exec, &exec->caches[c], WHIT_ROWS_BATCH);
+        if (exec->caches[c].query_blocks[WHIT_ROWS_SELECTED].first)
+            make_query_blocks(exec, &exec->caches[c], WHIT_ROWS_SELECTED);
+    }
     exec->n_closing = 0;
     for (uint32_t r = 0; exec->closing && r < exec->batch->n_rows; r++)
         if ((exec->batch->positions[r] + 1) % WHIT_KV_BLOCK_TOKENS == 0) exec->closing[exec->n_closing++] = r;
@@ -296,12 +303,13 @@ void whit_exec_make_query_blocks(whit_exec *exec)
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec_cache *cache = step->cache;
+    const uint32_t n_blocks = cache->query_blocks[step->rows].n;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
     size_t elems = whit_kv_partial_elems(step->head_dim);
     for (uint32_t item = begin; item < end;
          item++) { /* query blocks of a head follow each other: they read the same KV */
-        const uint32_t head = item / cache->n_query_blocks;
-        const struct seen seen = groups_seen(step, exec, item % cache->n_query_blocks);
+        const uint32_t head = item / n_blocks;
+        const struct seen seen = groups_seen(step, exec, item % n_blocks);
         uint32_t n = (seen.end - seen.row) * cache->heads_per_kv_head;
         struct layout at = layout_of(cache->class, n);
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
@@ -310,7 +318,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         for (uint32_t i = 0; i < n; i++) total[i * elems + step->head_dim + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
         whit_kv_group next = group_of(step, exec, &seen, head, seen_at(&seen, 0));
-        whit_exec_converted *converted = converted_of(exec, worker, head, exec->batch->sequences[seen.row]);
+        whit_exec_converted *converted = converted_of(exec, worker, head, exec->sequences[step->rows][seen.row]);
         for (uint32_t i = 0; i < seen.n; i++) {
             const uint32_t g = seen_at(&seen, i);
             make_spans(step, exec, &seen, g, spans, &spans_are_whole);
@@ -319,7 +327,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
             attend_group(step, exec, worker, converted, g, group, &next,
                          scratch + (g == SINKS ? at.sink_queries : at.queries), spans, n, partials, total);
         }
-        for (uint32_t i = 0; i < n; i++) finish(step, seen.row, head, i, total + i * elems);
+        for (uint32_t i = 0; i < n; i++) finish(step, exec, seen.row, head, i, total + i * elems);
     }
 }
 
@@ -329,7 +337,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;
-    if (cache->n_query_blocks != 1 || cache->class->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
+    if (cache->query_blocks[step->rows].n != 1 || cache->class->n_kv_heads >= 8 * whit_pool_size(exec->pool))
+        return false;
     const struct seen seen = groups_seen(step, exec, 0);
     uint64_t n_partials = (uint64_t)seen.n * cache->class->n_kv_heads * (seen.end - seen.row);
     n_partials *= cache->heads_per_kv_head;
@@ -405,7 +414,7 @@ static void attend_places(const struct split_kv *d, uint32_t worker, uint32_t be
         float *own = goes_on ? partials : partials_of(d, head, group), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
         const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
-        whit_exec_converted *converted = converted_of(exec, worker, head, exec->batch->sequences[d->seen.row]);
+        whit_exec_converted *converted = converted_of(exec, worker, head, exec->sequences[d->step->rows][d->seen.row]);
         attend_group(d->step, exec, worker, converted, g, these, &those, queries_of(d, head, g), spans, d->n, own,
                      into);
         bool is_last = place + 1 == to || next != item + 1 || group + 1 == d->n_groups;
@@ -436,7 +445,7 @@ static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_
         for (uint32_t b = atomic_load_explicit(&d->exec->n_merged[head], memory_order_relaxed); b < d->n_groups; b++)
             d->exec->kernels->kv_merge(total, partials_of(d, head, b), d->n, d->step->head_dim);
         for (uint32_t i = 0; i < d->n; i++)
-            finish(d->step, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
+            finish(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
     }
 }
 
@@ -488,12 +497,13 @@ void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 {
     whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
     const whit_exec_cache *cache = phase->steps->cache;
-    if (cache->pack && exec->n_closing) {
+    if (cache->pack && exec->n_closing && !phase->steps->plan->is_shared) {
         struct closing closing = {phase->steps, exec};
         whit_pool_run(exec->pool, close_blocks, &closing, exec->n_closing * cache->class->n_kv_heads, 1);
     }
     if (splits_kv(phase->steps, exec))
         attend_split_kv(phase->steps, exec);
     else
-        whit_pool_run(exec->pool, whit_exec_run_rows, &run, cache->n_query_blocks * cache->class->n_kv_heads, 1);
+        whit_pool_run(exec->pool, whit_exec_run_rows, &run,
+                      cache->query_blocks[phase->rows].n * cache->class->n_kv_heads, 1);
 }

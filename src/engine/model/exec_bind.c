@@ -193,6 +193,16 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Whether positions of selected rows count: for attention, rotations and temperatures after selected(). */
+static bool attends_selected(const whit_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].rows == WHIT_ROWS_SELECTED &&
+            (plan->steps[i].op == WHIT_PLAN_ATTEND || plan->steps[i].op == WHIT_PLAN_TEMPERATURE))
+            return true;
+    return false;
+}
+
 /* What attention needs beside the steps: of the class that needs most, since they run one after the other. */
 static void place_attention(whit_exec *exec, const whit_exec_options *options, whit_arena *arena)
 {
@@ -201,6 +211,11 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     uint64_t queries_bytes = 0, n_heads = 0;
     bool has_sinks = false, has_f16 = false, is_packed = false;
     bool turns_packed[WHIT_ROPES_MAX] = {false};
+    const bool selects = attends_selected(exec->plan);
+    if (selects) {
+        exec->selected_positions = whit_arena_take(arena, options->n_selected_rows, sizeof(uint32_t));
+        exec->selected_sequences = whit_arena_take(arena, options->n_selected_rows, sizeof(uint32_t));
+    }
     exec->caches = whit_arena_take(arena, kv->n_classes, sizeof *exec->caches);
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         const whit_kv_class *class = &kv->classes[c];
@@ -213,7 +228,11 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
                                  .finish = whit_kv_finish(kernels, class->type),
                                  .pack = whit_kv_pack(kernels, class->type),
                                  .heads_per_kv_head = class->n_heads / class->n_kv_heads};
-        cache.query_blocks = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *cache.query_blocks);
+        cache.query_blocks[WHIT_ROWS_BATCH].first =
+            whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof(uint32_t));
+        if (selects)
+            cache.query_blocks[WHIT_ROWS_SELECTED].first =
+                whit_arena_take(arena, (uint64_t)options->n_selected_rows + 1, sizeof(uint32_t));
         uint32_t n_queries =
             cache.heads_per_kv_head * whit_exec_query_block_rows(exec, &cache, 1, options->n_batch_rows);
         uint64_t n_groups = (uint64_t)kv->shape.n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1 + 2 * (class->n_sinks != 0);

@@ -70,8 +70,10 @@ typedef struct whit_exec_cache {
     whit_kv_finish_fn *finish;
     whit_kv_pack_fn *pack; /* NULL: not a packed type */
     uint32_t heads_per_kv_head;
-    uint32_t *query_blocks; /* first row of each query block of the pass, and the end */
-    uint32_t n_query_blocks;
+    struct whit_exec_query_blocks {
+        uint32_t *first; /* first row of each query block of the pass, and the end */
+        uint32_t n;
+    } query_blocks[WHIT_ROWS_COUNT];
 } whit_exec_cache;
 
 /* Steps with one barrier at their end. */
@@ -111,6 +113,11 @@ static inline float *whit_exec_row_of(const whit_exec_step *step, const whit_exe
                                       uint32_t r)
 {
     return (float *)(void *)slot + ((size_t)exec->first_row[step->rows] + r) * stride;
+}
+/* The row of the batch that row r of a step's row set is. */
+static inline uint32_t whit_exec_batch_row(const whit_exec_step *step, const whit_exec *exec, uint32_t r)
+{
+    return step->rows == WHIT_ROWS_SELECTED ? exec->batch->selected[r] : r;
 }
 /* A worker's scratch for a kernel's runs on x, prepared where it wants that. */
 void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);

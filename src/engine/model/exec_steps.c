@@ -51,7 +51,7 @@ ROW_STEP(run_rope)
 {
     (void)worker;
     for (uint32_t r = begin; r < end; r++) {
-        const float *table = step->rope->tables + (size_t)r * 2 * step->rope->pairs;
+        const float *table = step->rope->tables + (size_t)whit_exec_batch_row(step, exec, r) * 2 * step->rope->pairs;
         exec->kernels->rope_half(INPUT(0, r), step->width / step->head_dim, step->head_dim, step->rotary / 2, table,
                                  OUTPUT(r));
     }
@@ -122,21 +122,40 @@ ROW_STEP(run_scale)
     }
 }
 
-/* The position of row r of a pass. */
-static uint32_t position_of(const whit_exec_step *step, const whit_exec *exec, uint32_t r)
-{
-    return exec->batch->positions[step->rows == WHIT_ROWS_SELECTED ? exec->batch->selected[r] : r];
-}
-
 ROW_STEP(run_temperature)
 {
     (void)worker;
     for (uint32_t r = begin; r < end; r++) {
-        const uint32_t periods = position_of(step, exec, r) / step->plan->window;
+        const uint32_t periods = exec->positions[step->rows][r] / step->plan->window;
         copy_row(step, INPUT(0, r), OUTPUT(r));
         if (periods)
             exec->kernels->scale(OUTPUT(r), (float)(1 + (double)step->constant * whit_log_f64(1.0 + periods)),
                                  step->width);
+    }
+}
+
+ROW_STEP(run_softcap)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->softcap(OUTPUT(r), step->constant, step->width);
+    }
+}
+
+ROW_STEP(run_slice)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++)
+        memmove(OUTPUT(r), INPUT(0, r) + step->plan->first, step->width * sizeof(float));
+}
+
+ROW_STEP(run_scale_by)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->scale(OUTPUT(r), step->vector[0], step->width);
     }
 }
 
@@ -223,6 +242,9 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_TEMPERATURE] = run_temperature,
         [WHIT_PLAN_CONV] = whit_exec_convolve,
         [WHIT_PLAN_DELTA] = whit_exec_run_delta,
+        [WHIT_PLAN_SOFTCAP] = run_softcap,
+        [WHIT_PLAN_SLICE] = run_slice,
+        [WHIT_PLAN_SCALE_BY] = run_scale_by,
         [WHIT_PLAN_RESCORE] = run_rescore,
         [WHIT_PLAN_NORM_ACTS] = run_norm_acts,
         [WHIT_PLAN_ADD_NORM_ACTS] = run_add_norm_acts,

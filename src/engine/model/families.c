@@ -36,27 +36,35 @@ enum {
     FN_WHEN,
     FN_KIND,
     FN_TEMPERATURE,
+    FN_ATTENTION_SHARED,
+    FN_SLICE,
+    FN_SOFTCAP,
+    FN_SCALED_BY,
     N_FUNCTIONS
 };
 
 /* i integer, f float, t text, h value of the graph. The first integer is the layer, -1 outside them. */
 const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
-    [FN_EMBED] = {"embed", "tti:h"},               /* name, table, rows */
-    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},       /* layer, name, x, weight, eps */
-    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},    /* layer, name, x, weight, head size, eps */
-    [FN_LINEAR] = {"linear", "ithtti:h"},          /* layer, name, x, weight, bias or "", outputs */
-    [FN_ROPE] = {"rope", "ithii:h"},               /* layer, name, x, head size, rotated dimensions */
-    [FN_ATTENTION] = {"attention", "ithhhiif:h"},  /* layer, name, q, k, v, head size, window, scale */
-    [FN_CONV] = {"conv", "ithtii:h"},              /* layer, name, x, taps' weights, taps, 1: SiLU follows */
-    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"}, /* layer, name, q k v, beta, decay, A, dt */
-    [FN_GATED] = {"gated", "itihh:h"},             /* layer, name, gate, a, b */
-    [FN_ADD] = {"add", "ithh:h"},                  /* layer, name, a, b */
-    [FN_SCALED] = {"scaled", "ithf:h"},            /* layer, name, x, factor */
-    [FN_SELECTED] = {"selected", "th:h"},          /* name, x */
-    [FN_OUTPUT] = {"output", "hh:-"},              /* input of the head, logits */
-    [FN_WHEN] = {"when", "it:t"},                  /* the text where the number is not 0, else "" */
-    [FN_TEMPERATURE] = {"temperature", "ithfi:h"}, /* layer, name, x, factor, length in tokens */
-    [FN_KIND] = {"kind", "it:i"},                  /* layer, field of its kind: a number */
+    [FN_EMBED] = {"embed", "tti:h"},                          /* name, table, rows */
+    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},                  /* layer, name, x, weight, eps */
+    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},               /* layer, name, x, weight, head size, eps */
+    [FN_LINEAR] = {"linear", "ithtti:h"},                     /* layer, name, x, weight, bias or "", outputs */
+    [FN_ROPE] = {"rope", "ithii:h"},                          /* layer, name, x, head size, rotated dimensions */
+    [FN_ATTENTION] = {"attention", "ithhhiif:h"},             /* layer, name, q, k, v, head size, window, scale */
+    [FN_CONV] = {"conv", "ithtii:h"},                         /* layer, name, x, taps' weights, taps, 1: SiLU follows */
+    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"},            /* layer, name, q k v, beta, decay, A, dt */
+    [FN_GATED] = {"gated", "itihh:h"},                        /* layer, name, gate, a, b */
+    [FN_ADD] = {"add", "ithh:h"},                             /* layer, name, a, b */
+    [FN_SCALED] = {"scaled", "ithf:h"},                       /* layer, name, x, factor */
+    [FN_SELECTED] = {"selected", "th:h"},                     /* name, x */
+    [FN_OUTPUT] = {"output", "hh:-"},                         /* input of the head, logits */
+    [FN_WHEN] = {"when", "it:t"},                             /* the text where the number is not 0, else "" */
+    [FN_TEMPERATURE] = {"temperature", "ithfi:h"},            /* layer, name, x, factor, length in tokens */
+    [FN_KIND] = {"kind", "it:i"},                             /* layer, field of its kind: a number */
+    [FN_ATTENTION_SHARED] = {"attention_shared", "ithiif:h"}, /* layer, name, q, owner, head size, scale */
+    [FN_SLICE] = {"slice", "ithii:h"},                        /* layer, name, x, first element, elements */
+    [FN_SOFTCAP] = {"softcap", "ithf:h"},                     /* layer, name, x, cap */
+    [FN_SCALED_BY] = {"scaled_by", "itht:h"},                 /* layer, name, x, weight of one element */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -97,7 +105,9 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     switch (function) {
     case FN_EMBED: ref = whit_graph_embed(g, a[0].text, a[1].text, SIZE(2)); break;
     case FN_RMS_NORM: ref = whit_graph_rms_norm(g, layer, a[1].text, REF(2), a[3].text, a[4].f); break;
-    case FN_HEAD_NORM: ref = whit_graph_head_norm(g, layer, a[1].text, REF(2), a[3].text, SIZE(4), a[5].f); break;
+    case FN_HEAD_NORM:
+        ref = whit_graph_head_norm(g, layer, a[1].text, REF(2), a[3].text[0] ? a[3].text : NULL, SIZE(4), a[5].f);
+        break;
     case FN_LINEAR:
         ref = whit_graph_linear(g, layer, a[1].text, REF(2), a[3].text, a[4].text[0] ? a[4].text : NULL, SIZE(5));
         break;
@@ -121,6 +131,12 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_SCALED: ref = whit_graph_scale(g, layer, a[1].text, REF(2), a[3].f); break;
     case FN_SELECTED: ref = whit_graph_select(g, a[0].text, REF(1)); break;
     case FN_OUTPUT: whit_graph_output(g, REF(0), REF(1)); break;
+    case FN_ATTENTION_SHARED:
+        ref = whit_graph_attention_shared(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4), a[5].f);
+        break;
+    case FN_SLICE: ref = whit_graph_slice(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4)); break;
+    case FN_SOFTCAP: ref = whit_graph_softcap(g, layer, a[1].text, REF(2), a[3].f); break;
+    case FN_SCALED_BY: ref = whit_graph_scale_by(g, layer, a[1].text, REF(2), a[3].text); break;
     case FN_TEMPERATURE: ref = whit_graph_temperature(g, layer, a[1].text, REF(2), a[3].f, SIZE(4)); break;
     case FN_KIND: return kind_of(builder->config, layer, a[1].text, &result->i, error);
     case FN_WHEN: result->text = a[0].i ? a[1].text : ""; return WHIT_OK;
@@ -138,9 +154,15 @@ static const struct family {
     whit_status (*program)(const whit_family_run *run);
     bool is_plain; /* from the beginning: kinds, RoPE tables and optional numbers need a name that old readers refuse */
 } families[] = {
-    {"llama", whit_family_decoder, true},       {"qwen2", whit_family_decoder, true},
-    {"qwen3", whit_family_decoder, true},       {"bitnet", whit_family_decoder, true},
-    {WHIT_FAMILY_DECODER, whit_family_decoder}, {"hybrid", whit_family_hybrid},
+    {"llama", whit_family_decoder, true},
+    {"qwen2", whit_family_decoder, true},
+    {"qwen3", whit_family_decoder, true},
+    {"bitnet", whit_family_decoder, true},
+    {WHIT_FAMILY_DECODER, whit_family_decoder},
+    {"hybrid", whit_family_hybrid},
+    {"gemma3", whit_family_gemma},
+    {"gemma4", whit_family_gemma},
+    {"olmo2", whit_family_olmo},
 };
 
 static const struct family *find_family(const char *name)
@@ -203,6 +225,10 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
         }
         if ((node->op == WHIT_OP_CONV || node->op == WHIT_OP_DELTA) && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH)
             why = "recurrent layers are before selected()";
+        if (node->op == WHIT_OP_ATTENTION_SHARED && node->layer < c->n_layers) {
+            if (attends[node->layer]) why = "a layer attends once";
+            attends[node->layer] = true;
+        }
         if (why) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s': %s", name, made, why);
     }
     for (uint32_t i = 0; i < c->n_layers; i++)

@@ -16,8 +16,10 @@ typedef struct whit_family_run {
     whit_error *error;
 } whit_family_run;
 
-whit_status whit_family_decoder(const whit_family_run *run); /* of families/decoder.ndl */
-whit_status whit_family_hybrid(const whit_family_run *run);  /* of families/hybrid.ndl */
+whit_status whit_family_decoder(const whit_family_run *run); /* families/decoder.ndl */
+whit_status whit_family_gemma(const whit_family_run *run);   /* families/gemma.ndl */
+whit_status whit_family_hybrid(const whit_family_run *run);  /* families/hybrid.ndl */
+whit_status whit_family_olmo(const whit_family_run *run);    /* families/olmo.ndl */
 
 /* The functions, for the compiler. */
 extern const whit_lang_host_function whit_family_functions[];

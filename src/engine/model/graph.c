@@ -22,6 +22,10 @@ const char *whit_op_name(whit_op op)
         [WHIT_OP_TEMPERATURE] = "temperature",
         [WHIT_OP_CONV] = "conv",
         [WHIT_OP_DELTA] = "delta",
+        [WHIT_OP_SOFTCAP] = "softcap",
+        [WHIT_OP_SLICE] = "slice",
+        [WHIT_OP_SCALE_BY] = "scale_by",
+        [WHIT_OP_ATTENTION_SHARED] = "attention_shared",
     };
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
@@ -159,7 +163,7 @@ static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x,
     if (graph->status == WHIT_OK && (group == 0 || width % group != 0))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: %u elements do not divide into heads of %u", name, width, group);
-    int32_t index = vector_of(graph, layer, weight, group);
+    int32_t index = weight ? vector_of(graph, layer, weight, group) : -1;
     return push(graph, layer, name, width,
                 (whit_node){.op = WHIT_OP_RMS_NORM,
                             .input = {x},
@@ -225,6 +229,56 @@ whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, wh
                             .head_dim = head_dim,
                             .window = window,
                             .constant = (float)scale});
+}
+
+whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
+                                     uint32_t head_dim, double scale)
+{
+    uint32_t width = width_of(graph, q, name);
+    const whit_node *attends = NULL;
+    for (uint32_t i = 0; graph->status == WHIT_OK && i < graph->n_nodes; i++)
+        if (graph->nodes[i].op == WHIT_OP_ATTENTION && graph->nodes[i].layer == owner) attends = &graph->nodes[i];
+    if (graph->status == WHIT_OK && !attends)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: layer %u has not attended", name, owner);
+    if (graph->status == WHIT_OK &&
+        (attends->head_dim != head_dim || graph->values[attends->output - 1].width != width))
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its heads are not those of layer %u", name, owner);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_ATTENTION_SHARED,
+                            .input = {q},
+                            .weight = -1,
+                            .bias = -1,
+                            .owner = owner,
+                            .head_dim = head_dim,
+                            .constant = (float)scale});
+}
+
+whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width)
+{
+    uint32_t whole = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && (!width || first > whole || width > whole - first))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: %u has no elements %u to %u", name,
+                                  whole, first, first + width);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_SLICE, .input = {x}, .weight = -1, .bias = -1, .first = first});
+}
+
+whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && !(cap > 0))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a cap of %g", name, cap);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_SOFTCAP, .input = {x}, .weight = -1, .bias = -1, .constant = (float)cap});
+}
+
+whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
+{
+    uint32_t width = width_of(graph, x, name);
+    int32_t index = vector_of(graph, layer, weight, 1);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_SCALE_BY, .input = {x}, .weight = index, .bias = -1});
 }
 
 /* Joins two values of one width. */

@@ -19,18 +19,22 @@
 typedef uint32_t whit_ref; /* 1, 2, ...; 0 is no value (an error happened, or an absent input) */
 
 typedef enum whit_op {
-    WHIT_OP_EMBED,       /* rows of a table by token id */
-    WHIT_OP_RMS_NORM,    /* w * x / sqrt(mean(x^2) + eps), per `head_dim` elements */
-    WHIT_OP_LINEAR,      /* x W^T (+ bias) */
-    WHIT_OP_ROPE,        /* rotary embedding of each head */
-    WHIT_OP_ATTENTION,   /* appends k and v of a layer to the cache and attends; causal */
-    WHIT_OP_GATE,        /* act(a) * b */
-    WHIT_OP_ADD,         /* a + b */
-    WHIT_OP_SCALE,       /* x * constant */
-    WHIT_OP_SELECT,      /* only the rows whose outputs somebody wants */
-    WHIT_OP_TEMPERATURE, /* x * (1 + constant ln(1 + floor(position / window))) */
-    WHIT_OP_CONV,        /* causal convolution over time of each channel, with state */
-    WHIT_OP_DELTA,       /* gated delta rule, with state */
+    WHIT_OP_EMBED,            /* rows of a table by token id */
+    WHIT_OP_RMS_NORM,         /* w * x / sqrt(mean(x^2) + eps), per `head_dim` elements */
+    WHIT_OP_LINEAR,           /* x W^T (+ bias) */
+    WHIT_OP_ROPE,             /* rotary embedding of each head */
+    WHIT_OP_ATTENTION,        /* appends k and v of a layer to the cache and attends; causal */
+    WHIT_OP_GATE,             /* act(a) * b */
+    WHIT_OP_ADD,              /* a + b */
+    WHIT_OP_SCALE,            /* x * constant */
+    WHIT_OP_SELECT,           /* only the rows whose outputs somebody wants */
+    WHIT_OP_TEMPERATURE,      /* x * (1 + constant ln(1 + floor(position / window))) */
+    WHIT_OP_CONV,             /* causal convolution over time of each channel, with state */
+    WHIT_OP_DELTA,            /* gated delta rule, with state */
+    WHIT_OP_SOFTCAP,          /* constant tanh(x / constant) */
+    WHIT_OP_SLICE,            /* elements [first, first + width) of a row */
+    WHIT_OP_SCALE_BY,         /* x * the weight's only element */
+    WHIT_OP_ATTENTION_SHARED, /* attends to the keys and values of layer `owner` */
     WHIT_OP_COUNT
 } whit_op;
 
@@ -46,6 +50,8 @@ typedef struct whit_node {
     int32_t bias;      /* likewise */
     uint32_t head_dim; /* rope, attention: head size; norm: elements that share a mean: a head or all */
     uint32_t rotary;   /* rope: leading dimensions that are rotated */
+    uint32_t first;    /* slice: its first element */
+    uint32_t owner;    /* shared attention: the layer whose keys and values it reads */
     uint32_t rope;     /* rope: index of the configuration's RoPE table */
     uint32_t window;   /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
     uint32_t n_taps;   /* convolution */
@@ -98,7 +104,7 @@ void whit_graph_free(whit_graph *graph);
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab);
 whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                              double eps);
-/* RMSNorm of each head of x by itself; the weight has head_dim elements. */
+/* RMSNorm of each head of x by itself; the weight has head_dim elements, or is NULL: without one. */
 whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                               uint32_t head_dim, double eps);
 /* `bias` may be NULL. `width` is the expected number of outputs. */
@@ -109,6 +115,16 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
                          uint32_t rope);
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                               uint32_t head_dim, uint32_t window, double scale);
+/* Attention of queries to what layer `owner`, which attends before it, has appended: nothing is appended. Heads are as
+ * many and as large as the owner's; the window is the owner's. Queries may be of selected rows. */
+whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
+                                     uint32_t head_dim, double scale);
+/* Elements [first, first + width) of each row. */
+whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width);
+/* cap tanh(x / cap). */
+whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap);
+/* x times the only element of a vector. */
+whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight);
 whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b);
 whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
 whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x, double factor);

@@ -103,7 +103,7 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: keys of %u and values of %u per head are not supported",
                          k->path, c->head_dim, value_dim);
     WHIT_TRY(whit_gguf_key_u32(k, "attention.sliding_window", false, &c->window));
-    if (c->window >= c->n_ctx) c->window = 0;
+    if (c->window >= c->n_ctx && !a->full_interval) c->window = 0;
     WHIT_TRY(whit_gguf_key_f64(k, "attention.layer_norm_rms_epsilon", &c->norm_eps));
     uint32_t experts = 0;
     WHIT_TRY(whit_gguf_key_u32(k, "expert_count", false, &experts));

@@ -67,6 +67,9 @@ struct whit_gguf_importer {
     size_t n_tensors, capacity;
 };
 
+whit_status whit_import_gguf_gemma3(const whit_gguf_keys *keys, whit_config *config);
+whit_status whit_import_gguf_gemma4(const whit_gguf_keys *keys, whit_config *config);
+
 /* NULL if it is not known. */
 const whit_gguf_architecture *whit_gguf_find_architecture(const char *name, size_t n);
 /* Whether files of an architecture, known or not, have RoPE pairs side by side. */

@@ -28,6 +28,25 @@ static const whit_import_name phi3_names[] = {
     {NULL},
 };
 
+static const whit_import_name post_norm_names[] = {
+    {"post_attention_norm.weight", "attn_post_norm"},
+    {"post_ffw_norm.weight", "ffn_post_norm"},
+    {NULL},
+};
+
+static const whit_import_name gemma4_names[] = {
+    {"per_layer_token_embd.weight", "side_embed"},       {"per_layer_model_proj.weight", "side_context_proj"},
+    {"per_layer_proj_norm.weight", "side_context_norm"}, {"post_attention_norm.weight", "attn_post_norm"},
+    {"post_ffw_norm.weight", "ffn_post_norm"},           {"inp_gate.weight", "side_gate", .is_projection = true},
+    {"proj.weight", "side_proj", .is_projection = true}, {"post_norm.weight", "side_norm"},
+    {"layer_output_scale.weight", "layer_scale"},        {NULL},
+};
+static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attention.value_length_swa",
+                                          "attention.shared_kv_layers", "rope.dimension_count_swa",
+                                          "rope.freq_base_swa",         "embedding_length_per_layer_input",
+                                          "final_logit_softcapping",    NULL};
+static const char *const gemma3_keys[] = {"rope.freq_base_swa", NULL};
+
 /* ---- hybrids ---------------------------------------------------------------------------------- */
 
 static const whit_import_name lfm2_names[] = {
@@ -133,6 +152,11 @@ static const whit_gguf_architecture architectures[] = {
     {"phi3", "llama", .names = phi3_names},
     {"lfm2", "hybrid", .qk_norm = true, .names = lfm2_names, .keys = lfm2_keys, .finish = finish_lfm2},
     {"qwen35", "hybrid", .qk_norm = true, .names = qwen35_names, .keys = qwen35_keys, .finish = finish_qwen35},
+    {"olmo2", "olmo2", .full_interval = 4, .scales_full_only = true, .names = post_norm_names},
+    {"gemma3", "gemma3", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = post_norm_names,
+     .keys = gemma3_keys, .finish = whit_import_gguf_gemma3},
+    {"gemma4", "gemma4", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = gemma4_names,
+     .keys = gemma4_keys, .finish = whit_import_gguf_gemma4},
     {"hunyuan-dense", "llama", .qk_norm = true, .norm_after_rope = true},
 };
 

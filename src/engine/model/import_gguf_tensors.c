@@ -261,6 +261,7 @@ static whit_status add_parts(whit_source *source, struct whit_gguf_importer *imp
     if (!found->row) return add_tensor(source, importer, architecture, file, found->ours, NULL, found, error);
     for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
         char name[WHIT_VALUE_NAME_BYTES];
+        if (whit_import_is_unused(&source->config, found->layer, row->ours)) continue;
         canonical_name(row, found->layer, name);
         WHIT_TRY(add_tensor(source, importer, architecture, file, name, row, found, error));
         WHIT_TRY(whit_import_split(source, &source->tensors[source->n_tensors - 1], found->layer, row->rows, error));

@@ -47,11 +47,15 @@ typedef struct whit_hf_class {
     const whit_import_name *names;     /* tensors beside the common ones */
     const whit_import_number *numbers; /* fields that are optional numbers */
     const char *const *fields;         /* further fields that are read, and a NULL */
+    bool last_is_full;                 /* and so does the last layer */
     double local_theta;                /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
     bool scales_full_only;             /* layers with a window have unscaled RoPE */
     /* Reads what only this class has, after all else; NULL: nothing. */
     whit_status (*finish)(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 } whit_hf_class;
+
+whit_status whit_import_hf_gemma3(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
+whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 
 /* Finds the class by "architectures", or by model_type; `any`: a class for every model if a program says what it
  * computes. */

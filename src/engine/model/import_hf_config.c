@@ -32,11 +32,13 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
     const char *act = fallback;
     size_t n = strlen(fallback);
     WHIT_TRY(whit_hf_string(config, "hidden_act", &act, &n, error));
+    WHIT_TRY(whit_hf_string(config, "hidden_activation", &act, &n, error)); /* Gemma's name */
     if (whit_hf_text_is(act, n, "silu") || whit_hf_text_is(act, n, "swish"))
         c->gate = WHIT_GATE_SILU;
     else if (whit_hf_text_is(act, n, "relu2"))
         c->gate = WHIT_GATE_RELU2;
-    else if (c->program && (whit_hf_text_is(act, n, "gelu_pytorch_tanh") || whit_hf_text_is(act, n, "gelu_new")))
+    else if ((c->program || strncmp(fallback, "gelu", 4) == 0) &&
+             (whit_hf_text_is(act, n, "gelu_pytorch_tanh") || whit_hf_text_is(act, n, "gelu_new")))
         c->gate = WHIT_GATE_GELU;
     else
         return whit_json_fail(&config->json, whit_hf_node(config, "hidden_act"), error,

@@ -29,6 +29,7 @@ static const char *const harmless[] = {
     "begin_suppress_tokens",
     "bos_token",
     "bos_token_id",
+    "cache_implementation",
     "chunk_size_feed_forward",
     "decoder_start_token_id",
     "diversity_penalty",

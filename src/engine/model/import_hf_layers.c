@@ -50,9 +50,10 @@ static whit_status read_windows(const struct whit_hf_importer *importer, const w
         windows->is_recurrent[i] = windows->is_sliding[i];
         windows->is_sliding[i] = 0;
     }
+    if (class->last_is_full) windows->is_sliding[c->n_layers - 1] = false;
     if (whit_json_type_of(&config->json, types) == WHIT_JSON_ARRAY)
         WHIT_TRY(read_types(importer, types, c, windows, error));
-    if (!used || windows->window >= c->n_ctx) windows->window = 0;
+    if (!used || (windows->window >= c->n_ctx && !class->full_interval)) windows->window = 0;
     return WHIT_OK;
 }
 

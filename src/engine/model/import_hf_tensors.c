@@ -458,6 +458,7 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
 {
     for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
         char name[WHIT_VALUE_NAME_BYTES];
+        if (whit_import_is_unused(&source->config, found->layer, row->ours)) continue;
         canonical_name(row, found->layer, name);
         WHIT_TRY(add_tensor(source, importer, file, file_name, name, row, error));
         whit_source_tensor *tensor = &source->tensors[source->n_tensors - 1];

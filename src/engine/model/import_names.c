@@ -22,6 +22,14 @@ const whit_import_name *whit_import_next_name(const whit_import_name *row)
     return row[1].theirs && strcmp(row[0].theirs, row[1].theirs) == 0 ? row + 1 : NULL;
 }
 
+bool whit_import_is_unused(const whit_config *c, uint32_t layer, const char *ours)
+{
+    static const char *const names[] = {"k", "v", "k_norm"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) found |= strcmp(names[i], ours) == 0;
+    return found && layer < c->n_layers && layer >= c->n_layers - c->n_shared_layers;
+}
+
 whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
                               whit_error *error)
 {

@@ -60,6 +60,9 @@ const whit_import_name *whit_import_find_name(const whit_import_name *own, const
 /* The row after it for the same tensor, or NULL. */
 const whit_import_name *whit_import_next_name(const whit_import_name *row);
 
+/* Whether a layer has no use for a tensor that files may hold: keys and values of a layer that reads another's. */
+bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);
+
 /* Makes a tensor, so far of all rows of the file's, the part that `rows` names, by the sizes of its layer. */
 whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
                               whit_error *error);

@@ -26,6 +26,9 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_TEMPERATURE] = "temperature",
         [WHIT_PLAN_CONV] = "conv",
         [WHIT_PLAN_DELTA] = "delta",
+        [WHIT_PLAN_SOFTCAP] = "softcap",
+        [WHIT_PLAN_SLICE] = "slice",
+        [WHIT_PLAN_SCALE_BY] = "scale_by",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
         [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
@@ -216,14 +219,31 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
 }
 
+/* Keys and values are in the cache already. */
+static void lower_shared(struct compiler *c, const whit_node *node)
+{
+    uint32_t q = use(c, node->input[0]);
+    emit(c,
+         (whit_plan_step){.op = WHIT_PLAN_ATTEND,
+                          .layer = (uint16_t)node->owner,
+                          .input = {q},
+                          .output = define(c, node->output),
+                          .weight = -1,
+                          .head_dim = node->head_dim,
+                          .is_shared = true,
+                          .constant = node->constant});
+}
+
 static void lower_simple(struct compiler *c, const whit_node *node)
 {
     static const uint8_t ops[WHIT_OP_COUNT] = {
-        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,   [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM,
-        [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,     [WHIT_OP_GATE] = WHIT_PLAN_GATE,
-        [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
-        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT, [WHIT_OP_TEMPERATURE] = WHIT_PLAN_TEMPERATURE,
-        [WHIT_OP_CONV] = WHIT_PLAN_CONV,     [WHIT_OP_DELTA] = WHIT_PLAN_DELTA,
+        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,       [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM,
+        [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,         [WHIT_OP_GATE] = WHIT_PLAN_GATE,
+        [WHIT_OP_ADD] = WHIT_PLAN_ADD,           [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
+        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT,     [WHIT_OP_TEMPERATURE] = WHIT_PLAN_TEMPERATURE,
+        [WHIT_OP_CONV] = WHIT_PLAN_CONV,         [WHIT_OP_DELTA] = WHIT_PLAN_DELTA,
+        [WHIT_OP_SOFTCAP] = WHIT_PLAN_SOFTCAP,   [WHIT_OP_SLICE] = WHIT_PLAN_SLICE,
+        [WHIT_OP_SCALE_BY] = WHIT_PLAN_SCALE_BY,
     };
     uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]), d = use(c, node->input[2]);
     if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
@@ -241,6 +261,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .head_dim = node->head_dim,
                           .rotary = node->rotary,
                           .rope = node->rope,
+                          .first = node->first,
                           .window = node->window,
                           .n_taps = node->n_taps,
                           .n_heads = node->n_heads,
@@ -262,6 +283,8 @@ static void lower(struct compiler *c, whit_row_set rows)
         else {
             if (node->op == WHIT_OP_ATTENTION)
                 lower_attention(c, node);
+            else if (node->op == WHIT_OP_ATTENTION_SHARED)
+                lower_shared(c, node);
             else
                 lower_simple(c, node);
             i++;

@@ -37,6 +37,9 @@ typedef enum whit_plan_op {
     WHIT_PLAN_TEMPERATURE,
     WHIT_PLAN_CONV,
     WHIT_PLAN_DELTA,
+    WHIT_PLAN_SOFTCAP,
+    WHIT_PLAN_SLICE,
+    WHIT_PLAN_SCALE_BY,
     /* Fused ones, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
@@ -66,6 +69,8 @@ typedef struct whit_plan_step {
     uint32_t rope;                                    /* of a rotation: index of the RoPE table */
     uint32_t n_taps, n_heads, n_key_heads, value_dim; /* of convolutions and delta rules */
     bool is_silu;
+    uint32_t first; /* first element of a slice */
+    bool is_shared; /* attention to keys and values that layer `layer` has appended before */
     float constant;
 } whit_plan_step;
 

@@ -90,7 +90,7 @@ static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
     if (i + 1 >= end) return false;
     const whit_plan_step *norm = &f->plan->steps[i], *acts = norm + 1;
     return norm->op == WHIT_PLAN_NORM && acts->op == WHIT_PLAN_ACTS && acts->input[0] == norm->output &&
-        is_read_once(f, norm->output) && norm->head_dim == value_of(f, norm->output)->width &&
+        is_read_once(f, norm->output) && norm->head_dim == value_of(f, norm->output)->width && norm->weight >= 0 &&
         value_of(f, acts->output)->acts.kind == WHIT_ACTS_I8;
 }
 

@@ -6,7 +6,9 @@
 #include "base/status.h"
 
 /* Families with a graph here, for messages. */
-#define WHIT_KNOWN_FAMILIES "Llama, Mistral, Ministral 3, Qwen2, Qwen3, SmolLM3, Granite, Phi-3, Hunyuan dense, BitNet"
+#define WHIT_KNOWN_FAMILIES                                                                                            \
+    "Llama, Mistral, Ministral 3, Qwen2, Qwen3, SmolLM3, Granite, Phi-3, OLMo 2 and 3, Gemma 3 and 4, Hunyuan dense, " \
+    "BitNet"
 
 /* `name` is an architecture of a GGUF file or a class of transformers. Always fails. */
 whit_status whit_unknown_family(const char *path, const char *name, size_t n, whit_error *error);

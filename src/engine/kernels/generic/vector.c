@@ -86,6 +86,11 @@ void whit_scale_generic(float *x, float factor, uint32_t n)
     for (uint32_t i = 0; i < n; i++) x[i] *= factor;
 }
 
+void whit_softcap_generic(float *x, float cap, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) x[i] = cap * whit_tanh_f32(x[i] / cap);
+}
+
 uint32_t whit_argmax_generic(const float *x, uint32_t n)
 {
     uint32_t best = 0;

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ * What only Gemma's files have: the scale of Gemma 3's scores, and Gemma 4's layers, whose heads differ with the
+ * window, and which may share keys and values. */
+#include "model/import_gguf.h"
+#include "model/import_hf.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double as_float(double x)
+{
+    volatile float narrow = (float)x;
+    return narrow;
+}
+
+/* The scale of scores in place of 1 / sqrt(head_dim), if it is another. */
+static void set_score_scale(whit_config *c, uint32_t width)
+{
+    c->attention_scale = width && width != c->head_dim ? as_float(1 / sqrt(width)) : 0;
+}
+
+/* ---- Gemma 3 --------------------------------------------------------------------------------- */
+
+whit_status whit_import_hf_gemma3(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
+{
+    uint32_t width = 256;
+    WHIT_TRY(whit_hf_read_u32(&importer->text, "query_pre_attn_scalar", false, &width, error));
+    set_score_scale(c, width);
+    return WHIT_OK;
+}
+
+/* No key holds the scale: the model of 62 layers is the one with another. */
+whit_status whit_import_gguf_gemma3(const whit_gguf_keys *k, whit_config *c)
+{
+    (void)k;
+    if (c->n_layers == 62 && c->n_heads) set_score_scale(c, c->n_embd / c->n_heads);
+    return WHIT_OK;
+}
+
+/* ---- Gemma 4 --------------------------------------------------------------------------------- */
+
+/* Numbers of all Gemma 4 models: scores are not scaled, v is normed. */
+static void set_gemma4(whit_config *c)
+{
+    c->attention_scale = 1;
+    c->value_norm = true;
+    c->layer_scale = true;
+}
+
+whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
+{
+    const whit_hf_document *config = &importer->text;
+    uint32_t full_dim = c->head_dim, full_kv_heads = c->n_kv_heads;
+    bool is_double = false, has_experts = false;
+    set_gemma4(c);
+    WHIT_TRY(whit_hf_read_u32(config, "global_head_dim", false, &full_dim, error));
+    WHIT_TRY(whit_hf_read_u32(config, "num_global_key_value_heads", false, &full_kv_heads, error));
+    WHIT_TRY(whit_hf_bool(config, "attention_k_eq_v", &c->value_from_key, error));
+    WHIT_TRY(whit_hf_bool(config, "use_double_wide_mlp", &is_double, error));
+    WHIT_TRY(whit_hf_bool(config, "enable_moe_block", &has_experts, error));
+    WHIT_TRY(whit_hf_read_u32(config, "num_kv_shared_layers", false, &c->n_shared_layers, error));
+    WHIT_TRY(whit_hf_read_u32(config, "hidden_size_per_layer_input", false, &c->side_width, error));
+    WHIT_TRY(whit_hf_read_float(config, "final_logit_softcapping", &c->logit_cap, error));
+    if (has_experts)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: mixtures of experts are not supported", config->path);
+    const whit_config before = *c;
+    c->n_kinds = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        whit_layer_kind kind = whit_config_kind(&before, i);
+        if (!kind.window) {
+            kind.head_dim = full_dim;
+            if (c->value_from_key) kind.n_kv_heads = full_kv_heads;
+        }
+        if (is_double && i + c->n_shared_layers >= c->n_layers) kind.n_ff *= 2;
+        WHIT_TRY(whit_config_set_kind(c, i, &kind, config->path, error));
+    }
+    whit_config_settle_kinds(c);
+    return WHIT_OK;
+}
+
+/* Layers without a window take v from k if they have no matrix for v. */
+static bool has_value(const whit_gguf_keys *k, uint32_t layer)
+{
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.attn_v.weight", layer);
+    return whit_gguf_find_tensor(k->gguf, name) != NULL;
+}
+
+whit_status whit_import_gguf_gemma4(const whit_gguf_keys *k, whit_config *c)
+{
+    set_gemma4(c);
+    c->logit_cap = 30;
+    WHIT_TRY(whit_gguf_key_f64(k, "final_logit_softcapping", &c->logit_cap));
+    WHIT_TRY(whit_gguf_key_u32(k, "attention.shared_kv_layers", false, &c->n_shared_layers));
+    WHIT_TRY(whit_gguf_key_u32(k, "embedding_length_per_layer_input", false, &c->side_width));
+    for (uint32_t i = 0; i + c->n_shared_layers < c->n_layers; i++)
+        c->value_from_key |= !whit_config_kind(c, i).window && !has_value(k, i);
+    return WHIT_OK;
+}
