@@ -38,6 +38,8 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
 WHIT_API whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
                                              whit_chat_template **chat, whit_error *error);
 WHIT_API void whit_chat_template_close(whit_chat_template *chat);
+/* The Jinja source, source_bytes of it; not terminated. */
+WHIT_API const char *whit_chat_template_source(const whit_chat_template *chat, size_t *source_bytes);
 /* Whether requests may have tools; with tool_fallback any template takes them. */
 WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
 /* Whether they are described without the template (tool_fallback): a grammar should hold calls then

@@ -37,6 +37,9 @@ def test_swapping():
         check(server.post(path, body)["response"] == two, "Ollama's API asks another model")
     check([m["name"] for m in server.get("/api/tags")["models"]] == ["one", "two"], "/api/tags")
     check(server.get("/props?model=two")["model_path"] == "two", "/props?model=")
+    page = server.ask("GET", "/metrics")[1].decode()
+    for name in ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"):
+        check(f'\nvllm:{name}{{model_name="two"}} ' in page and f"# TYPE vllm:{name} gauge" in page, name)
     server.end()
     # Both do not fit: one is closed when the other is wanted, again and again, also under load.
     limit = max(m["n_bytes"] for m in models.values()) // (1 << 20) + 1
@@ -86,6 +89,17 @@ def test_adapters():
     plain, verse = server.text(), server.text(model="verse")
     check(plain != verse and server.text(adapters={"verse": 0}) == plain, plain, verse)
     check(server.text(adapters={"verse": 1}) == verse == server.text(lora=[{"id": 0, "scale": 1}]), verse)
+    plain = server.text()
+    listed = server.get("/lora-adapters")
+    check(listed[0]["id"] == 0 and listed[0]["name"] == "verse" and listed[0]["scale"] == 0, listed)
+    server.post("/lora-adapters", [{"id": 0, "scale": 1}])
+    check(server.get("/lora-adapters")[0]["scale"] == 1 and server.text() == verse and server.text(lora=[]) == plain != verse,
+          "an adapter that is on by itself")
+    for wrong in ([{"id": 7, "scale": 1}], [{"id": 0, "scale": 17}], [{"id": 0}], [1]):
+        server.post("/lora-adapters", wrong, 400)
+    server.post("/lora-adapters", {"id": 0, "scale": 1}, 400)
+    server.post("/lora-adapters", [])
+    check(server.text() == plain, "an adapter that was switched off")
     check(run_alone("one.ndf", "--adapter", "verse.ndf").endswith(verse), "another text than alone", verse)
     check(run_alone("one.ndf", "--adapter", "verse.ndf:-0.5").endswith(server.text(adapters={"verse": -0.5})), "-0.5")
     check([m["id"] for m in server.get("/v1/models")["data"]] == ["one", "verse"], "/v1/models")

@@ -78,7 +78,8 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
 /* The grammar of an answer with those calls, or one that follows `answer_schema` (NULL: any text). */
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
-/* Adapters and their strengths, by "model", "adapters" or "lora". */
+enum { WHIT_STRENGTH_MAX = 16 }; /* and least, of an adapter */
+/* Adapters and their strengths, by "model", "adapters" or "lora"; without any of these, the site's own. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
 /* The prompt of a chat request, the caller's; false: refused, and the reply says why. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,

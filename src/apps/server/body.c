@@ -75,7 +75,7 @@ static size_t count_values(const char *body, size_t n)
     return n_values;
 }
 
-json_t *whit_body_read(const whit_web_request *request, whit_web_reply *reply)
+json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web_reply *reply)
 {
     struct place place = {.n = 0};
     char text[MOST_STEPS * (MOST_KEY_BYTES + 1) + 4];
@@ -102,9 +102,9 @@ json_t *whit_body_read(const whit_web_request *request, whit_web_reply *reply)
     if (!body && json_error_code(&reason) == json_error_null_byte_in_key) {
         whit_api_fail(reply, 400, "invalid_request_error", NULL,
                       "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason.line);
-    } else if (!json_is_object(body)) {
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
-                      body ? "another value" : reason.text);
+    } else if (!body || json_typeof(body) != type) {
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON %s: %s",
+                      type == JSON_OBJECT ? "object" : "list", body ? "another value" : reason.text);
     } else if (find_zero(body, &place)) {
         write_place(&place, text, sizeof text);
         whit_api_fail(reply, 400, "invalid_request_error", text,

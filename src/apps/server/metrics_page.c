@@ -10,6 +10,7 @@ enum { N_ROWS = 15 };
 
 static const struct {
     const char *name, *type, *help;
+    const char *vllm; /* the name that dashboards and routers of vLLM expect; NULL: there is not one */
 } rows[N_ROWS] = {
     {"prompt_tokens_total", "counter", "Prompt tokens computed."},
     {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already."},
@@ -21,10 +22,10 @@ static const struct {
     {"queue_seconds_total", "counter", "Time that requests waited for a slot."},
     {"first_token_seconds_total", "counter", "Time from a request to its first token."},
     {"steps_total", "counter", "Steps of the engine."},
-    {"requests_processing", "gauge", "Requests at work."},
-    {"requests_deferred", "gauge", "Requests that wait."},
+    {"requests_processing", "gauge", "Requests at work.", "num_requests_running"},
+    {"requests_deferred", "gauge", "Requests that wait.", "num_requests_waiting"},
     {"slots", "gauge", "Slots in all; 0 while the model is closed."},
-    {"kv_cache_usage_ratio", "gauge", "Tokens held, of those that fit."},
+    {"kv_cache_usage_ratio", "gauge", "Tokens held, of those that fit.", "kv_cache_usage_perc"},
     {"n_busy_slots_per_decode", "gauge", "Slots at work in a step, on average."},
 };
 
@@ -98,6 +99,12 @@ void whit_metrics_get(whit_call *call)
         whit_metric_begin(rows[k].name, rows[k].type, rows[k].help, out);
         for (size_t i = 0; i < n; i++)
             whit_buf_printf(out, "whit:%s{model=\"%s\"} %.9g\n", rows[k].name, (const char *)names[i].data,
+                            values[i][k]);
+        if (!rows[k].vllm) continue;
+        whit_buf_printf(out, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", rows[k].vllm, rows[k].help, rows[k].vllm,
+                        rows[k].type);
+        for (size_t i = 0; i < n; i++)
+            whit_buf_printf(out, "vllm:%s{model_name=\"%s\"} %.9g\n", rows[k].vllm, (const char *)names[i].data,
                             values[i][k]);
     }
     for (size_t i = 0; names && i < n; i++) whit_buf_free(&names[i]);

@@ -237,6 +237,13 @@ static whit_entry *find(const whit_site *site, const char *name)
     return NULL;
 }
 
+static void refuse_name(const char *name, whit_web_reply *reply)
+{
+    whit_api_fail(reply, 404, "invalid_request_error", "model",
+                  "model %.100s not found: there is no model of that name; GET /v1/models lists them", name);
+    whit_api_set_code(reply, "model_not_found");
+}
+
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply)
 {
     whit_models *models = site->models;
@@ -244,9 +251,7 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
     whit_error error;
     whit_status status = WHIT_OK;
     if (!entry) {
-        whit_api_fail(reply, 404, "invalid_request_error", "model",
-                      "there is no model %.100s; GET /v1/models lists them", name);
-        whit_api_set_code(reply, "model_not_found");
+        refuse_name(name, reply);
         return NULL;
     }
     pthread_mutex_lock(&models->lock);
@@ -283,6 +288,30 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
     reply->headers[2 * reply->n_headers] = "Retry-After";
     reply->headers[2 * reply->n_headers++ + 1] = "2";
     return NULL;
+}
+
+bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply)
+{
+    whit_models *models = site->models;
+    whit_entry *entry = find(site, name);
+    if (!entry) {
+        refuse_name(name, reply);
+        return false;
+    }
+    pthread_mutex_lock(&models->lock);
+    while (entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
+    whit_api *api = entry->api;
+    bool busy = api && api->n_users > 0, gone = api && !busy;
+    if (gone) {
+        entry->api = NULL;
+        keep_counts(models, api);
+    }
+    pthread_mutex_unlock(&models->lock);
+    if (gone) close_api(api);
+    if (busy)
+        whit_api_fail(reply, 409, "invalid_request_error", "model", "%s answers requests; try again later",
+                      entry->options->name);
+    return !busy;
 }
 
 void whit_models_keep(whit_api *api)

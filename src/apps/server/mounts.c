@@ -7,8 +7,6 @@
 #include "server/fields.h"
 #include "server/models.h"
 
-static const double most_strength = 16;
-
 static int find(const whit_api *api, const char *name)
 {
     for (size_t k = 0; k < api->options->n_adapters; k++)
@@ -30,13 +28,23 @@ static bool add(const whit_api *api, int which, const json_t *strength, whit_job
     double scale = strength ? json_is_number(strength) ? json_number_value(strength) : NAN : 1;
     if (which < 0)
         return whit_field_refuse(reply, "adapters", "the model has no adapter of that name; GET /v1/models lists them");
-    if (!(scale >= -most_strength && scale <= most_strength))
+    if (!(scale >= -WHIT_STRENGTH_MAX && scale <= WHIT_STRENGTH_MAX))
         return whit_field_refuse(reply, "adapters", "expected strengths from -16 to 16");
     for (size_t i = 0; i < job->n_mounts; i++)
         if (job->mounts[i].adapter == api->adapters[which]) return job->mounts[i].scale = (float)scale, true;
     if (job->n_mounts == WHIT_MOUNTS_MAX) return whit_field_refuse(reply, "adapters", "too many for one request");
     job->mounts[job->n_mounts++] = (whit_mount){api->adapters[which], (float)scale};
     return true;
+}
+
+/* The strengths of POST /lora-adapters. */
+static void add_usual(const whit_api *api, whit_job *job)
+{
+    for (size_t k = 0; k < api->options->n_adapters; k++) {
+        float strength = atomic_load(&api->site->strengths[k]);
+        if (api->adapters[k] && strength != 0 && job->n_mounts < WHIT_MOUNTS_MAX)
+            job->mounts[job->n_mounts++] = (whit_mount){api->adapters[k], strength};
+    }
 }
 
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
@@ -47,6 +55,7 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
     size_t n = 0;
     if (!whit_field_object(body, "adapters", &adapters, reply) || !whit_field_list(body, "lora", &lora, reply))
         return false;
+    if (!adapters && !lora && !is_adapter(api, model)) add_usual(api, job);
     if (is_adapter(api, model) && !add(api, find(api, model), NULL, job, reply)) return false;
     json_object_foreach((json_t *)adapters, name, strength)
     {

@@ -33,11 +33,14 @@ static const whit_route routes[] = {
     {"GET", "/health", whit_health_get, PUBLIC, OPENAI},
     {"GET", "/models", whit_models_list, PUBLIC | SHARED, OPENAI},
     {"GET", "/models/*", whit_models_get, SHARED, OPENAI},
+    {"POST", "/models/load", whit_models_load, WHIT_ROUTE_WORK, OPENAI},
+    {"POST", "/models/unload", whit_models_unload_post, 0, OPENAI},
     {"GET", "/metrics", whit_metrics_get, 0, OPENAI},
     {"GET", "/slots", whit_slots_get, 0, OPENAI},
     {"GET", "/props", whit_props_get, MODEL, OPENAI},
 
     {"POST", "/chat/completions", whit_chat_post, WORK, OPENAI},
+    {"POST", "/chat/completions/render", whit_render_post, WORK, OPENAI},
     {"POST", "/completions", whit_completions_post, WORK, OPENAI},
     {"POST", "/embeddings", whit_embeddings_post, WORK, OPENAI},
     {"POST", "/responses", whit_responses_post, WORK, OPENAI},
@@ -49,6 +52,8 @@ static const whit_route routes[] = {
 
     {"POST", "/completion", whit_completion_post, WORK, OPENAI},
     {"POST", "/infill", whit_infill_post, WORK, OPENAI},
+    {"GET", "/lora-adapters", whit_adapters_get, 0, OPENAI},
+    {"POST", "/lora-adapters", whit_adapters_set, WHIT_ROUTE_LIST, OPENAI},
     {"POST", "/tokenize", whit_tokenize_post, MODEL, OPENAI},
     {"POST", "/detokenize", whit_detokenize_post, MODEL, OPENAI},
     {"POST", "/apply-template", whit_template_post, MODEL, OPENAI},
@@ -160,7 +165,8 @@ static void serve_call(whit_call *call)
     unsigned flags = call->route->flags;
     json_t *body = NULL;
     if (!strcmp(call->route->method, "POST")) {
-        call->body = body = whit_body_read(call->request, call->reply);
+        call->body = body =
+            whit_body_read(call->request, flags & WHIT_ROUTE_LIST ? JSON_ARRAY : JSON_OBJECT, call->reply);
         if (!body) return;
     }
     if (flags & WHIT_ROUTE_WORK && *call->site->stop)

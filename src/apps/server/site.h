@@ -21,7 +21,8 @@ typedef struct whit_site {
     atomic_ullong n_ids; /* replies so far */
     whit_budget budget;  /* memory of requests */
     time_t started;
-    char page_policy[400]; /* the page's Content-Security-Policy */
+    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* adapters without a request of their own */
+    char page_policy[400];                              /* the page's Content-Security-Policy */
 } whit_site;
 
 /* One open model with its engine, template, vocabularies and adapters. */

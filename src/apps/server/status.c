@@ -7,6 +7,7 @@
 #include "server/endpoints.h"
 #include "server/models.h"
 #include "server/replies.h"
+#include "server/settings.h"
 
 /* Every model and adapter, as OpenAI lists them. */
 static json_t *list_models(whit_site *site)
@@ -15,11 +16,12 @@ static json_t *list_models(whit_site *site)
     whit_entry entry;
     for (size_t i = 0; whit_models_at(site, i, &entry); i++)
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b}}", "id", entry.options->name,
-                                        "object", "model", "created", (json_int_t)site->started, "owned_by", "whit",
-                                        "meta", "n_vocab", (json_int_t)entry.n_vocab, "n_ctx_train",
+                              json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b}, s:{s:s}}", "id",
+                                        entry.options->name, "object", "model", "created", (json_int_t)site->started,
+                                        "owned_by", "whit", "meta", "n_vocab", (json_int_t)entry.n_vocab, "n_ctx_train",
                                         (json_int_t)entry.n_ctx_train, "n_ctx", (json_int_t)entry.n_ctx, "n_bytes",
-                                        (json_int_t)entry.n_bytes, "is_open", entry.api != NULL));
+                                        (json_int_t)entry.n_bytes, "is_open", entry.api != NULL, "status", "value",
+                                        entry.api ? "loaded" : "unloaded"));
     for (size_t k = 0; k < site->options->n_adapters; k++)
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:I, s:s, s:b}", "id", site->options->adapters[k].name, "object",
@@ -139,10 +141,41 @@ void whit_props_get(whit_call *call)
 {
     const whit_api *api = call->api;
     json_int_t n_ctx = whit_engine_context_size(api->engine);
+    whit_sampler_options usual = whit_sampler_options_default();
+    size_t n = 0;
+    const char *source = api->chat ? whit_chat_template_source(api->chat, &n) : NULL;
+    json_t *settings = json_pack("{s:i, s:i, s:b, s:I, s:b, s:o}", "id", 0, "id_task", -1, "is_processing", 0, "n_ctx",
+                                 n_ctx, "speculative", 0, "params", whit_settings_json(&usual));
+    json_object_set_new(json_object_get(settings, "params"), "n_predict", json_integer(-1));
     whit_api_reply(call->reply,
-                   json_pack("{s:s, s:s, s:I, s:I, s:{s:I}, s:{s:b, s:b}, s:b, s:b}", "model_path", api->name,
-                             "build_info", whit_version(), "total_slots", (json_int_t)api->options->n_parallel, "n_ctx",
-                             n_ctx, "default_generation_settings", "n_ctx", n_ctx, "modalities", "vision", 0, "audio",
-                             0, "chat", api->chat != NULL, "tools",
-                             api->chat && whit_chat_template_takes_tools(api->chat)));
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:{s:b, s:b}, s:b, s:b, s:b, s:s%}", "model_path",
+                             api->name, "model_alias", api->name, "build_info", whit_version(), "total_slots",
+                             (json_int_t)api->options->n_parallel, "n_ctx", n_ctx, "default_generation_settings",
+                             settings, "modalities", "vision", 0, "audio", 0, "chat", api->chat != NULL, "tools",
+                             api->chat && whit_chat_template_takes_tools(api->chat), "is_sleeping", 0, "chat_template",
+                             source ? source : "", n));
+}
+
+/* The name of POST /models/load and /models/unload; NULL: the reply says that it lacks. */
+static const char *wanted_model(const whit_call *call)
+{
+    const char *name = json_string_value(json_object_get(call->body, "model"));
+    if (!name) whit_api_fail(call->reply, 400, "invalid_request_error", "model", "model: expected a name");
+    return name;
+}
+
+void whit_models_load(whit_call *call)
+{
+    const char *name = wanted_model(call);
+    whit_api *api = name ? whit_models_acquire(call->site, name, call->reply) : NULL;
+    if (!api) return;
+    whit_models_release(api);
+    whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
+}
+
+void whit_models_unload_post(whit_call *call)
+{
+    const char *name = wanted_model(call);
+    if (name && whit_models_unload(call->site, name, call->reply))
+        whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
 }

@@ -49,6 +49,11 @@ void whit_chat_template_close(whit_chat_template *chat)
     whit_free(chat->allocator, chat, sizeof *chat);
 }
 
+const char *whit_chat_template_source(const whit_chat_template *chat, size_t *source_bytes)
+{
+    return whit_prompter_source(chat->prompter, source_bytes);
+}
+
 bool whit_chat_template_takes_tools(const whit_chat_template *chat)
 {
     return chat->style.takes_tools || chat->style.is_plain;

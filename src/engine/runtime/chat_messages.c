@@ -8,6 +8,7 @@ struct rewrite {
     const whit_tool_style *style;
     const whit_json *json;
     whit_buf *out;
+    uint32_t i_message; /* the message that is written, for errors */
 };
 
 /* The text of a value, as it stands. */
@@ -114,24 +115,43 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* A content in parts becomes their texts, a line each. */
+/* Reasons against parts that have no text. */
+static const struct {
+    const char *type, *why;
+} unreadable[] = {
+    {"image_url", "an image, and only text can be read here: take the part out"},
+    {"image", "an image, and only text can be read here: take the part out"},
+    {"input_audio", "a sound, and only text can be read here: take the part out"},
+    {"audio_url", "a sound, and only text can be read here: take the part out"},
+    {"video_url", "a film, and only text can be read here: take the part out"},
+    {"file", "a file, and only text can be read here: send its text"},
+};
+
+static whit_status refuse_part(const struct rewrite *r, uint32_t part, uint32_t i, whit_error *error)
+{
+    const char *why = "a part of a content without a text: images, sounds and files are not supported";
+    uint32_t type = whit_json_get(r->json, part, "type");
+    for (size_t k = 0; k < sizeof unreadable / sizeof *unreadable; k++)
+        if (whit_json_is(r->json, type, unreadable[k].type)) why = unreadable[k].why;
+    return whit_json_fail(r->json, part, error, "messages[%u].content[%u]: %s", r->i_message, i, why);
+}
+
+/* A content in parts becomes their texts, a line each; the text of a refusal is its text. */
 static whit_status write_parts(const struct rewrite *r, uint32_t content, bool *ok, whit_error *error)
 {
     whit_buf joined = {.allocator = r->out->allocator};
     whit_status status = WHIT_OK;
-    bool first = true;
+    uint32_t i = 0;
     for (uint32_t at = whit_json_first(r->json, content); status == WHIT_OK && at != WHIT_JSON_NONE;
-         at = whit_json_next(r->json, content, at)) {
+         at = whit_json_next(r->json, content, at), i++) {
         size_t n;
         const char *text = whit_json_string(r->json, whit_json_get(r->json, at, "text"), &n);
+        if (!text) text = whit_json_string(r->json, whit_json_get(r->json, at, "refusal"), &n);
         if (!text) text = whit_json_string(r->json, at, &n);
         if (!text)
-            status = whit_json_fail(r->json, at, error,
-                                    "a part of a content that is no text: images, sounds and files "
-                                    "are not supported");
-        else if ((!first && !whit_buf_append_str(&joined, "\n")) || !whit_buf_append(&joined, text, n))
+            status = refuse_part(r, at, i, error);
+        else if ((i && !whit_buf_append_str(&joined, "\n")) || !whit_buf_append(&joined, text, n))
             status = whit_fail_memory(error, "a message", n);
-        first = false;
     }
     *ok = status == WHIT_OK &&
         whit_json_write_string(r->out, joined.data ? (const char *)joined.data : "", joined.size_bytes);
@@ -147,7 +167,10 @@ static whit_status write_content(const struct rewrite *r, uint32_t content, bool
     *ok = whit_buf_append_str(r->out, ", \"content\": ");
     if (!*ok) return WHIT_OK;
     if (type == WHIT_JSON_ARRAY) return write_parts(r, content, ok, error);
-    bool empty = type <= WHIT_JSON_NULL || (type == WHIT_JSON_STRING && n == 0);
+    if (type > WHIT_JSON_NULL && type != WHIT_JSON_STRING)
+        return whit_json_fail(r->json, content, error, "messages[%u].content: expected a text or a list of parts",
+                              r->i_message);
+    bool empty = type <= WHIT_JSON_NULL || n == 0;
     if (empty)
         *ok = whit_buf_append_str(r->out, calls && r->style->content_null ? "null" : "\"\"");
     else
@@ -267,7 +290,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
     whit_buf out = {.allocator = pool->allocator};
     if (!text) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
     WHIT_TRY(whit_json_parse("messages", text, n_bytes, pool->allocator, &json, error));
-    struct rewrite r = {style, &json, &out};
+    struct rewrite r = {.style = style, .json = &json, .out = &out};
     whit_status status = WHIT_OK;
     bool ok = whit_buf_append_str(&out, "["), first = true;
     if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
@@ -278,6 +301,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
          at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
         ok = first || whit_buf_append_str(&out, ", ");
         if (ok) status = write_message(&r, at, &ok, error);
+        r.i_message++;
         first = false;
     }
     whit_json_close(&json);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * llama.cpp's GET and POST /lora-adapters: the strengths of adapters for requests that name none. */
+#include <math.h>
+
+#include "server/ask.h"
+#include "server/endpoints.h"
+
+void whit_adapters_get(whit_call *call)
+{
+    const whit_site *site = call->site;
+    json_t *list = json_array();
+    for (size_t k = 0; k < site->options->n_adapters; k++) /* no path of the machine is told */
+        json_array_append_new(list,
+                              json_pack("{s:i, s:s, s:s, s:f}", "id", (int)k, "name", site->options->adapters[k].name,
+                                        "path", site->options->adapters[k].name, "scale",
+                                        (double)atomic_load(&site->strengths[k])));
+    whit_api_reply(call->reply, list);
+}
+
+void whit_adapters_set(whit_call *call)
+{
+    whit_site *site = call->site;
+    float strengths[WHIT_SERVER_MOST_ADAPTERS] = {0}; /* adapters that the list leaves out are off */
+    size_t n_on = 0;
+    for (size_t i = 0; i < json_array_size(call->body); i++) {
+        const json_t *one = json_array_get(call->body, i), *id = json_object_get(one, "id");
+        const json_t *scale = json_object_get(one, "scale");
+        double value = json_is_number(scale) ? json_number_value(scale) : NAN;
+        json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
+        if (k < 0 || (size_t)k >= site->options->n_adapters || !(fabs(value) <= WHIT_STRENGTH_MAX)) {
+            whit_api_fail(
+                call->reply, 400, "invalid_request_error", "id",
+                "[%zu]: expected the id of an adapter (GET /lora-adapters lists them) and a scale from -%d to "
+                "%d",
+                i, WHIT_STRENGTH_MAX, WHIT_STRENGTH_MAX);
+            return;
+        }
+        strengths[k] = (float)value;
+    }
+    for (size_t k = 0; k < site->options->n_adapters; k++) n_on += strengths[k] != 0;
+    if (n_on > WHIT_MOUNTS_MAX) {
+        whit_api_fail(call->reply, 400, "invalid_request_error", NULL, "at most %d adapters may be on by themselves",
+                      WHIT_MOUNTS_MAX);
+        return;
+    }
+    for (size_t k = 0; k < site->options->n_adapters; k++) atomic_store(&site->strengths[k], strengths[k]);
+    whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
+}

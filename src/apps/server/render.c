@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * POST /v1/chat/completions/render: the exact prompt of a chat request, as text and as tokens. */
+#include "server/ask.h"
+#include "server/endpoints.h"
+
+void whit_render_post(whit_call *call)
+{
+    whit_ask ask = {.api = call->api, .is_chat = true, .n_each = 1};
+    size_t n_ids, n_bytes;
+    if (whit_calls_read(&ask, call->body, call->reply) &&
+        whit_ask_render(call->api, call->body, ask.tools, &ask.prompt, call->reply)) {
+        const int32_t *ids = whit_chat_prompt_ids(ask.prompt, &n_ids);
+        const char *text = whit_chat_prompt_text(ask.prompt, &n_bytes);
+        json_t *list = json_array();
+        for (size_t i = 0; i < n_ids; i++) json_array_append_new(list, json_integer(ids[i]));
+        whit_api_reply(call->reply,
+                       json_pack("{s:s, s:s%, s:o, s:I}", "model", call->api->name, "prompt", text, n_bytes,
+                                 "prompt_token_ids", list, "n_tokens", (json_int_t)n_ids));
+    }
+    whit_chat_prompt_close(ask.prompt);
+    json_decref(ask.calls.name);
+}
