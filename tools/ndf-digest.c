@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S };
+enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S, U2, I3, F4, N4, X8, X9, X10 };
+enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4 };
 enum { NONE, PER_TENSOR, PER_ROW, PER_GROUP };
 enum { CODES, ROW_SCALES, LOW, LINE = 64, ROWS = 16 };
 
 /* What Tensor_Type says, and what follows from it. */
 typedef struct {
     const stored_tensor *of;
-    uint32_t codec, kind, group, rows, columns;
+    uint32_t codec, kind, scales, group, rows, columns;
     uint32_t n_fields, field_bytes, n_groups; /* fields of a scale group: a, b of q2, offset */
     uint32_t line_columns, line_planes;       /* columns of a line; q2 has two lines for them */
     uint32_t block_groups, block_lines;       /* groups that a block of scale lines serves, and its lines */
@@ -31,21 +32,35 @@ static uint32_t u32_at(const uint8_t *bytes)
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
+static bool in_superblocks(const tensor *t)
+{
+    return t->scales >= K4 && t->scales <= ODD4;
+}
+
+/* Lines of high bits of indices. */
+static uint32_t high_bits(const tensor *t)
+{
+    return t->codec < X8 ? 0 : t->codec - X8;
+}
+
 static bool read_type(const stored_tensor *from, tensor *t)
 {
-    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8}, scale_bytes[] = {4, 2, 1};
+    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8, 16, 32, 8, 8, 32, 32, 32},
+                         planes[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2},
+                         scale_bytes[] = {4, 2, 1, 1, 1, 1, 1, 1};
     const uint8_t *type = from->type;
-    *t = (tensor){.of = from, .codec = type[0], .kind = type[2], .is_plain = type[1] == 0};
+    *t = (tensor){.of = from, .codec = type[0], .kind = type[2], .scales = type[3], .is_plain = type[1] == 0};
     t->group = (uint32_t)(type[6] | type[7] << 8);
     t->rows = u32_at(type + 8), t->columns = u32_at(type + 12);
-    if (t->codec > I8S || type[1] > 1 || t->kind > PER_GROUP || type[3] > 2 || type[4] > 1) return false;
+    if (t->codec > X10 || type[1] > 1 || t->kind > PER_GROUP || t->scales > E4 || type[4] > 1) return false;
+    if (t->scales > U8_SCALES && (t->kind != PER_GROUP || t->codec == T5)) return false;
     if (!t->rows || !t->columns || t->columns > INT32_MAX || (t->is_plain && t->codec > BF16)) return false;
     bool grouped = t->kind == PER_GROUP;
     if ((t->codec <= BF16) != (t->kind == NONE)) return false;
     if (grouped != (t->group != 0) || (t->group & (t->group - 1)) || t->group > 256) return false;
-    t->line_columns = columns[t->codec], t->line_planes = t->codec == Q2 ? 2 : 1;
-    if (grouped && t->group < (t->codec == T5 ? 128 : t->line_columns)) return false;
-    if (t->codec > BF16) t->n_fields = t->line_planes + type[4];
+    t->line_columns = columns[t->codec], t->line_planes = planes[t->codec];
+    if (grouped && t->group < (t->codec == T5 ? 128 : t->codec < U2 ? t->line_columns : 16)) return false;
+    if (t->codec > BF16) t->n_fields = 1 + (t->codec == Q2) + type[4];
     t->field_bytes = scale_bytes[type[3]];
     t->n_groups = grouped ? (uint32_t)ceil_div(t->columns, t->group) : 1;
     t->tile_lines = ceil_div(t->columns, t->line_columns) * t->line_planes;
@@ -54,6 +69,11 @@ static bool read_type(const stored_tensor *from, tensor *t)
         t->block_lines = (uint32_t)ceil_div((uint64_t)2 * t->n_fields * t->field_bytes, 4);
         t->tile_lines = (uint64_t)(t->columns / 256) * (13 + t->block_lines);
         if (rest) t->tile_lines += (rest <= 128 ? 7 : 13) + t->block_lines;
+    } else if (in_superblocks(t)) { /* factors, bytes or nibbles, high bits of indices */
+        if (t->group > 32 || t->columns % 256) return false;
+        t->block_groups = 256 / t->group;
+        t->block_lines = 1 + (uint32_t)ceil_div(t->block_groups, t->scales == ODD4 ? 8 : 4) + high_bits(t);
+        t->tile_lines += ceil_div(t->n_groups, t->block_groups) * t->block_lines;
     } else if (grouped) {
         uint32_t bytes = t->n_fields * t->field_bytes;
         t->block_groups = bytes >= 4 ? 1 : 4 / bytes;
@@ -68,7 +88,7 @@ static bool parts_fit(const tensor *t)
     uint64_t n_tiles = ceil_div(t->rows, ROWS), want[3] = {n_tiles * t->tile_lines * LINE, 0, 0};
     if (t->is_plain) want[CODES] = (uint64_t)t->rows * t->columns * (t->codec == F32 ? 4 : 2);
     if (t->kind == PER_ROW) want[ROW_SCALES] = n_tiles * t->n_fields * ROWS * t->field_bytes;
-    if (t->kind == PER_GROUP && t->field_bytes == 1) want[ROW_SCALES] = n_tiles * t->n_fields * ROWS * 2;
+    if (t->kind == PER_GROUP && t->scales == U8_SCALES) want[ROW_SCALES] = n_tiles * t->n_fields * ROWS * 2;
     if (t->codec == I8S) want[LOW] = n_tiles * ROWS * ceil_div(t->columns, 128) * LINE;
     return memcmp(want, t->of->part_bytes, sizeof want) == 0;
 }
@@ -137,7 +157,14 @@ static unsigned code_at(const tensor *t, uint32_t row, uint32_t k)
     }
     const uint8_t *line = lines + (uint64_t)(in_block / t->line_columns) * t->line_planes * LINE;
     uint32_t at = in_block % t->line_columns;
+    static const int8_t floats[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12},
+                        levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     switch (t->codec) {
+    case U2: return bits_of_line(line, row, at, 2);
+    case I3:
+        return bits_of_line(line + at / 16 * LINE, row, at % 16, 2) | bits_of_line(line + 2 * LINE, row, at, 1) << 2;
+    case F4: return (unsigned)(floats[bits_of_line(line, row, at, 4)] + 128);
+    case N4: return (unsigned)(levels[bits_of_line(line, row, at, 4)] + 128);
     case I8: return line[row % ROWS * 4 + at];
     case I4: return bits_of_line(line, row, at, 4);
     case T2: return bits_of_line(line, row, at, 2);
@@ -152,6 +179,40 @@ static unsigned code_at(const tensor *t, uint32_t row, uint32_t k)
     }
 }
 
+/* Index and signs of eight columns of a codec with a codebook. */
+static void put_eight(const tensor *t, uint32_t row, uint32_t k, uint8_t out[3])
+{
+    const uint8_t *codes, *block = scale_block(t, row, k / t->group, &codes);
+    uint32_t in_block = k % 256, w = in_block % 32 / 8, dword = row % ROWS * 4;
+    const uint8_t *line = codes + in_block / 32 * 2 * LINE;
+    unsigned index = line[dword + w];
+    for (uint32_t b = 0; b < high_bits(t); b++) {
+        const uint8_t *high = block + (t->block_lines - high_bits(t) + b) * LINE;
+        index |= (u32_at(high + dword) >> in_block / 8 & 1) << (8 + b);
+    }
+    out[0] = (uint8_t)index, out[1] = (uint8_t)(index >> 8), out[2] = 0;
+    for (uint32_t i = 0; i < 8; i++) out[2] |= (uint8_t)((u32_at(line + LINE + dword) >> (4 * i + w) & 1) << i);
+}
+
+/* Scales of a byte or less: those of all groups, then the f16 factors of all superblocks. */
+static uint8_t *put_byte_scales(const tensor *t, uint32_t row, uint8_t *out)
+{
+    const uint8_t *codes;
+    for (uint32_t group = 0; group < t->n_groups; group++) {
+        const uint8_t *block = scale_block(t, row, group, &codes);
+        uint32_t place = group % t->block_groups;
+        if (!in_superblocks(t))
+            *out++ = field_byte(block, row, place);
+        else if (t->scales == ODD4)
+            *out++ = field_byte(block + LINE, row, place / 2) >> place % 2 * 4 & 15;
+        else
+            *out++ = field_byte(block + LINE, row, place);
+    }
+    for (uint32_t group = 0; in_superblocks(t) && group < t->n_groups; group += t->block_groups)
+        for (uint32_t b = 0; b < 2 * t->n_fields; b++) *out++ = field_byte(scale_block(t, row, group, &codes), row, b);
+    return out;
+}
+
 static const uint8_t *element_at(const tensor *t, uint32_t row, uint32_t k, uint32_t size)
 {
     if (t->is_plain) return t->of->part[CODES] + ((uint64_t)row * t->columns + k) * size;
@@ -161,7 +222,7 @@ static const uint8_t *element_at(const tensor *t, uint32_t row, uint32_t k, uint
 /* A canonical row: codes from the lowest bit up, then the fields as they are stored. Returns its end. */
 static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
 {
-    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8};
+    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8, 2, 4, 8, 8, 3, 3, 3};
     if (t->codec <= BF16) {
         uint32_t size = t->codec == F32 ? 4 : 2;
         for (uint32_t k = 0; k < t->columns; k++, out += size) memcpy(out, element_at(t, row, k, size), size);
@@ -169,9 +230,11 @@ static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
     }
     uint64_t n_bits = (uint64_t)t->columns * bits[t->codec];
     memset(out, 0, ceil_div(n_bits, 8));
-    for (uint64_t at = 0; at < n_bits; at += bits[t->codec])
+    for (uint32_t k = 0; t->codec >= X8 && k < t->columns; k += 8) put_eight(t, row, k, out + k / 8 * 3);
+    for (uint64_t at = 0; t->codec < X8 && at < n_bits; at += bits[t->codec])
         out[at / 8] = (uint8_t)(out[at / 8] | code_at(t, row, (uint32_t)(at / bits[t->codec])) << at % 8);
     out += ceil_div(n_bits, 8);
+    if (t->scales > U8_SCALES) return put_byte_scales(t, row, out);
     for (uint32_t group = 0; t->kind == PER_GROUP && group < t->n_groups; group++) {
         const uint8_t *block, *codes;
         uint32_t size = t->n_fields * t->field_bytes, first = 0;

@@ -16,11 +16,18 @@ typedef enum whit_codec {
     WHIT_CODEC_BF16 = 2,
     WHIT_CODEC_I8 = 3,
     WHIT_CODEC_I4 = 4,
-    WHIT_CODEC_T2 = 5,  /* ternary (or -1..2) in 2 bits */
-    WHIT_CODEC_T5 = 6,  /* ternary, five in a byte */
-    WHIT_CODEC_B1 = 7,  /* signs */
-    WHIT_CODEC_Q2 = 8,  /* two sign planes: a s + b e */
-    WHIT_CODEC_I8S = 9, /* i8 as two nibble planes: the screened head */
+    WHIT_CODEC_T2 = 5,   /* ternary (or -1..2) in 2 bits */
+    WHIT_CODEC_T5 = 6,   /* ternary, five in a byte */
+    WHIT_CODEC_B1 = 7,   /* signs */
+    WHIT_CODEC_Q2 = 8,   /* two sign planes: a s + b e */
+    WHIT_CODEC_I8S = 9,  /* i8 as two nibble planes: the screened head */
+    WHIT_CODEC_U2 = 10,  /* 0 to 3 in two bits */
+    WHIT_CODEC_I3 = 11,  /* -4 to 3 in three bits */
+    WHIT_CODEC_F4 = 12,  /* floats of four bits, doubled: 0 1 2 3 4 6 8 12 and their negatives */
+    WHIT_CODEC_N4 = 13,  /* sixteen levels of IQ4_NL */
+    WHIT_CODEC_X8 = 14,  /* eight weights as signs and an entry of a codebook: IQ2_XXS's, 8 bits of index */
+    WHIT_CODEC_X9 = 15,  /* IQ2_XS's, 9 bits */
+    WHIT_CODEC_X10 = 16, /* IQ2_S's, 10 bits */
     WHIT_CODEC_COUNT
 } whit_codec;
 
@@ -42,6 +49,14 @@ typedef enum whit_scale_type {
     WHIT_SCALE_F32 = 0,
     WHIT_SCALE_F16 = 1,
     WHIT_SCALE_U8 = 2, /* u8 per group times f16 per row (part WHIT_PART_ROW_SCALES) */
+    /* A byte or nibble per group times f16 factors per superblock of 256 columns, all interleaved: */
+    WHIT_SCALE_K4 = 3,   /* scale d (b & 15), offset -(e (b >> 4)) */
+    WHIT_SCALE_K8 = 4,   /* scale d (b - 128) */
+    WHIT_SCALE_ODD4 = 5, /* scale d (2 b + 1) / 8, b of four bits */
+    /* A byte per group that is a float of its own, halved: */
+    WHIT_SCALE_E8 = 6, /* E8M0: 2^(b - 128) */
+    WHIT_SCALE_E4 = 7, /* E4M3 without a sign, times the type's `scale` */
+    WHIT_SCALE_TYPE_COUNT
 } whit_scale_type;
 
 /* How the activations in front of this tensor are taken. */
@@ -72,7 +87,7 @@ typedef struct whit_tensor_type {
     uint16_t group;     /* columns per scale (16, 32, 64, 128, 256); 0 without group scales */
     uint32_t n_rows;
     uint32_t n_cols;
-    float scale;   /* WHIT_SCALE_TENSOR; q2: a */
+    float scale;   /* WHIT_SCALE_TENSOR; q2: a; WHIT_SCALE_E4: a factor of all scales */
     float scale_b; /* q2: b */
     float offset;
     uint32_t reserved; /* 0 */

@@ -21,13 +21,27 @@ static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
     bool is_bitwise;
+    uint8_t scale_type; /* of bytes, with their group; 0: as usual */
+    uint16_t group;
 } formats[] = {
-    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false}, {WHIT_CODEC_T5, WHIT_SCALE_TENSOR, false},
-    {WHIT_CODEC_T2, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_T5, WHIT_SCALE_GROUP, false},
-    {WHIT_CODEC_B1, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, false},
-    {WHIT_CODEC_I4, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_I8, WHIT_SCALE_ROW, false},
-    {WHIT_CODEC_I8S, WHIT_SCALE_ROW, false},   {WHIT_CODEC_F16, WHIT_SCALE_NONE, false},
-    {WHIT_CODEC_B1, WHIT_SCALE_GROUP, true},   {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, true},
+    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false},
+    {WHIT_CODEC_T5, WHIT_SCALE_TENSOR, false},
+    {WHIT_CODEC_T2, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_T5, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_B1, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_I4, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_I8, WHIT_SCALE_ROW, false},
+    {WHIT_CODEC_I8S, WHIT_SCALE_ROW, false},
+    {WHIT_CODEC_F16, WHIT_SCALE_NONE, false},
+    {WHIT_CODEC_B1, WHIT_SCALE_GROUP, true},
+    {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, true},
+    {WHIT_CODEC_U2, WHIT_SCALE_GROUP, false, WHIT_SCALE_K4, 16},
+    {WHIT_CODEC_I3, WHIT_SCALE_GROUP, false, WHIT_SCALE_K8, 16},
+    {WHIT_CODEC_X9, WHIT_SCALE_GROUP, false, WHIT_SCALE_ODD4, 16},
+    {WHIT_CODEC_F4, WHIT_SCALE_GROUP, false, WHIT_SCALE_E8, 32},
+    {WHIT_CODEC_N4, WHIT_SCALE_GROUP, false, WHIT_SCALE_K8, 32},
+    {WHIT_CODEC_I8, WHIT_SCALE_GROUP, false, WHIT_SCALE_K8, 16},
 };
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
@@ -58,6 +72,11 @@ static whit_tensor_type type_of(size_t i)
     } else if (type.scale_kind == WHIT_SCALE_GROUP) {
         type.scale_type = WHIT_SCALE_F16;
         type.group = codec == WHIT_CODEC_I4 ? 32 : 128;
+    }
+    if (formats[i].scale_type) {
+        type.scale_type = formats[i].scale_type;
+        type.group = formats[i].group;
+        type.has_offset = type.scale_type == WHIT_SCALE_K4;
     }
     return type;
 }
@@ -142,7 +161,7 @@ static bool open_setup(struct setup *s)
     uint32_t most = columns[N_COLUMN_COUNTS - 1];
     whit_rng rng = {1};
     s->codes_bytes = (size_t)ROWS * COLS * 2 + (1 << 20);
-    whit_acts_spec spec = {.kind = WHIT_ACTS_I8, .group = 32, .step = 32};
+    whit_acts_spec spec = {.kind = WHIT_ACTS_I8, .group = 32, .step = 16};
     s->acts_bytes = whit_acts_bytes(&spec, most, COLS);
     s->scratch_bytes = (size_t)64 << 20;
     s->codes = whit_zalloc(NULL, s->codes_bytes);

@@ -38,14 +38,16 @@ static void read_rows(const whit_source_tensor *tensor)
 {
     whit_error error;
     whit_geometry g = whit_codec_geometry(&tensor->type);
-    size_t n = tensor->type.n_cols, n_fields = (size_t)g.n_groups * g.n_fields + 1;
-    whit_rows rows = {.elems = calloc(n, 4), .fields = calloc(n_fields, sizeof(float))};
-    if (rows.elems && rows.fields) {
+    size_t n = tensor->type.n_cols;
+    whit_rows rows = {
+        .elems = calloc(n, 4), .fields = calloc(g.row_fields, sizeof(float)), .fields_u8 = calloc(g.row_bytes + 1, 1)};
+    if (rows.elems && rows.fields && rows.fields_u8) {
         tensor->read_row(tensor, 0, &rows, &error);
         tensor->read_row(tensor, tensor->type.n_rows - 1, &rows, &error);
     }
     free(rows.elems);
     free(rows.fields);
+    free(rows.fields_u8);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

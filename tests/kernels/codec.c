@@ -29,8 +29,8 @@ static void round_trip(const whit_tensor_type *type, void *user)
     if (memcmp(found.elems, (uint8_t *)matrix.rows.elems + begin * row_bytes, n * row_bytes))
         fail_msg("codes of %s", describe(type));
     if (type->scale_kind >= WHIT_SCALE_ROW) {
-        bool is_u8 = type->scale_type == WHIT_SCALE_U8;
-        size_t per_row = (is_u8 ? 1 : g.n_groups) * (size_t)g.n_fields, u8_per_row = (size_t)g.n_groups * g.n_fields;
+        bool is_u8 = type->scale_type >= WHIT_SCALE_U8;
+        size_t per_row = type->scale_type >= WHIT_SCALE_E8 ? 0 : g.row_fields, u8_per_row = g.row_bytes;
         if (memcmp(found.fields, matrix.rows.fields + begin * per_row, n * per_row * sizeof(float)))
             fail_msg("fields of %s", describe(type));
         if (is_u8 && memcmp(found.fields_u8, matrix.rows.fields_u8 + begin * u8_per_row, n * u8_per_row))
@@ -70,11 +70,11 @@ static void ranges_pack_alike(const whit_tensor_type *type, void *user)
     const whit_codec_info *codec = whit_codec_find(type->codec);
     for (uint32_t row = 0; row < type->n_rows; row += 16) {
         uint32_t n = type->n_rows - row < 16 ? type->n_rows - row : 16;
-        size_t per_row = (type->scale_type == WHIT_SCALE_U8 ? 1 : g.n_groups) * (size_t)g.n_fields;
+        size_t per_row = g.row_fields;
         whit_rows rows = {.elems = (uint8_t *)whole.rows.elems +
                               (size_t)row * type->n_cols * (codec->is_float ? codec->elem_bytes : 1),
                           .fields = whole.rows.fields + row * per_row,
-                          .fields_u8 = whole.rows.fields_u8 + (size_t)row * g.n_groups * g.n_fields};
+                          .fields_u8 = whole.rows.fields_u8 + (size_t)row * g.row_bytes};
         assert_ok(whit_codec_pack(type, row, n, &rows, parts.part, &error), error);
     }
     for (int part = 0; part < WHIT_PART_COUNT; part++)
@@ -238,13 +238,14 @@ static void impossible_types_are_refused(void **state)
     whit_tensor_type good = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, 16, 256), type;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
 #define REFUSE(change, reason) type = good, type.change, assert_refused(type, reason)
-    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 10");
+    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 17");
     REFUSE(layout = 2, "unknown layout");
     REFUSE(layout = WHIT_LAYOUT_PLAIN, "plain layout");
     REFUSE(act = 2, "activation rule");
     REFUSE(scale_kind = 0, "scale kind");
     REFUSE(scale_kind = 9, "scale kind");
-    REFUSE(scale_type = 3, "scale type");
+    REFUSE(scale_type = WHIT_SCALE_TYPE_COUNT, "scale type");
+    REFUSE(scale_type = WHIT_SCALE_K4, "scale type that this codec");
     REFUSE(has_offset = 2, "offset flag");
     REFUSE(group = 0, "group size");
     REFUSE(group = 48, "group size");
@@ -265,7 +266,16 @@ static void impossible_types_are_refused(void **state)
     REFUSE(has_offset = 1, "no offset");
     good = type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 16, 256);
     REFUSE(has_offset = 1, "no offset");
-    REFUSE(scale_type = WHIT_SCALE_U8, "u8 scales need groups");
+    REFUSE(scale_type = WHIT_SCALE_U8, "scales of bytes need groups");
+    good = type_of(WHIT_CODEC_U2, WHIT_SCALE_GROUP, WHIT_SCALE_K4, 16, true, 16, 512);
+    assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
+    REFUSE(has_offset = 0, "an offset that this scale type");
+    REFUSE(n_cols = 384, "multiple of 256");
+    REFUSE(group = 64, "group size");
+    REFUSE(scale_type = WHIT_SCALE_F16, "scale type that this codec");
+    good = type_of(WHIT_CODEC_F4, WHIT_SCALE_GROUP, WHIT_SCALE_E4, 16, false, 16, 80);
+    assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
+    REFUSE(scale = 0, "a factor of them");
     good = type_of(WHIT_CODEC_F32, WHIT_SCALE_NONE, 0, 0, false, INT32_MAX, INT32_MAX);
     good.layout = WHIT_LAYOUT_PLAIN;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK); /* 2^64 less a little fits */
@@ -302,6 +312,23 @@ static void codes_out_of_range_are_refused(void **state)
     ((int8_t *)matrix.rows.elems)[7] = 2;
     assert_int_equal(whit_codec_pack(&type, 0, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
     assert_int_equal(whit_codec_pack(&type, 1, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
+    matrix_free(&matrix);
+
+    /* Between levels, and eights that are not in the codebook. */
+    type = type_of(WHIT_CODEC_F4, WHIT_SCALE_GROUP, WHIT_SCALE_E8, 32, false, 1, 32);
+    matrix_alloc(&matrix, &type);
+    rows_alloc(&matrix.rows, &type, 1);
+    ((int8_t *)matrix.rows.elems)[9] = 5;
+    assert_int_equal(whit_codec_pack(&type, 0, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "the code 5"));
+    matrix_free(&matrix);
+    type = type_of(WHIT_CODEC_X9, WHIT_SCALE_GROUP, WHIT_SCALE_ODD4, 16, false, 1, 256);
+    whit_rng rng = {3};
+    matrix_random(&matrix, &type, &rng, false);
+    int8_t *codes = matrix.rows.elems;
+    memset(codes + 16, 25, 8);
+    assert_int_equal(whit_codec_pack(&type, 0, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "columns 16 to 23"));
     matrix_free(&matrix);
 }
 

@@ -64,6 +64,7 @@ static inline whit_tensor_type type_of(whit_codec codec, whit_scale_kind kind, w
         if (codec == WHIT_CODEC_Q2) type.scale_b = 0.21f;
         if (has_offset) type.offset = -0.05f;
     }
+    if (scale_type == WHIT_SCALE_E4) type.scale = 0.37f;
     return type;
 }
 
@@ -74,7 +75,7 @@ static inline void for_each_type(uint32_t n_rows, uint32_t n_cols, visit_type *v
 {
     for (int codec = 0; codec < WHIT_CODEC_COUNT; codec++)
         for (int kind = 0; kind <= WHIT_SCALE_GROUP; kind++)
-            for (int scale_type = 0; scale_type <= WHIT_SCALE_U8; scale_type++)
+            for (int scale_type = 0; scale_type < WHIT_SCALE_TYPE_COUNT; scale_type++)
                 for (int group = 0; group <= 256; group = group ? 2 * group : 16)
                     for (int offset = 0; offset <= 1; offset++) {
                         whit_tensor_type type =
@@ -128,6 +129,25 @@ static inline float random_field(whit_rng *rng, float size)
     return whit_f32_from_f16(whit_f16_from_f32((float)(whit_rng_uniform(rng) - 0.3) * size));
 }
 
+/* A code that the codec holds, of one whose levels are not a range: the nearest one. */
+static inline int nearest_level(const whit_codec_info *codec, int code)
+{
+    int best = codec->levels[0];
+    for (int i = 1; i < 16; i++)
+        if (abs(codec->levels[i] - code) < abs(best - code)) best = codec->levels[i];
+    return best;
+}
+
+/* Eight codes of an entry of a codebook. */
+static inline void random_entry(const whit_codec_info *codec, whit_rng *rng, int8_t codes[8])
+{
+    uint16_t entry = codec->grid[whit_rng_below(rng, 256u << codec->high_bits)];
+    for (int j = 0; j < 8; j++) {
+        int8_t level = codec->levels[entry >> 2 * j & 3];
+        codes[j] = (int8_t)(whit_rng_next(rng) & 1 ? -level : level);
+    }
+}
+
 /* Random content; `extreme` takes only the largest and smallest codes. */
 static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, uint32_t n, whit_rng *rng, bool extreme)
 {
@@ -140,6 +160,7 @@ static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, ui
         int code = codec->code_min + (int)whit_rng_below(rng, (uint64_t)span + 1);
         if (extreme) code = whit_rng_next(rng) & 1 ? codec->code_min : codec->code_max;
         if (type->codec == WHIT_CODEC_B1) code = code > 0 ? 1 : -1;
+        if (type->codec == WHIT_CODEC_F4 || type->codec == WHIT_CODEC_N4) code = nearest_level(codec, code);
         if (type->codec == WHIT_CODEC_F32)
             ((float *)rows->elems)[i] = value;
         else if (codec->is_float)
@@ -147,9 +168,13 @@ static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, ui
         else
             ((int8_t *)rows->elems)[i] = (int8_t)code;
     }
+    for (size_t i = 0; codec->grid && i < (size_t)n * type->n_cols; i += 8)
+        random_entry(codec, rng, (int8_t *)rows->elems + i);
     for (size_t i = 0; i < (size_t)n * g.n_groups * g.n_fields; i++) {
         rows->fields[i] = random_field(rng, 0.1f);
         rows->fields_u8[i] = (uint8_t)whit_rng_next(rng);
+        if (type->scale_type == WHIT_SCALE_ODD4) rows->fields_u8[i] &= 15;
+        if (type->scale_type == WHIT_SCALE_E8) rows->fields_u8[i] = (uint8_t)(118 + rows->fields_u8[i] % 12);
     }
 }
 
@@ -195,6 +220,26 @@ static inline void outliers_random(const whit_tensor_type *type, uint32_t most, 
     free(scales);
 }
 
+/* The same where a group's scale is a byte: formulas of base/tensor.h in doubles, which hold them exactly. */
+static inline float content_value_by_bytes(const test_matrix *matrix, uint32_t row, uint32_t k)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    uint32_t n_groups = (type->n_cols + type->group - 1) / type->group, n_factors = type->has_offset ? 2 : 1;
+    int byte = matrix->rows.fields_u8[(size_t)row * n_groups + k / type->group];
+    int code = ((const int8_t *)matrix->rows.elems)[(size_t)row * type->n_cols + k];
+    if (type->scale_type == WHIT_SCALE_E8) return (float)ldexp(code, byte - 128);
+    if (type->scale_type == WHIT_SCALE_E4) {
+        int exponent = byte >> 3 & 15, fraction = byte & 7;
+        double scale = exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
+        return (float)code * ((float)((byte & 127) == 127 ? 0 : scale / 2) * type->scale);
+    }
+    const float *d = matrix->rows.fields + ((size_t)row * (type->n_cols / 256) + k / 256) * n_factors;
+    if (type->scale_type == WHIT_SCALE_K4)
+        return (float)((double)d[0] * (byte & 15) * code - (double)d[1] * (byte >> 4));
+    if (type->scale_type == WHIT_SCALE_K8) return (float)((double)d[0] * (byte - 128) * code);
+    return (float)((double)d[0] * (2 * byte + 1) / 8 * code);
+}
+
 /* The value that content stands for, written down independently of the codec. */
 static inline float content_value(const test_matrix *matrix, uint32_t row, uint32_t k)
 {
@@ -203,6 +248,7 @@ static inline float content_value(const test_matrix *matrix, uint32_t row, uint3
     if (type->codec == WHIT_CODEC_F32) return ((const float *)matrix->rows.elems)[i];
     if (type->codec == WHIT_CODEC_F16) return whit_f32_from_f16(((const uint16_t *)matrix->rows.elems)[i]);
     if (type->codec == WHIT_CODEC_BF16) return whit_f32_from_bf16(((const uint16_t *)matrix->rows.elems)[i]);
+    if (type->scale_type > WHIT_SCALE_U8) return content_value_by_bytes(matrix, row, k);
     bool is_q2 = type->codec == WHIT_CODEC_Q2, is_u8 = type->scale_type == WHIT_SCALE_U8;
     unsigned n_fields = 1u + is_q2 + type->has_offset;
     unsigned n_groups = type->group ? (type->n_cols + type->group - 1) / type->group : 1;

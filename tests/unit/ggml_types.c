@@ -280,13 +280,15 @@ static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
     tensor.type.layout = WHIT_LAYOUT_TILE16;
     assert_ok(whit_tensor_type_check(&tensor.type, &error), error);
     uint64_t n_cols = view->n_cols, n_rows = view->n_rows;
-    uint64_t n_fields =
-        (tensor.type.scale_kind == WHIT_SCALE_GROUP ? n_cols / tensor.type.group : 1) * (1u + tensor.type.has_offset);
+    whit_geometry g = whit_codec_geometry(&tensor.type);
     int8_t *codes = malloc(n_rows * n_cols);
-    float *fields = calloc(n_rows * n_fields, sizeof *fields), *value = malloc(n_cols * 4),
+    uint8_t *fields_u8 = calloc(n_rows, g.row_bytes + 1);
+    float *fields = calloc(n_rows * g.row_fields, sizeof *fields), *value = malloc(n_cols * 4),
           *expected = malloc(n_cols * 4);
     for (uint64_t row = 0; row < n_rows; row++)
-        whit_ggml_row_twin(view, twin, row, codes + row * n_cols, fields + row * n_fields);
+        whit_ggml_row_twin(
+            view, twin, row,
+            &(whit_rows){codes + row * n_cols, fields + row * g.row_fields, fields_u8 + row * g.row_bytes});
     uint8_t *parts[WHIT_PART_COUNT] = {NULL};
     for (int part = 0; part < WHIT_PART_COUNT; part++) {
         uint64_t bytes = 0;
@@ -294,7 +296,7 @@ static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
         tensor.part[part] = parts[part] = aligned_alloc(64, (bytes + 63) / 64 * 64);
         tensor.part_bytes[part] = bytes;
     }
-    whit_rows rows = {.elems = codes, .fields = fields};
+    whit_rows rows = {.elems = codes, .fields = fields, .fields_u8 = fields_u8};
     assert_ok(whit_codec_pack(&tensor.type, 0, (uint32_t)n_rows, &rows, parts, &error), error);
     for (uint64_t row = 0; row < n_rows; row++) {
         int32_t id = (int32_t)row;
@@ -308,6 +310,7 @@ static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
     for (int part = 0; part < WHIT_PART_COUNT; part++) free(parts[part]);
     free(codes);
     free(fields);
+    free(fields_u8);
     free(value);
     free(expected);
 }
@@ -369,7 +372,7 @@ static void twins_depend_on_content(void **state)
     whit_ggml_narrow_twin(&twin);
     int8_t codes[256];
     float fields[WHIT_GGML_BLOCK_GROUPS] = {0};
-    whit_ggml_row_twin(&view, &twin, 0, codes, fields);
+    whit_ggml_row_twin(&view, &twin, 0, &(whit_rows){codes, fields, NULL});
     assert_true(fields[0] == 1);
     for (int i = 1; i < WHIT_GGML_BLOCK_GROUPS; i++) assert_true(fields[i] == 0);
     check_twin(&view, &twin);

@@ -120,9 +120,9 @@ static void check_matrix(const whit_source_tensor *tensor, const whit_gguf *gguf
     whit_geometry g = whit_codec_geometry(&tensor->type);
     uint32_t n_cols = tensor->type.n_cols;
     int8_t *codes = malloc(n_cols);
-    float *fields = calloc((size_t)g.n_groups * g.n_fields + 1, 4), *values = malloc(4 * n_cols),
-          *expected = malloc(4 * n_cols);
-    whit_rows rows = {.elems = codes, .fields = fields};
+    uint8_t *bytes = calloc(g.row_bytes + 1, 1);
+    float *fields = calloc(g.row_fields, 4), *values = malloc(4 * n_cols), *expected = malloc(4 * n_cols);
+    whit_rows rows = {.elems = codes, .fields = fields, .fields_u8 = bytes};
     for (uint32_t row = 0; row < tensor->type.n_rows; row++) {
         assert_ok(tensor->read_row(tensor, row, &rows, &error), error);
         whit_codec_content_values(&tensor->type, &rows, values);
@@ -135,9 +135,25 @@ static void check_matrix(const whit_source_tensor *tensor, const whit_gguf *gguf
         }
     }
     free(codes);
+    free(bytes);
     free(fields);
     free(values);
     free(expected);
+}
+
+/* Types of two to four bits stay as small as they are. */
+static void check_size(const whit_source_tensor *tensor, const whit_gguf *gguf, const char *name)
+{
+    static const whit_ggml_kind kept[] = {WHIT_GGML_Q2_K,   WHIT_GGML_Q3_K,  WHIT_GGML_IQ2_XXS,
+                                          WHIT_GGML_IQ2_XS, WHIT_GGML_IQ2_S, WHIT_GGML_IQ4_XS,
+                                          WHIT_GGML_IQ4_NL, WHIT_GGML_MXFP4, WHIT_GGML_NVFP4};
+    const whit_gguf_tensor *file = whit_gguf_find_tensor(gguf, name);
+    uint64_t bytes;
+    assert_true(whit_codec_total_bytes(&tensor->type, &bytes));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (file->kind == kept[i] && bytes * 100 > file->size_bytes * 115)
+            fail_msg("%s: %llu bytes of %llu", whit_ggml_kind_info(file->kind)->name, (unsigned long long)bytes,
+                     (unsigned long long)file->size_bytes);
 }
 
 static void every_weight_type_opens(void **state)
@@ -161,6 +177,7 @@ static void every_weight_type_opens(void **state)
         check_matrix(whit_source_find(&source, "layers.0.q"), gguf, "blk.0.attn_q.weight", tiny.scale_tensors ? 3 : 1);
         check_matrix(whit_source_find(&source, "layers.0.down"), gguf, "blk.0.ffn_down.weight", 1);
         check_matrix(whit_source_find(&source, "embed"), gguf, "token_embd.weight", 1);
+        check_size(whit_source_find(&source, "layers.0.q"), gguf, "blk.0.attn_q.weight");
         whit_gguf_close(gguf);
         whit_source_close(&source);
     }

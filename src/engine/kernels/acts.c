@@ -16,6 +16,7 @@ static uint32_t finer(uint32_t a, uint32_t b)
 static whit_acts_spec grouped(const whit_tensor_type *type, whit_acts_kind kind)
 {
     uint32_t group = type->group ? type->group : GROUP_MAX;
+    if (whit_scale_in_superblocks(type->scale_type)) group = WHIT_SUPER_ACTS;
     if (group < GROUP_MIN) group = GROUP_MIN;
     if (group > GROUP_MAX) group = GROUP_MAX;
     return (whit_acts_spec){.kind = (uint8_t)kind, .group = group, .step = finer(group, type->group)};

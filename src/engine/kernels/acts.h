@@ -39,7 +39,7 @@ typedef struct whit_acts {
 
 /* The rule of the house: float matrices take f32; W1.58A8 tensors int8 per token; others what the
  * session says, int8 in groups of the weight's own group size, but 32 at least and 128 at most
- * (and 128 where the weight has no groups). */
+ * (and 128 where the weight has no groups, or has superblocks). */
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
 /* The all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
 whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);

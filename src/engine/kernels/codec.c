@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The codec table, and what follows from a tensor's type: sizes, bounds, allowed combinations. */
+ * Sizes, bounds and allowed combinations, as they follow from a tensor's type. */
 #include "kernels/codec.h"
 
 #include "base/half.h"
 #include "base/mem.h"
 #include "kernels/corrections.h"
 
-/* clang-format off */
-static const whit_codec_info codecs[WHIT_CODEC_COUNT] = {
-    /*                  name    float  cols lines bytes canonical min max  smallest group */
-    [WHIT_CODEC_F32] = {"f32",  true,  1,   1,    4,    32,       0,    0,   0},
-    [WHIT_CODEC_F16] = {"f16",  true,  2,   1,    2,    16,       0,    0,   0},
-    [WHIT_CODEC_BF16] = {"bf16", true, 2,   1,    2,    16,       0,    0,   0},
-    [WHIT_CODEC_I8] = {"i8",    false, 4,   1,    0,    8,        -128, 127, 16},
-    [WHIT_CODEC_I4] = {"i4",    false, 8,   1,    0,    4,        -8,   7,   16},
-    [WHIT_CODEC_T2] = {"t2",    false, 16,  1,    0,    2,        -1,   2,   16},
-    [WHIT_CODEC_T5] = {"t5",    false, 20,  1,    0,    2,        -1,   1,   128},
-    [WHIT_CODEC_B1] = {"b1",    false, 32,  1,    0,    1,        -1,   1,   32},
-    [WHIT_CODEC_Q2] = {"q2",    false, 32,  2,    0,    2,        0,    3,   32},
-    [WHIT_CODEC_I8S] = {"i8s",  false, 8,   1,    0,    8,        -128, 127, 0},
-};
-/* clang-format on */
-
 const whit_codec_info *whit_codec_find(unsigned codec)
 {
-    return codec < WHIT_CODEC_COUNT ? &codecs[codec] : NULL;
+    return codec < WHIT_CODEC_COUNT ? &whit_codecs[codec] : NULL;
 }
 
 bool whit_codec_parse(const char *name, uint8_t *codec)
 {
     for (unsigned i = 0; i < WHIT_CODEC_COUNT; i++)
-        if (!strcmp(name, codecs[i].name)) {
+        if (!strcmp(name, whit_codecs[i].name)) {
             *codec = (uint8_t)i;
             return true;
         }
@@ -44,9 +28,9 @@ static uint64_t ceil_div(uint64_t n, uint64_t divisor)
 
 whit_geometry whit_codec_geometry(const whit_tensor_type *type)
 {
-    const whit_codec_info *codec = &codecs[type->codec];
+    const whit_codec_info *codec = &whit_codecs[type->codec];
     whit_geometry g = {.n_tiles = (uint32_t)ceil_div(type->n_rows, WHIT_TILE_ROWS)};
-    g.n_fields = codec->is_float ? 0 : 1 + (type->codec == WHIT_CODEC_Q2) + (type->has_offset != 0);
+    g.n_fields = codec->is_float ? 0 : codec->planes + (type->has_offset != 0);
     g.field_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : type->scale_type == WHIT_SCALE_F16 ? 2 : 1;
     g.n_groups = 1;
     g.group_cols = type->n_cols;
@@ -61,6 +45,11 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
             g.block_lines = (uint32_t)ceil_div(2 * field_bytes, 4);
             n_lines = (uint64_t)(type->n_cols / 256) * (13 + g.block_lines);
             if (rest) n_lines += (rest <= 128 ? 7 : 13) + g.block_lines;
+        } else if (whit_scale_in_superblocks(type->scale_type)) { /* a line of factors, then bytes or nibbles */
+            g.block_groups = WHIT_SUPER_COLS / type->group;
+            g.block_lines = 1 + (uint32_t)ceil_div(g.block_groups, type->scale_type == WHIT_SCALE_ODD4 ? 8 : 4);
+            g.block_lines += codec->high_bits;
+            n_lines += ceil_div(g.n_groups, g.block_groups) * g.block_lines;
         } else {
             g.block_groups = field_bytes >= 4 ? 1 : 4 / field_bytes;
             g.block_lines = (uint32_t)ceil_div(g.block_groups * field_bytes, 4);
@@ -68,6 +57,13 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
         }
     }
     g.tile_bytes = n_lines * WHIT_LINE_BYTES;
+    g.row_fields = g.n_groups * g.n_fields;
+    if (whit_scale_in_bytes(type->scale_type)) {
+        bool super = whit_scale_in_superblocks(type->scale_type);
+        g.row_bytes = type->scale_type == WHIT_SCALE_U8 ? g.row_fields : g.n_groups;
+        g.row_fields = super ? (uint32_t)ceil_div(type->n_cols, WHIT_SUPER_COLS) * g.n_fields : g.n_fields;
+    }
+    if (!g.row_fields) g.row_fields = 1;
     return g;
 }
 
@@ -83,8 +79,8 @@ bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_
     uint64_t n = 0;
     bool fits = true;
     if (part == WHIT_PART_CODES && type->layout == WHIT_LAYOUT_PLAIN) {
-        fits = !__builtin_mul_overflow((uint64_t)type->n_rows * type->n_cols, (uint64_t)codecs[type->codec].elem_bytes,
-                                       &n);
+        fits = !__builtin_mul_overflow((uint64_t)type->n_rows * type->n_cols,
+                                       (uint64_t)whit_codecs[type->codec].elem_bytes, &n);
     } else if (part == WHIT_PART_CODES) {
         fits = !__builtin_mul_overflow((uint64_t)g.n_tiles, g.tile_bytes, &n);
     } else if (part == WHIT_PART_ROW_SCALES &&
@@ -118,22 +114,30 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
     } else if (type->scale_kind == WHIT_SCALE_NONE || type->scale_kind > WHIT_SCALE_GROUP) {
         return "unknown scale kind for integer codes";
     }
-    if (type->scale_type > WHIT_SCALE_U8) return "unknown scale type";
+    if (type->scale_type >= WHIT_SCALE_TYPE_COUNT) return "unknown scale type";
+    if (!(codec->scale_types >> type->scale_type & 1)) return "a scale type that this codec has not";
     if (type->has_offset > 1) return "the offset flag is neither 0 nor 1";
     if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S)) return "this codec has no offset";
 
     bool per_tensor = type->scale_kind == WHIT_SCALE_TENSOR;
     if ((codec->is_float || per_tensor) && type->scale_type != WHIT_SCALE_F32)
         return "a scale type without stored scales";
-    if (type->scale_type == WHIT_SCALE_U8 && type->scale_kind != WHIT_SCALE_GROUP) return "u8 scales need groups";
+    if (whit_scale_in_bytes(type->scale_type) && type->scale_kind != WHIT_SCALE_GROUP)
+        return "scales of bytes need groups";
+    if (type->scale_type > WHIT_SCALE_U8 && type->has_offset != (type->scale_type == WHIT_SCALE_K4))
+        return "an offset that this scale type has not, or lacks";
+    if (whit_scale_in_superblocks(type->scale_type) && type->n_cols % WHIT_SUPER_COLS)
+        return "columns that are not a multiple of 256";
     if (type->scale_kind == WHIT_SCALE_GROUP) {
         bool power = (type->group & (type->group - 1)) == 0;
-        if (!codec->group_min || !power || type->group < codec->group_min || type->group > 256)
+        bool few = whit_scale_in_superblocks(type->scale_type) && type->group > 32;
+        if (!codec->group_min || !power || type->group < codec->group_min || type->group > 256 || few)
             return "group size does not exist for this codec";
     } else if (type->group) {
         return "a group size without group scales";
     }
-    if (!per_tensor && whit_f32_bits(type->scale)) return "a tensor scale beside other scales";
+    if (type->scale_type == WHIT_SCALE_E4 ? type->scale == 0 : !per_tensor && whit_f32_bits(type->scale))
+        return "a tensor scale beside other scales, or none where it is a factor of them";
     if (whit_f32_bits(type->scale_b) && !(per_tensor && type->codec == WHIT_CODEC_Q2))
         return "a second scale that nothing uses";
     if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset)) return "an offset that nothing uses";
@@ -172,15 +176,15 @@ whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
         if (part >= WHIT_PART_PLANE && part <= WHIT_PART_FACTOR_B) expected = found; /* they say it themselves */
         if (found != expected)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d has %llu bytes and needs %llu",
-                             codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part,
+                             whit_codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part,
                              (unsigned long long)found, (unsigned long long)expected);
         if ((uintptr_t)tensor->part[part] % WHIT_ALIGN_BYTES)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d is not aligned to 64 bytes",
-                             codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part);
+                             whit_codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part);
     }
     const char *fault = whit_corrections_fault(tensor);
     if (fault)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", codecs[tensor->type.codec].name,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", whit_codecs[tensor->type.codec].name,
                          tensor->type.n_rows, tensor->type.n_cols, fault);
     return WHIT_OK;
 }
@@ -197,8 +201,9 @@ whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type)
 size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type)
 {
     whit_geometry g = whit_codec_geometry(type);
-    size_t bytes = (size_t)ceil_div((uint64_t)type->n_cols * codecs[type->codec].canonical_bits, 8);
+    size_t bytes = (size_t)ceil_div((uint64_t)type->n_cols * whit_codecs[type->codec].canonical_bits, 8);
+    if (whit_scale_in_bytes(type->scale_type))
+        return bytes + g.row_bytes + (type->scale_type < WHIT_SCALE_E8 ? (size_t)g.row_fields * 2 : 0);
     if (type->scale_kind >= WHIT_SCALE_ROW) bytes += (size_t)g.n_groups * g.n_fields * g.field_bytes;
-    if (type->scale_type == WHIT_SCALE_U8) bytes += (size_t)g.n_fields * 2;
     return bytes;
 }

@@ -7,7 +7,7 @@
  * elements) row by row, and for each scale group some *fields*: a scale, for q2 a second one, then
  * an offset where the type has one.
  *
- *   value = a code                       (+ offset)   i8 i8s i4 t2 t5 b1
+ *   value = a code                       (+ offset)   all codecs but
  *   value = a s' + b e'                  (+ offset)   q2, s' and e' in {-1, 1}
  *
  * Everything here is safe on any bytes: every bit pattern of a part has a value. A type must have
@@ -18,24 +18,16 @@
 
 #include "base/status.h"
 #include "base/tensor.h"
+#include "kernels/codec_table.h"
 
 #define WHIT_TILE_ROWS  16
 #define WHIT_LINE_BYTES 64
 #define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31: int32 sums of any codec fit */
 #define WHIT_MAX_FIELDS 3     /* a, b, offset */
+#define WHIT_SUPER_COLS 256   /* columns that share the factors of WHIT_SCALE_K4, K8 and ODD4 */
+#define WHIT_SUPER_ACTS 128   /* columns of them whose products add up as integers, scales included */
 /* Columns unpacked at once; a multiple of every line period and of every group. */
 #define WHIT_CHUNK_COLS 1280
-
-typedef struct whit_codec_info {
-    const char *name;
-    bool is_float;
-    uint8_t line_cols;      /* columns that a line covers */
-    uint8_t lines;          /* lines per period: 1, q2 has 2 */
-    uint8_t elem_bytes;     /* float codecs */
-    uint8_t canonical_bits; /* per code in the canonical row */
-    int8_t code_min, code_max;
-    uint16_t group_min; /* smallest group of scales; 0: none may be interleaved */
-} whit_codec_info;
 
 /* NULL for an unknown codec. */
 const whit_codec_info *whit_codec_find(unsigned codec);
@@ -57,6 +49,8 @@ typedef struct whit_geometry {
     uint32_t group_cols;   /* columns per scale: the group, else n_cols */
     uint32_t block_groups; /* groups served by one interleaved block of scales; 0: no such block */
     uint32_t block_lines;  /* lines of that block */
+    uint32_t row_fields;   /* numbers in whit_rows.fields per row: at most n_groups n_fields, and 1 at least */
+    uint32_t row_bytes;    /* numbers in whit_rows.fields_u8 per row */
     uint64_t tile_bytes;   /* of the main part */
 } whit_geometry;
 
@@ -75,14 +69,34 @@ static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
     return bytes;
 }
 
+/* Kernels multiply such a tensor by int8 activations without rounding up to the end of 128 columns: there is one number
+ * of the group's byte, and a factor for all: scale = factor number (K4: offset = -(e minimum)). The numbers of K4 are
+ * 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with d / 8 as their factor. */
+static inline float whit_super_factor(unsigned scale_type, float d)
+{
+    return scale_type == WHIT_SCALE_ODD4 ? d * 0.125f : d;
+}
+
+/* Scales whose factors stand before superblocks of 256 columns. */
+static inline bool whit_scale_in_superblocks(unsigned scale_type)
+{
+    return scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4;
+}
+/* Scales that are kept in whit_rows.fields_u8. */
+static inline bool whit_scale_in_bytes(unsigned scale_type)
+{
+    return scale_type >= WHIT_SCALE_U8;
+}
+
 /* ---- logical content ------------------------------------------------------------------------ */
 
 /* `n` rows of content. Which members are used follows from the type:
  *   elems      (n, n_cols): int8 codes (q2: bit 0 is s, bit 1 is e), or the elements of a float
  *              codec in its own width
- *   fields     (n, n_groups, n_fields) f32; with u8 scales (n, n_fields), the f16 factor per row;
- *              unused with one scale per tensor and for float codecs
- *   fields_u8  (n, n_groups, n_fields), u8 scales only */
+ *   fields     (n, row_fields) of the geometry: n_groups times n_fields f32; with u8 scales n_fields f16
+ *              factors of the row; with superblocks the f16 factors d (K4: d, e) of each. Unused with one
+ *              scale per tensor, for float codecs and with E8 and E4
+ *   fields_u8  (n, row_bytes): scales of a byte or nibble, one per group (u8: n_groups times n_fields) */
 typedef struct whit_rows {
     void *elems;
     float *fields;
@@ -126,5 +140,9 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
 /* Fields of one scale group of a tile: fields[f][r]. */
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
                       float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS]);
+/* Scales in superblocks: numbers[0] of a group's scales and, of K4, numbers[1] of its minima. */
+void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group, int32_t numbers[2][WHIT_TILE_ROWS]);
+/* Their factors in the superblock with column k: factors[0] of the scales, factors[1] of the minima. */
+void whit_tile_factors(const whit_tensor *tensor, uint32_t tile, uint32_t k, float factors[2][WHIT_TILE_ROWS]);
 
 #endif

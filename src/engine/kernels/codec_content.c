@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Canonical bytes of rows that are not packed yet: a converter has them at hand, and need not read
  * them back from tiles. codec_rows.c takes them from a tensor. */
-#include "kernels/codec.h"
+#include "kernels/codec_lines.h"
 
 #include "base/half.h"
 #include "base/mem.h"
@@ -52,28 +52,25 @@ void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, cons
         return;
     }
     whit_geometry g = whit_codec_geometry(type);
-    bool is_u8 = type->scale_type == WHIT_SCALE_U8;
+    bool in_bytes = whit_scale_in_bytes(type->scale_type);
     size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8,
-           n_fields = (size_t)g.n_groups * g.n_fields;
-    int bias = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_I8S ? 128
-        : type->codec == WHIT_CODEC_I4                                       ? 8
-        : type->codec == WHIT_CODEC_Q2                                       ? 0
-                                                                             : 1;
+           n_fields = type->scale_type >= WHIT_SCALE_E8 ? 0 : g.row_fields;
+    unsigned field_type = in_bytes ? WHIT_SCALE_F16 : type->scale_type;
+    int bias = type->codec == WHIT_CODEC_Q2 ? 0 : codec->bias;
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = (const int8_t *)rows->elems + (size_t)row * type->n_cols;
         if (type->codec == WHIT_CODEC_B1)
             put_signs(codes, type->n_cols, out);
+        else if (codec->grid)
+            whit_grid_canonical((whit_codec)type->codec, codes, type->n_cols, out);
         else
             put_codes(codes, type->n_cols, codec->canonical_bits, bias, out);
         out += code_bytes;
         if (type->scale_kind < WHIT_SCALE_ROW) continue;
-        for (size_t i = 0; i < n_fields; i++) {
-            if (is_u8)
-                *out++ = rows->fields_u8[row * n_fields + i];
-            else
-                out = put_field(type->scale_type, rows->fields[row * n_fields + i], out);
+        if (in_bytes) {
+            memcpy(out, rows->fields_u8 + (size_t)row * g.row_bytes, g.row_bytes);
+            out += g.row_bytes;
         }
-        for (uint32_t f = 0; is_u8 && f < g.n_fields; f++)
-            out = put_field(WHIT_SCALE_F16, rows->fields[(size_t)row * g.n_fields + f], out);
+        for (size_t i = 0; i < n_fields; i++) out = put_field(field_type, rows->fields[row * n_fields + i], out);
     }
 }

@@ -2,6 +2,8 @@
  * The specification of every line format, and the arithmetic of where lines and scales lie. */
 #include "kernels/codec_lines.h"
 
+#include "base/mem.h"
+
 #define ROWS WHIT_TILE_ROWS
 
 /* The bits of code `j` of a byte in lane c belong to column k(j, c) of the line: 4 j + c. */
@@ -48,13 +50,86 @@ static void pack_t5(uint8_t *line, const int8_t *codes)
         }
 }
 
+void whit_grid_unpack(whit_codec codec, const uint8_t *period, const uint8_t *high, unsigned unit, int8_t codes[32])
+{
+    const whit_codec_info *info = &whit_codecs[codec];
+    uint32_t signs = whit_load_u32(period + WHIT_LINE_BYTES);
+    for (unsigned w = 0; w < 4; w++) {
+        unsigned index = period[w];
+        for (unsigned b = 0; b < info->high_bits; b++)
+            index |= (whit_load_u32(high + b * WHIT_LINE_BYTES) >> (4 * unit + w) & 1) << (8 + b);
+        unsigned entry = info->grid[index];
+        for (unsigned i = 0; i < 8; i++) {
+            int8_t level = info->levels[entry >> 2 * i & 3];
+            codes[8 * w + i] = (int8_t)(signs >> (4 * i + w) & 1 ? -level : level);
+        }
+    }
+}
+
+int whit_grid_find(whit_codec codec, const int8_t codes[8])
+{
+    const whit_codec_info *info = &whit_codecs[codec];
+    unsigned entry = 0, low = 0, high = (256u << info->high_bits) - 1;
+    for (int i = 0; i < 8; i++) {
+        int magnitude = codes[i] < 0 ? -codes[i] : codes[i], level = 0;
+        while (level < 2 && info->levels[level] != magnitude) level++;
+        if (info->levels[level] != magnitude) return -1;
+        entry |= (unsigned)level << 2 * i;
+    }
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (info->grid[middle] < entry)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return info->grid[low] == entry ? (int)low : -1;
+}
+
+void whit_grid_pack(whit_codec codec, uint8_t *period, uint8_t *high, unsigned unit, const int8_t codes[32])
+{
+    uint32_t signs = 0;
+    for (unsigned w = 0; w < 4; w++) {
+        unsigned index = (unsigned)whit_grid_find(codec, codes + 8 * w), bit = 4 * unit + w;
+        period[w] = (uint8_t)index;
+        for (unsigned b = 0; b < whit_codecs[codec].high_bits; b++) {
+            uint8_t *to = high + b * WHIT_LINE_BYTES + bit / 8;
+            *to = (uint8_t)(*to | (index >> (8 + b) & 1) << bit % 8);
+        }
+        for (unsigned i = 0; i < 8; i++) signs |= (uint32_t)(codes[8 * w + i] < 0) << (4 * i + w);
+    }
+    memcpy(period + WHIT_LINE_BYTES, &signs, 4);
+}
+
+void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint8_t *out)
+{
+    for (uint32_t k = 0; k < n; k += 8, codes += 8, out += 3) {
+        unsigned index = (unsigned)whit_grid_find(codec, codes), signs = 0;
+        for (unsigned i = 0; i < 8; i++) signs |= (unsigned)(codes[i] < 0) << i;
+        out[0] = (uint8_t)index;
+        out[1] = (uint8_t)(index >> 8);
+        out[2] = (uint8_t)signs;
+    }
+}
+
+/* Fields of four bits to levels, and back; the first of equal levels. */
+static void fields_to_levels(const int8_t levels[16], unsigned n, int8_t *codes)
+{
+    for (unsigned i = 0; i < n; i++) codes[i] = levels[codes[i] & 15];
+}
+
+static void levels_to_fields(const int8_t levels[16], unsigned n, const int8_t *codes, int8_t *fields)
+{
+    for (unsigned i = 0; i < n; i++)
+        for (int f = 15; f >= 0; f--)
+            if (levels[f] == codes[i]) fields[i] = (int8_t)f;
+}
+
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
 {
+    const whit_codec_info *info = &whit_codecs[codec];
     switch (codec) {
-    case WHIT_CODEC_I8: unpack_bits(line, 8, 128, codes); break;
-    case WHIT_CODEC_I4: unpack_bits(line, 4, 8, codes); break;
     case WHIT_CODEC_I8S: unpack_bits(line, 4, 0, codes); break;
-    case WHIT_CODEC_T2: unpack_bits(line, 2, 1, codes); break;
     case WHIT_CODEC_T5: unpack_t5(line, codes); break;
     case WHIT_CODEC_B1:
         unpack_bits(line, 1, 0, codes);
@@ -67,18 +142,26 @@ void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
         for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)(codes[i] | extra[i] << 1);
         break;
     }
-    default: break;
+    case WHIT_CODEC_I3: {
+        int8_t third[32 * ROWS];
+        unpack_bits(line, 2, 0, codes);
+        unpack_bits(line + WHIT_LINE_BYTES, 2, 0, codes + 16 * ROWS);
+        unpack_bits(line + 2 * WHIT_LINE_BYTES, 1, 0, third);
+        for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)((codes[i] | third[i] << 2) - info->bias);
+        break;
+    }
+    default:
+        unpack_bits(line, info->bits, info->levels ? 0 : info->bias, codes);
+        if (info->levels) fields_to_levels(info->levels, info->line_cols * ROWS, codes);
+        break;
     }
 }
 
 void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
 {
-    unsigned bits = 1;
-    int bias = 0;
-    if (codec == WHIT_CODEC_I8) bits = 8, bias = 128;
-    if (codec == WHIT_CODEC_I4) bits = 4, bias = 8;
-    if (codec == WHIT_CODEC_I8S) bits = 4;
-    if (codec == WHIT_CODEC_T2) bits = 2, bias = 1;
+    const whit_codec_info *info = &whit_codecs[codec];
+    unsigned bits = codec == WHIT_CODEC_I8S ? 4 : info->bits;
+    int bias = info->is_sign || info->levels || codec == WHIT_CODEC_I8S ? 0 : info->bias;
     for (unsigned c = 0; c < 4; c++) {
         unsigned rest = dword[c];
         if (codec == WHIT_CODEC_T5) {
@@ -89,16 +172,32 @@ void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
         for (unsigned j = 0; j < 8 / bits; j++, rest >>= bits)
             codes[4 * j + c] = (int8_t)((int)(rest & ((1u << bits) - 1)) - bias);
     }
+    if (info->levels) fields_to_levels(info->levels, info->line_cols, codes);
+}
+
+void whit_dwords_unpack_i3(const uint8_t *dword, int8_t *codes)
+{
+    for (unsigned k = 0; k < 32; k++) {
+        unsigned low = dword[k / 16 * WHIT_LINE_BYTES + k % 4] >> 2 * (k % 16 / 4) & 3;
+        unsigned third = dword[2 * WHIT_LINE_BYTES + k % 4] >> k / 4 & 1;
+        codes[k] = (int8_t)((int)(low | third << 2) - whit_codecs[WHIT_CODEC_I3].bias);
+    }
 }
 
 void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
 {
+    const whit_codec_info *info = &whit_codecs[codec];
     switch (codec) {
-    case WHIT_CODEC_I8: pack_bits(line, 8, 128, codes); break;
-    case WHIT_CODEC_I4: pack_bits(line, 4, 8, codes); break;
     case WHIT_CODEC_I8S: pack_bits(line, 4, 0, codes); break;
-    case WHIT_CODEC_T2: pack_bits(line, 2, 1, codes); break;
     case WHIT_CODEC_T5: pack_t5(line, codes); break;
+    case WHIT_CODEC_I3: {
+        int8_t third[32 * ROWS];
+        for (unsigned i = 0; i < 32 * ROWS; i++) third[i] = (int8_t)((codes[i] + info->bias) >> 2 & 1);
+        pack_bits(line, 2, info->bias, codes);
+        pack_bits(line + WHIT_LINE_BYTES, 2, info->bias, codes + 16 * ROWS);
+        pack_bits(line + 2 * WHIT_LINE_BYTES, 1, 0, third);
+        break;
+    }
     case WHIT_CODEC_B1:
     case WHIT_CODEC_Q2: {
         int8_t sign[32 * ROWS], extra[32 * ROWS];
@@ -110,7 +209,16 @@ void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
         if (codec == WHIT_CODEC_Q2) pack_bits(line + WHIT_LINE_BYTES, 1, 0, extra);
         break;
     }
-    default: break;
+    default: {
+        int8_t fields[8 * ROWS] = {0};
+        if (!info->levels) {
+            pack_bits(line, info->bits, info->bias, codes);
+            break;
+        }
+        levels_to_fields(info->levels, info->line_cols * ROWS, codes, fields);
+        pack_bits(line, info->bits, 0, fields);
+        break;
+    }
     }
 }
 
@@ -155,6 +263,18 @@ uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *g,
     }
     uint32_t byte = index * g->field_bytes;
     return (line + byte / 4) * WHIT_LINE_BYTES + 4 * row + byte % 4;
+}
+
+uint64_t whit_super_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row)
+{
+    uint64_t line = whit_line_offset(type, g, k / WHIT_SUPER_COLS * WHIT_SUPER_COLS) / WHIT_LINE_BYTES - g->block_lines;
+    return line * WHIT_LINE_BYTES + 4 * row;
+}
+
+uint64_t whit_grid_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row)
+{
+    uint32_t before = g->block_lines - whit_codecs[type->codec].high_bits;
+    return whit_super_offset(type, g, k, row) + before * WHIT_LINE_BYTES;
 }
 
 uint64_t whit_low_offset(const whit_tensor_type *type, uint32_t row, uint32_t j)

@@ -7,13 +7,29 @@
 
 #include "kernels/codec.h"
 
-/* i8, i4, t2, t5, b1: the period of one line; q2: two lines, sign plane first; i8s: the plane of
- * high nibbles, as 0 to 15. */
+/* Codes of one period of lines: q2 has two, the sign plane first; i3 two of two bits and one of the third bits; i8s
+ * the plane of high nibbles, as 0 to 15. Not for codebooks. Packing takes codes that the codec holds
+ * (whit_codec_pack checks them). */
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes);
 void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes);
 /* The same for one row: its dword of a line to the codes of the line's columns. Planes of b1 and q2
- * are bits. */
+ * are bits. Not for i3 and codebooks, whose periods have several lines. */
 void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
+/* The three dwords of i3 of one row, a line apart, to 32 codes. */
+void whit_dwords_unpack_i3(const uint8_t *dword, int8_t *codes);
+
+/* Codecs with a codebook, 32 columns of one row. `period` is the row's dword in the first of two lines: byte w is
+ * the low index of eight columns, bit 4 i + w of the next line's dword the sign of weight i of them. `high` is the
+ * row's dword in the first of the superblock's lines of high bits, where bit 4 unit + w belongs to the same eight.
+ * Packing sets bits in cleared lines. */
+void whit_grid_unpack(whit_codec codec, const uint8_t *period, const uint8_t *high, unsigned unit, int8_t codes[32]);
+void whit_grid_pack(whit_codec codec, uint8_t *period, uint8_t *high, unsigned unit, const int8_t codes[32]);
+/* The index of the magnitudes of eight codes; -1 where the codebook has no such entry. */
+int whit_grid_find(whit_codec codec, const int8_t codes[8]);
+/* Canonical bytes of n columns, a multiple of 8: of each eight u16 index, u8 signs, bit i of weight i. */
+void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint8_t *out);
+/* Where the dword of row r in the first line of high bits lies, for column k, as whit_super_offset. */
+uint64_t whit_grid_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row);
 
 /* Where the period with column k begins inside a tile (k a multiple of the period; for t5 in
  * superblocks see below), in bytes. */
@@ -21,6 +37,9 @@ uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, 
 /* Where field f of group g of row r lies inside a tile, in bytes; u8, f16 or f32. */
 uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *geometry, uint32_t group, uint32_t field,
                            uint32_t row);
+/* Where the dword of row r in the first line of scales of the superblock with column k lies: its f16 factors. Byte i of
+ * its scales follows one line on, at (i / 4) lines and i % 4 bytes. */
+uint64_t whit_super_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row);
 /* Where the four bytes of columns [8 j, 8 j + 8) of a row lie in the low part of i8s. */
 uint64_t whit_low_offset(const whit_tensor_type *type, uint32_t row, uint32_t j);
 

@@ -3,7 +3,7 @@
  * lines. Readable rather than fast; the matrix kernels read parts on their own. */
 #include "kernels/codec_lines.h"
 
-#include "base/half.h"
+#include "base/fp8.h"
 #include "base/mem.h"
 #include "kernels/corrections.h"
 
@@ -45,12 +45,32 @@ static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, 
     }
 }
 
+/* Codecs with a codebook: rows one after the other. */
+static void grid_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile, uint32_t k_begin, uint32_t n,
+                       int8_t *codes)
+{
+    const whit_tensor_type *type = &tensor->type;
+    const uint8_t *start = tile_start(tensor, g, tile);
+    for (uint32_t k = 0; k < n; k += 32)
+        for (uint32_t r = 0; r < ROWS; r++) {
+            int8_t row[32];
+            whit_grid_unpack((whit_codec)type->codec, start + whit_line_offset(type, g, k_begin + k) + 4 * r,
+                             start + whit_grid_offset(type, g, k_begin + k, r), (k_begin + k) % WHIT_SUPER_COLS / 32,
+                             row);
+            for (uint32_t j = 0; j < 32; j++) codes[(k + j) * ROWS + r] = row[j];
+        }
+}
+
 void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *codes)
 {
     const whit_tensor_type *type = &tensor->type;
     whit_geometry g = whit_codec_geometry(type);
     if (in_superblocks(type)) {
         superblock_codes(tensor, &g, tile, k_begin, n, codes);
+        return;
+    }
+    if (whit_codec_find(type->codec)->grid) {
+        grid_codes(tensor, &g, tile, k_begin, n, codes);
         return;
     }
     const uint8_t *start = tile_start(tensor, &g, tile);
@@ -84,6 +104,58 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
     uint32_t elem_bytes = whit_codec_find(codec)->elem_bytes;
     const uint8_t *elem = tile_start(tensor, &g, tile) + (uint64_t)k_begin * ROWS * elem_bytes;
     for (uint32_t i = 0; i < n * ROWS; i++, elem += elem_bytes) values[i] = float_from(codec, elem);
+}
+
+/* ---- scales in bytes ------------------------------------------------------------------------ */
+
+/* The byte or nibble of a group, and the place that it is written to. */
+static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t group,
+                           uint32_t row)
+{
+    if (!whit_scale_in_superblocks(type->scale_type)) return tile[whit_field_offset(type, g, group, 0, row)];
+    const uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
+    uint32_t place = group % g->block_groups;
+    if (type->scale_type == WHIT_SCALE_ODD4)
+        return bytes[place / 8 * WHIT_LINE_BYTES + place % 8 / 2] >> 4 * (place & 1) & 15u;
+    return bytes[place / 4 * WHIT_LINE_BYTES + place % 4];
+}
+
+static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile, uint32_t group,
+                           uint32_t row, uint8_t byte)
+{
+    if (!whit_scale_in_superblocks(type->scale_type)) {
+        tile[whit_field_offset(type, g, group, 0, row)] = byte;
+        return;
+    }
+    uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
+    uint32_t place = group % g->block_groups;
+    if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared */
+        uint8_t *to = bytes + place / 8 * WHIT_LINE_BYTES + place % 8 / 2;
+        *to = (uint8_t)(*to | (byte & 15) << 4 * (place & 1));
+    } else {
+        bytes[place / 4 * WHIT_LINE_BYTES + place % 4] = byte;
+    }
+}
+
+/* Field f that a group's byte stands for; factors are d and, of K4, e. */
+static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
+{
+    switch (type->scale_type) {
+    case WHIT_SCALE_K4: return f ? -(factors[1] * (float)(byte >> 4)) : factors[0] * (float)(byte & 15);
+    case WHIT_SCALE_K8: return factors[0] * (float)((int)byte - 128);
+    case WHIT_SCALE_ODD4: return factors[0] * (float)(2 * byte + 1) * 0.125f;
+    case WHIT_SCALE_E8: return whit_f32_from_e8m0((uint8_t)byte) * 0.5f;
+    default: return whit_f32_from_ue4m3((uint8_t)byte) * 0.5f * type->scale;
+    }
+}
+
+/* The f16 factors of the superblock with column k. */
+static void super_factors(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t k,
+                          uint32_t row, float factors[2])
+{
+    const uint8_t *halves = tile + whit_super_offset(type, g, k, row);
+    factors[0] = whit_f32_from_f16(whit_load_u16(halves));
+    factors[1] = whit_f32_from_f16(whit_load_u16(halves + 2));
 }
 
 static float field_from(unsigned scale_type, const uint8_t *field)
@@ -121,8 +193,13 @@ static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uin
     if (type->scale_kind == WHIT_SCALE_ROW)
         return field_from(type->scale_type,
                           tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * row_field_index(g, row, field));
-    return field_from(type->scale_type,
-                      tile_start(tensor, g, row / ROWS) + whit_field_offset(type, g, group, field, row % ROWS));
+    const uint8_t *tile = tile_start(tensor, g, row / ROWS);
+    if (type->scale_type <= WHIT_SCALE_U8)
+        return field_from(type->scale_type, tile + whit_field_offset(type, g, group, field, row % ROWS));
+    float factors[2] = {0};
+    if (whit_scale_in_superblocks(type->scale_type))
+        super_factors(type, g, tile, group * type->group, row % ROWS, factors);
+    return byte_field(type, group_byte(type, g, tile, group, row % ROWS), factors, field);
 }
 
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
@@ -137,11 +214,50 @@ void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
         }
 }
 
+void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group, int32_t numbers[2][WHIT_TILE_ROWS])
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_geometry g = whit_codec_geometry(type);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        int byte = (int)group_byte(type, &g, tile_start(tensor, &g, tile), group, r);
+        numbers[0][r] = type->scale_type == WHIT_SCALE_K4 ? byte & 15
+            : type->scale_type == WHIT_SCALE_K8           ? byte - 128
+                                                          : 2 * byte + 1;
+        numbers[1][r] = type->scale_type == WHIT_SCALE_K4 ? byte >> 4 : 0;
+    }
+}
+
+void whit_tile_factors(const whit_tensor *tensor, uint32_t tile, uint32_t k, float factors[2][WHIT_TILE_ROWS])
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_geometry g = whit_codec_geometry(type);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        float both[2];
+        super_factors(type, &g, tile_start(tensor, &g, tile), k, r, both);
+        factors[0][r] = whit_super_factor(type->scale_type, both[0]);
+        factors[1][r] = both[1];
+    }
+}
+
 /* ---- pack ----------------------------------------------------------------------------------- */
 
 static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *rows, uint32_t row)
 {
     return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
+}
+
+/* Codes within the range of a codec of levels, but between them. */
+static whit_status check_levels(const whit_tensor_type *type, const int8_t *codes, whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    for (uint32_t k = 0; codec->grid && k < type->n_cols; k += 8)
+        if (whit_grid_find((whit_codec)type->codec, codes + k) < 0)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold columns %u to %u: not in its codebook",
+                             codec->name, k, k + 7);
+    for (uint32_t k = 0; !codec->grid && k < type->n_cols; k++)
+        if (!memchr(codec->levels, codes[k], 16))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
+    return WHIT_OK;
 }
 
 static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, whit_error *error)
@@ -157,6 +273,7 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
         for (uint32_t k = 0; bad && k < type->n_cols; k++)
             if (codes[k] < codec->code_min || codes[k] > codec->code_max || (is_b1 && codes[k] == 0))
                 return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
+        if (codec->levels) WHIT_TRY(check_levels(type, codes, error));
     }
     return WHIT_OK;
 }
@@ -198,11 +315,10 @@ static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *
  * radix^d (codes[4 d .. 4 d + 3] + bias), four bytes at a time. No byte of it overflows. */
 static bool find_digits(const whit_tensor_type *type, unsigned *radix, uint8_t *bias)
 {
-    *bias = type->codec == WHIT_CODEC_I4 ? 8 : 1;
-    *radix = type->codec == WHIT_CODEC_T5 ? 3
-        : type->codec == WHIT_CODEC_T2    ? 4
-        : type->codec == WHIT_CODEC_I4    ? 16
-                                          : 0;
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    bool packed = !codec->is_sign && !codec->levels && codec->lines == 1 && codec->bits < 8;
+    *bias = (uint8_t)codec->bias;
+    *radix = type->codec == WHIT_CODEC_T5 ? 3 : packed ? 1u << codec->bits : 0;
     return *radix != 0;
 }
 
@@ -255,6 +371,16 @@ static void pack_lines(const whit_tensor_type *type, const whit_geometry *g, con
     }
 }
 
+static void pack_grids(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                       uint32_t n_rows, uint8_t *tile)
+{
+    for (uint32_t k = 0; k < type->n_cols; k += 32)
+        for (uint32_t r = 0; r < n_rows; r++)
+            whit_grid_pack((whit_codec)type->codec, tile + whit_line_offset(type, g, k) + 4 * r,
+                           tile + whit_grid_offset(type, g, k, r), k % WHIT_SUPER_COLS / 32,
+                           code_row(type, rows, row + r) + k);
+}
+
 static void store_field(unsigned scale_type, uint8_t *to, float value)
 {
     if (scale_type == WHIT_SCALE_F32) {
@@ -272,7 +398,7 @@ static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, co
     bool is_u8 = type->scale_type == WHIT_SCALE_U8;
     for (uint32_t f = 0; f < g->n_fields; f++)
         for (uint32_t r = 0; r < n_rows; r++) {
-            const float *fields = rows->fields + (size_t)(row + r) * (is_u8 ? 1 : g->n_groups) * g->n_fields;
+            const float *fields = rows->fields + (size_t)(row + r) * g->row_fields;
             if (is_u8) store_field(WHIT_SCALE_F16, row_scales + 2 * row_field_index(g, r, f), fields[f]);
             if (type->scale_kind == WHIT_SCALE_ROW) {
                 store_field(type->scale_type, row_scales + g->field_bytes * row_field_index(g, r, f), fields[f]);
@@ -282,11 +408,26 @@ static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, co
                 uint8_t *to = tile + whit_field_offset(type, g, group, f, r);
                 size_t index = (size_t)group * g->n_fields + f;
                 if (is_u8)
-                    *to = rows->fields_u8[(size_t)(row + r) * g->n_groups * g->n_fields + index];
+                    *to = rows->fields_u8[(size_t)(row + r) * g->row_bytes + index];
                 else
                     store_field(type->scale_type, to, fields[index]);
             }
         }
+}
+
+/* The same of scales whose bytes and factors are interleaved. */
+static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                             uint32_t n_rows, uint8_t *tile)
+{
+    for (uint32_t r = 0; r < n_rows; r++) {
+        const uint8_t *bytes = rows->fields_u8 + (size_t)(row + r) * g->row_bytes;
+        for (uint32_t group = 0; group < g->n_groups; group++) put_group_byte(type, g, tile, group, r, bytes[group]);
+        if (!whit_scale_in_superblocks(type->scale_type)) continue;
+        const float *factors = rows->fields + (size_t)(row + r) * g->row_fields;
+        for (uint32_t k = 0; k < type->n_cols; k += WHIT_SUPER_COLS)
+            for (uint32_t f = 0; f < g->n_fields; f++)
+                store_field(WHIT_SCALE_F16, tile + whit_super_offset(type, g, k, r) + 2 * f, *factors++);
+    }
 }
 
 /* t5 with groups of 256: the second half's fields are a copy, for kernels that read pairs. */
@@ -360,11 +501,16 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
         }
         if (in_superblocks(type))
             pack_superblocks(type, &g, rows, row, n_rows, tile);
+        else if (codec->grid)
+            pack_grids(type, &g, rows, row, n_rows, tile);
         else if (find_digits(type, &radix, &bias))
             pack_digits(type, &g, rows, row, n_rows, tile, radix, bias);
         else
             pack_lines(type, &g, rows, row, n_rows, tile, low);
-        if (type->scale_kind >= WHIT_SCALE_ROW) pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
+        if (type->scale_type > WHIT_SCALE_U8)
+            pack_byte_scales(type, &g, rows, row, n_rows, tile);
+        else if (type->scale_kind >= WHIT_SCALE_ROW)
+            pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
         if (in_superblocks(type) && type->group == 256) repeat_fields(type, &g, tile);
     }
     return WHIT_OK;
@@ -407,6 +553,21 @@ static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t
     }
 }
 
+/* Scales of one row as they are stored. */
+static void unpack_byte_scales(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint8_t *bytes,
+                               float *fields)
+{
+    const whit_tensor_type *type = &tensor->type;
+    const uint8_t *tile = tile_start(tensor, g, row / ROWS);
+    for (uint32_t group = 0; group < g->n_groups; group++)
+        bytes[group] = (uint8_t)group_byte(type, g, tile, group, row % ROWS);
+    for (uint32_t k = 0; whit_scale_in_superblocks(type->scale_type) && k < type->n_cols; k += WHIT_SUPER_COLS) {
+        float factors[2];
+        super_factors(type, g, tile, k, row % ROWS, factors);
+        for (uint32_t f = 0; f < g->n_fields; f++) *fields++ = factors[f];
+    }
+}
+
 void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows)
 {
     const whit_tensor_type *type = &tensor->type;
@@ -414,7 +575,10 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     unpack_elems(tensor, row_begin, n, rows->elems);
     if (type->scale_kind < WHIT_SCALE_ROW) return;
     bool is_u8 = type->scale_type == WHIT_SCALE_U8;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; type->scale_type > WHIT_SCALE_U8 && i < n; i++)
+        unpack_byte_scales(tensor, &g, row_begin + i, rows->fields_u8 + (size_t)i * g.row_bytes,
+                           rows->fields + (size_t)i * g.row_fields);
+    for (uint32_t i = 0; type->scale_type <= WHIT_SCALE_U8 && i < n; i++) {
         uint32_t row = row_begin + i;
         size_t index = (size_t)i * g.n_groups * g.n_fields;
         for (uint32_t group = 0; group < g.n_groups; group++)
@@ -447,6 +611,16 @@ static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_
     }
 }
 
+/* Field f of a group whose scale is a byte of the content. */
+static float content_field(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *row, uint32_t group,
+                           uint32_t f)
+{
+    float factors[2] = {0};
+    const float *from = row->fields + group / (g->block_groups ? g->block_groups : 1) * g->n_fields;
+    for (uint32_t i = 0; whit_scale_in_superblocks(type->scale_type) && i < g->n_fields; i++) factors[i] = from[i];
+    return byte_field(type, row->fields_u8[group], factors, f);
+}
+
 void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *row, float *out)
 {
     const int8_t *codes = row->elems;
@@ -460,6 +634,8 @@ void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *ro
                 fields[f] = tensor_field(type, f);
             else if (type->scale_type == WHIT_SCALE_U8)
                 fields[f] = (float)row->fields_u8[at + f] * row->fields[f];
+            else if (type->scale_type > WHIT_SCALE_U8)
+                fields[f] = content_field(type, &g, row, group, f);
             else
                 fields[f] = row->fields[at + f];
         values_of(type, codes + begin, rest < g.group_cols ? rest : g.group_cols, fields, out + begin);
@@ -507,6 +683,16 @@ static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_
     uint32_t line_cols = whit_codec_find(codec)->line_cols;
     for (uint32_t k = 0; k < n; k += line_cols, codes += line_cols) {
         const uint8_t *dword = start + whit_line_offset(type, g, k_begin + k);
+        if (codec == WHIT_CODEC_I3) {
+            whit_dwords_unpack_i3(dword, codes);
+            continue;
+        }
+        if (whit_codecs[codec].grid) {
+            const uint8_t *high =
+                tile_start(tensor, g, row / ROWS) + whit_grid_offset(type, g, k_begin + k, row % ROWS);
+            whit_grid_unpack(codec, dword, high, (k_begin + k) % WHIT_SUPER_COLS / 32, codes);
+            continue;
+        }
         whit_dword_unpack(codec, dword, codes);
         if (codec == WHIT_CODEC_B1) {
             for (unsigned i = 0; i < 32; i++) codes[i] = (int8_t)(2 * codes[i] - 1);
@@ -559,15 +745,8 @@ void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n
 /* The unsigned code that a canonical row holds. */
 static unsigned canonical_code(whit_codec codec, int code)
 {
-    switch (codec) {
-    case WHIT_CODEC_I8:
-    case WHIT_CODEC_I8S: return (unsigned)(code + 128);
-    case WHIT_CODEC_I4: return (unsigned)(code + 8);
-    case WHIT_CODEC_T2:
-    case WHIT_CODEC_T5: return (unsigned)(code + 1);
-    case WHIT_CODEC_B1: return code > 0;
-    default: return (unsigned)code;
-    }
+    if (codec == WHIT_CODEC_B1) return code > 0;
+    return (unsigned)(codec == WHIT_CODEC_Q2 ? code : code + whit_codec_bias(codec));
 }
 
 /* Columns [k, k + n) of a row, k a multiple of 8, into `out` at that column's bit. */
@@ -575,7 +754,12 @@ static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uin
                           uint8_t *out)
 {
     unsigned bits = whit_codec_find(type->codec)->canonical_bits;
-    for (uint32_t j = 0; j < n; j++) {
+    for (uint32_t j = 0; whit_codec_find(type->codec)->grid && j < n; j += 8) {
+        int8_t eight[8];
+        for (uint32_t i = 0; i < 8; i++) eight[i] = codes[(j + i) * ROWS + r];
+        whit_grid_canonical((whit_codec)type->codec, eight, 8, out + (k + j) / 8 * 3);
+    }
+    for (uint32_t j = 0; !whit_codec_find(type->codec)->grid && j < n; j++) {
         size_t bit = (size_t)(k + j) * bits;
         unsigned code = canonical_code((whit_codec)type->codec, codes[j * ROWS + r]);
         out[bit / 8] = (uint8_t)(out[bit / 8] | code << bit % 8);
@@ -585,6 +769,16 @@ static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uin
 static void canonical_fields(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint8_t *out)
 {
     const whit_tensor_type *type = &tensor->type;
+    const uint8_t *tile = tile_start(tensor, g, row / ROWS);
+    if (type->scale_type > WHIT_SCALE_U8) {
+        for (uint32_t group = 0; group < g->n_groups; group++)
+            *out++ = (uint8_t)group_byte(type, g, tile, group, row % ROWS);
+        for (uint32_t k = 0; whit_scale_in_superblocks(type->scale_type) && k < type->n_cols; k += WHIT_SUPER_COLS) {
+            memcpy(out, tile + whit_super_offset(type, g, k, row % ROWS), (size_t)g->n_fields * 2);
+            out += g->n_fields * 2;
+        }
+        return;
+    }
     for (uint32_t group = 0; group < g->n_groups; group++)
         for (uint32_t f = 0; f < g->n_fields; f++, out += g->field_bytes) {
             const uint8_t *from = type->scale_kind == WHIT_SCALE_ROW

@@ -12,6 +12,11 @@ typedef enum field_kind {
     FIELD_GROUP_F32,
     FIELD_GROUP_F16,
     FIELD_GROUP_U8,
+    FIELD_GROUP_K4, /* from here on one byte or nibble per group is all: WHIT_SCALE_K4 to E4 in order */
+    FIELD_GROUP_K8,
+    FIELD_GROUP_ODD4,
+    FIELD_GROUP_E8,
+    FIELD_GROUP_E4,
 } field_kind;
 
 typedef struct tiles {
@@ -30,11 +35,12 @@ typedef struct tiles {
 
 static inline tiles tiles_of(const whit_tensor *w)
 {
-    static const field_kind by_type[][3] = {
+    static const field_kind by_type[][WHIT_SCALE_TYPE_COUNT] = {
         [WHIT_SCALE_NONE] = {FIELD_TENSOR},
         [WHIT_SCALE_TENSOR] = {FIELD_TENSOR},
         [WHIT_SCALE_ROW] = {FIELD_ROW_F32, FIELD_ROW_F16},
-        [WHIT_SCALE_GROUP] = {FIELD_GROUP_F32, FIELD_GROUP_F16, FIELD_GROUP_U8},
+        [WHIT_SCALE_GROUP] = {FIELD_GROUP_F32, FIELD_GROUP_F16, FIELD_GROUP_U8, FIELD_GROUP_K4, FIELD_GROUP_K8,
+                              FIELD_GROUP_ODD4, FIELD_GROUP_E8, FIELD_GROUP_E4},
     };
     const whit_tensor_type *type = &w->type;
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -59,8 +65,8 @@ static inline tiles tiles_of(const whit_tensor *w)
     return m;
 }
 
-/* The lines that hold the fields of a group, and which of the line's fields is the group's first.
- */
+/* The lines that hold the fields of a group, and which of the lines' fields is the group's first; where a group has
+ * one byte, its place is first / n_fields. */
 typedef struct group_fields {
     const uint8_t *lines;
     uint32_t first;
@@ -78,6 +84,7 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
  * i8s is unpacked by 128. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
+    if (whit_scale_in_superblocks(type->scale_type)) return false; /* kernels of their own */
     if (type->codec == WHIT_CODEC_I8S) return spec->step % 128 == 0;
     return type->codec != WHIT_CODEC_T5 || type->scale_kind == WHIT_SCALE_GROUP || !spec->step;
 }

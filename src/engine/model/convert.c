@@ -103,11 +103,10 @@ static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uin
 {
     whit_geometry g = whit_codec_geometry(type);
     const whit_codec_info *codec = whit_codec_find(type->codec);
-    bool u8 = !codec->is_float && type->scale_kind != WHIT_SCALE_NONE && type->scale_type == WHIT_SCALE_U8;
+    bool u8 = g.row_bytes > 0;
     *buffer = (struct rows_buffer){.elem_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1)};
-    if (!codec->is_float) buffer->n_fields = (size_t)(u8 ? 1 : g.n_groups) * g.n_fields;
-    if (!codec->is_float && !buffer->n_fields) buffer->n_fields = 1; /* readers may give the one scale again */
-    if (u8) buffer->n_fields_u8 = (size_t)g.n_groups * g.n_fields;
+    if (!codec->is_float) buffer->n_fields = g.row_fields; /* one at least: readers may give the one scale again */
+    buffer->n_fields_u8 = g.row_bytes;
     buffer->rows.elems = whit_zalloc_array(a, n, buffer->elem_bytes);
     if (buffer->n_fields) buffer->rows.fields = whit_zalloc_array(a, n, buffer->n_fields * sizeof(float));
     if (u8) buffer->rows.fields_u8 = whit_zalloc_array(a, n, buffer->n_fields_u8);

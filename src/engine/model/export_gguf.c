@@ -27,7 +27,7 @@ struct export
     uint32_t n;
     int8_t *codes; /* one row, in whatever elements it has */
     float *fields, *values;
-    uint8_t *encoded;
+    uint8_t *bytes, *encoded;
     size_t max_cols;
     whit_error *error;
 };
@@ -68,7 +68,7 @@ static uint32_t our_row(const struct export *e, const struct target *target, uin
 static whit_status encode_row(struct export *e, const struct target *target, uint32_t row, bool *fits)
 {
     const whit_tensor_type *type = &target->from->type;
-    whit_rows rows = {.elems = e->codes, .fields = e->fields};
+    whit_rows rows = {.elems = e->codes, .fields = e->fields, .fields_u8 = e->bytes};
     WHIT_TRY(target->from->read_row(target->from, our_row(e, target, row), &rows, e->error));
     if (is_float_kind(target->kind)) {
         whit_requantise_values(type, &rows, e->values);
@@ -128,6 +128,7 @@ static whit_status choose(struct export *e, struct target *target)
     static const whit_ggml_kind ternary[] = {WHIT_GGML_TQ2_0, WHIT_GGML_TQ1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16,
                                              WHIT_GGML_F32};
     static const whit_ggml_kind signs[] = {WHIT_GGML_Q1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
+    static const whit_ggml_kind floats[] = {WHIT_GGML_F16, WHIT_GGML_F32};
     static const whit_ggml_kind codes[] = {WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     const whit_tensor_type *type = &target->from->type;
     whit_ggml_kind asked;
@@ -135,6 +136,7 @@ static whit_status choose(struct export *e, struct target *target)
         return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': GGUF has no type for %s with these scales",
                          e->source->path, target->from->name, whit_codec_find(type->codec)->name);
     if (target->is_vector) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
+    if (type->scale_type > WHIT_SCALE_U8) return choose_kind(e, target, floats, 2);
     if (whit_codec_find(type->codec)->is_float) {
         asked = type->codec == WHIT_CODEC_F32 ? WHIT_GGML_F32
             : type->codec == WHIT_CODEC_F16   ? WHIT_GGML_F16
@@ -322,12 +324,13 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
     e.targets = whit_zalloc_array(a, n_tensors, sizeof *e.targets);
     e.codes = whit_zalloc(a, row_bytes);
     e.fields = whit_zalloc(a, row_bytes);
+    e.bytes = whit_zalloc(a, row_bytes);
     e.values = whit_zalloc(a, row_bytes);
     e.encoded = whit_zalloc(a, row_bytes);
     whit_gguf_writer writer;
     whit_writer file = {0};
     whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, a);
-    whit_status status = e.targets && e.codes && e.fields && e.values && e.encoded
+    whit_status status = e.targets && e.codes && e.fields && e.bytes && e.values && e.encoded
         ? WHIT_OK
         : whit_fail_memory(error, "the export", row_bytes);
     if (status == WHIT_OK) status = find_targets(&e);
@@ -349,6 +352,7 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
     whit_free(a, e.targets, n_tensors * sizeof *e.targets);
     whit_free(a, e.codes, row_bytes);
     whit_free(a, e.fields, row_bytes);
+    whit_free(a, e.bytes, row_bytes);
     whit_free(a, e.values, row_bytes);
     whit_free(a, e.encoded, row_bytes);
     return status;

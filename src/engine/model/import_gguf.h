@@ -53,7 +53,6 @@ whit_status whit_import_gguf_layers(const whit_gguf_keys *keys, const whit_gguf_
 struct whit_gguf_import {
     whit_ggml_view view; /* data NULL: `constant` everywhere */
     whit_ggml_twin twin;
-    float factor;  /* of all scales: NVFP4's "NAME.scale"; otherwise 1 */
     float inverse; /* of s, where a float matrix of {-s, 0, s} is read as its signs */
     float constant;
     uint8_t form; /* whit_import_form */

@@ -146,9 +146,7 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
 {
     (void)error;
     const struct whit_gguf_import *import = tensor->context;
-    whit_ggml_row_twin(&import->view, &import->twin, whit_source_row(tensor, row), rows->elems, rows->fields);
-    if (import->factor != 1 && tensor->type.scale_kind == WHIT_SCALE_GROUP)
-        for (uint32_t i = 0; i < whit_codec_geometry(&tensor->type).n_groups; i++) rows->fields[i] *= import->factor;
+    whit_ggml_row_twin(&import->view, &import->twin, whit_source_row(tensor, row), rows);
     return WHIT_OK;
 }
 
@@ -212,7 +210,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     struct whit_gguf_import *import = &importer->tensors[importer->n_tensors++];
-    *import = (struct whit_gguf_import){.view = whit_gguf_view(file), .factor = 1, .importer = importer, .file = file};
+    *import = (struct whit_gguf_import){.view = whit_gguf_view(file), .importer = importer, .file = file};
     tensor->context = import;
     tensor->drop = drop;
     if (rotary && architecture->permuted) {
@@ -292,12 +290,8 @@ static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file,
                          (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
     whit_ggml_row_f32(&view, 0, &scale);
     if (scale == 1) return WHIT_OK;
-    struct whit_gguf_import *import = (struct whit_gguf_import *)tensor->context;
-    if (import->view.kind == WHIT_GGML_NVFP4 && tensor->type.scale_kind == WHIT_SCALE_GROUP) {
-        import->factor = scale;
-        return WHIT_OK;
-    }
-    if (tensor->type.scale_kind != WHIT_SCALE_TENSOR)
+    bool factor = tensor->type.scale_kind == WHIT_SCALE_TENSOR || tensor->type.scale_type == WHIT_SCALE_E4;
+    if (!factor)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: tensor '%.*s' scales a matrix that has more than one scale", source->path,
                          (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);

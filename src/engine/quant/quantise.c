@@ -15,7 +15,7 @@ bool whit_quantise_knows(const whit_tensor_type *type)
 {
     bool coded = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5 ||
         type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2;
-    return coded && !type->has_offset && type->scale_type != WHIT_SCALE_U8;
+    return coded && !type->has_offset && !whit_scale_in_bytes(type->scale_type);
 }
 
 static float stored_scale(const whit_tensor_type *type, float scale)

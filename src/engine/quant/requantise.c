@@ -72,7 +72,7 @@ void whit_requantise_row(const whit_tensor_type *type, const float *values, cons
         return;
     }
     int8_t *codes = row->elems;
-    float largest_code = type->codec == WHIT_CODEC_I4 ? 7.0f : 127.0f;
+    float largest_code = whit_codec_find(type->codec)->code_max;
     uint32_t group = whit_codec_geometry(type).group_cols;
     for (uint32_t begin = 0; begin < n; begin += group) {
         uint32_t end = begin + group < n ? begin + group : n;

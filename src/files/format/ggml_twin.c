@@ -61,6 +61,13 @@ static whit_codec ternary_codec(const struct survey *seen, unsigned group)
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
+/* A codec that keeps a kind's own codes, with scales of bytes in groups. */
+static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type scale_type)
+{
+    type->codec = (uint8_t)codec;
+    type->scale_type = (uint8_t)scale_type;
+}
+
 whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -88,8 +95,20 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     switch (view->kind) {
     case WHIT_GGML_Q8_0:
     case WHIT_GGML_Q5_0:
-    case WHIT_GGML_Q5_1:
-    case WHIT_GGML_IQ4_NL: type->codec = WHIT_CODEC_I8; break;
+    case WHIT_GGML_Q5_1: type->codec = WHIT_CODEC_I8; break;
+    case WHIT_GGML_IQ4_NL: type->codec = WHIT_CODEC_N4; break;
+    case WHIT_GGML_Q2_K: use_native(type, WHIT_CODEC_U2, WHIT_SCALE_K4); break;
+    case WHIT_GGML_Q3_K: use_native(type, WHIT_CODEC_I3, WHIT_SCALE_K8); break;
+    case WHIT_GGML_Q6_K: use_native(type, WHIT_CODEC_I8, WHIT_SCALE_K8); break;
+    case WHIT_GGML_IQ2_XXS: use_native(type, WHIT_CODEC_X8, WHIT_SCALE_ODD4); break;
+    case WHIT_GGML_IQ2_XS: use_native(type, WHIT_CODEC_X9, WHIT_SCALE_ODD4); break;
+    case WHIT_GGML_IQ2_S: use_native(type, WHIT_CODEC_X10, WHIT_SCALE_ODD4); break;
+    case WHIT_GGML_IQ4_XS: use_native(type, WHIT_CODEC_N4, WHIT_SCALE_K8); break;
+    case WHIT_GGML_MXFP4: use_native(type, WHIT_CODEC_F4, WHIT_SCALE_E8); break;
+    case WHIT_GGML_NVFP4:
+        use_native(type, WHIT_CODEC_F4, WHIT_SCALE_E4);
+        type->scale = 1;
+        break;
     case WHIT_GGML_Q4_0: type->codec = WHIT_CODEC_I4; break;
     case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so its offset is m + 8 d: float32 */
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
@@ -100,19 +119,10 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->scale_type = WHIT_SCALE_F32;
         break;
     case WHIT_GGML_Q5_K:
-    case WHIT_GGML_Q6_K:
-    case WHIT_GGML_Q2_K:
-    case WHIT_GGML_Q3_K:
     case WHIT_GGML_IQ1_S:
     case WHIT_GGML_IQ1_M:
-    case WHIT_GGML_IQ2_XXS:
-    case WHIT_GGML_IQ2_XS:
-    case WHIT_GGML_IQ2_S:
     case WHIT_GGML_IQ3_XXS:
     case WHIT_GGML_IQ3_S:
-    case WHIT_GGML_IQ4_XS:
-    case WHIT_GGML_MXFP4:
-    case WHIT_GGML_NVFP4:
         type->codec = WHIT_CODEC_I8;
         type->scale_type = WHIT_SCALE_F32;
         break;
@@ -138,7 +148,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
 void whit_ggml_narrow_twin(whit_ggml_twin *twin)
 {
     whit_tensor_type *type = &twin->type;
-    if (!twin->one_scale) return;
+    if (!twin->one_scale || !(whit_codec_find(type->codec)->scale_types & WHIT_SCALE_BIT(F32))) return;
     if (twin->is_ternary && type->codec == WHIT_CODEC_T2) type->codec = WHIT_CODEC_T5;
     type->scale_kind = WHIT_SCALE_TENSOR;
     type->scale_type = WHIT_SCALE_F32;
@@ -146,9 +156,58 @@ void whit_ggml_narrow_twin(whit_ggml_twin *twin)
     type->scale = twin->scale;
 }
 
-void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, int8_t *codes,
-                        float *fields)
+/* The bytes of a block's groups and its f16 factors, in the terms of the twin's scale type. */
+static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes, float factors[2])
 {
+    unsigned n = whit_ggml_kind_info(kind)->block_elems / whit_ggml_kind_info(kind)->group_elems;
+    unsigned high = kind == WHIT_GGML_IQ4_XS ? whit_load_u16(b + 2) : 0;
+    int at = kind == WHIT_GGML_Q2_K ? 80 : kind == WHIT_GGML_Q3_K ? 108 : kind == WHIT_GGML_Q6_K ? 208 : 0;
+    factors[0] = whit_f32_from_f16(whit_load_u16(b + at));
+    if (kind == WHIT_GGML_Q2_K) factors[1] = whit_f32_from_f16(whit_load_u16(b + at + 2));
+    for (unsigned j = 0; j < n; j++) {
+        unsigned nibble = b[(kind == WHIT_GGML_IQ2_XS      ? 66
+                                 : kind == WHIT_GGML_IQ2_S ? 74
+                                                           : 4) +
+                            j / 2] >>
+                4 * (j & 1) &
+            15u;
+        switch (kind) {
+        case WHIT_GGML_Q3_K:
+            bytes[j] = (uint8_t)(96 + (b[96 + j % 8] >> j / 8 * 4 & 15) + 16 * (b[104 + j % 4] >> j / 4 * 2 & 3));
+            break;
+        case WHIT_GGML_Q6_K: bytes[j] = (uint8_t)(b[192 + j] ^ 128); break;
+        case WHIT_GGML_IQ2_XXS: bytes[j] = b[2 + 8 * j + 7] >> 4; break;
+        case WHIT_GGML_IQ2_S:
+        case WHIT_GGML_IQ2_XS: bytes[j] = (uint8_t)nibble; break;
+        case WHIT_GGML_IQ4_XS: bytes[j] = (uint8_t)(96 + (nibble | (high >> 2 * j & 3) << 4)); break;
+        default: bytes[j] = b[j]; break; /* Q2_K, MXFP4, NVFP4 */
+        }
+    }
+}
+
+static void native_row(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, const whit_rows *rows)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    uint64_t n_blocks = view->n_cols / info->block_elems;
+    const uint8_t *block = view->data + row * n_blocks * info->block_bytes;
+    bool super = whit_scale_in_superblocks(twin->type.scale_type);
+    float unused[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS], factors[2];
+    for (uint64_t i = 0; i < n_blocks; i++, block += info->block_bytes) {
+        whit_ggml_block_codes(view, row, i, (int8_t *)rows->elems + i * info->block_elems, unused, offsets);
+        native_scales(view->kind, block, rows->fields_u8 + i * (info->block_elems / info->group_elems), factors);
+        for (unsigned f = 0; super && f < 1u + twin->type.has_offset; f++)
+            rows->fields[i * (1u + twin->type.has_offset) + f] = factors[f];
+    }
+}
+
+void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, const whit_rows *rows)
+{
+    int8_t *codes = rows->elems;
+    float *fields = rows->fields;
+    if (twin->type.scale_type > WHIT_SCALE_U8) {
+        native_row(view, twin, row, rows);
+        return;
+    }
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
     if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* narrowed: there is room for one */

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/tensor.h"
+#include "kernels/codec.h"
 
 typedef enum whit_ggml_kind {
     WHIT_GGML_F32,
@@ -133,11 +134,10 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
  * ternary), which holds the same values. No effect otherwise. */
 void whit_ggml_narrow_twin(whit_ggml_twin *twin);
 
-/* One row in the twin's terms, exact: codes (n_cols) in its codec's range (b1: -1 or 1; i4: -8..7),
- * fields (n_groups, 1 + has_offset): per group its scale, then its offset. n_groups is 1 where the
- * twin's scales are per row or tensor. For coded kinds only: a float twin is the file's own bytes.
- */
-void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, int8_t *codes,
-                        float *fields);
+/* One row in the twin's terms, exact, as whit_codec_pack takes it (kernels/codec.h): codes in its codec's range (b1: -1
+ * or 1; i4: -8..7); fields, per group its scale, then its offset, or the factors of its superblocks; fields_u8, the
+ * bytes of its groups. One field where the twin's scales are per row or tensor. For coded kinds only: a float twin is
+ * the file's own bytes. */
+void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, const whit_rows *rows);
 
 #endif

@@ -34,7 +34,7 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
 static whit_status check_scales(const char *name, const whit_tensor_type *type, const float *fields, whit_error *error)
 {
     whit_geometry g = whit_codec_geometry(type);
-    size_t n = (size_t)g.n_fields * (type->scale_type == WHIT_SCALE_U8 ? 1 : g.n_groups);
+    size_t n = g.row_fields;
     for (size_t i = 0; i < n * type->n_rows; i++)
         if (!isfinite(fields[i]))
             return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of f16",

@@ -16,7 +16,7 @@
 /* A row of a tensor in the terms of its own type. */
 struct row_buffer {
     whit_rows rows;
-    size_t elems_bytes, n_fields;
+    size_t elems_bytes, n_fields, n_fields_u8;
 };
 
 static bool make_row(const whit_allocator *a, const whit_tensor_type *type, struct row_buffer *row)
@@ -24,16 +24,19 @@ static bool make_row(const whit_allocator *a, const whit_tensor_type *type, stru
     const whit_codec_info *codec = whit_codec_find(type->codec);
     whit_geometry g = whit_codec_geometry(type);
     row->elems_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1);
-    row->n_fields = (size_t)g.n_groups * g.n_fields + 1;
+    row->n_fields = g.row_fields;
+    row->n_fields_u8 = g.row_bytes + 1;
     row->rows.elems = whit_zalloc(a, row->elems_bytes);
     row->rows.fields = whit_zalloc_array(a, row->n_fields, sizeof(float));
-    return row->rows.elems && row->rows.fields;
+    row->rows.fields_u8 = whit_zalloc(a, row->n_fields_u8);
+    return row->rows.elems && row->rows.fields && row->rows.fields_u8;
 }
 
 static void free_row(const whit_allocator *a, struct row_buffer *row)
 {
     whit_free(a, row->rows.elems, row->elems_bytes);
     whit_free(a, row->rows.fields, row->n_fields * sizeof(float));
+    whit_free(a, row->rows.fields_u8, row->n_fields_u8);
 }
 
 static const whit_source_tensor *tensor_of(const whit_stream *s, int32_t param)

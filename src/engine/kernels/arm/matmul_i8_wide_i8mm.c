@@ -4,4 +4,5 @@
 
 #include "kernels/arm/pairs_i8mm.inc"
 #include "kernels/wide/matmul_i8.inc"
+#include "kernels/wide/matmul_i8_super.inc"
 #include "kernels/wide/matmul_i8_gemv.inc"

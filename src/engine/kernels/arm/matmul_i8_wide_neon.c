@@ -4,4 +4,5 @@
 
 #include "kernels/wide/quads.inc"
 #include "kernels/wide/matmul_i8.inc"
+#include "kernels/wide/matmul_i8_super.inc"
 #include "kernels/wide/matmul_i8_gemv.inc"

@@ -7,6 +7,9 @@
  *   codes, f32          per scale group g = fma(code, x, g), then acc = fma(g, scale, acc)
  *   codes, i8           per step an int32 sum, then acc = fma(sum, scale * scale_x, acc)
  *   q2                  the same for s' with a, then for e' with b
+ *   superblocks         per group an int32 sum times the number of its scale, added up for 128 columns; then
+ *                       acc = fma(total, factor * scale_x, acc) and, of K4, with the sum of minimum * sum of q
+ *                       acc = fma(-(factor * scale_x), total, acc)
  *   with an offset      last: acc = fma(offset, sum of x, acc), resp.
  *                       acc = fma(offset * scale_x, sum of q, acc)
  *
@@ -198,6 +201,30 @@ static void flush_i8(const whit_tensor_type *type, const step_sums *sums, float 
         for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(fields[field][r] * scale_x, (float)sum_q, acc[r]);
 }
 
+/* Sums of one token inside 128 columns of a superblock. */
+typedef struct super_sums {
+    lane_ints scaled, minima;
+} super_sums;
+
+/* A group is at its end: its sum, times its numbers. */
+static void add_group(super_sums *total, step_sums *sums, int32_t numbers[2][ROWS], int32_t sum_q)
+{
+    for (uint32_t r = 0; r < ROWS; r++) {
+        total->scaled[r] += sums->main[r] * numbers[0][r];
+        total->minima[r] += sum_q * numbers[1][r];
+    }
+    memset(sums, 0, sizeof *sums);
+}
+
+static void flush_super(const whit_tensor_type *type, super_sums *total, float scale_x, float factors[2][ROWS],
+                        lane_floats acc)
+{
+    for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf((float)total->scaled[r], factors[0][r] * scale_x, acc[r]);
+    if (type->has_offset)
+        for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(-(factors[1][r] * scale_x), (float)total->minima[r], acc[r]);
+    memset(total, 0, sizeof *total);
+}
+
 /* One token's quaternary activations of [k, k + n) as int8. */
 static const int8_t *q2_codes(const whit_acts *x, uint32_t token, uint32_t k, uint32_t n, int8_t *q)
 {
@@ -211,6 +238,39 @@ static const int8_t *q2_codes(const whit_acts *x, uint32_t token, uint32_t k, ui
     return q;
 }
 
+static void run_super_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
+                         size_t y_stride, void *scratch)
+{
+    int8_t *codes = scratch, *q_scratch = codes + CHUNK * ROWS;
+    const whit_tensor_type *type = &w->type;
+    uint32_t group = type->group, n_groups = type->n_cols / group;
+    for (uint32_t tile = tile_begin; tile < tile_end; tile++)
+        for (uint32_t t = 0; t < x->n_tokens; t += TOKENS) {
+            uint32_t n = min_u32(TOKENS, x->n_tokens - t);
+            lane_floats acc[TOKENS] = {{0}};
+            super_sums total[TOKENS] = {0};
+            step_sums sums[TOKENS] = {{{0}, {0}}};
+            for (uint32_t g = 0; g < n_groups; g++) {
+                uint32_t k = g * group, chunk = k / CHUNK * CHUNK, end = k + group;
+                int32_t numbers[2][ROWS];
+                if (k == chunk) whit_tile_codes(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
+                whit_tile_numbers(w, tile, g, numbers);
+                for (uint32_t i = 0; i < n; i++) {
+                    const int8_t *q = x->spec.kind == WHIT_ACTS_Q2 ? q2_codes(x, t + i, k, group, q_scratch)
+                                                                   : x->i8 + (t + i) * x->stride + k;
+                    add_i8(&sums[i], false, codes + (k - chunk) * ROWS, q, group);
+                    add_group(&total[i], &sums[i], numbers, x->sums[(size_t)(t + i) * x->n_steps + g]);
+                }
+                if (end % WHIT_SUPER_ACTS) continue;
+                float factors[2][ROWS];
+                whit_tile_factors(w, tile, k, factors);
+                for (uint32_t i = 0; i < n; i++)
+                    flush_super(type, &total[i], x->scales[(size_t)(t + i) * x->n_steps + g], factors, acc[i]);
+            }
+            store(w, tile, t, n, acc, y, y_stride);
+        }
+}
+
 static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
                          size_t y_stride, void *scratch)
 {
@@ -218,6 +278,10 @@ static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile
     bool is_q2 = w->type.codec == WHIT_CODEC_Q2, planes = x->spec.kind == WHIT_ACTS_Q2;
     uint32_t group_cols = whit_codec_geometry(&w->type).group_cols;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
+    if (whit_scale_in_superblocks(w->type.scale_type)) {
+        run_super_i8(w, x, tile_begin, tile_end, y, y_stride, scratch);
+        return;
+    }
     for (uint32_t tile = tile_begin; tile < tile_end; tile++)
         for (uint32_t t = 0; t < x->n_tokens; t += TOKENS) {
             uint32_t n = min_u32(TOKENS, x->n_tokens - t);

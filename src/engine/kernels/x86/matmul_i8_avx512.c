@@ -145,7 +145,7 @@ INLINE void add_t5_rest(const int n, const int planes, const int registers, sums
 
 INLINE __m512i total(const int codec, const int registers, const sums *acc)
 {
-    const int bits = code_bits(codec), fields = codec == WHIT_CODEC_T5 ? 1 : 8 / bits;
+    const int bits = whit_codec_bits((unsigned)codec), fields = codec == WHIT_CODEC_T5 ? 1 : 8 / bits;
     __m512i sum = acc->of[0];
 #pragma GCC unroll 5
     for (int r = 1; r < registers; r++)
@@ -178,7 +178,7 @@ INLINE void add_t5_superblocks(const int n, const int planes, const int register
 INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m, const t5_tables *t5,
                            const whit_acts *x, const uint32_t tile[PLANES], uint32_t t, float *y, size_t y_stride)
 {
-    const int bits = code_bits(codec);
+    const int bits = whit_codec_bits((unsigned)codec);
     const bool is_q2 = codec == WHIT_CODEC_Q2;
     const int planes = is_q2 ? 2 : n_tiles, registers = registers_for(codec, n);
     const size_t line_stride = is_q2 ? 2 * WHIT_LINE_BYTES : WHIT_LINE_BYTES;

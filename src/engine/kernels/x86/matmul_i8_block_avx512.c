@@ -157,7 +157,8 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
 #define MATMUL(lower, upper, from_tokens)                                                                              \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \
-        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && spec->step % 4 == 0;                 \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && spec->step % 4 == 0 &&               \
+            !whit_scale_in_superblocks(type->scale_type);                                                              \
     }                                                                                                                  \
     MATMUL_RUN(lower, upper)                                                                                           \
     const whit_matmul_kernel whit_matmul_i8_##lower##_64x6_avx512 = {                                                  \
@@ -177,3 +178,5 @@ MATMUL(q2, Q2, 9)
 MATMUL(i4, I4, 9)
 MATMUL(i8, I8, 9)
 MATMUL(i8s, I8S, 9)
+MATMUL(f4, F4, 9)
+MATMUL(n4, N4, 9)

@@ -35,7 +35,7 @@ INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *li
         if (codec == WHIT_CODEC_T5)
             unpack_t5_by(t5, codes, out, WHIT_LINE_BYTES);
         else
-            unpack_fields(code_bits(codec), quads, codes, out, WHIT_LINE_BYTES);
+            unpack_fields(whit_codec_bits((unsigned)codec), quads, codes, out, WHIT_LINE_BYTES);
         amx_written();
     }
 }

@@ -103,7 +103,7 @@ INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *l
         if (codec == WHIT_CODEC_T5)
             unpack_t5_by(t5, line, to, WHIT_LINE_BYTES);
         else
-            unpack_fields(code_bits(codec), (int)quads, line, to, WHIT_LINE_BYTES);
+            unpack_fields(whit_codec_bits((unsigned)codec), (int)quads, line, to, WHIT_LINE_BYTES);
         amx_written();
     }
 }

@@ -29,6 +29,43 @@ INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
     return is_f32 ? _mm512_loadu_ps(m->row_fields + 4 * index) : halves_to_floats(m->row_fields + 2 * index);
 }
 
+/* Field f of the group at `place` of a block whose scales are bytes or nibbles (base/tensor.h has the formulas). */
+INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8_t *lines, uint32_t place, uint32_t f)
+{
+    const bool super = kind <= FIELD_GROUP_ODD4;
+    const uint32_t bit = kind == FIELD_GROUP_ODD4 ? 4 * place : 8 * place;
+    __m512i dwords = load_line(lines + (super + bit / 32) * 64);
+    dwords = _mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(bit % 32)));
+    if (kind == FIELD_GROUP_E8) { /* 0 is 2^-127 before it is halved, 255 not a number */
+        __m512i byte = _mm512_and_si512(dwords, _mm512_set1_epi32(255));
+        __m512i bits = _mm512_max_epi32(_mm512_slli_epi32(byte, 23), _mm512_set1_epi32(0x400000));
+        __mmask16 is_nan = _mm512_cmpeq_epi32_mask(byte, _mm512_set1_epi32(255));
+        bits = _mm512_mask_mov_epi32(bits, is_nan, _mm512_set1_epi32(0x7FC00000));
+        return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0.5f));
+    }
+    if (kind == FIELD_GROUP_E4) { /* 127 is zero */
+        __m512i magnitude = _mm512_and_si512(dwords, _mm512_set1_epi32(127));
+        __mmask16 is_number = _mm512_cmplt_epi32_mask(magnitude, _mm512_set1_epi32(127));
+        __m512 bits = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(is_number, magnitude, 20));
+        __m512 value = _mm512_mul_ps(_mm512_mul_ps(bits, _mm512_set1_ps(0x1p120f)), _mm512_set1_ps(0.5f));
+        return _mm512_mul_ps(value, _mm512_set1_ps(m->w->type.scale));
+    }
+    __m512i halves = load_line(lines);
+    __m512 factor = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(f ? _mm512_srli_epi32(halves, 16) : halves));
+    if (kind == FIELD_GROUP_K8) {
+        __m512i byte = _mm512_and_si512(dwords, _mm512_set1_epi32(255));
+        return _mm512_mul_ps(factor, _mm512_cvtepi32_ps(_mm512_sub_epi32(byte, _mm512_set1_epi32(128))));
+    }
+    if (kind == FIELD_GROUP_K4 && f) dwords = _mm512_srli_epi32(dwords, 4);
+    __m512i nibble = _mm512_and_si512(dwords, _mm512_set1_epi32(15));
+    if (kind == FIELD_GROUP_K4) {
+        __m512 product = _mm512_mul_ps(factor, _mm512_cvtepi32_ps(nibble));
+        return f ? _mm512_xor_ps(product, _mm512_set1_ps(-0.0f)) : product;
+    }
+    __m512i odd = _mm512_add_epi32(_mm512_add_epi32(nibble, nibble), _mm512_set1_epi32(1));
+    return _mm512_mul_ps(_mm512_mul_ps(factor, _mm512_cvtepi32_ps(odd)), _mm512_set1_ps(0.125f));
+}
+
 /* Field f of a scale group of one tile, whose fields begin with the `first` of those in `lines`. */
 INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines, uint32_t first, uint32_t f)
 {
@@ -38,6 +75,7 @@ INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines,
                                   : f == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b
                                                                            : type->offset);
     if (m->kind <= FIELD_ROW_F16) return row_field(m, tile, f, m->kind == FIELD_ROW_F32);
+    if (m->kind >= FIELD_GROUP_K4) return load_byte_field(m->kind, m, lines, first / m->n_fields, f);
     uint32_t index = first + f;
     if (m->kind == FIELD_GROUP_F32) return _mm512_loadu_ps(lines + 64 * index);
     uint32_t byte = m->kind == FIELD_GROUP_F16 ? 2 * index : index;
@@ -156,28 +194,11 @@ INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
 
 /* ---- what codes stand for ------------------------------------------------------------------- */
 
-/* The stored number u of a code is in [0, 256): the code is twice * u - bias. */
-INLINE int code_bias(int codec)
-{
-    return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 128 : codec == WHIT_CODEC_I4 ? 8 : 1;
-}
-INLINE bool code_is_sign(int codec)
-{
-    return codec == WHIT_CODEC_B1 || codec == WHIT_CODEC_Q2;
-}
-INLINE int code_bits(int codec)
-{
-    return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 8
-        : codec == WHIT_CODEC_I4                             ? 4
-        : code_is_sign(codec)                                ? 1
-                                                             : 2;
-}
-
 /* The sum of code * q out of the sum of u * q and that of q. */
 INLINE __m512 true_sum(int codec, __m512i sum, int32_t sum_q)
 {
-    if (code_is_sign(codec)) sum = _mm512_slli_epi32(sum, 1);
-    return _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, _mm512_set1_epi32(code_bias(codec) * sum_q)));
+    if (whit_codec_is_sign((unsigned)codec)) sum = _mm512_slli_epi32(sum, 1);
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, _mm512_set1_epi32(whit_codec_bias((unsigned)codec) * sum_q)));
 }
 
 #endif

@@ -43,10 +43,13 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
     unpack_t5_by(&tables, line, out, stride);
 }
 
-/* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane. */
+/* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane; of i3 its period. */
 INLINE int quads_of_line(const int codec)
 {
-    return codec == WHIT_CODEC_T5 ? 5 : codec == WHIT_CODEC_I8S ? 2 : 8 / code_bits(codec);
+    return codec == WHIT_CODEC_T5 ? 5
+        : codec == WHIT_CODEC_I8S ? 2
+        : codec == WHIT_CODEC_I3  ? 8
+                                  : 8 / whit_codec_bits((unsigned)codec);
 }
 
 /* Lines that n_cols columns take, where no scales stand between them. */
@@ -56,13 +59,46 @@ INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
     return (n_cols + line_cols - 1) / line_cols;
 }
 
+/* Levels of a codec as unsigned numbers, for look-ups by nibbles. */
+INLINE __m512i load_levels(const int codec)
+{
+    const int8_t *levels = whit_codecs[codec].levels;
+    return _mm512_xor_si512(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)levels)),
+                            _mm512_set1_epi8((char)128));
+}
+
+/* Nibbles of a line of levels. */
+INLINE void unpack_levels(const int codec, __m512i line, uint8_t *out, size_t stride)
+{
+    const __m512i mask = _mm512_set1_epi8(15), levels = load_levels(codec);
+    _mm512_storeu_si512(out, _mm512_shuffle_epi8(levels, _mm512_and_si512(line, mask)));
+    _mm512_storeu_si512(out + stride, _mm512_shuffle_epi8(levels, _mm512_and_si512(_mm512_srli_epi16(line, 4), mask)));
+}
+
+/* Quad j of i3, 0 to 7, from its three lines. */
+INLINE __m512i quad_of_i3(const __m512i lines[3], const int j)
+{
+    __m512i low = _mm512_srli_epi16(lines[j / 4], (unsigned)(2 * (j % 4)));
+    __m512i third =
+        j < 2 ? _mm512_slli_epi16(lines[2], (unsigned)(2 - j)) : _mm512_srli_epi16(lines[2], (unsigned)(j - 2));
+    low = _mm512_and_si512(low, _mm512_set1_epi8(3));
+    return _mm512_ternarylogic_epi32(low, third, _mm512_set1_epi8(4), 0xF8); /* low | (third & 4) */
+}
+
+INLINE void unpack_i3(const uint8_t *from, uint8_t *out, size_t stride)
+{
+    const __m512i lines[3] = {load_line(from), load_line(from + 64), load_line(from + 128)};
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_i3(lines, j));
+}
+
 /* One line of any codec but i8s, whose low nibbles lie elsewhere. */
 INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stride)
 {
     if (codec == WHIT_CODEC_T5)
         unpack_t5(line, out, stride);
     else
-        unpack_fields(code_bits(codec), quads_of_line(codec), line, out, stride);
+        unpack_fields(whit_codec_bits((unsigned)codec), quads_of_line(codec), line, out, stride);
 }
 
 /* i8s, lines [l, l + 16) or as many as there are: the low nibbles lie row by row and are transposed
@@ -127,7 +163,15 @@ INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t 
             line += m->scale_bytes;
             next_block += m->block_cols;
         }
-        unpack_line(codec, load_line(line), out, stride);
+        if (codec == WHIT_CODEC_I3) {
+            unpack_i3(line, out, stride);
+            line += 3 * WHIT_LINE_BYTES;
+            continue;
+        }
+        if (whit_codecs[codec].levels)
+            unpack_levels(codec, load_line(line), out, stride);
+        else
+            unpack_line(codec, load_line(line), out, stride);
         line += WHIT_LINE_BYTES;
         if (codec != WHIT_CODEC_Q2) continue;
         unpack_line(codec, load_line(line), out + plane_bytes, stride);

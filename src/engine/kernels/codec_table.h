@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * The codec table: the one place that says how many bits a codec's numbers have and what they stand for. In a header,
+ * so that a kernel that is compiled for one codec finds constants. */
+#ifndef WHIT_KERNELS_CODEC_TABLE_H
+#define WHIT_KERNELS_CODEC_TABLE_H
+
+#include "base/tensor.h"
+#include "kernels/grids.h"
+
+typedef struct whit_codec_info {
+    const char *name;
+    bool is_float;
+    uint8_t line_cols;      /* columns that a period of lines covers */
+    uint8_t lines;          /* lines per period: 1; planes of q2: 2; i3: 3; codebooks: 2 */
+    uint8_t elem_bytes;     /* float codecs */
+    uint8_t bits;           /* of a field of a line */
+    uint8_t canonical_bits; /* per code in the canonical row */
+    int16_t bias;           /* kernels multiply unsigned numbers u: the code is u - bias */
+    uint8_t largest;        /* of these numbers */
+    bool is_sign;           /* u is 0 or 1, and the code 2 u - bias */
+    uint8_t planes;         /* sums that a product has: q2 2 */
+    int8_t code_min, code_max;
+    uint16_t group_min;   /* smallest group of scales; 0: none may be interleaved */
+    uint8_t scale_types;  /* bit whit_scale_type: those that exist for it */
+    const int8_t *levels; /* fields of a line index these; NULL: the field is u */
+    const uint16_t *grid; /* codebook of eights of levels, in order; NULL: none */
+    uint8_t high_bits;    /* of its indices, above the eighth: a line each before a superblock's codes */
+} whit_codec_info;
+
+static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
+                    whit_levels_iq2[3] = WHIT_GRID_LEVELS_IQ2;
+
+#define WHIT_SCALE_BIT(type) (1u << WHIT_SCALE_##type)
+#define WHIT_SCALE_PLAIN     (WHIT_SCALE_BIT(F32) | WHIT_SCALE_BIT(F16) | WHIT_SCALE_BIT(U8))
+
+/* clang-format off */
+static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
+    /*                   name   float  cols lines bytes bits canon. bias largest sign planes min max group scales */
+    [WHIT_CODEC_F32] =  {"f32", true,  1,  1, 4, 32, 32, 0,   0,   false, 1, 0,    0,   0,   WHIT_SCALE_BIT(F32)},
+    [WHIT_CODEC_F16] =  {"f16", true,  2,  1, 2, 16, 16, 0,   0,   false, 1, 0,    0,   0,   WHIT_SCALE_BIT(F32)},
+    [WHIT_CODEC_BF16] = {"bf16", true, 2,  1, 2, 16, 16, 0,   0,   false, 1, 0,    0,   0,   WHIT_SCALE_BIT(F32)},
+    [WHIT_CODEC_I8] =   {"i8",  false, 4,  1, 0, 8,  8,  128, 255, false, 1, -128, 127, 16,
+                         WHIT_SCALE_PLAIN | WHIT_SCALE_BIT(K8)},
+    [WHIT_CODEC_I4] =   {"i4",  false, 8,  1, 0, 4,  4,  8,   15,  false, 1, -8,   7,   16,  WHIT_SCALE_PLAIN},
+    [WHIT_CODEC_T2] =   {"t2",  false, 16, 1, 0, 2,  2,  1,   3,   false, 1, -1,   2,   16,  WHIT_SCALE_PLAIN},
+    [WHIT_CODEC_T5] =   {"t5",  false, 20, 1, 0, 2,  2,  1,   3,   false, 1, -1,   1,   128, WHIT_SCALE_PLAIN},
+    [WHIT_CODEC_B1] =   {"b1",  false, 32, 1, 0, 1,  1,  1,   1,   true,  1, -1,   1,   32,  WHIT_SCALE_PLAIN},
+    [WHIT_CODEC_Q2] =   {"q2",  false, 32, 2, 0, 1,  2,  1,   1,   true,  2, 0,    3,   32,  WHIT_SCALE_PLAIN},
+    [WHIT_CODEC_I8S] =  {"i8s", false, 8,  1, 0, 8,  8,  128, 255, false, 1, -128, 127, 0,   WHIT_SCALE_PLAIN},
+    [WHIT_CODEC_U2] =   {"u2",  false, 16, 1, 0, 2,  2,  0,   3,   false, 1, 0,    3,   16,  WHIT_SCALE_BIT(K4)},
+    [WHIT_CODEC_I3] =   {"i3",  false, 32, 3, 0, 2,  4,  4,   7,   false, 1, -4,   3,   16,  WHIT_SCALE_BIT(K8)},
+    [WHIT_CODEC_F4] =   {"f4",  false, 8,  1, 0, 4,  8,  128, 255, false, 1, -12,  12,  16,
+                         WHIT_SCALE_BIT(E8) | WHIT_SCALE_BIT(E4), whit_levels_e2m1},
+    [WHIT_CODEC_N4] =   {"n4",  false, 8,  1, 0, 4,  8,  128, 255, false, 1, -127, 113, 32,
+                         WHIT_SCALE_BIT(F16) | WHIT_SCALE_BIT(K8), whit_levels_nl},
+    [WHIT_CODEC_X8] =  {"x8",  false, 32, 2, 0, 8,  3,  128, 255, false, 1, -43,  43,  16,  WHIT_SCALE_BIT(ODD4),
+                         whit_levels_iq2, whit_grid_iq2_xxs, 0},
+    [WHIT_CODEC_X9] =  {"x9",  false, 32, 2, 0, 8,  3,  128, 255, false, 1, -43,  43,  16,  WHIT_SCALE_BIT(ODD4),
+                         whit_levels_iq2, whit_grid_iq2_xs, 1},
+    [WHIT_CODEC_X10] = {"x10", false, 32, 2, 0, 8,  3,  128, 255, false, 1, -43,  43,  16,  WHIT_SCALE_BIT(ODD4),
+                         whit_levels_iq2, whit_grid_iq2_s, 2},
+};
+/* clang-format on */
+
+/* Columns of the table as functions of a codec that is not of floats; constants where the codec is one. */
+static inline __attribute__((always_inline)) int whit_codec_bits(unsigned codec)
+{
+    return whit_codecs[codec].bits;
+}
+static inline __attribute__((always_inline)) int whit_codec_bias(unsigned codec)
+{
+    return whit_codecs[codec].bias;
+}
+static inline __attribute__((always_inline)) bool whit_codec_is_sign(unsigned codec)
+{
+    return whit_codecs[codec].is_sign;
+}
+static inline __attribute__((always_inline)) uint32_t whit_codec_planes(unsigned codec)
+{
+    return whit_codecs[codec].planes;
+}
+
+#endif
