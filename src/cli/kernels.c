@@ -26,6 +26,69 @@ static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
     return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs, "used", used);
 }
 
+/* ---- which matrix kernel multiplies what ---------------------------------------------------- */
+
+/* A form of each codec that files have: scales in groups where the codec has them, else per row. */
+static whit_tensor_type usual_type(uint8_t codec)
+{
+    const whit_codec_info *info = whit_codec_find(codec);
+    whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = 1024, .n_cols = 1024};
+    if (info->is_float) return type;
+    type.scale_kind = info->group_min ? WHIT_SCALE_GROUP : WHIT_SCALE_ROW;
+    type.scale_type = WHIT_SCALE_F16;
+    if (info->scale_types & WHIT_SCALE_BIT(F16)) {
+        if (info->group_min) type.group = info->group_min < 32 ? 32 : info->group_min;
+        return type;
+    }
+    while (!(info->scale_types >> type.scale_type & 1)) type.scale_type++;
+    type.group = codec == WHIT_CODEC_F4 || codec == WHIT_CODEC_X8 ? 32 : 16;
+    type.has_offset = type.scale_type == WHIT_SCALE_K4;
+    if (type.scale_type == WHIT_SCALE_E4) type.scale = 1;
+    return type;
+}
+
+/* The kernel for each codec, kind of activations and number of tokens. */
+static void list_choices(const whit_kernels *table, json_t *choices)
+{
+    static const uint32_t tokens[] = {1, 4, 16, 128};
+    static const struct {
+        const char *name;
+        whit_act_type act;
+    } acts[] = {{"f32", WHIT_ACT_F32}, {"i8", WHIT_ACT_I8}, {"q2", WHIT_ACT_Q2}};
+    for (unsigned codec = 0; codec < WHIT_CODEC_COUNT; codec++)
+        for (size_t a = 0; a < sizeof acts / sizeof *acts; a++) {
+            whit_tensor_type type = usual_type((uint8_t)codec);
+            whit_acts_spec spec = whit_acts_spec_for(&type, acts[a].act);
+            static const uint8_t kinds[] = {WHIT_ACTS_F32, WHIT_ACTS_I8, WHIT_ACTS_Q2};
+            if (spec.kind != kinds[a]) continue; /* this codec does not take them */
+            for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
+                json_array_append_new(choices,
+                                      json_pack("{s:s, s:s, s:i, s:s}", "codec", whit_codec_find(codec)->name,
+                                                "activations", acts[a].name, "tokens", (int)tokens[t], "kernel",
+                                                whit_matmul_find(table, &type, &spec, tokens[t])->name));
+        }
+}
+
+/* One line for each codec and kind of activations, with the numbers of tokens at which the kernel changes. */
+static void print_choices(cli_call *call, const json_t *choices)
+{
+    size_t i;
+    json_t *each;
+    const char *last = "";
+    cli_print(call, "\n%-5s %-11s %s", "codec", "activations", "kernel by the number of tokens");
+    json_array_foreach(choices, i, each)
+    {
+        const char *codec, *activations, *kernel;
+        int tokens;
+        json_unpack(each, "{s:s, s:s, s:i, s:s}", "codec", &codec, "activations", &activations, "tokens", &tokens,
+                    "kernel", &kernel);
+        if (tokens == 1) cli_print(call, "\n%-5s %-11s", codec, activations);
+        if (tokens == 1 || strcmp(last, kernel) != 0) cli_print(call, " %d: %s", tokens, kernel);
+        last = kernel;
+    }
+    cli_print(call, "\n");
+}
+
 static int run(cli_call *call)
 {
     const struct kernels_values *values = call->values;
@@ -51,8 +114,11 @@ static int run(cli_call *call)
         bool runs = whit_kernel_runs(&table, matmuls[i]->isa, matmuls[i]->features);
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));
     }
+    json_t *choices = json_array();
+    list_choices(&table, choices);
     if (values->json) {
-        cli_print_json(call, json_pack("{s:s, s:o}", "isa", whit_isa_name(table.isa), "kernels", list));
+        cli_print_json(
+            call, json_pack("{s:s, s:o, s:o}", "isa", whit_isa_name(table.isa), "kernels", list, "choices", choices));
         return CLI_OK;
     }
     size_t i;
@@ -64,7 +130,9 @@ static int run(cli_call *call)
                   json_is_true(json_object_get(each, "used"))       ? "used"
                       : json_is_true(json_object_get(each, "runs")) ? "a stronger one is used"
                                                                     : "does not run here");
+    print_choices(call, choices);
     json_decref(list);
+    json_decref(choices);
     return CLI_OK;
 }
 
@@ -74,8 +142,8 @@ const cli_verb cli_kernels_verb = {
     0,
     0,
     "list the kernels and which of them run here",
-    "Lists every kernel that is built in with the instruction set it needs. WHIT_CPU caps the "
-    "level.",
+    "Lists every kernel that is built in with the instruction set it needs, then the matrix kernel that this "
+    "CPU gets for each codec, kind of activations and number of tokens. WHIT_CPU caps the level.",
     {{"OPTIONS", options, 0}},
     sizeof(struct kernels_values),
     &defaults,
