@@ -100,6 +100,33 @@ static whit_status live(const char *path, const whit_allocator *allocator, const
     return status;
 }
 
+/* The tokens that end repetitions are found once: a second sampler asks for less. */
+static void a_second_sampler_takes_less(void **state)
+{
+    (void)state;
+    struct failing failing = {.n_left = -1};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_model_options model_options = whit_model_options_default();
+    whit_sampler_options options = whit_sampler_options_default();
+    whit_sampler *samplers[2];
+    whit_model *model;
+    whit_error error;
+    long n_taken[2];
+    model_options.allocator = &allocator;
+    model_options.no_cache = true;
+    options.dry_multiplier = 0.5f;
+    assert_ok(whit_model_open(gguf_path, &model_options, &model, &error), error);
+    for (int i = 0; i < 2; i++) {
+        failing.n_left = LONG_MAX;
+        assert_ok(whit_sampler_open(model, &options, &samplers[i], &error), error);
+        n_taken[i] = LONG_MAX - failing.n_left;
+    }
+    assert_true(n_taken[1] < n_taken[0]);
+    for (int i = 0; i < 2; i++) whit_sampler_close(samplers[i]);
+    whit_model_close(model);
+    assert_int_equal(failing.n_live, 0);
+}
+
 static void fail_each(const char *path, const char *cache_dir)
 {
     for (long n = 0;; n++) {
@@ -438,9 +465,13 @@ static int remove_models(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),        cmocka_unit_test(every_malloc_may_fail),
-        cmocka_unit_test(a_token_allocates_nothing),        cmocka_unit_test(nor_does_one_of_many_generations),
-        cmocka_unit_test(adapters_take_what_was_predicted), cmocka_unit_test(a_session_takes_what_was_predicted),
+        cmocka_unit_test(a_second_sampler_takes_less),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_malloc_may_fail),
+        cmocka_unit_test(a_token_allocates_nothing),
+        cmocka_unit_test(nor_does_one_of_many_generations),
+        cmocka_unit_test(adapters_take_what_was_predicted),
+        cmocka_unit_test(a_session_takes_what_was_predicted),
     };
     return cmocka_run_group_tests_name("memory", tests, make_models, remove_models);
 }

@@ -9,38 +9,9 @@
 
 struct whit_sampler {
     whit_chain chain;
-    uint8_t *breakers; /* (n_vocab / 8 rounded up) tokens that hold a DRY breaker */
-    size_t breakers_bytes;
     uint32_t n_vocab;
     const whit_allocator *allocator;
 };
-
-/* llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
-static bool breaks(const char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (text[i] == '\n' || text[i] == ':' || text[i] == '"' || text[i] == '*') return true;
-    return false;
-}
-
-static whit_status find_breakers(whit_sampler *sampler, const whit_model *model, whit_error *error)
-{
-    sampler->breakers_bytes = ((size_t)sampler->n_vocab + 7) / 8;
-    sampler->breakers = whit_zalloc(sampler->allocator, sampler->breakers_bytes);
-    if (!sampler->breakers) return whit_fail_memory(error, "the sampler", sampler->breakers_bytes);
-    if (!model->has_tokenizer) return WHIT_OK;
-    whit_detokenizer *detokenizer;
-    WHIT_TRY(whit_detokenizer_open(model, false, &detokenizer, error));
-    whit_status status = WHIT_OK;
-    for (uint32_t id = 0; status == WHIT_OK && id < sampler->n_vocab; id++) {
-        const char *text;
-        size_t n;
-        status = whit_detokenizer_push(detokenizer, (int32_t)id, &text, &n, error);
-        if (status == WHIT_OK && breaks(text, n)) sampler->breakers[id / 8] |= (uint8_t)(1u << id % 8);
-    }
-    whit_detokenizer_close(detokenizer);
-    return status;
-}
 
 whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options, whit_sampler **out,
                               whit_error *error)
@@ -56,11 +27,11 @@ whit_status whit_sampler_open(const whit_model *model, const whit_sampler_option
     if (!sampler) return whit_fail_memory(error, "the sampler", sizeof *sampler);
     sampler->allocator = model->allocator;
     sampler->n_vocab = model->config.n_vocab;
-    whit_status status = own.dry_multiplier > 0 ? find_breakers(sampler, model, error) : WHIT_OK;
+    const uint8_t *breakers = NULL;
+    whit_status status = own.dry_multiplier > 0 ? whit_model_breakers(model, &breakers, error) : WHIT_OK;
     if (status == WHIT_OK)
-        status = whit_chain_open(sampler->n_vocab, &own, sampler->breakers, sampler->allocator, &sampler->chain, error);
+        status = whit_chain_open(sampler->n_vocab, &own, breakers, sampler->allocator, &sampler->chain, error);
     if (status != WHIT_OK) {
-        whit_free(sampler->allocator, sampler->breakers, sampler->breakers_bytes);
         whit_free(sampler->allocator, sampler, sizeof *sampler);
         return status;
     }
@@ -72,7 +43,6 @@ void whit_sampler_close(whit_sampler *sampler)
 {
     if (!sampler) return;
     whit_chain_close(&sampler->chain);
-    whit_free(sampler->allocator, sampler->breakers, sampler->breakers_bytes);
     whit_free(sampler->allocator, sampler, sizeof *sampler);
 }
 

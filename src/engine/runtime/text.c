@@ -15,6 +15,8 @@ struct whit_tokenizers {
     pthread_mutex_t lock;
     whit_tokenizer *idle[IDLE_TOKENIZERS];
     uint32_t n_idle;
+    uint8_t *breakers; /* NULL until they are wanted */
+    size_t breakers_bytes;
     const whit_allocator *allocator;
 };
 
@@ -32,6 +34,7 @@ void whit_tokenizers_close(whit_tokenizers *tokenizers)
     if (!tokenizers) return;
     for (uint32_t i = 0; i < tokenizers->n_idle; i++) whit_tokenizer_close(tokenizers->idle[i]);
     pthread_mutex_destroy(&tokenizers->lock);
+    whit_free(tokenizers->allocator, tokenizers->breakers, tokenizers->breakers_bytes);
     whit_free(tokenizers->allocator, tokenizers, sizeof *tokenizers);
 }
 
@@ -185,4 +188,54 @@ void whit_detokenizer_close(whit_detokenizer *d)
     if (!d) return;
     whit_token_decoder_close(d->decoder);
     whit_free(d->allocator, d, sizeof *d);
+}
+
+/* ---- tokens that end a repetition ---------------------------------------------------------------- */
+
+/* llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
+static bool has_breaker(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] == '\n' || text[i] == ':' || text[i] == '"' || text[i] == '*') return true;
+    return false;
+}
+
+static whit_status find_breakers(const whit_model *model, uint8_t *bits, whit_error *error)
+{
+    whit_detokenizer *detokenizer;
+    WHIT_TRY(whit_detokenizer_open(model, false, &detokenizer, error));
+    whit_status status = WHIT_OK;
+    for (uint32_t id = 0; status == WHIT_OK && id < model->config.n_vocab; id++) {
+        const char *text;
+        size_t n;
+        status = whit_detokenizer_push(detokenizer, (int32_t)id, &text, &n, error);
+        if (status == WHIT_OK && has_breaker(text, n)) bits[id / 8] |= (uint8_t)(1u << id % 8);
+    }
+    whit_detokenizer_close(detokenizer);
+    return status;
+}
+
+whit_status whit_model_breakers(const whit_model *model, const uint8_t **bits, whit_error *error)
+{
+    whit_tokenizers *tokenizers = model->tokenizers;
+    size_t n_bytes = ((size_t)model->config.n_vocab + 7) / 8;
+    *bits = NULL;
+    if (!tokenizers) return WHIT_OK; /* no text, no breakers */
+    pthread_mutex_lock(&tokenizers->lock);
+    *bits = tokenizers->breakers;
+    pthread_mutex_unlock(&tokenizers->lock);
+    if (*bits) return WHIT_OK;
+    uint8_t *found = whit_zalloc(tokenizers->allocator, n_bytes);
+    if (!found) return whit_fail_memory(error, "the sampler", n_bytes);
+    whit_status status = find_breakers(model, found, error);
+    pthread_mutex_lock(&tokenizers->lock);
+    if (status == WHIT_OK && !tokenizers->breakers) { /* else another thread was faster, and found the same */
+        tokenizers->breakers = found;
+        tokenizers->breakers_bytes = n_bytes;
+        found = NULL;
+    }
+    *bits = tokenizers->breakers;
+    pthread_mutex_unlock(&tokenizers->lock);
+    whit_free(tokenizers->allocator, found, n_bytes);
+    return status;
 }
