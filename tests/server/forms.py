@@ -68,7 +68,7 @@ def test_values(server):
     for path, base, members in (
             (TEXT, text, {"logprobs": ("3", 2.5, -1, 21, []), "echo": ("yes", 1), "ignore_eos": ("yes",),
                           "stream_options": ("x", []), "top_logprobs": (2,), "lora": ({}, "x"), "adapters": ([],),
-                          "suffix": (5,), "grammar": (5,), "response_format": ("json",)}),
+                          "suffix": (5,), "model": (5, []), "grammar": (5,), "response_format": ("json",)}),
             (TEXT, {**text, "stream": True}, {"stream_options": ({"include_usage": "yes"},)}),
             (CHAT, chat, {"logprobs": ("yes",), "top_logprobs": (2, "2"), "reasoning_effort": (5,),
                           "continue_final_message": ("yes",), "add_generation_prompt": (1,), "tool_choice": ("always",),

@@ -97,6 +97,16 @@ server.end()
 with open("no_folder", "w", encoding="ascii") as out:
     out.write("a file")
 check("no_folder" in refused("--cache-dir", "no_folder"), "a file as a folder")
+# Two names of one file keep what each of them holds.
+shutil.rmtree("twins", ignore_errors=True)
+TALES = os.environ["SOURCE"] + "/tools/tales/tales.ndf"
+for round in range(2):
+    server = Server("-m", "a=" + TALES, "-m", "b=" + TALES, "-c", "1024", "-np", "1", "--cache-dir", "twins")
+    for name, prompt in (("a", PROMPT), ("b", "Another one. " + PROMPT)):
+        usage = ask(server, prompt=prompt, model=name)[1]
+        check(not round or usage["prompt_tokens_details"]["cached_tokens"] > 256, "lost by its twin", name, usage)
+    server.end()
+    check(len(os.listdir("twins")) == 2 and not any("kept" in line for line in server.said), os.listdir("twins"), server.said)
 for packed in ("k4v2", "k2v2", "bitmap"):
     check("kept" in refused("--cache-dir", "kept", "--kv", packed), "a packed cache")
 full_disk()

@@ -426,15 +426,7 @@ static embedding *next_embedding(whit_engine *e)
 static whit_status embed(whit_engine *e, embedding *one)
 {
     if (!e->embedder) {
-        whit_session_options wanted = whit_session_options_default();
-        wanted.n_ctx_tokens = e->options.n_ctx_tokens;
-        wanted.n_threads = e->options.n_threads;
-        wanted.n_batch_tokens = EMBED_TOKENS;
-        wanted.n_logits = EMBED_TOKENS;
-        wanted.keep_hidden = true;
-        wanted.kv = e->options.kv;
-        wanted.n_kv_window = e->options.n_kv_window;
-        wanted.act = e->options.act;
+        whit_session_options wanted = whit_engine_embedder_options(&e->options);
         WHIT_TRY(whit_session_open(e->model, &wanted, &e->embedder, one->error));
     }
     return whit_embed(e->embedder, one->ids, one->n_ids, NULL, one->values, one->error);
@@ -515,7 +507,8 @@ static bool open_session(whit_engine *e)
 {
     whit_session_options wanted = whit_engine_session_options(&e->options);
     whit_status status = whit_session_open(e->model, &wanted, &e->session, e->opening);
-    if (status == WHIT_OK) status = whit_keep_open(e->model, e->options.cache_dir, &wanted, &e->keep, e->opening);
+    if (status == WHIT_OK)
+        status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_twin, &wanted, &e->keep, e->opening);
     pthread_mutex_lock(&e->lock);
     e->counts.n_slots = e->options.n_slots;
     if (status == WHIT_OK) e->counts.n_ctx_tokens = whit_session_context_size(e->session);
@@ -568,6 +561,20 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
     wanted.n_kv_window = options->n_kv_window;
     wanted.act = options->act;
     wanted.exact_head = options->exact_head;
+    return wanted;
+}
+
+whit_session_options whit_engine_embedder_options(const whit_engine_options *options)
+{
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = options->n_ctx_tokens;
+    wanted.n_threads = options->n_threads;
+    wanted.n_batch_tokens = EMBED_TOKENS;
+    wanted.n_logits = EMBED_TOKENS;
+    wanted.keep_hidden = true;
+    wanted.kv = options->kv;
+    wanted.n_kv_window = options->n_kv_window;
+    wanted.act = options->act;
     return wanted;
 }
 

@@ -75,9 +75,12 @@ typedef struct whit_engine_options {
     uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of others short */
     bool exact_head;
     const char *cache_dir; /* where beginnings outlive the engine; NULL: nowhere */
+    uint32_t i_twin;       /* among engines of the same weights in that folder, each of which has files of its own */
 } whit_engine_options;
 /* Of the session that it opens. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);
+/* The same of the session for embeddings, which is opened at the first one. */
+whit_session_options whit_engine_embedder_options(const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
 void whit_engine_close(whit_engine *engine); /* cancels what runs */

@@ -12,8 +12,8 @@ enum { LEAST_TOKENS = 64, PATH_BYTES = 4096 };
 
 static const char purpose[] = "serve";
 
-whit_status whit_keep_open(const whit_model *model, const char *folder, const whit_session_options *session,
-                           whit_keep *keep, whit_error *error)
+whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_twin,
+                           const whit_session_options *session, whit_keep *keep, whit_error *error)
 {
     char digits[17];
     const uint8_t *identity = whit_model_identity(model);
@@ -28,7 +28,8 @@ whit_status whit_keep_open(const whit_model *model, const char *folder, const wh
     size_t n = strlen(folder) + 64;
     keep->prefix = malloc(n);
     if (!keep->prefix) return whit_fail_memory(error, "the cache folder", n);
-    snprintf(keep->prefix, n, "%s/%s-%d-%d-", folder, digits, (int)session->kv, (int)session->act);
+    int length = snprintf(keep->prefix, n, "%s/%s-%d-%d-", folder, digits, (int)session->kv, (int)session->act);
+    if (i_twin) snprintf(keep->prefix + length, n - (size_t)length, "twin%u-", i_twin);
     if (n <= PATH_BYTES - 64) return WHIT_OK;
     whit_keep_close(keep);
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);

@@ -11,9 +11,10 @@ typedef struct whit_keep {
     bool failed;  /* a line about it was written */
 } whit_keep;
 
-/* `folder` NULL: nothing is kept. Files are named by what their blocks depend on. */
-whit_status whit_keep_open(const whit_model *model, const char *folder, const whit_session_options *session,
-                           whit_keep *keep, whit_error *error);
+/* `folder` NULL: nothing is kept. Files are named by what their blocks depend on, and by `i_twin`: engines of the same
+ * weights in one process have files of their own. */
+whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_twin,
+                           const whit_session_options *session, whit_keep *keep, whit_error *error);
 void whit_keep_close(whit_keep *keep);
 /* What the file of slot `i` holds becomes the sequence's; its tokens, for the caller to free, NULL: none. */
 int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids);

@@ -63,6 +63,41 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     return status;
 }
 
+/* Adds the adapters' files and what mounting them together takes. */
+static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_error *error)
+{
+    whit_mount mounts[WHIT_MOUNTS_MAX];
+    whit_engine_options engine = whit_api_engine_options(api->options);
+    whit_session_options session = whit_engine_session_options(&engine);
+    size_t n = 0, n_with, n_without, n_bytes;
+    const void *address;
+    const char *path;
+    for (size_t k = 0; k < api->options->n_adapters; k++) {
+        if (!api->adapters[k]) continue;
+        if (whit_adapter_mapping(api->adapters[k], &address, &n_bytes, &path)) entry->n_bytes += n_bytes;
+        if (n < WHIT_MOUNTS_MAX) mounts[n++] = (whit_mount){api->adapters[k], 1};
+    }
+    WHIT_TRY(whit_session_predict_bytes(api->model, &session, NULL, 0, &n_without, error));
+    WHIT_TRY(whit_session_predict_bytes(api->model, &session, mounts, n, &n_with, error));
+    entry->n_bytes += n_with - n_without;
+    size_t most = (size_t)api->options->max_memory_mb << 20;
+    if (!most || entry->n_bytes <= most) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it takes %zu MB, more than --max-memory allows (%u)",
+                     entry->options->name, entry->n_bytes >> 20, api->options->max_memory_mb);
+}
+
+/* As make_api, and counts what it takes. */
+static whit_status make_counted(whit_site *site, whit_entry *entry, whit_model *model, whit_api **api,
+                                whit_error *error)
+{
+    WHIT_TRY(make_api(site, entry->options->name, model, api, error));
+    whit_status status = count_adapters(*api, entry, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    close_api(*api);
+    *api = NULL;
+    return status;
+}
+
 static void look_at_file(whit_entry *entry)
 {
     struct stat now;
@@ -84,25 +119,23 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
 {
     const void *address;
     const char *path;
-    size_t n_bytes, n_arena;
+    size_t n_bytes, n_arena, n_embedder;
     whit_engine_options engine = whit_api_engine_options(site->options);
     whit_session_options session = whit_engine_session_options(&engine);
+    whit_session_options embedder = whit_engine_embedder_options(&engine);
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
+    WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error)); /* opened when it is needed */
     const char *family = whit_model_metadata(model, "general.architecture");
     snprintf(entry->family, sizeof entry->family, "%s", family ? family : "");
     entry->n_file_bytes = 0;
     for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_file_bytes += n_bytes;
-    entry->n_bytes = n_arena + entry->n_file_bytes;
+    entry->n_bytes = n_arena + n_embedder + entry->n_file_bytes;
     for (size_t i = 0; i < 32; i++) snprintf(entry->digest + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     entry->n_vocab = whit_model_vocab_size(model);
     entry->n_ctx_train = whit_model_context_size(model);
     uint32_t usual = entry->n_ctx_train < 4096 ? entry->n_ctx_train : 4096;
     entry->n_ctx = session.n_ctx_tokens ? session.n_ctx_tokens : usual;
-    size_t most = (size_t)site->options->max_memory_mb << 20;
-    return !most || entry->n_bytes <= most
-        ? WHIT_OK
-        : whit_fail(error, WHIT_ERROR_LIMIT, "%s: it takes %zu MB, more than --max-memory allows (%u)",
-                    entry->options->name, entry->n_bytes >> 20, site->options->max_memory_mb);
+    return WHIT_OK;
 }
 
 /* ---- all of them --------------------------------------------------------------------------------- */
@@ -147,7 +180,7 @@ whit_status whit_models_open(whit_site *site, whit_error *error)
             look_at_file(entry);
             status = note_facts(site, entry, model, error);
             if (status == WHIT_OK) {
-                status = make_api(site, entry->options->name, model, &apis[i], error);
+                status = make_counted(site, entry, model, &apis[i], error);
                 continue;
             }
         }
@@ -369,7 +402,7 @@ static bool reload(whit_site *site, whit_entry *entry)
     if (status == WHIT_OK) {
         status = note_facts(site, &next, model, &error);
         if (status == WHIT_OK)
-            status = make_api(site, next.options->name, model, &api, &error);
+            status = make_counted(site, &next, model, &api, &error);
         else
             whit_model_close(model);
     }
@@ -408,6 +441,20 @@ void whit_models_reload(whit_site *site)
 }
 
 /* ---- looking at them ----------------------------------------------------------------------------- */
+
+uint32_t whit_models_twin(whit_site *site, const char *name)
+{
+    whit_models *models = site->models;
+    const whit_entry *own = NULL;
+    uint32_t n = 0;
+    pthread_mutex_lock(&models->lock);
+    for (size_t i = 0; i < models->n && !own; i++)
+        if (models->entries[i].options->name == name) own = &models->entries[i];
+    for (const whit_entry *other = models->entries; own && other < own; other++)
+        n += !strcmp(other->digest, own->digest);
+    pthread_mutex_unlock(&models->lock);
+    return n;
+}
 
 bool whit_models_are_idle(whit_site *site)
 {

@@ -50,6 +50,8 @@ void whit_models_release(whit_api *api);
 /* Files that were replaced on disk are taken; a line on stderr for each, also where that fails. */
 void whit_models_reload(whit_site *site);
 bool whit_models_are_idle(whit_site *site);
+/* How many models before the one by that name, which is one of the site's own texts, have the same weights. */
+uint32_t whit_models_twin(whit_site *site, const char *name);
 /* Counts of the model by that name, which is one of the site's own texts; NULL: of all together. Counters go on where a
  * model was closed or replaced. */
 void whit_models_count(whit_site *site, const char *name, whit_engine_counts *counts);

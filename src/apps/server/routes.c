@@ -10,6 +10,7 @@
 #include "server/access.h"
 #include "server/body.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
 #include "server/models.h"
 
 /* ---- the table ----------------------------------------------------------------------------------- */
@@ -152,7 +153,12 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 static whit_api *choose_model(const whit_call *call)
 {
     const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
-    const char *wanted = call->body ? json_string_value(model ? model : name) : whit_web_query(call->request, "model");
+    const json_t *given = model ? model : name;
+    const char *wanted = call->body ? json_string_value(given) : whit_web_query(call->request, "model");
+    if (given && !wanted && !json_is_null(given)) {
+        whit_field_refuse(call->reply, "model", "expected the name of a model");
+        return NULL;
+    }
     char *named = call->route->flags & WHIT_ROUTE_NAMED ? strndup(call->rest, call->n_rest) : NULL;
     whit_api *api = whit_models_acquire(call->site, named ? named : wanted, call->reply);
     free(named);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "server/access.h"
+#include "server/models.h"
 
 whit_status whit_site_open(whit_site *site, whit_error *error)
 {
@@ -62,6 +63,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
 whit_status whit_api_start(whit_api *api, whit_error *error)
 {
     whit_engine_options engine = whit_api_engine_options(api->options);
+    engine.i_twin = whit_models_twin(api->site, api->name);
     return whit_engine_open(api->model, &engine, &api->engine, error);
 }
 
