@@ -123,8 +123,8 @@ def some_request(rng):
     body = copy.deepcopy(body)  # schemas are shared
     if rng.random() < 0.25:
         break_it(rng, body)
-    if path.startswith("/api/") and body.get("options", {}) in (None, {}):
-        body["options"] = {"seed": 7}
+    if path.startswith("/api/") and isinstance(body.get("options", {}), (dict, type(None))):
+        body["options"] = {"seed": 7, **(body.get("options") or {})}
     for one in (body, body.get("options")):
         if isinstance(one, dict) and "seed" in one and (isinstance(one["seed"], bool) or not isinstance(one["seed"], (int, float)) or one["seed"] < 0):
             one["seed"] = 7  # else one is drawn

@@ -515,6 +515,7 @@ struct news {
     size_t n_entries, n_all; /* to be logged now; with those before and after */
     bool is_finished;        /* the job is */
     bool has_prompt;         /* the prompt's log-probabilities are there, or none are wanted */
+    bool logs_prompt;        /* they are there, and not all of them are sent */
 };
 
 static struct news take_news(struct stream *s, uint32_t i)
@@ -527,6 +528,8 @@ static struct news take_news(struct stream *s, uint32_t i)
                         .is_finished = job->finished};
     /* The prompt goes out with its log-probabilities, which come at once, but for one token. */
     news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
+    bool is_there = job->prompt_logprobs_of.size_bytes || (job->prompt_logprobs && job->n_ids == 1);
+    news.logs_prompt = is_there && s->parts[i].n_prompt_logged < job->n_ids;
     if (news.n_entries > CHUNK_TOKENS) news.n_entries = CHUNK_TOKENS;
     if (news.n) news.text = malloc(news.n);
     if (news.text) memcpy(news.text, job->text.data + s->parts[i].n_taken, news.n);
@@ -581,8 +584,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
         whit_engine_wait(engine, LOOK_MS);
     struct news news = take_news(s, i);
     whit_engine_unlock(engine);
-    if (news.has_prompt && job->prompt_logprobs && s->parts[i].n_prompt_logged < job->n_ids &&
-        (job->prompt_logprobs_of.size_bytes || job->n_ids == 1)) {
+    if (news.logs_prompt) {
         send_prompt_logs(s, i); /* the answer's text waits */
     } else if (news.has_prompt) {
         whit_buf logs = {0};
