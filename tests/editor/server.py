@@ -50,7 +50,28 @@ def answer(method, params):
     document = params.get("textDocument", {})
     uri = document.get("uri", "")
     if method == "initialize":
-        return {"capabilities": {"textDocumentSync": 1}, "serverInfo": {"name": "test"}}
+        able = {"textDocumentSync": 1}
+        if how == "able":
+            able.update({"documentFormattingProvider": True, "codeActionProvider": True,
+                         "signatureHelpProvider": {"triggerCharacters": ["("]}})
+        return {"capabilities": able, "serverInfo": {"name": "test"}}
+    if method == "textDocument/formatting":
+        text, options = texts[uri], params["options"]
+        return [{"range": span(text, m.start(), m.end()), "newText": " = "} for m in re.finditer(" *= *", text)] + [
+            {"range": span(text, 0, 0), "newText": "# %d\n" % options["tabSize"]}]
+    if method == "textDocument/codeAction":
+        wrong = [d["range"] for d in params["context"]["diagnostics"]]
+        return [{"title": "make it good", "edit": {"changes": {uri: [{"range": r, "newText": "good"} for r in wrong]}}},
+                {"title": "by a command", "command": {"title": "x", "command": "shout", "arguments": [uri]}},
+                {"title": "not now", "disabled": {"reason": "no"}}] if wrong else []
+    if method == "workspace/executeCommand":
+        target = params["arguments"][0]
+        send({"id": "apply", "method": "workspace/applyEdit", "params": {"edit": {"changes": {
+            target: [{"range": span(texts[target], 0, 0), "newText": "LOUD\n"}]}}}})
+        return None
+    if method == "textDocument/signatureHelp":
+        return {"signatures": [{"label": "call(first, second)", "parameters": [{"label": "first"}, {"label": [12, 18]}]}],
+                "activeSignature": 0, "activeParameter": texts[uri].count(",")}
     if method == "textDocument/completion":
         return {"isIncomplete": False, "items": [
             {"label": "banana", "detail": "a fruit"}, {"label": "band", "insertText": "bandage"},

@@ -314,6 +314,7 @@ void whit_editor_close(whit_editor *e)
     ed_results_close(e);
     ed_shell_close(e);
     free(e->make);
+    json_decref(e->actions);
     ed_vi_close(e);
     ed_graph_close(e);
     free(e->bindings);
@@ -501,6 +502,9 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     if (key.code == WHIT_KEY_PASTE && e->recording) ed_complain(e, "the macro leaves out what was pasted");
     if (e->vi.on) ed_vi_settle(e, key);
     ed_suggest_key(e, doc, version, offset);
+    bool opens = (key.code == '(' || key.code == ',') && !key.mods && doc->buffer->version != version;
+    if (opens && !e->prompt.kind && e->window->doc == doc && (!e->vi.on || ed_vi_is_inserting(e)))
+        ed_signature_typed(e);
 }
 
 bool whit_editor_is_done(const whit_editor *e)

@@ -62,12 +62,15 @@ static void start(ed *e, struct ed_server *server)
     }
     server->greeting = whit_lsp_request(
         server->lsp, "initialize",
-        json_pack(
-            "{s:i, s:{s:s}, s:s, s:{s:{s:[ss]}, s:{s:{s:b}, s:{s:{s:b}}, s:{s:[s]}, s:{s:b}, s:{}}, s:{s:{s:b}}}}",
-            "processId", (int)getpid(), "clientInfo", "name", "whit", "rootUri", uri, "capabilities", "general",
-            "positionEncodings", "utf-8", "utf-16", "textDocument", "synchronization", "didSave", 1, "completion",
-            "completionItem", "snippetSupport", 0, "hover", "contentFormat", "plaintext", "rename", "prepareSupport", 0,
-            "publishDiagnostics", "workspace", "workspaceEdit", "documentChanges", 1));
+        json_pack("{s:i, s:{s:s}, s:s, s:{s:{s:[ss]}, s:{s:{s:b}, s:{s:{s:b}}, s:{s:[s]}, s:{s:b}, s:{}, "
+                  "s:{s:{s:{s:[ssss]}}}, "
+                  "s:{}, s:{}}, s:{s:b, s:{s:b}}}}",
+                  "processId", (int)getpid(), "clientInfo", "name", "whit", "rootUri", uri, "capabilities", "general",
+                  "positionEncodings", "utf-8", "utf-16", "textDocument", "synchronization", "didSave", 1, "completion",
+                  "completionItem", "snippetSupport", 0, "hover", "contentFormat", "plaintext", "rename",
+                  "prepareSupport", 0, "publishDiagnostics", "codeAction", "codeActionLiteralSupport", "codeActionKind",
+                  "valueSet", "", "quickfix", "refactor", "source", "formatting", "signatureHelp", "workspace",
+                  "applyEdit", 1, "workspaceEdit", "documentChanges", 1));
 }
 
 static void send_text(struct ed_server *server, struct ed_doc *doc)
@@ -146,7 +149,10 @@ void ed_language_saved(ed *e, struct ed_doc *doc)
 
 static void free_diagnostics(struct ed_language *language)
 {
-    for (size_t i = 0; i < language->n_diagnostics; i++) free(language->diagnostics[i].message);
+    for (size_t i = 0; i < language->n_diagnostics; i++) {
+        free(language->diagnostics[i].message);
+        json_decref(language->diagnostics[i].said);
+    }
     free(language->diagnostics);
     language->diagnostics = NULL;
     language->n_diagnostics = 0;
@@ -239,6 +245,7 @@ static void take_diagnostics(ed *e, struct ed_server *server, const json_t *para
         if (!message || !range || !(to->message = strndup(message, 500))) continue;
         for (char *at = to->message; *at; at++)
             if ((uint8_t)*at < 32) *at = ' ';
+        to->said = json_incref((json_t *)(uintptr_t)one);
         to->range.begin = ed_server_offset(server, doc->buffer->text, json_object_get(range, "start"));
         to->range.end = ed_server_offset(server, doc->buffer->text, json_object_get(range, "end"));
         if (to->range.end < to->range.begin) to->range.end = to->range.begin;
@@ -327,6 +334,9 @@ static void greet(ed *e, struct ed_server *server, const json_t *message)
         return;
     }
     server->ready = true;
+    const json_t *formats = json_object_get(capabilities, "documentFormattingProvider");
+    server->formats = formats && !json_is_false(formats) && !json_is_null(formats);
+    server->has_signatures = json_is_object(json_object_get(capabilities, "signatureHelpProvider"));
     server->utf8 = encoding && !strcmp(encoding, "utf-8");
     if (!server->lsp) return;
     whit_lsp_notify(server->lsp, "initialized", json_object());
@@ -349,6 +359,13 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
             !strcmp(method, "client/unregisterCapability") || !strcmp(method, "window/workDoneProgress/create") ||
             !strcmp(method, "workspace/configuration");
         json_t *result = NULL;
+        if (!strcmp(method, "workspace/applyEdit") && e->acting) { /* the changes of a chosen action */
+            e->acting = false;
+            e->asked.server = server;
+            ed_language_apply(e, json_object_get(params, "edit"), "changed", "change");
+            result = json_pack("{s:b}", "applied", !e->message_is_error);
+            harmless = true;
+        }
         if (!strcmp(method, "workspace/configuration") && (result = json_array()))
             for (size_t i = 0; i < json_array_size(json_object_get(params, "items")) && i < 100; i++)
                 json_array_append_new(result, json_null());

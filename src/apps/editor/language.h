@@ -19,6 +19,7 @@ struct ed_diagnostic {
     whit_range range;
     ed_severity severity;
     char *message; /* one line */
+    json_t *said;  /* as the server sent it */
 };
 
 /* What a document knows of its server. */
@@ -33,7 +34,7 @@ struct ed_language {
 struct ed_server {
     char *language, *command;
     whit_lsp *lsp;
-    bool tried, ready, utf8;
+    bool tried, ready, utf8, formats, has_signatures;
     uint64_t greeting; /* number of the request that begins everything */
 };
 
@@ -43,6 +44,9 @@ typedef enum ed_question {
     ED_ASK_HOVER,
     ED_ASK_RENAME,
     ED_ASK_DEFINITION,
+    ED_ASK_FORMAT,
+    ED_ASK_ACTIONS,
+    ED_ASK_SIGNATURE,
 } ed_question;
 
 /* The question that waits for its answer, or for its server to be ready; a new one takes its place. */
@@ -81,5 +85,19 @@ void ed_rename_to(struct whit_editor *e, const char *name);
 void ed_diagnostic_next(struct whit_editor *e);
 void ed_diagnostic_previous(struct whit_editor *e);
 bool ed_language_definition(struct whit_editor *e);
+
+/* language_edit.c */
+/* Makes the changes of a WorkspaceEdit, all or none; `done` is the verb's past ("renamed"). */
+void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *done, const char *verb);
+void ed_format(struct whit_editor *e);
+void ed_code_actions(struct whit_editor *e);
+void ed_signature(struct whit_editor *e);
+void ed_signature_typed(struct whit_editor *e); /* after "(" or ",": asks quietly where a server can say */
+void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
+void ed_language_extend(struct whit_editor *e, json_t *params); /* with what a question has beside a place */
+void ed_language_format(struct whit_editor *e, const json_t *result);
+void ed_language_offer_actions(struct whit_editor *e, const json_t *result);
+void ed_language_act(struct whit_editor *e, uint64_t number);
+void ed_language_show_signature(struct whit_editor *e, const json_t *result);
 
 #endif

@@ -6,16 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EDITS_MAX       100000u
-#define FILES_MAX       64u
 #define COMPLETIONS_MAX 1000u
 #define HOVER_LINES     200
 
 static const char *const methods[] = {
-    [ED_ASK_COMPLETION] = "textDocument/completion",
-    [ED_ASK_HOVER] = "textDocument/hover",
-    [ED_ASK_RENAME] = "textDocument/rename",
-    [ED_ASK_DEFINITION] = "textDocument/definition",
+    [ED_ASK_COMPLETION] = "textDocument/completion",   [ED_ASK_HOVER] = "textDocument/hover",
+    [ED_ASK_RENAME] = "textDocument/rename",           [ED_ASK_DEFINITION] = "textDocument/definition",
+    [ED_ASK_FORMAT] = "textDocument/formatting",       [ED_ASK_ACTIONS] = "textDocument/codeAction",
+    [ED_ASK_SIGNATURE] = "textDocument/signatureHelp",
 };
 
 void ed_language_ask_now(ed *e)
@@ -31,12 +29,13 @@ void ed_language_ask_now(ed *e)
     json_t *params = json_pack("{s:{s:s}, s:o}", "textDocument", "uri", uri, "position",
                                ed_server_position(asked->server, buffer->text, asked->offset));
     if (asked->question == ED_ASK_RENAME) json_object_set_new(params, "newName", json_string(asked->name));
+    if (asked->question == ED_ASK_FORMAT || asked->question == ED_ASK_ACTIONS) ed_language_extend(e, params);
     asked->number = whit_lsp_request(asked->server->lsp, methods[asked->question], params);
     whit_lsp_pump(asked->server->lsp);
 }
 
 /* Asks at the cursor, at once or when the server is ready; the answer comes to ed_language_answer. */
-static void ask(ed *e, ed_question question, const char *name)
+void ed_language_ask(ed *e, ed_question question, const char *name)
 {
     struct ed_doc *doc = e->window->doc;
     struct ed_server *server = ed_server_of(e, doc);
@@ -66,19 +65,19 @@ static void ask(ed *e, ed_question question, const char *name)
 
 void ed_complete(ed *e)
 {
-    ask(e, ED_ASK_COMPLETION, "");
+    ed_language_ask(e, ED_ASK_COMPLETION, "");
 }
 
 void ed_hover(ed *e)
 {
-    ask(e, ED_ASK_HOVER, "");
+    ed_language_ask(e, ED_ASK_HOVER, "");
 }
 
 bool ed_language_definition(ed *e)
 {
     struct ed_server *server = ed_server_of(e, e->window->doc);
     if (!server || !server->ready) return false;
-    ask(e, ED_ASK_DEFINITION, "");
+    ed_language_ask(e, ED_ASK_DEFINITION, "");
     return e->asked.question == ED_ASK_DEFINITION;
 }
 
@@ -103,7 +102,7 @@ void ed_rename(ed *e)
 
 void ed_rename_to(ed *e, const char *name)
 {
-    if (*name) ask(e, ED_ASK_RENAME, name);
+    if (*name) ed_language_ask(e, ED_ASK_RENAME, name);
 }
 
 /* ---- completion ---------------------------------------------------------------------------- */
@@ -214,144 +213,13 @@ static void go_to_definition(ed *e, const json_t *result)
     if (n == 1) ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);
 }
 
-/* ---- renaming ------------------------------------------------------------------------------ */
-
-struct edit {
-    struct ed_doc *doc;
-    uint64_t begin, end;
-    size_t order; /* as the server gave them */
-    const char *text;
-};
-
-struct edits {
-    struct edit *list;
-    size_t n, n_docs;
-    char why[300]; /* it cannot be done */
-};
-
-static int last_first(const void *a, const void *b)
-{
-    const struct edit *x = a, *y = b;
-    if (x->doc != y->doc) return (uintptr_t)x->doc < (uintptr_t)y->doc ? -1 : 1;
-    if (x->begin != y->begin) return x->begin > y->begin ? -1 : 1;
-    return x->order > y->order ? -1 : 1;
-}
-
-static void refuse(struct edits *edits, const char *why, const char *path)
-{
-    if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not renamed: %s%.200s", why, path);
-}
-
-/* The edits of one file, which is opened where it is not; nothing is changed yet. */
-static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
-{
-    char path[PATH_MAX], project[PATH_MAX];
-    whit_error error;
-    if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
-        refuse(edits, "the server names no file: ", uri ? uri : "");
-        return;
-    }
-    size_t n_project = realpath(e->options.project ? e->options.project : ".", project) ? strlen(project) : 0;
-    struct ed_doc *doc = ed_doc_find(e, path);
-    if (!doc && (!n_project || strncmp(path, project, n_project) || path[n_project] != '/' || strstr(path, "/../"))) {
-        refuse(edits, "outside of the project: ", path);
-        return;
-    }
-    if (++edits->n_docs > FILES_MAX) {
-        refuse(edits, "more than 64 files", "");
-        return;
-    }
-    /* Named as a person would, not by the whole path. */
-    if (!doc && !(doc = ed_open_file(e, e->options.project ? path : path + n_project + 1, &error))) {
-        refuse(edits, "", error.message);
-        return;
-    }
-    whit_text *text = doc->buffer->text;
-    while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
-    }
-    /* What the server has seen is what it has been sent, or the file. */
-    bool stale =
-        doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
-    if (doc->buffer->read_only || stale || doc->buffer->recovered) {
-        refuse(edits,
-               doc->buffer->read_only       ? "read-only: "
-                   : doc->buffer->recovered ? "unsaved text of an earlier run waits: "
-                                            : "changed meanwhile: ",
-               path);
-        return;
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
-        const char *new_text = json_string_value(json_object_get(one, "newText"));
-        if (!new_text || !range || edits->n == EDITS_MAX) {
-            refuse(edits, "the server's answer makes no sense", "");
-            return;
-        }
-        uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
-        uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
-        if (end < begin) refuse(edits, "the server's answer makes no sense", "");
-        edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
-        edits->n++;
-    }
-}
-
-static void rename_everywhere(ed *e, const json_t *result)
-{
-    struct edits edits = {.list = malloc(EDITS_MAX * sizeof *edits.list)};
-    const json_t *changes = json_object_get(result, "documentChanges"), *list;
-    const char *uri;
-    if (!edits.list) {
-        ed_complain(e, "no memory to rename");
-        return;
-    }
-    for (size_t i = 0; i < json_array_size(changes); i++) {
-        const json_t *one = json_array_get(changes, i);
-        list = json_object_get(one, "edits");
-        if (!list) refuse(&edits, "the server wants to make or delete files", "");
-        if (list && !*edits.why)
-            take_file(e, &edits, json_string_value(json_object_get(json_object_get(one, "textDocument"), "uri")), list);
-    }
-    if (!json_array_size(changes)) {
-        json_t *map = json_object_get(result, "changes");
-        for (void *at = json_object_iter(map); at && !*edits.why; at = json_object_iter_next(map, at)) {
-            uri = json_object_iter_key(at);
-            take_file(e, &edits, uri, json_object_iter_value(at));
-        }
-    }
-    qsort(edits.list, edits.n, sizeof *edits.list, last_first);
-    for (size_t i = 1; i < edits.n; i++)
-        if (edits.list[i].doc == edits.list[i - 1].doc && edits.list[i].end > edits.list[i - 1].begin)
-            refuse(&edits, "the server's changes overlap", "");
-    whit_error error = {0};
-    size_t n_files = 0;
-    bool ok = !*edits.why;
-    for (size_t i = 0; ok && i < edits.n; i++) {
-        const struct edit *edit = &edits.list[i];
-        bool first = !i || edits.list[i - 1].doc != edit->doc, last = i + 1 == edits.n || edit[1].doc != edit->doc;
-        if (first) whit_buffer_seal(edit->doc->buffer);
-        n_files += first;
-        ok = whit_buffer_edit(edit->doc->buffer, edit->begin, edit->end - edit->begin, edit->text, strlen(edit->text),
-                              &error) == WHIT_OK;
-        if (last || !ok) whit_buffer_seal(edit->doc->buffer);
-    }
-    if (*edits.why)
-        ed_complain(e, "%s", edits.why);
-    else if (!ok)
-        ed_complain_error(e, &error);
-    else if (!edits.n)
-        ed_say(e, "nothing to rename here");
-    else
-        ed_say(e, "renamed %zu time%s in %zu file%s; not saved yet", edits.n, edits.n == 1 ? "" : "s", n_files,
-               n_files == 1 ? "" : "s");
-    free(edits.list);
-}
-
 void ed_language_answer(ed *e, const json_t *message)
 {
     struct ed_asked asked = e->asked;
     const json_t *result = json_object_get(message, "result");
     e->asked.question = ED_ASK_NOTHING;
     if (!e->prompt.kind) e->message[0] = 0;
+    if (json_object_get(message, "error") && asked.question == ED_ASK_SIGNATURE) return; /* it was asked quietly */
     if (json_object_get(message, "error")) {
         ed_complain(e, "%.300s", ed_server_error(message));
         return;
@@ -371,9 +239,21 @@ void ed_language_answer(ed *e, const json_t *message)
         break;
     case ED_ASK_RENAME:
         if (here)
-            rename_everywhere(e, result);
+            ed_language_apply(e, result, "renamed", "rename");
         else
             ed_complain(e, "not renamed: the text has changed meanwhile");
+        break;
+    case ED_ASK_FORMAT:
+        if (here)
+            ed_language_format(e, result);
+        else
+            ed_complain(e, "not formatted: the text has changed meanwhile");
+        break;
+    case ED_ASK_ACTIONS:
+        if (same_place) ed_language_offer_actions(e, result);
+        break;
+    case ED_ASK_SIGNATURE:
+        if (same_place) ed_language_show_signature(e, result);
         break;
     default: break;
     }

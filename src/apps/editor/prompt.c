@@ -17,7 +17,8 @@
 bool ed_prompt_has_list(ed_prompt_kind kind)
 {
     return kind == ED_PROMPT_PALETTE || kind == ED_PROMPT_FILES || kind == ED_PROMPT_BUFFERS ||
-        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_SYMBOLS || kind == ED_PROMPT_HELP || kind == ED_PROMPT_COMPLETE;
+        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_SYMBOLS || kind == ED_PROMPT_ACTIONS || kind == ED_PROMPT_HELP ||
+        kind == ED_PROMPT_COMPLETE;
 }
 
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command)
@@ -250,7 +251,9 @@ static void choose(ed *e)
         snprintf(path, sizeof path, "%s%s%s", inside ? e->options.project : "", inside ? "/" : "", item.path);
     }
     ed_prompt_close(e);
-    if (kind == ED_PROMPT_BUFFERS) {
+    if (kind == ED_PROMPT_ACTIONS) {
+        if (item.label) ed_language_act(e, item.line);
+    } else if (kind == ED_PROMPT_BUFFERS) {
         for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
             if (!strcmp(path, doc->buffer->path ? doc->buffer->path : doc->buffer->name)) {
                 ed_show(e, doc);

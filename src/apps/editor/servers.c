@@ -34,7 +34,7 @@ static const struct known_server {
 };
 
 /* Only absolute folders of PATH count: others could be the project's. */
-static bool is_installed(const char *program)
+bool ed_is_installed(const char *program)
 {
     const char *path = getenv("PATH");
     for (const char *at = path; at && *at; at += *at == ':') {
@@ -51,7 +51,7 @@ static const struct known_server *find_server(const struct ed_doc *doc)
 {
     const char *language = whit_syntax_name(doc->syntax);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].language, language) && is_installed(known[i].program)) return &known[i];
+        if (!strcmp(known[i].language, language) && ed_is_installed(known[i].program)) return &known[i];
     return NULL;
 }
 

@@ -237,6 +237,15 @@ static void put_output(ed *e)
         ed_complain(e, "the text has changed meanwhile: what '%.100s' printed was not put in", shell->command);
         return;
     }
+    if (shell->kind == ED_SHELL_FORMAT) {
+        whit_error why;
+        const char *formatted = shell->output.size_bytes ? (const char *)shell->output.data : "";
+        if (whit_buffer_become(doc->buffer, formatted, shell->output.size_bytes, &why) != WHIT_OK)
+            ed_complain_error(e, &why);
+        else
+            ed_say(e, "formatted; not saved yet");
+        return;
+    }
     const char *text = shell->output.size_bytes ? (const char *)shell->output.data : "";
     whit_error error = {0};
     uint64_t n_removed = shell->kind == ED_SHELL_FILTER ? shell->range.end - shell->range.begin : 0;

@@ -102,6 +102,7 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_REWRITE,
     ED_PROMPT_HUNK, /* y, n, a, d at each */
     ED_PROMPT_SERVERS,
+    ED_PROMPT_ACTIONS, /* a list from a language server */
 } ed_prompt_kind;
 
 struct ed_item {
@@ -214,6 +215,8 @@ struct whit_editor {
     struct ed_server servers[ED_SERVERS_MAX];
     size_t n_servers;
     struct ed_asked asked;
+    json_t *actions; /* that the prompt offers */
+    bool acting;     /* one was chosen whose changes the server will send */
     struct ed_panel panel;
     struct ed_results results;
     struct ed_shell shell;
@@ -375,6 +378,7 @@ extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
  * second takes the key that answers; false: the key is for the text. */
 bool ed_servers_look(ed *e);
 bool ed_servers_answer(ed *e, whit_key key);
+bool ed_is_installed(const char *program); /* in an absolute folder of PATH */
 
 /* welcome.c */
 void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen);

@@ -190,7 +190,8 @@ bool ed_vi_takes(const char **at, const char *least, const char *name);
 bool ed_vi_files(ed *e, const char *at);
 void ed_vi_set(ed *e, const char *option);
 bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at);
-bool ed_vi_takes_rest(const char *at); /* a bar in the line belongs to the command */
+bool ed_vi_expand(ed *e, const char *from, char *to, size_t room); /* % as the file; false: no room, which is said */
+bool ed_vi_takes_rest(const char *at);                             /* a bar in the line belongs to the command */
 
 /* vi_line.c */
 void ed_vi_line(ed *e, const char *line);

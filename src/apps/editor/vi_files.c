@@ -168,7 +168,7 @@ bool ed_vi_files(ed *e, const char *at)
 /* ---- the shell ----------------------------------------------------------------------------- */
 
 /* A command with the text's file for each %, in quotes where its name needs them; \% is a plain one. */
-static bool expand_command(ed *e, const char *from, char *to, size_t room)
+bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 {
     const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";
     size_t n = 0;
@@ -201,7 +201,7 @@ static void start_shell(ed *e, ed_shell_kind kind, const char *command, whit_ran
 {
     char expanded[sizeof e->shell.command];
     bool changes = kind == ED_SHELL_INSERT || kind == ED_SHELL_FILTER;
-    if (!expand_command(e, command, expanded, sizeof expanded) || (changes && !ed_vi_may_change(e))) return;
+    if (!ed_vi_expand(e, command, expanded, sizeof expanded) || (changes && !ed_vi_may_change(e))) return;
     ed_vi_hold(e, false); /* the change is a step of its own when the output has come */
     ed_shell_start(e, kind, expanded, range);
 }
@@ -277,7 +277,7 @@ bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at)
         return false;
     } else if (TAKES("mak", "make")) {
         char expanded[sizeof e->shell.command];
-        if (expand_command(e, at, expanded, sizeof expanded)) ed_make(e, expanded);
+        if (ed_vi_expand(e, at, expanded, sizeof expanded)) ed_make(e, expanded);
     } else if (TAKES("gr", "grep")) {
         grep(e, at);
     } else if (TAKES("cn", "cnext")) {

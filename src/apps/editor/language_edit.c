@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ * Changes that language servers propose: renaming, formatting and code actions; and signatures. */
+#include "editor/state.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EDITS_MAX   100000u
+#define FILES_MAX   64u
+#define ACTIONS_MAX 200u
+
+struct edit {
+    struct ed_doc *doc;
+    uint64_t begin, end;
+    size_t order; /* as the server gave them */
+    const char *text;
+};
+
+struct edits {
+    struct edit *list;
+    size_t n, n_docs;
+    const char *done; /* "renamed" */
+    char why[300];    /* it cannot be done */
+};
+
+static int last_first(const void *a, const void *b)
+{
+    const struct edit *x = a, *y = b;
+    if (x->doc != y->doc) return (uintptr_t)x->doc < (uintptr_t)y->doc ? -1 : 1;
+    if (x->begin != y->begin) return x->begin > y->begin ? -1 : 1;
+    return x->order > y->order ? -1 : 1;
+}
+
+static void refuse(struct edits *edits, const char *why, const char *path)
+{
+    if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not %s: %s%.200s", edits->done, why, path);
+}
+
+/* The edits of one file, which is opened where it is not; nothing is changed yet. */
+static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
+{
+    char path[PATH_MAX], project[PATH_MAX];
+    whit_error error;
+    if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
+        refuse(edits, "the server names no file: ", uri ? uri : "");
+        return;
+    }
+    size_t n_project = realpath(e->options.project ? e->options.project : ".", project) ? strlen(project) : 0;
+    struct ed_doc *doc = ed_doc_find(e, path);
+    if (!doc && (!n_project || strncmp(path, project, n_project) || path[n_project] != '/' || strstr(path, "/../"))) {
+        refuse(edits, "outside of the project: ", path);
+        return;
+    }
+    if (++edits->n_docs > FILES_MAX) {
+        refuse(edits, "more than 64 files", "");
+        return;
+    }
+    /* Named as a person would, not by the whole path. */
+    if (!doc && !(doc = ed_open_file(e, e->options.project ? path : path + n_project + 1, &error))) {
+        refuse(edits, "", error.message);
+        return;
+    }
+    whit_text *text = doc->buffer->text;
+    while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
+    }
+    /* What the server has seen is what it has been sent, or the file. */
+    bool stale =
+        doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
+    if (doc->buffer->read_only || stale || doc->buffer->recovered) {
+        refuse(edits,
+               doc->buffer->read_only       ? "read-only: "
+                   : doc->buffer->recovered ? "unsaved text of an earlier run waits: "
+                                            : "changed meanwhile: ",
+               path);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
+        const char *new_text = json_string_value(json_object_get(one, "newText"));
+        if (!new_text || !range || edits->n == EDITS_MAX) {
+            refuse(edits, "the server's answer makes no sense", "");
+            return;
+        }
+        uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
+        uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
+        if (end < begin) refuse(edits, "the server's answer makes no sense", "");
+        edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
+        edits->n++;
+    }
+}
+
+void ed_language_apply(ed *e, const json_t *result, const char *done, const char *verb)
+{
+    struct edits edits = {.list = malloc(EDITS_MAX * sizeof *edits.list), .done = done};
+    const json_t *changes = json_object_get(result, "documentChanges"), *list;
+    const char *uri;
+    if (!edits.list) {
+        ed_complain(e, "no memory to %s", verb);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *one = json_array_get(changes, i);
+        list = json_object_get(one, "edits");
+        if (!list) refuse(&edits, "the server wants to make or delete files", "");
+        if (list && !*edits.why)
+            take_file(e, &edits, json_string_value(json_object_get(json_object_get(one, "textDocument"), "uri")), list);
+    }
+    if (!json_array_size(changes)) {
+        json_t *map = json_object_get(result, "changes");
+        for (void *at = json_object_iter(map); at && !*edits.why; at = json_object_iter_next(map, at)) {
+            uri = json_object_iter_key(at);
+            take_file(e, &edits, uri, json_object_iter_value(at));
+        }
+    }
+    qsort(edits.list, edits.n, sizeof *edits.list, last_first);
+    for (size_t i = 1; i < edits.n; i++)
+        if (edits.list[i].doc == edits.list[i - 1].doc && edits.list[i].end > edits.list[i - 1].begin)
+            refuse(&edits, "the server's changes overlap", "");
+    whit_error error = {0};
+    size_t n_files = 0;
+    bool ok = !*edits.why;
+    for (size_t i = 0; ok && i < edits.n; i++) {
+        const struct edit *edit = &edits.list[i];
+        bool first = !i || edits.list[i - 1].doc != edit->doc, last = i + 1 == edits.n || edit[1].doc != edit->doc;
+        if (first) whit_buffer_seal(edit->doc->buffer);
+        n_files += first;
+        ok = whit_buffer_edit(edit->doc->buffer, edit->begin, edit->end - edit->begin, edit->text, strlen(edit->text),
+                              &error) == WHIT_OK;
+        if (last || !ok) whit_buffer_seal(edit->doc->buffer);
+    }
+    if (*edits.why)
+        ed_complain(e, "%s", edits.why);
+    else if (!ok)
+        ed_complain_error(e, &error);
+    else if (!edits.n)
+        ed_say(e, "nothing to %s here", verb);
+    else
+        ed_say(e, "%s %zu time%s in %zu file%s; not saved yet", done, edits.n, edits.n == 1 ? "" : "s", n_files,
+               n_files == 1 ? "" : "s");
+    free(edits.list);
+}
+
+/* ---- formatting ---------------------------------------------------------------------------- */
+
+/* Programs that format a text without a server. They read the project's style, and run none of it. */
+static const struct formatter {
+    const char *language, *program, *command;
+} formatters[] = {
+    {"c", "clang-format", "clang-format --assume-filename=%"},
+    {"cpp", "clang-format", "clang-format --assume-filename=%"},
+    {"java", "clang-format", "clang-format --assume-filename=%"},
+    {"go", "gofmt", "gofmt"},
+    {"rust", "rustfmt", "rustfmt --emit stdout"},
+    {"python", "black", "black -q -"},
+    {"zig", "zig", "zig fmt --stdin"},
+};
+
+void ed_format(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    const struct ed_server *server = ed_server_of(e, doc);
+    bool starts = server && (!server->tried || (server->lsp && !server->ready));
+    if (starts || (server && server->ready && server->formats)) {
+        ed_language_ask(e, ED_ASK_FORMAT, "");
+        return;
+    }
+    for (size_t i = 0; i < sizeof formatters / sizeof *formatters; i++) {
+        if (strcmp(formatters[i].language, whit_syntax_name(doc->syntax)) != 0) continue;
+        if (!ed_is_installed(formatters[i].program)) continue;
+        char command[sizeof e->shell.command];
+        if (ed_vi_expand(e, formatters[i].command, command, sizeof command))
+            ed_shell_start(e, ED_SHELL_FORMAT, command, (whit_range){0, whit_text_size(ed_text(e))});
+        return;
+    }
+    ed_complain(e, "no language server and no program here formats %s", whit_syntax_name(doc->syntax));
+}
+
+void ed_language_format(ed *e, const json_t *result)
+{
+    char uri[3 * PATH_MAX + 8];
+    if (!whit_lsp_uri(e->window->doc->buffer->path, uri, sizeof uri)) return;
+    json_t *edit =
+        json_pack("{s:{s:O}}", "changes", uri, json_is_array(result) ? (json_t *)(uintptr_t)result : json_null());
+    ed_language_apply(e, edit, "formatted", "format");
+    json_decref(edit);
+}
+
+void ed_language_extend(ed *e, json_t *params)
+{
+    struct ed_doc *doc = e->asked.doc;
+    if (e->asked.question == ED_ASK_FORMAT) {
+        json_object_set_new(params, "options",
+                            json_pack("{s:i, s:b}", "tabSize", doc->indent_columns, "insertSpaces", !doc->indent_tabs));
+        return;
+    }
+    /* Actions: of the selection, with what was complained of in its lines. */
+    whit_range range =
+        e->window->doc == doc ? ed_selection(ed_cursor(e)) : (whit_range){e->asked.offset, e->asked.offset};
+    uint64_t begin = whit_text_line_begin(doc->buffer->text, range.begin);
+    uint64_t end = whit_text_line_end(doc->buffer->text, range.end);
+    json_t *said = json_array();
+    for (size_t i = 0; i < doc->language.n_diagnostics; i++) {
+        const struct ed_diagnostic *one = &doc->language.diagnostics[i];
+        if (one->range.begin >= begin && one->range.begin <= end) json_array_append(said, one->said);
+    }
+    json_object_set_new(params, "range",
+                        json_pack("{s:o, s:o}", "start",
+                                  ed_server_position(e->asked.server, doc->buffer->text, range.begin), "end",
+                                  ed_server_position(e->asked.server, doc->buffer->text, range.end)));
+    json_object_set_new(params, "context", json_pack("{s:o}", "diagnostics", said));
+}
+
+/* ---- code actions -------------------------------------------------------------------------- */
+
+void ed_code_actions(ed *e)
+{
+    ed_language_ask(e, ED_ASK_ACTIONS, "");
+}
+
+void ed_language_offer_actions(ed *e, const json_t *result)
+{
+    size_t n = json_array_size(result) < ACTIONS_MAX ? json_array_size(result) : ACTIONS_MAX;
+    json_decref(e->actions);
+    e->actions = json_incref((json_t *)(uintptr_t)result);
+    ed_prompt_open(e, ED_PROMPT_ACTIONS, "Action: ", "");
+    for (size_t i = 0; i < n; i++) {
+        const char *title = json_string_value(json_object_get(json_array_get(result, i), "title"));
+        if (title && !json_object_get(json_array_get(result, i), "disabled")) ed_prompt_add(e, title, NULL, i, -1);
+    }
+    if (e->prompt.n_items) {
+        ed_prompt_filter(e);
+        return;
+    }
+    ed_prompt_close(e);
+    ed_say(e, "nothing is offered here");
+}
+
+void ed_language_act(ed *e, uint64_t number)
+{
+    json_t *action = json_array_get(e->actions, number), *edit = json_object_get(action, "edit");
+    json_t *command = json_object_get(action, "command");
+    struct ed_server *server = ed_server_of(e, e->window->doc);
+    if (json_is_string(command)) command = action; /* a Command, as older servers give */
+    if (edit) ed_language_apply(e, edit, "changed", "change");
+    if (command && server && server->lsp) { /* its changes come as workspace/applyEdit */
+        e->acting = true;
+        whit_lsp_request(server->lsp, "workspace/executeCommand",
+                         json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"), "arguments",
+                                   json_object_get(command, "arguments")));
+        whit_lsp_pump(server->lsp);
+    }
+    if (!edit && !command) ed_complain(e, "the action says nothing that could be done");
+    json_decref(e->actions);
+    e->actions = NULL;
+}
+
+/* ---- signatures ---------------------------------------------------------------------------- */
+
+void ed_signature(ed *e)
+{
+    ed_language_ask(e, ED_ASK_SIGNATURE, "");
+}
+
+void ed_signature_typed(ed *e)
+{
+    const struct ed_server *server = ed_server_of(e, e->window->doc);
+    bool quiet = !e->asked.question && !*e->message && e->window->n_cursors == 1 && !e->playing;
+    if (server && server->ready && server->has_signatures && quiet) ed_language_ask(e, ED_ASK_SIGNATURE, "");
+}
+
+void ed_language_show_signature(ed *e, const json_t *result)
+{
+    const json_t *list = json_object_get(result, "signatures");
+    size_t at = (size_t)json_integer_value(json_object_get(result, "activeSignature"));
+    const json_t *one = json_array_get(list, at < json_array_size(list) ? at : 0),
+                 *chosen = json_object_get(one, "activeParameter");
+    const char *label = json_string_value(json_object_get(one, "label"));
+    if (!chosen) chosen = json_object_get(result, "activeParameter");
+    const json_t *parameter = json_array_get(json_object_get(one, "parameters"), (size_t)json_integer_value(chosen));
+    const json_t *name = json_object_get(parameter, "label");
+    if (!label) return;
+    const char *found = json_is_string(name) ? strstr(label, json_string_value(name)) : NULL;
+    size_t begin = found ? (size_t)(found - label) : 0, n = found ? strlen(json_string_value(name)) : 0;
+    if (json_is_array(name)) { /* from and to, in units of UTF-16 */
+        begin = whit_lsp_to_byte(label, strlen(label), (uint64_t)json_integer_value(json_array_get(name, 0)), false);
+        n = whit_lsp_to_byte(label, strlen(label), (uint64_t)json_integer_value(json_array_get(name, 1)), false) -
+            begin;
+        if (begin + n > strlen(label)) n = 0;
+    }
+    if (n)
+        ed_say(e, "%.*s[%.*s]%s", (int)begin, label, (int)n, label + begin, label + begin + n);
+    else
+        ed_say(e, "%s", label);
+}
