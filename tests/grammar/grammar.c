@@ -116,6 +116,12 @@ static void test_masks(void **state)
         "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":300},\"minItems\":2,\"maxItems\":5}",
         "{\"type\":\"object\",\"properties\":{\"abc\":{\"type\":\"boolean\"}},\"additionalProperties\":true}",
         "{\"type\":\"string\",\"pattern\":\"b[^c]*d$\"}",
+        "{\"type\":\"string\",\"pattern\":\"^[^z]*$\",\"minLength\":2,\"maxLength\":9}",
+        "{\"type\":\"string\",\"not\":{\"enum\":[\"abc\",\"true\"]}}",
+        "{\"patternProperties\":{\"^a\":{\"type\":\"null\"}},\"additionalProperties\":{\"type\":\"boolean\"}}",
+        "{\"type\":\"number\",\"minimum\":-1.5,\"maximum\":20.25}",
+        "{\"type\":\"array\",\"contains\":{\"const\":\"abc\"},\"items\":{\"type\":[\"string\",\"null\"]},\"maxItems\":"
+        "4}",
         /* A token may go on behind the repetition that it uses up, or be fewer turns than it has characters. */
         "{\"type\":\"string\",\"pattern\":\"^[^\\n]{2}[a-z]$\"}",
         "root ::= [^\"\\\\\\x00-\\x1F]{2} [a-z]",
