@@ -140,7 +140,8 @@ bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Text that is the result itself (a model's, a program's): every byte goes out as it is, to a terminal as above. */
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes);
-/* A piece of a JSON text, of whole characters: those that could command a terminal are written as escapes. */
+/* A piece of a JSON text, of whole characters: those that could command a terminal, are not seen
+ * or reorder others are written as escapes. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes);
 bool cli_flush(cli_call *call);
 /* A control sequence of our own, such as "\x1b[2m"; nothing where stdout is no terminal. */

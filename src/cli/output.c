@@ -126,10 +126,12 @@ bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
         length = 1;
         if ((uint8_t)text[i] < 0x7f) continue;
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, text_bytes - i, &length);
-        if (code == WHIT_UTF8_INVALID || code > 0x9f) continue;
-        char escape[8];
-        snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
-        if (!put(call, text + done, i - done) || !put(call, escape, 6)) return false;
+        if (code == WHIT_UTF8_INVALID || (code > 0x9f && !whit_plain_is_hidden(code))) continue;
+        char escape[16];
+        int n = code > 0xffff ? snprintf(escape, sizeof escape, "\\u%04x\\u%04x", 0xd7c0 + (unsigned)(code >> 10),
+                                         0xdc00 + (unsigned)(code & 0x3ff))
+                              : snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
+        if (!put(call, text + done, i - done) || !put(call, escape, (size_t)n)) return false;
         done = i + length;
     }
     return put(call, text + done, text_bytes - done);

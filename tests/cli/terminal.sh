@@ -10,7 +10,7 @@ expect 0 whit run model.gguf the -n 1 # converted: no progress bar in what follo
 python3 - $EMULATOR "$WHIT" <<'END' || failed=1
 import json, os, pty, re, subprocess, sys
 program, failed = sys.argv[1:], 0
-C1, RAW, ESC = b"\xc2\x9b2J", b"\xc2\xc2\x9bJ", b"\x1b[2J"
+C1, RAW, ESC, BIDI, TAG = b"\xc2\x9b2J", b"\xc2\xc2\x9bJ", b"\x1b[2J", b"\xe2\x80\xaex", b"\xf3\xa0\x81\x81"
 
 
 def check(what, ok, *details):
@@ -50,7 +50,7 @@ def strings(value):
 def is_safe(text):
     text = text.replace(b"\r\n", b"\n").replace(b"\r", b"", 1)
     try:
-        return not any(ord(c) < 32 and c not in "\n\t" or 127 <= ord(c) < 160 for c in text.decode())
+        return not any(ord(c) < 32 and c not in "\n\t" or 127 <= ord(c) < 160 or c in "\u202e\U000e0041" for c in text.decode())
     except UnicodeDecodeError:
         return False
 
@@ -61,7 +61,7 @@ check("the model's name", model[at:at + 4] == b"tiny", model[at:at + 4])
 start = model.index(b"tokenizer.chat_template") + len("tokenizer.chat_template") + 4
 n = int.from_bytes(model[start:start + 8], "little")
 template = model[start + 8:start + 8 + n]
-for name, evil in ("c1", C1), ("raw", RAW), ("esc", ESC):
+for name, evil in ("c1", C1), ("raw", RAW), ("esc", ESC), ("bidi", BIDI), ("tag", TAG):
     patched = model[:at] + evil[:4] + model[at + 4:]
     # A comment at the template's end takes its place in what /show template prints.
     hidden = template.replace(b"{%", b"{#" + evil + b"#}{%", 1)[:n + len(evil) + 4]
