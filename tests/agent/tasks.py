@@ -71,7 +71,7 @@ TASKS = {
     "stale, then right": ([calls(*patch(ONE_LINE.replace("n + n", "n * n"))), calls(*patch(ONE_LINE)), END], {"a.c": TWO}, "turn 1"),
     "ambiguous, then right": ([calls(*patch(blocks("list", ("beta\n", "delta\n")))), calls(*patch(blocks("list", ("gamma\nbeta\n", "gamma\ndelta\n")))), END],
                               {"list": LIST[:-5] + "delta\n"}, "turn 1"),
-    "already applied": ([calls(*patch(ONE_LINE)), calls(*patch(ONE_LINE)), END], {"a.c": TWO}, "like that already"),
+    "already applied": ([calls(*patch(UNIFIED)), calls(*patch(UNIFIED)), END], {"a.c": TWO}, "like that already"),
     "a bracket too few, then right": ([calls(*patch(ONE_LINE.replace("2 * n;", "2 * (n;"))), calls(*patch(ONE_LINE)), END], {"a.c": TWO}, "turn 1"),
     "arguments that are no JSON, then right": ([calls(("patch_file", '{"patch": "')), calls(*patch(ONE_LINE)), END], {"a.c": TWO}, "turn 1"),
     "an invented tool, then right": ([calls(("edit_file", {"x": 1})), calls(*patch(ONE_LINE)), END], {"a.c": TWO}, "turn 1"),

@@ -10,8 +10,12 @@ cp -r project before
 cat >good.patch <<'END'
 src/main.c
 <<<<<<< SEARCH
+int main(void)
+{
     return 0;
 =======
+int main(void)
+{
     return 1;
 >>>>>>> REPLACE
 END

@@ -325,9 +325,51 @@ static void gives(const char *content, const char *text, const char *wanted)
 static void a_patch_is_there_whole_or_not_at_all(void **state)
 {
     (void)state;
-    static const char stale[] = BLOCK("int a;\n", "int b;\n") BLOCK("return old();\n", "return 0;\n");
+    static const char stale[] =
+        BLOCK("int a;\n", "int b;\n") BLOCK("int f(void) {\nreturn old();\n", "int f(void) {\nreturn 0;\n"),
+                      both[] = BLOCK("#include <a.h>\nint a;\n", "#include <a.h>\nint b;\n")
+                          BLOCK("int f(void) {\nreturn old();\n", "int f(void) {\nreturn 0;\n");
     refuse_in("int a;\nint f(void) {\nreturn 0;\n}\n", stale, strlen(stale), "1 of 2 hunks are there already");
-    gives("int b;\nint f(void) {\nreturn 0;\n}\n", stale, "int b;\nint f(void) {\nreturn 0;\n}\n");
+    gives("#include <a.h>\nint b;\nint f(void) {\nreturn 0;\n}\n", both,
+          "#include <a.h>\nint b;\nint f(void) {\nreturn 0;\n}\n");
+    /* A lone line may stand in any text: it does not say that the patch was applied. */
+    static const char lone[] = BLOCK("int a = 1;\n", "int b = 2;\n"),
+                      bracket[] = BLOCK("}\nold();\n", "}\nreturn 0;\n");
+    refuse_in("int b = 2;\nint z;\n", lone, strlen(lone), "nowhere in the file");
+    refuse_in("}\nreturn 0;\n", bracket, strlen(bracket), "is not in the file");
+}
+
+/* A diff is made of one text: what an earlier hunk has put there is no place for a later one. Blocks build on each
+ * other. */
+static void a_stale_hunk_does_not_find_new_lines(void **state)
+{
+    (void)state;
+    static const char stale[] =
+        DIFF "@@ -1,2 +1,3 @@\n alpha\n+port = 1\n beta\n@@ -3,1 +4,1 @@\n-port = 1\n+port = 2\n",
+                      good[] =
+                          DIFF "@@ -1,2 +1,3 @@\n alpha\n+port = 1\n beta\n@@ -3,1 +4,1 @@\n-port = 3\n+port = 2\n",
+                      twice[] =
+                          DIFF "@@ -1,2 +1,3 @@\n alpha\n+port = 3\n beta\n@@ -3,1 +4,1 @@\n-port = 3\n+port = 2\n";
+    refuse_in("alpha\nbeta\nport = 3\n", stale, strlen(stale), "hunk 2");
+    gives("alpha\nbeta\nport = 3\n", good, "alpha\nport = 1\nbeta\nport = 2\n");
+    gives("alpha\nbeta\nport = 3\n", twice, "alpha\nport = 3\nbeta\nport = 2\n");
+    gives("a\n", BLOCK("a\n", "b\n") BLOCK("b\n", "c\n"), "c\n");
+}
+
+/* Names as models write them before a block. */
+static void names_are_undressed(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {"**src/file.c**",   "./src/file.c",  "### src/file.c",
+                                        "src/file.c:",      "`src/file.c`:", "### **`./src/file.c`**:",
+                                        "File: src/file.c", "  src/file.c  "};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "Change:\n\n%s\n```c\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n",
+                 heads[i]);
+        gives("a\n", text, "b\n");
+    }
+    gives("a\n", "--- ./src/file.c\n+++ ./src/file.c\n@@ -1 +1 @@\n-a\n+b\n", "b\n");
 }
 
 static void more_than_lines_is_refused(void **state)
@@ -381,7 +423,15 @@ static void indentation_is_learnt_from_all_lines(void **state)
     static const char two_ways[] = BLOCK("if (x) {\na();\n", "if (x) {\na();\nb();\n"),
                       mixed[] = BLOCK("    a();\n", "    a();\n    b();\n"), bytes[] = BLOCK("a \xff\n", "b\n");
     refuse_in("if (x) {\n    a();\n}\n", two_ways, strlen(two_ways), "not all indented alike");
-    refuse_in("\ta();\n", mixed, strlen(mixed), "not all indented alike");
+    /* Blanks for tabs all through, and tabs for blanks. */
+    gives("\ta();\n", mixed, "\ta();\n\tb();\n");
+    gives("def f():\n\tif x:\n\t\treturn 1\n\treturn 2\n",
+          BLOCK("    if x:\n        return 1\n", "    if x:\n        y = 2\n        return 1\n"),
+          "def f():\n\tif x:\n\t\ty = 2\n\t\treturn 1\n\treturn 2\n");
+    gives("def f():\n  if x:\n    return 1\n", BLOCK("\tif x:\n\t\treturn 1\n", "\tif x:\n\t\ty = 2\n\t\treturn 1\n"),
+          "def f():\n  if x:\n    y = 2\n    return 1\n");
+    static const char uneven[] = BLOCK("    if x:\n       return 1\n", "    if x:\n       y = 2\n       return 1\n");
+    refuse_in("\tif x:\n\t\treturn 1\n", uneven, strlen(uneven), "not all indented alike");
     refuse_in("a \xfe\n", bytes, strlen(bytes), "nowhere in the file");
     gives("\tif (x) {\n\t\ta();\n\t}\n", BLOCK("if (x) {\n\ta();\n", "if (x) {\n\ta();\n\tb();\n"),
           "\tif (x) {\n\t\ta();\n\t\tb();\n\t}\n");
@@ -405,8 +455,8 @@ static void a_byte_order_mark_stays(void **state)
     gives(file, BLOCK(MARK "one\n", MARK "x\n"), both);
     gives(MARK "  one\n", BLOCK(MARK "one\n", MARK "x\n"), MARK "  x\n");
     gives(MARK "one\r\ntwo\r\n", BLOCK("one\n", "x\n"), MARK "x\r\ntwo\r\n");
-    gives(both, BLOCK("one\n", "x\n"), both); /* applied already */
-    gives(both, BLOCK(MARK "one\n", MARK "x\n"), both);
+    gives(both, BLOCK("one\ntwo\n", "x\ntwo\n"), both); /* applied already */
+    gives(both, BLOCK(MARK "one\ntwo\n", MARK "x\ntwo\n"), both);
     gives(MARK, BLOCK("", "x\n"), MARK "x\n");
     /* A diff may take the mark away or bring it; further down it is a character of its line. */
     gives(file, DIFF "@@ -1 +1 @@\n-" MARK "one\n+one\n", "one\ntwo\n");
@@ -543,6 +593,8 @@ int main(void)
         cmocka_unit_test(differences_apply),
         cmocka_unit_test(reasons),
         cmocka_unit_test(a_patch_is_there_whole_or_not_at_all),
+        cmocka_unit_test(a_stale_hunk_does_not_find_new_lines),
+        cmocka_unit_test(names_are_undressed),
         cmocka_unit_test(more_than_lines_is_refused),
         cmocka_unit_test(the_last_line_end_comes_and_goes),
         cmocka_unit_test(indentation_is_learnt_from_all_lines),

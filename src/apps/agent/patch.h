@@ -33,6 +33,7 @@ typedef struct whit_patch_hunk {
     size_t anchor_bytes;
     bool no_final_newline; /* the new text ends the file without one */
     bool final_newline;    /* only the old text did, whose last line goes */
+    bool is_block;         /* SEARCH/REPLACE: may change what an earlier block has put there */
     uint32_t source_line;  /* of the patch, for messages */
 } whit_patch_hunk;
 

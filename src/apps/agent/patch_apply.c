@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #define NOWHERE         SIZE_MAX
@@ -24,6 +25,7 @@ typedef struct job {
     size_t n_bytes;
     bool has_mark;  /* a byte order mark stands in front of `content`, which begins behind it */
     whit_buf spans; /* of the text so far */
+    whit_buf added; /* bool[]: lines of it that an earlier hunk has put there */
     uint64_t n_comparisons;
     whit_error *error;
 } job;
@@ -134,6 +136,12 @@ static bool on_side(const whit_patch_line *line, char side)
     return line->kind == ' ' || line->kind == side;
 }
 
+/* Would a hunk of a diff take away what an earlier one has put there? A diff is made of one text: it is stale. */
+static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_patch_line *line, size_t place)
+{
+    return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
+}
+
 /* How many lines of a side match at a place before the first that does not; all: SIZE_MAX. */
 static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t place, whit_patch_grade grade,
                        const whit_patch_line **differing)
@@ -143,7 +151,7 @@ static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t pl
         const whit_patch_line *line = line_at(j, hunk, i);
         if (!on_side(line, side)) continue;
         j->n_comparisons++;
-        if (place + n >= n_spans(j) || !same_line(j, place + n, line, grade)) {
+        if (place + n >= n_spans(j) || !same_line(j, place + n, line, grade) || takes_added(j, hunk, line, place + n)) {
             if (differing) *differing = line;
             return n;
         }
@@ -242,6 +250,35 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
                      i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text);
 }
 
+/* Is the hunk one that stands before it in the patch, word for word? Models repeat themselves. */
+static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_patch_hunk *hunk)
+{
+    for (const whit_patch_hunk *before = first; before < hunk; before++) {
+        bool same = before->n_lines == hunk->n_lines;
+        for (size_t i = 0; same && i < hunk->n_lines; i++) {
+            const whit_patch_line *a = line_at(j, before, i), *b = line_at(j, hunk, i);
+            same = a->kind == b->kind && a->n_bytes == b->n_bytes && memcmp(a->text, b->text, a->n_bytes) == 0;
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
+/* Do the lines that a hunk would leave say more than that such lines stand somewhere? A line of context does, or
+ * several new ones; a lone bracket or statement may stand in any text. */
+static bool says_enough(const job *j, const whit_patch_hunk *hunk)
+{
+    size_t n_kept = 0, n_added = 0, n = n_on_side(j, hunk, '+');
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        const whit_patch_line *line = line_at(j, hunk, i);
+        bool says = false;
+        for (size_t k = 0; k < line->n_bytes && !says; k++) says = isalnum((uint8_t)line->text[k]);
+        n_kept += says && line->kind == ' ';
+        n_added += says && line->kind == '+';
+    }
+    return n_kept > 0 || n_added >= 3 || (n_added && n >= 3);
+}
+
 /* The only place of the old lines. *place NOWHERE: the new lines are there already. */
 static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *place,
                               whit_patch_grade *grade)
@@ -277,7 +314,8 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
                              j->name, i_hunk + 1, hunk->source_line, places[0] + 1, places[1] + 1,
                              n > 2 ? " and others" : "");
     }
-    if (find_places(j, hunk, '+', 0, WHIT_PATCH_EXACT, places) == 1) {
+    bool may_be_there = says_enough(j, hunk) || is_repeat(j, hunk - i_hunk, hunk);
+    if (may_be_there && find_places(j, hunk, '+', 0, WHIT_PATCH_EXACT, places) == 1) {
         *place = NOWHERE;
         return WHIT_OK;
     }
@@ -293,12 +331,47 @@ static size_t indent_of(const char *text, size_t n)
     return i;
 }
 
-/* How the file indents the place differently from the patch: `more` goes in front of added lines, or
- * `less` blanks are taken off. */
+/* How the file indents the place differently from the patch: `more` precedes added lines, or `less` blanks are taken
+ * off, or the file has a tab where the patch has n_blanks blanks (n_tabs: the other way round). */
 typedef struct shift {
     const char *more;
-    size_t n_more, n_less;
+    size_t n_more, n_less, n_blanks, n_tabs;
 } shift;
+
+/* Is each old line indented by tabs alone on one side, and by `width` blanks for each on the other? */
+static bool has_width(const job *j, const whit_patch_hunk *hunk, size_t place, size_t width, bool tabs_in_file)
+{
+    size_t n = 0, n_indented = 0;
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        const whit_patch_line *line = line_at(j, hunk, i);
+        const span *there = on_side(line, '-') ? span_at(j, place + n++) : NULL;
+        size_t patch = indent_of(line->text, line->n_bytes), file = there ? indent_of(there->text, there->n_bytes) : 0;
+        if (patch == line->n_bytes) continue;
+        const char *in_tabs = tabs_in_file ? there ? there->text : NULL : line->text;
+        const char *in_blanks = tabs_in_file ? line->text : there ? there->text : NULL;
+        size_t n_tabs = tabs_in_file ? file : patch, n_blanks = tabs_in_file ? patch : file;
+        for (size_t k = 0; in_tabs && k < n_tabs; k++)
+            if (in_tabs[k] != '\t') return false;
+        for (size_t k = 0; in_blanks && k < n_blanks; k++)
+            if (in_blanks[k] != ' ') return false;
+        if (there && n_blanks != width * n_tabs) return false;
+        if (!there && tabs_in_file && n_blanks % width) return false;
+        n_indented += there && n_tabs;
+    }
+    return n_indented > 0;
+}
+
+static bool learn_width(const job *j, const whit_patch_hunk *hunk, size_t place, shift *by)
+{
+    static const size_t widths[] = {4, 2, 8, 3};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        *by = (shift){0};
+        if (has_width(j, hunk, place, widths[i], true)) by->n_blanks = widths[i];
+        if (has_width(j, hunk, place, widths[i], false)) by->n_tabs = widths[i];
+        if (by->n_blanks || by->n_tabs) return true;
+    }
+    return false;
+}
 
 /* Learnt from the old lines that are not blank; false where they do not agree. */
 static bool learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place, shift *by)
@@ -342,6 +415,11 @@ static bool has_added(const job *j, const whit_patch_hunk *hunk)
 static void put_added(whit_buf *out, const whit_patch_line *line, const shift *by, const char *end, size_t n_end)
 {
     size_t indent = indent_of(line->text, line->n_bytes), less = by->n_less < indent ? by->n_less : indent;
+    if (by->n_blanks || by->n_tabs) {
+        size_t n = by->n_blanks ? indent / by->n_blanks : indent * by->n_tabs;
+        for (size_t i = 0; i < n && line->n_bytes > indent; i++) whit_buf_append_str(out, by->n_blanks ? "\t" : " ");
+        less = indent;
+    }
     if (line->n_bytes > indent) whit_buf_append(out, by->more, by->n_more);
     whit_buf_append(out, line->text + less, line->n_bytes - less);
     whit_buf_append(out, end, n_end);
@@ -357,20 +435,6 @@ static size_t end_of_lines(const job *j, size_t place, const char **end)
     return strlen(*end);
 }
 
-/* Is the hunk one that stands before it in the patch, word for word? Models repeat themselves. */
-static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_patch_hunk *hunk)
-{
-    for (const whit_patch_hunk *before = first; before < hunk; before++) {
-        bool same = before->n_lines == hunk->n_lines;
-        for (size_t i = 0; same && i < hunk->n_lines; i++) {
-            const whit_patch_line *a = line_at(j, before, i), *b = line_at(j, hunk, i);
-            same = a->kind == b->kind && a->n_bytes == b->n_bytes && memcmp(a->text, b->text, a->n_bytes) == 0;
-        }
-        if (same) return true;
-    }
-    return false;
-}
-
 static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t place, whit_patch_grade grade,
                               whit_buf *out)
 {
@@ -380,7 +444,8 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no end */
     bool mark_goes = false, mark_comes = false;                 /* with the old and the new line 1 */
     shift by = {0};
-    if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && has_added(j, hunk))
+    if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && !learn_width(j, hunk, place, &by) &&
+        has_added(j, hunk))
         return whit_fail(
             j->error, WHIT_ERROR_FORMAT,
             "%s: hunk %zu (line %u of the patch): its lines are not all indented alike beside those of the "
@@ -413,6 +478,26 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     return out->failed ? whit_fail_memory(j->error, "the new text", j->n_bytes) : WHIT_OK;
 }
 
+/* Which lines of the text after the hunk were put there; before it, `added` may be shorter than the text. */
+static bool mark_added(job *j, const whit_patch_hunk *hunk, size_t place)
+{
+    whit_buf next = {0};
+    size_t at = place;
+    if (j->added.size_bytes < n_spans(j)) whit_buf_append_zeros(&j->added, n_spans(j) - j->added.size_bytes);
+    whit_buf_append(&next, j->added.data, place);
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        char kind = line_at(j, hunk, i)->kind;
+        const uint8_t is_added = kind == '+' || (at < j->added.size_bytes && j->added.data[at]);
+        if (kind != '-') whit_buf_append(&next, &is_added, 1);
+        at += kind != '+';
+    }
+    if (at < j->added.size_bytes) whit_buf_append(&next, j->added.data + at, j->added.size_bytes - at);
+    bool ok = !next.failed && !j->added.failed;
+    whit_buf_free(&j->added);
+    j->added = next;
+    return ok;
+}
+
 whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *file, const char *name,
                              const char *content, size_t n_bytes, whit_buf *out, whit_patch_result *result,
                              whit_error *error)
@@ -440,6 +525,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         next->size_bytes = 0;
         status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
+        if (status == WHIT_OK && !mark_added(&j, hunk, place)) status = whit_fail_memory(error, "lines", n_spans(&j));
         j.content = (const char *)next->data;
         j.n_bytes = next->size_bytes;
         if (grade > result->grade) result->grade = grade;
@@ -458,6 +544,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         status = whit_fail_memory(error, "the new text", j.n_bytes);
     }
     whit_buf_free(&j.spans);
+    whit_buf_free(&j.added);
     whit_buf_free(&text[0]);
     whit_buf_free(&text[1]);
     return status;

@@ -107,6 +107,7 @@ static char *path_of(const char *text, size_t n, bool prefixed)
         size_t n_own;
         if (unescape(text, n, own, &n_own)) text = own, n = n_own;
     }
+    while (n > 2 && memcmp(text, "./", 2) == 0) text += 2, n -= 2;
     if (prefixed && n > 2 && (*text == 'a' || *text == 'b') && text[1] == '/') text += 2, n -= 2;
     bool is_nothing = !n || (n == 9 && memcmp(text, "/dev/null", 9) == 0);
     char *path = is_nothing ? NULL : strndup(text, n);
@@ -200,6 +201,7 @@ static whit_status parse_search(reader *r, char *path)
         WHIT_TRY(begin_file(r, WHIT_PATCH_CHANGE, path));
     }
     WHIT_TRY(begin_hunk(r, NULL, 0));
+    last_hunk(r)->is_block = true;
     first = n_lines(r);
     while (next_line(r, &line, &n) && !(found = is_middle(line, n))) WHIT_TRY(add_line(r, '-', line, n));
     if (!found) return bad(r, "SEARCH without =======");
@@ -219,12 +221,35 @@ static whit_status parse_search(reader *r, char *path)
     return WHIT_OK;
 }
 
+/* The name in a line as models write it before a block: "### n.py", "**n.py**", "`n.py`:", "File: n.py". */
+static void strip_name(const char **text, size_t *n)
+{
+    static const char *const labels[] = {"File: ", "file: ", "File name: ", "Filename: ", "filename: ", "Path: "};
+    const char *at = *text, *end = at + *n;
+    for (bool stripped = true; stripped && at < end;) {
+        const char *from = at, *to = end;
+        while (at < end && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == ':')) end--;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        const char *mark = at;
+        while (mark < end && *mark == '#') mark++;
+        if (mark > at && mark < end && *mark == ' ') at = mark + 1;
+        while (end - at > 2 && *at == end[-1] && (*at == '*' || *at == '`')) at++, end--;
+        for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+            if (begins(at, (size_t)(end - at), labels[i])) at += strlen(labels[i]);
+        stripped = at != from || end != to;
+    }
+    if (at == end) return;
+    *text = at;
+    *n = (size_t)(end - at);
+}
+
 static whit_status parse_blocks(reader *r)
 {
     const char *line, *before = NULL;
     size_t n, n_before = 0;
     while (next_line(r, &line, &n)) {
         if (is_search(line, n)) {
+            if (before) strip_name(&before, &n_before);
             WHIT_TRY(parse_search(r, before ? path_of(before, n_before, false) : NULL));
             before = NULL;
         } else if (n && !begins(line, n, "```")) {
