@@ -78,6 +78,13 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
 /* All of it to an open file, pipe or terminal, which blocks; false with errno set. */
 bool whit_write_all(int fd, const void *data, size_t size_bytes);
 
+/* Gives an open file what another one has beside its content: owner, group, extended attributes with access lists, and
+ * the mode. False where something of it cannot be kept: the old file is to be written in place then. */
+bool whit_copy_metadata(int from, int to);
+/* Writes over a regular file in place, which keeps its other names and all that belongs to it. A disk that is too full
+ * is noticed before the first byte; a crash leaves a mixture, for which the caller keeps a copy. Flushed to disk. */
+whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error);
+
 /* Writes `data` to `path` atomically. */
 whit_status whit_write_file(const char *path, const void *data, size_t size_bytes, whit_error *error);
 

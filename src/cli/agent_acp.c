@@ -19,7 +19,8 @@
 #include "base/status.h"
 #include "cli/agent_tasks.h"
 
-#define QUEUE_MAX 256
+#define QUEUE_MAX 256  /* messages that wait */
+#define QUEUE_ALL 4096 /* and requests beyond them that wait to be refused, and replies */
 
 struct acp {
     cli_call *call;
@@ -34,31 +35,45 @@ struct acp {
     /* Between the threads: */
     pthread_mutex_t lock;
     pthread_cond_t more;
-    json_t *queue[QUEUE_MAX];
+    json_t *queue[QUEUE_ALL];
     size_t first, n;
     uint64_t n_read, n_begun, n_cancelled; /* prompts: read; begun; read when the last cancel came */
-    bool ended;
+    bool ended, is_flooded;
 };
 
 /* ---- reading --------------------------------------------------------------------------------------- */
+
+/* In the place of a request that is too many: what is needed to refuse it. Takes it over. */
+static json_t *as_busy(json_t *message)
+{
+    json_t *id = json_object_get(message, "id");
+    json_t *busy = id ? json_pack("{s:O, s:b}", "id", id, "busy", 1) : NULL;
+    json_decref(message);
+    return busy ? busy : json_object(); /* a notification */
+}
 
 static void *read_all(void *user)
 {
     struct acp *a = user;
     json_t *message;
     for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
-        if (got == WHIT_RPC_BAD) message = json_null(); /* answered as what cannot be read */
+        if (got == WHIT_RPC_BAD) message = json_null();   /* answered as what cannot be read */
+        if (got == WHIT_RPC_OTHER) message = json_true(); /* and as what is no request */
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
         if (method && strcmp(method, "session/cancel") == 0) {
             a->n_cancelled = a->n_read;
             whit_flag_put(&a->cancel, true);
             json_decref(message);
-        } else if (a->n < QUEUE_MAX) {
-            a->n_read += method && strcmp(method, "session/prompt") == 0;
-            a->queue[(a->first + a->n++) % QUEUE_MAX] = message;
-        } else {
+        } else if (a->n >= QUEUE_ALL) { /* floods: neither kept nor dropped in silence */
             json_decref(message);
+            a->ended = a->is_flooded = true;
+            whit_flag_put(&a->cancel, true);
+        } else {
+            bool is_busy = method && a->n >= QUEUE_MAX;
+            if (is_busy) message = as_busy(message);
+            a->n_read += !is_busy && method && strcmp(method, "session/prompt") == 0;
+            a->queue[(a->first + a->n++) % QUEUE_ALL] = message;
         }
         pthread_cond_signal(&a->more);
         pthread_mutex_unlock(&a->lock);
@@ -79,11 +94,11 @@ static json_t *next(struct acp *a, int64_t wanted)
     pthread_mutex_lock(&a->lock);
     for (;;) {
         for (size_t i = 0; i < a->n && !message; i++) {
-            size_t at = (a->first + i) % QUEUE_MAX;
+            size_t at = (a->first + i) % QUEUE_ALL;
             if (wanted && !whit_rpc_is_reply(a->queue[at], wanted)) continue;
             message = a->queue[at];
             for (size_t k = i; k + 1 < a->n; k++)
-                a->queue[(a->first + k) % QUEUE_MAX] = a->queue[(a->first + k + 1) % QUEUE_MAX];
+                a->queue[(a->first + k) % QUEUE_ALL] = a->queue[(a->first + k + 1) % QUEUE_ALL];
             a->n--;
         }
         if (message || a->ended || (wanted && a->cancel)) break;
@@ -218,16 +233,77 @@ static void close_session(struct acp *a)
     a->has_session = false;
 }
 
+/* A server of the protocol, {name, command, args, env}, as the configuration has them; NULL: it is not one. */
+static json_t *read_server(const json_t *server)
+{
+    const char *command = json_string_value(json_object_get(server, "command"));
+    json_t *words = command ? json_pack("[s]", command) : NULL, *env = json_object(), *one;
+    size_t i;
+    bool ok = words && env;
+    json_array_foreach(json_object_get(server, "args"), i, one) ok =
+        ok && json_is_string(one) && json_array_append(words, one) == 0;
+    json_array_foreach(json_object_get(server, "env"), i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        ok = ok && name && *name && !strchr(name, '=') && json_is_string(json_object_get(one, "value")) &&
+            json_object_set(env, name, json_object_get(one, "value")) == 0;
+    }
+    json_t *made = ok ? json_pack("{s:O, s:O}", "command", words, "env", env) : NULL;
+    json_decref(words);
+    json_decref(env);
+    return made;
+}
+
+/* The servers that the editor names, by names that tools can begin with; false with the line of a refusal. */
+static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one)
+    {
+        const char *given = json_string_value(json_object_get(one, "name"));
+        char name[33];
+        size_t n = 0;
+        for (const char *at = given ? given : "server"; *at && n < 32; at++)
+            name[n++] =
+                (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ? *at : '-';
+        name[n] = 0;
+        json_t *server = read_server(one);
+        bool ok = n && server && !json_object_get(servers, name);
+        if (ok) json_object_set(servers, name, server);
+        json_decref(server);
+        if (ok) continue;
+        whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "mcpServers[%zu] ('%.40s') is not a server on stdio with a name of its own: {name, command, args, env}", i,
+            given ? given : "");
+        return false;
+    }
+    return true;
+}
+
 static void new_session(struct acp *a, const json_t *id, const json_t *params)
 {
     const char *folder = json_string_value(json_object_get(params, "cwd"));
+    whit_error error;
     close_session(a);
+    json_t *servers = json_object();
     if (!realpath(folder ? folder : a->project, a->folder)) {
+        json_decref(servers);
         whit_rpc_refuse(&a->rpc, id, -32602, "cwd is no folder");
         return;
     }
-    a->tasks =
-        (struct cli_tasks){.call = a->call, .cancel = &a->cancel, .on_text = acp_text, .user = a, .project = a->folder};
+    if (!servers || !read_servers(json_object_get(params, "mcpServers"), servers, &error)) {
+        whit_rpc_refuse(&a->rpc, id, -32602, servers ? error.message : "not enough memory");
+        json_decref(servers);
+        return;
+    }
+    a->tasks = (struct cli_tasks){.call = a->call,
+                                  .cancel = &a->cancel,
+                                  .on_text = acp_text,
+                                  .user = a,
+                                  .project = a->folder,
+                                  .servers = servers};
     a->has_session = true;
     if (cli_tasks_open(&a->tasks) != CLI_OK) {
         close_session(a);
@@ -311,7 +387,12 @@ static void handle(struct acp *a, const json_t *message)
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
     if (!json_is_object(message)) {
-        whit_rpc_refuse(&a->rpc, NULL, -32700, "a line is no JSON object");
+        bool is_json = json_is_true(message);
+        whit_rpc_refuse(&a->rpc, NULL, is_json ? -32600 : -32700,
+                        is_json ? "a line is no JSON object" : "a line is no JSON");
+    } else if (!method && json_is_true(json_object_get(message, "busy"))) {
+        whit_rpc_refuse(&a->rpc, id, -32000, "too many requests wait; ask again");
+    } else if (!method && !json_object_size(message)) {
     } else if (!method) {
         if (!json_object_get(message, "result") && !json_object_get(message, "error"))
             whit_rpc_refuse(&a->rpc, id, -32600, "this is no request");
@@ -357,7 +438,9 @@ int cli_agent_acp(cli_call *call, const char *project)
     }
     if (status == CLI_OK) pthread_join(reader, NULL);
     if (status == CLI_OK && *cli_cancelled()) status = CLI_INTERRUPTED;
-    while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_MAX]);
+    if (status == CLI_OK && a->is_flooded)
+        status = cli_fail(call, CLI_LIMIT, "the editor sent %d messages at once", QUEUE_ALL);
+    while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_ALL]);
     close_session(a);
     json_decref(a->shown);
     whit_rpc_free(&a->rpc);

@@ -165,8 +165,11 @@ int cli_tasks_open(struct cli_tasks *t)
                               .no_sandbox = values->no_sandbox,
                               .cancel = t->cancel};
     if (whit_agent_config_load(&t->config, t->project, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    if (t->config.servers &&
-        whit_mcp_open(t->config.servers, t->cancel, task_note, t->call, &t->mcp, &error) != WHIT_OK)
+    if (!t->servers) t->servers = json_object();
+    if (!t->servers || (t->config.servers && json_object_update(t->servers, (json_t *)(uintptr_t)t->config.servers)))
+        return cli_fail(t->call, CLI_LIMIT, "not enough memory for servers");
+    if (json_object_size(t->servers) &&
+        whit_mcp_open(t->servers, t->cancel, task_note, t->call, &t->mcp, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     int status = values->local ? open_local(t) : open_remote(t);
     if (status != CLI_OK) return status;
@@ -181,6 +184,7 @@ int cli_tasks_open(struct cli_tasks *t)
 void cli_tasks_close(struct cli_tasks *t)
 {
     whit_mcp_close(t->mcp);
+    json_decref(t->servers);
     whit_local_close(t->local);
     whit_session_close(t->session);
     whit_model_close(t->model);

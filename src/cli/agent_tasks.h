@@ -22,7 +22,8 @@ struct cli_tasks {
     whit_agent_model answering;
     whit_agent_config config;
     whit_runner runner;
-    whit_mcp *mcp; /* NULL: no servers */
+    whit_mcp *mcp;   /* NULL: no servers */
+    json_t *servers; /* freed with the tasks: those that an editor names, later with those of the configuration */
     whit_agent_messages messages;
     whit_agent_report report;
     whit_buf refused; /* what the person refused, in any of the tasks */

@@ -113,6 +113,14 @@ static bool is_blank(const char *text, size_t n)
     return true;
 }
 
+static bool is_tool(const char *name)
+{
+    static const char *const names[] = {"graph", "memory_search", "memory_add"};
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 static json_t *call_tool(const struct mcp *m, const json_t *params)
 {
     const char *name = json_string_value(json_object_get(params, "name"));
@@ -133,6 +141,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
             : add(m, json_string_value(text), json_string_length(text), &error);
     else
         wrong = whit_buf_append_str(&out, "there is no such tool, or an argument is missing");
+    if (status == WHIT_OK && !wrong && !out.size_bytes) whit_buf_append_str(&out, "kept");
     if (status != WHIT_OK) {
         out.size_bytes = 0;
         whit_buf_append_str(&out, error.message);
@@ -161,8 +170,9 @@ static void handle(struct mcp *m, const json_t *message)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
-    if (!method) {
-        if (id) whit_rpc_refuse(&m->rpc, id, -32600, "this is no request");
+    bool is_reply = json_object_get(message, "result") || json_object_get(message, "error");
+    if (!method || json_is_null(id)) {
+        if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "this is no request");
     } else if (!id) {
         return; /* a notification */
     } else if (strcmp(method, "initialize") == 0) {
@@ -174,6 +184,8 @@ static void handle(struct mcp *m, const json_t *message)
         whit_rpc_reply(&m->rpc, id, json_object());
     } else if (strcmp(method, "tools/list") == 0) {
         whit_rpc_reply(&m->rpc, id, json_pack("{s:o}", "tools", list_tools(m)));
+    } else if (strcmp(method, "tools/call") == 0 && !is_tool(json_string_value(json_object_get(params, "name")))) {
+        whit_rpc_refuse(&m->rpc, id, -32602, "there is no such tool; tools/list has them");
     } else if (strcmp(method, "tools/call") == 0) {
         whit_rpc_reply(&m->rpc, id, call_tool(m, params));
     } else {
@@ -191,8 +203,11 @@ static int run(cli_call *call)
     if (!realpath(folder, m.project)) return cli_fail(call, CLI_IO, "%s: is no folder", folder);
     if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add wants --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
-        if (got == WHIT_RPC_BAD) {
-            if (!whit_rpc_refuse(&m.rpc, NULL, -32700, "a line is no JSON object")) break;
+        if (got != WHIT_RPC_MESSAGE) {
+            bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no version that is spoken here has */
+            if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700,
+                                 is_json ? "a line is no JSON object" : "a line is no JSON"))
+                break;
             continue;
         }
         handle(&m, message);

@@ -103,6 +103,12 @@ wanted("SECRET" not in got[2] and "exit status 0" in got[2] and "ignored" not in
 wanted("int main" in got[4] and "y\n" in got[4], f"the project's file is put back, the command's own stays: {got[4]}")
 wanted(tree() == before and source() == SOURCE, f"the project has changed: {tree()}")
 
+# A file with other names is asked about, since they change with it.
+os.link("p/src/a.c", "p/src/other.c")
+done, got = agent([message(None, [change("return 0;", "return 9;")]), END])
+wanted("other names" in got[0] and source() == SOURCE, f"a file with two names: {got}")
+os.unlink("p/src/other.c")
+
 # Changes of the same answer are in the copy, and gone from it when they are refused.
 done, got = agent([message(None, [change("return 0;", "return 3;"), ("run", {"command": "make a && ./a"})]),
                    command("make a && ./a"), END], allow="green")

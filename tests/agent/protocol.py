@@ -139,10 +139,17 @@ for line, shown in ((60 * b"\xc3\xa9", "\u00e9"), (b" " + 60 * b"\xc3\xa9", "\u0
     got = mcp([request(1, "tools/call", name="graph", arguments={"query": "map"})])[0]["result"]
     wanted("int f(void) /* " in got["content"][0]["text"] and shown in got["content"][0]["text"] and not got["isError"], f"map: {got}")
 os.remove("p/long.c")
+# What is JSON is no parse error, an answer is not answered, and the last line needs no line feed.
+got = mcp([request(1, "initialize", protocolVersion="2025-06-18"), "[{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}]\n",
+           {"jsonrpc": "2.0", "id": 4, "result": {}}, request(5, "tools/call", name="nope", arguments={}), request(None, "ping"), "3\n",
+           json.dumps(request(6, "ping"))])
+wanted([(g.get("id"), g.get("error", {}).get("code")) for g in got] ==
+       [(1, None), (None, -32600), (5, -32602), (None, -32600), (None, -32600), (6, None)], f"odd lines: {got}")
 if os.path.exists("m.mem"):
     os.remove("m.mem")
 got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "tomatoes like the sun"}),
            request(2, "tools/call", name="memory_search", arguments={"query": "tomatos and sun"})], "--memory", "m.mem", "--may-add")
+wanted(got[0]["result"]["content"][0]["text"] == "kept", f"added: {got}")
 wanted("tomatoes like the sun" in got[1]["result"]["content"][0]["text"], f"memory: {got}")
 got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "x"})], "--memory", "m.mem")
 wanted(got[0]["result"]["isError"], "added without leave")
@@ -240,5 +247,23 @@ for n in range(5):
     a.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines))
     a.process.stdin.flush()
     wanted(a.answer()["result"] == {"stopReason": "cancelled"} and time.time() - begun < 50, "cancel at once")
+a.end()
+# Servers that an editor names are started, with their environment, and each call is asked about; more requests than are
+# kept are refused, each of them.
+project()
+a = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end"), *[message("x")] * 300])
+named = {"name": "ed 1", "command": sys.executable, "args": [os.path.abspath("server.py"), "good"], "env": [{"name": "WHIT_ED", "value": "1"}]}
+a.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[{"type": "http", "name": "x", "url": "http://x"}])
+wanted("mcpServers[0]" in a.answer()["error"]["message"], "a server that is not on stdio")
+a.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[named])
+session = a.answer()["result"]["sessionId"]
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
+a.answer()
+wanted("sum 2" in json.dumps(a.endpoint.requests[-1]) and "mcp__ed-1__add" in a.asked[0]["toolCall"]["title"], f"an editor's server: {a.asked}")
+first = a.n + 1
+a.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", "id": first + i, "method": "fly", "params": {}}) + "\n" for i in range(1000)))
+a.process.stdin.flush()
+got = {m["id"]: m["error"]["code"] for m in (a.answer() for i in range(1000))}
+wanted(sorted(got) == list(range(first, first + 1000)) and set(got.values()) <= {-32601, -32000}, f"a flood: {len(got)}")
 a.end()
 sys.exit(failed)

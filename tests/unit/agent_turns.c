@@ -3,9 +3,11 @@
  * what others changed is never overwritten; nothing leaves the project. */
 #include "test_folder.h"
 
+#include <glob.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,6 +73,100 @@ static whit_change change(const char *path, const char *before, const char *afte
                          .after = after ? after : "",
                          .before_bytes = before ? strlen(before) : 0,
                          .after_bytes = after ? strlen(after) : 0};
+}
+
+/* Owner, group, mode, attributes, a list of rights and other names are those of the file before, there and back. */
+static void a_file_keeps_all_but_its_content(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    struct stat was, is;
+    char path[1024], other[1024], value[200];
+    /* user::rw-, user:65534:rw-, group::---, mask::rw-, other::--- in the kernel's form */
+    static const uint8_t rights[] = {2, 0,   0,   0,   1,   0,   6,  0, 255, 255, 255, 255, 2,   0,  6,
+                                     0, 254, 255, 0,   0,   4,   0,  0, 0,   255, 255, 255, 255, 16, 0,
+                                     6, 0,   255, 255, 255, 255, 32, 0, 0,   0,   255, 255, 255, 255};
+    for (int linked = 0; linked < 2; linked++) {
+        const char *name = linked ? "linked" : "plain";
+        put(name, "old text");
+        snprintf(path, sizeof path, "%s/%s", project, name);
+        snprintf(other, sizeof other, "%s/other", project);
+        if (linked) assert_int_equal(link(path, other), 0);
+        bool is_owner = chown(path, 1234, 4321) == 0;
+        assert_int_equal(chmod(path, 0640), 0);
+        bool has_attributes = setxattr(path, "user.x", "y", 1, 0) == 0;
+        bool has_rights = setxattr(path, "system.posix_acl_access", rights, sizeof rights, 0) == 0;
+        assert_int_equal(stat(path, &was), 0);
+        whit_turns *journal = open_journal(NULL);
+        whit_change one = change(name, "old text", "a new and longer text");
+        one.mode = was.st_mode & 07777;
+        assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
+        for (int undone = 0; undone < 2; undone++) {
+            uint32_t number = 0;
+            if (undone) assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+            assert_string_equal(get(name), undone ? "old text" : "a new and longer text");
+            if (linked) assert_string_equal(get("other"), undone ? "old text" : "a new and longer text");
+            assert_int_equal(stat(path, &is), 0);
+            assert_int_equal(is.st_mode, was.st_mode);
+            assert_int_equal(is.st_nlink, was.st_nlink);
+            if (is_owner) assert_true(is.st_uid == 1234 && is.st_gid == 4321);
+            if (has_attributes) assert_int_equal(getxattr(path, "user.x", value, sizeof value), 1);
+            if (has_rights) {
+                assert_int_equal(getxattr(path, "system.posix_acl_access", value, sizeof value), sizeof rights);
+                assert_memory_equal(value, rights, sizeof rights);
+            }
+        }
+        whit_turns_close(journal);
+        if (!has_rights) print_message("no lists of rights here\n");
+    }
+}
+
+/* A program that ends while it writes over a file with other names leaves a mixture, and a whole copy beside it. */
+static void a_write_in_place_is_taken_back(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    char path[1024], other[1024];
+    put("linked", "the old text");
+    snprintf(path, sizeof path, "%s/linked", project);
+    snprintf(other, sizeof other, "%s/other", project);
+    assert_int_equal(link(path, other), 0);
+    whit_turns *journal = open_journal(NULL);
+    whit_change one = change("linked", "the old text", "the new text, longer");
+    assert_ok(whit_turns_write(journal, &one, 1, "x", &error), error);
+    whit_turns_close(journal);
+    /* As a crash leaves it: the turn's end is missing, the file is half of each, the copy beside it is whole. */
+    glob_t found;
+    char pattern[1024];
+    struct stat about;
+    snprintf(pattern, sizeof pattern, "%s/agent-*.ndf", state_dir);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(stat(found.gl_pathv[0], &about), 0);
+    assert_int_equal(truncate(found.gl_pathv[0], about.st_size - 1), 0);
+    globfree(&found);
+    FILE *file = fopen(path, "r+");
+    assert_int_equal(fwrite("the new old text", 1, 16, file), 16);
+    fclose(file);
+    put(".whit-turn~", "the new text, longer");
+    uint32_t recovered;
+    whit_turns_close(open_journal(&recovered));
+    assert_string_equal(get("linked"), "the old text");
+    assert_string_equal(get("other"), "the old text");
+    assert_int_equal(recovered, 1);
+}
+
+static void the_root_is_a_project(void **state)
+{
+    (void)state;
+    whit_buf content = {0};
+    whit_error error;
+    bool exists;
+    uint32_t mode;
+    assert_ok(whit_project_read("/", "etc/hostname", &content, &exists, &mode, &error), error);
+    assert_int_equal(whit_project_read("/", "../etc/hostname", &content, &exists, &mode, &error), WHIT_ERROR_ARGUMENT);
+    whit_buf_free(&content);
 }
 
 static void turns_go_back_and_forth(void **state)
@@ -393,6 +489,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_back_and_forth),
+        cmocka_unit_test(a_file_keeps_all_but_its_content),
+        cmocka_unit_test(a_write_in_place_is_taken_back),
+        cmocka_unit_test(the_root_is_a_project),
         cmocka_unit_test(the_last_undone_comes_back_first),
         cmocka_unit_test(nothing_leaves_the_project),
         cmocka_unit_test(a_turn_that_fails_leaves_nothing),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -68,6 +69,9 @@ const char *whit_light_red(const char *project, const whit_change *change)
         return "it belongs to the project's configuration, which programs obey";
     if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) return "it may hold keys";
     if (change->was && !change->is) return "it deletes a file";
+    struct stat about;
+    if (change->was && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
+        return "it has other names, whose text would change, too";
     if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
     return whit_review_code(change);
 }

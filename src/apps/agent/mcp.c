@@ -102,16 +102,41 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
 
 /* ---- servers ------------------------------------------------------------------------------------- */
 
-static bool start(struct server *s, const json_t *command)
+/* This program's environment without the endpoint's key, and `more` ({NAME: value}, or NULL), as new strings in a new
+ * list; NULL: out of memory. */
+static char **make_environment(const json_t *more)
+{
+    size_t n = 0, n_all = json_object_size(more) + 1;
+    const char *name;
+    json_t *value;
+    for (char **v = environ; *v; v++) n_all++;
+    char **all = calloc(n_all, sizeof *all);
+    bool ok = all != NULL;
+    for (char **v = environ; ok && *v; v++) {
+        char own[256];
+        size_t n_name = strcspn(*v, "=");
+        bool is_other =
+            snprintf(own, sizeof own, "%.*s", (int)n_name, *v) < (int)sizeof own && json_object_get(more, own);
+        if (is_other || strncmp(*v, "WHIT_API_KEY=", 13) == 0) continue;
+        ok = (all[n++] = strdup(*v)) != NULL;
+    }
+    json_object_foreach((json_t *)(uintptr_t)more, name,
+                        value) if (ok && asprintf(&all[n++], "%s=%s", name, json_string_value(value)) < 0) all[--n] =
+        NULL,
+                                                                                                           ok = false;
+    if (ok) return all;
+    for (size_t i = 0; all && i < n; i++) free(all[i]);
+    free(all);
+    return NULL;
+}
+
+static bool start(struct server *s, const json_t *command, const json_t *more)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1};
     size_t n = json_array_size(command), i;
     json_t *word;
     const char **arguments = calloc(n + 1, sizeof *arguments);
-    char **variables = NULL;
-    size_t n_variables = 0;
-    for (char **v = environ; *v; v++) n_variables++;
-    variables = calloc(n_variables + 1, sizeof *variables);
+    char **variables = make_environment(more);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     /* A group of its own, so that Ctrl-C ends an answer, not the server, which gets the default of SIGPIPE and SIGINT:
@@ -128,9 +153,6 @@ static bool start(struct server *s, const json_t *command)
     bool ok = arguments && variables && pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0;
     if (ok) {
         json_array_foreach(command, i, word) arguments[i] = json_string_value(word);
-        n_variables = 0;
-        for (char **v = environ; *v; v++) /* the key of the endpoint is not theirs */
-            if (strncmp(*v, "WHIT_API_KEY=", 13) != 0) variables[n_variables++] = *v;
         ok = posix_spawn_file_actions_adddup2(&actions, in[0], 0) == 0 &&
             posix_spawn_file_actions_adddup2(&actions, out[1], 1) == 0 &&
             posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
@@ -139,6 +161,7 @@ static bool start(struct server *s, const json_t *command)
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     free(arguments);
+    for (char **v = variables; v && *v; v++) free(*v);
     free(variables);
     if (in[0] >= 0) close(in[0]);
     if (out[1] >= 0) close(out[1]);
@@ -213,7 +236,8 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel}};
         s->is_red = !allow || strcmp(allow, "green") != 0;
         size_t n_tools = json_array_size(mcp->tools);
-        s->is_open = start(s, json_object_get(server, "command")) && introduce(s, mcp->tools);
+        s->is_open =
+            start(s, json_object_get(server, "command"), json_object_get(server, "env")) && introduce(s, mcp->tools);
         for (; n_tools < json_array_size(mcp->tools); n_tools++) mcp->owners[n_tools] = mcp->n_servers - 1;
         if (s->is_open) continue;
         char line[120];

@@ -11,14 +11,15 @@
 
 #define WRITE_MS 30000 /* without a byte taken: the other side hangs */
 
-/* A whole line from what was read; false where there is none yet. *bad: it is no object. */
-static bool take_line(whit_rpc *rpc, json_t **message, bool *bad)
+/* A whole line from what was read; false where there is none yet. */
+static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
 {
     const char *text = (const char *)rpc->bytes.data + rpc->n_taken;
     size_t left = rpc->bytes.size_bytes - rpc->n_taken;
     const char *end = left ? memchr(text, '\n', left) : NULL;
     *message = NULL;
-    *bad = false;
+    *got = WHIT_RPC_TIMEOUT; /* an empty line */
+    if (!end && left && rpc->has_ended) end = text + left;
     if (!end) {
         if (rpc->n_taken) { /* the rest to the front */
             memmove(rpc->bytes.data, text, left);
@@ -27,15 +28,16 @@ static bool take_line(whit_rpc *rpc, json_t **message, bool *bad)
         }
         if (left <= WHIT_RPC_LINE_BYTES) return false;
         rpc->bytes.size_bytes = 0;
-        return *bad = true;
+        *got = WHIT_RPC_BAD;
+        return true;
     }
     size_t n = (size_t)(end - text);
-    rpc->n_taken += n + 1;
+    rpc->n_taken += n + (n < left);
     if (n && text[n - 1] == '\r') n--;
     if (!n) return true;
-    *message = json_loadb(text, n, 0, NULL);
-    *bad = !json_is_object(*message);
-    if (*bad) {
+    *message = json_loadb(text, n, JSON_DECODE_ANY, NULL);
+    *got = json_is_object(*message) ? WHIT_RPC_MESSAGE : *message ? WHIT_RPC_OTHER : WHIT_RPC_BAD;
+    if (*got != WHIT_RPC_MESSAGE) {
         json_decref(*message);
         *message = NULL;
     }
@@ -60,10 +62,10 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
 {
     const uint64_t begin = whit_now_ns();
     for (;;) {
-        bool bad;
-        while (take_line(rpc, message, &bad))
-            if (*message || bad) return bad ? WHIT_RPC_BAD : WHIT_RPC_MESSAGE;
-        if (whit_flag_is_set(rpc->cancel)) return WHIT_RPC_END;
+        whit_rpc_got got;
+        while (take_line(rpc, message, &got))
+            if (got != WHIT_RPC_TIMEOUT) return got;
+        if (rpc->has_ended || whit_flag_is_set(rpc->cancel)) return WHIT_RPC_END;
         int64_t left = timeout_ms < 0 ? -1 : milliseconds_left(begin, timeout_ms);
         if (timeout_ms >= 0 && left <= 0) return WHIT_RPC_TIMEOUT;
         struct pollfd look = {rpc->in, POLLIN, 0};
@@ -71,7 +73,7 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         int wait = rpc->cancel && (left < 0 || left > 200) ? 200 : (int)left;
         int ready = poll(&look, 1, wait);
         if (ready < 0 && errno != EINTR) return WHIT_RPC_END;
-        if (ready > 0 && !take_bytes(rpc)) return WHIT_RPC_END;
+        if (ready > 0 && !take_bytes(rpc)) rpc->has_ended = true; /* a last line may be there */
     }
 }
 
@@ -148,7 +150,7 @@ json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int
     while ((left = milliseconds_left(begin, timeout_ms)) > 0) {
         json_t *message;
         whit_rpc_got got = whit_rpc_read(rpc, (int)left, &message);
-        if (got == WHIT_RPC_BAD) continue;
+        if (got == WHIT_RPC_BAD || got == WHIT_RPC_OTHER) continue;
         if (got != WHIT_RPC_MESSAGE) return NULL;
         if (whit_rpc_is_reply(message, id)) return message;
         const json_t *asked_id = json_object_get(message, "id");

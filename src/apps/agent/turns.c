@@ -188,7 +188,8 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* The content of one side, atomically; the file's mode stays. What is put is flushed to disk by flush_files. */
+/* The content of one side, atomically; all else that belongs to the file stays. One with other names, or with what a new
+ * file cannot have, is written in place, with a whole copy beside it. What is put is flushed to disk by flush_files. */
 static whit_status put(const whit_turns *journal, char *known, const whit_change *change, bool after, whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
@@ -197,17 +198,41 @@ static whit_status put(const whit_turns *journal, char *known, const whit_change
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), error));
     if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
+    const char *text = after ? change->after : change->before;
+    size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
     if (fd < 0 && errno == EEXIST && unlink(beside) == 0) fd = open(beside, flags, 0666); /* of a crash */
     if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
-    bool ok = whit_write_all(fd, after ? change->after : change->before,
-                             after ? change->after_bytes : change->before_bytes) &&
-        (!change->mode || fchmod(fd, change->mode) == 0);
-    ok = close(fd) == 0 && ok && rename(beside, full) == 0;
-    if (ok) return WHIT_OK;
-    whit_status status = whit_fail_errno(error, full, "write");
-    unlink(beside);
+    int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat about;
+    bool is_kept = old < 0 ? !change->mode || fchmod(fd, change->mode) == 0
+                           : fstat(old, &about) == 0 && about.st_nlink == 1 && whit_copy_metadata(old, fd);
+    bool in_place = old >= 0 && !is_kept, ok = whit_write_all(fd, text, n_bytes) && (!in_place || fsync(fd) == 0);
+    if (old >= 0) close(old);
+    ok = close(fd) == 0 && ok && (in_place || (is_kept && rename(beside, full) == 0));
+    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, full, "write");
+    if (ok && in_place) status = whit_write_over(full, text, n_bytes, error);
+    if (!ok || in_place) unlink(beside);
     return status;
+}
+
+/* Was a file being written in place when the program ended? The copy beside it is whole then. */
+static bool was_cut_off(const whit_turns *journal, const whit_change *change)
+{
+    char full[PATH_MAX], beside[PATH_MAX];
+    whit_buf copy = {0};
+    whit_error ignored;
+    struct stat about;
+    if (!change->is || resolve(journal->project, NULL, change->path, full, &ignored) != WHIT_OK ||
+        !name_beside(full, beside) || lstat(full, &about) != 0 || lstat(beside, &about) != 0 ||
+        !S_ISREG(about.st_mode) || whit_read_file(beside, MAX_FILE_BYTES, &copy, &ignored) != WHIT_OK) {
+        whit_buf_free(&copy);
+        return false;
+    }
+    bool whole = copy.size_bytes == change->after_bytes &&
+        (!copy.size_bytes || memcmp(copy.data, change->after, copy.size_bytes) == 0);
+    whit_buf_free(&copy);
+    return whole;
 }
 
 /* All that was put, at once: a flush for each file takes a hundred times as long for a hundred files. */
@@ -425,7 +450,7 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
 {
     bool after;
     WHIT_TRY(is_side(journal, NULL, change, true, &after, error));
-    return after ? put(journal, NULL, change, false, error) : WHIT_OK;
+    return after || was_cut_off(journal, change) ? put(journal, NULL, change, false, error) : WHIT_OK;
 }
 
 /* A turn whose end is missing: every file that has its new content gets the old one back. */

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 /* ---- mapped files that are cut short ------------------------------------------------------- */
@@ -245,30 +244,11 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
     return WHIT_OK;
 }
 
-/* Extended attributes, access lists among them. False where one cannot be kept. */
-static bool copy_attributes(int from, int to)
-{
-    char names[4096], value[4096];
-    ssize_t n = flistxattr(from, names, sizeof names);
-    if (n < 0) return errno == ENOTSUP || errno == ENOSYS;
-    for (char *name = names; name < names + n; name += strlen(name) + 1) {
-        ssize_t size = fgetxattr(from, name, value, sizeof value);
-        if (size < 0 && errno == ENODATA) continue;
-        if (size < 0 || fsetxattr(to, name, value, (size_t)size, 0)) {
-            char same[4096]; /* the system may have given the new file the same one */
-            if (size >= 0 && fgetxattr(to, name, same, sizeof same) == size && !memcmp(value, same, (size_t)size))
-                continue;
-            return false;
-        }
-    }
-    return true;
-}
-
 /* WHIT_ERROR_UNSUPPORTED (without a line) where the file has to be written in place. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
 {
     char folder[PATH_MAX];
-    struct stat about, made;
+    struct stat about;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
     int original = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -284,11 +264,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
         return status;
     }
     if (original >= 0) {
-        if (fstat(writer.fd, &made) ||
-            ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) &&
-             fchown(writer.fd, about.st_uid, about.st_gid)) ||
-            !copy_attributes(original, writer.fd) || fchmod(writer.fd, about.st_mode & 07777))
-            status = WHIT_ERROR_UNSUPPORTED;
+        if (!whit_copy_metadata(original, writer.fd)) status = WHIT_ERROR_UNSUPPORTED;
         close(original);
     }
     if (status == WHIT_OK) status = write_text(writer.fd, path, text, source && source->has_mark, error);

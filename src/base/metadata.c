@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Extended attributes, access lists among them. False where one cannot be kept. */
+static bool copy_attributes(int from, int to)
+{
+    char names[4096], value[4096];
+    ssize_t n = flistxattr(from, names, sizeof names);
+    if (n < 0) return errno == ENOTSUP || errno == ENOSYS;
+    for (char *name = names; name < names + n; name += strlen(name) + 1) {
+        ssize_t size = fgetxattr(from, name, value, sizeof value);
+        if (size < 0 && errno == ENODATA) continue;
+        if (size < 0 || fsetxattr(to, name, value, (size_t)size, 0)) {
+            char same[4096]; /* the system may have given the new file the same one */
+            if (size >= 0 && fgetxattr(to, name, same, sizeof same) == size && !memcmp(value, same, (size_t)size))
+                continue;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool whit_copy_metadata(int from, int to)
+{
+    struct stat about, made;
+    if (fstat(from, &about) || fstat(to, &made)) return false;
+    if ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) && fchown(to, about.st_uid, about.st_gid))
+        return false;
+    /* The mode comes last: a new owner takes bits of it away, and a list of rights has some of its own. */
+    return copy_attributes(from, to) && fchmod(to, about.st_mode & 07777) == 0;
+}
+
+whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat about;
+    if (fd < 0) return whit_fail_errno(error, path, "write");
+    bool ok = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    if (ok && (uint64_t)about.st_size < size_bytes &&
+        (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
+        int why = errno;
+        if (ftruncate(fd, about.st_size)) {
+        } /* best effort: the old bytes are there in any case */
+        errno = why;
+        ok = false;
+    }
+    ok = ok && whit_write_all(fd, data, size_bytes) && ftruncate(fd, (off_t)size_bytes) == 0 && fsync(fd) == 0;
+    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, path, "write");
+    close(fd);
+    return status;
+}
