@@ -17,7 +17,7 @@ struct convert_values {
     const char *output, *embd, *head, *model, *name, *family;
     int ternary;
     uint32_t split_mb;
-    bool verbose, json, append;
+    bool verbose, json, append, strict;
 };
 static const struct convert_values defaults = {0};
 static const char *const ternary_names[] = {NULL, "t2", "q2", "auto"};
@@ -35,6 +35,8 @@ static const cli_option options[] = {
     {"--split-max-size", CLI_COUNT, AT(split_mb), "MB", "Tensor data per file; 0, the default, writes one file."},
     {"--family", CLI_FILE, AT(family), "FILE",
      "The forward pass as a program of the array language, which becomes a part of OUT, instead of the family's own."},
+    {"--strict", CLI_FLAG, AT(strict), NULL,
+     "Refuse fields of a source that are not known, those of trainers and publishers too, which are else noted."},
     {"--for", CLI_FILE, AT(model), "MODEL", "The model that an adapter (SRC) is for."},
     {"--append", CLI_FLAG, AT(append), NULL, "Write the adapter into the model's own .ndf, in place of -o."},
     {"--name", CLI_TEXT, AT(name), "NAME", "The adapter's name; by default the output's."},
@@ -74,18 +76,6 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
     else if (listener->verbose)
         cli_print(listener->call, "[%u/%u] %-28s %6u x %-6u %6s -> %-6s %10.3f MB\n", report->i + 1, report->n,
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
-}
-
-static void print_notes(const whit_buf *notes)
-{
-    for (size_t i = 0; i < notes->size_bytes;) {
-        const char *line = (const char *)notes->data + i;
-        size_t n = strnlen(line, notes->size_bytes - i);
-        const char *end = memchr(line, '\n', n);
-        if (end) n = (size_t)(end - line);
-        cli_note("%.*s", (int)n, line);
-        i += n + 1;
-    }
 }
 
 static int run(cli_call *call)
@@ -137,7 +127,7 @@ static int run(cli_call *call)
     if (status != CLI_OK) return status;
     const whit_family_program program = {values->family, family.data};
     if (cli_find_model(path, found, &error) != WHIT_OK ||
-        whit_source_open_as(found, family.data ? &program : NULL, NULL, &source, &error) != WHIT_OK) {
+        whit_source_open_as(found, family.data ? &program : NULL, values->strict, NULL, &source, &error) != WHIT_OK) {
         status = family.data ? cli_family_fail(call, values->family, &family, &error) : cli_fail_error(call, &error);
         free(family.data);
         return status;
@@ -150,7 +140,7 @@ static int run(cli_call *call)
                                   : cli_fail_error(call, &error);
     } else {
         cli_progress_end();
-        print_notes(&source.notes);
+        cli_print_notes((const char *)source.notes.data, source.notes.size_bytes);
         if (values->ternary && !listener.n_ternary)
             cli_note("--codec %s changes nothing: the model has no ternary matrices; 'whit compress' rounds others",
                      ternary_names[values->ternary]);

@@ -186,6 +186,15 @@ static void say_where(const whit_model *model, const char *source)
                  folder, access(folder, W_OK) != 0 ? strerror(errno) : "is the disk full?");
 }
 
+void cli_print_notes(const char *notes, size_t n_bytes)
+{
+    for (size_t at = 0, n; at < n_bytes; at += n + 1) {
+        const char *end = memchr(notes + at, '\n', n_bytes - at);
+        n = end ? (size_t)(end - notes) - at : n_bytes - at;
+        if (n) cli_note("%.*s", (int)n, notes + at);
+    }
+}
+
 static int open_model(cli_call *call, const cli_model_flags *flags, const cli_text *family, whit_model **model)
 {
     const char *path = flags->path;
@@ -212,6 +221,8 @@ static int open_model(cli_call *call, const cli_model_flags *flags, const cli_te
     const char *mapped;
     for (size_t i = 0; whit_model_mapping(*model, i, &address, &size_bytes, &mapped); i++)
         cli_guard_file(address, size_bytes, mapped);
+    const char *notes = conversion.begun ? whit_model_metadata(*model, "whit.notes") : NULL;
+    if (notes) cli_print_notes(notes, strlen(notes));
     if (conversion.begun && !flags->no_cache) say_where(*model, found);
     return CLI_OK;
 }

@@ -29,6 +29,9 @@ extern const cli_option cli_model_options[];
  * CLI_OK or a status already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
 
+/* Prints the notes of a conversion, n_bytes of lines. */
+void cli_print_notes(const char *notes, size_t n_bytes);
+
 /* The same as the flags say, with a family's program. */
 int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model);
 

@@ -57,6 +57,37 @@ static void attention_to_both_sides_is_refused(void **state)
     assert_non_null(strstr(error.message, "both sides"));
 }
 
+/* Keys of trainers and publishers are noted, unless they say something about the computation or name a tensor. */
+static void describing_keys_are_noted(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_noted;
+    } cases[] = {{"unsloth.batch_size", true},      {"training.learning_rate", true},
+                 {"provider.build", true},          {"training.rope_factor", false},
+                 {"unsloth.attention_bias", false}, {"training.quantization_bits", false},
+                 {"prism.block_size", false},       {"provider.token_embd.weight", false},
+                 {"training.Hadamard", false},      {"rope.other", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_source source;
+        const struct key keys[N_KEYS] = {{cases[i].name, IS_NUMBER, 3}};
+        whit_status status = open_with(keys, 0, &source, &error);
+        if (!cases[i].is_noted) {
+            if (status != WHIT_ERROR_UNSUPPORTED || !strstr(error.message, cases[i].name))
+                fail_msg("%s is not refused by name", cases[i].name);
+            continue;
+        }
+        assert_ok(status, error);
+        assert_non_null(memmem(source.notes.data, source.notes.size_bytes, cases[i].name, strlen(cases[i].name)));
+        whit_source_close(&source);
+        assert_int_equal(whit_source_open_as(in_folder("model.gguf"), NULL, true, NULL, &source, &error),
+                         WHIT_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(error.message, cases[i].name));
+    }
+}
+
 /* As llama.cpp reads these keys. */
 static void positions_are_scaled_as_the_keys_say(void **state)
 {
@@ -187,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_to_both_sides_is_refused),
+        cmocka_unit_test(describing_keys_are_noted),
         cmocka_unit_test(positions_are_scaled_as_the_keys_say),
         cmocka_unit_test(every_weight_type_opens),
     };

@@ -338,6 +338,29 @@ static void add_tensor(const char *file, const char *entry)
 }
 
 /* Tensors that hold nothing, or what the configuration says already. */
+/* Fields of trainers and publishers are named in one note, and refused by a strict reading. */
+static void describing_fields_are_noted(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_source source;
+    folder_model model = reduced("llama-3.2-1b");
+    write_folder(&model, "noted");
+    edit("noted/config.json", "\"use_cache\": true",
+         "\"use_cache\": true, \"license\": \"mit\", \"base_model\": \"x/y\", \"is_llama_config\": true, "
+         "\"neftune_noise_alpha\": 5, \"kv_cache_dtype\": \"fp8\", \"attn_implementation\": \"eager\", "
+         "\"training_args\": {\"rope\": 1}");
+    assert_ok(whit_source_open(in_root("noted"), NULL, &source, &error), error);
+    static const char note[] = "not read: license, base_model, is_llama_config, neftune_noise_alpha, kv_cache_dtype, "
+                               "attn_implementation, training_args\n";
+    assert_non_null(memmem(source.notes.data, source.notes.size_bytes, note, strlen(note)));
+    whit_source_close(&source);
+    assert_int_equal(whit_source_open_as(in_root("noted"), NULL, true, NULL, &source, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "'license'"));
+    edit("noted/config.json", "\"license\"", "\"rope_license\"");
+    assert_refused("noted", "rope_license", "may change the result");
+}
+
 static void unused_tensors(void **state)
 {
     (void)state;
@@ -648,6 +671,7 @@ int main(void)
         cmocka_unit_test(embeddings_are_tied_as_they_lie),
         cmocka_unit_test(rope_is_scaled),
         cmocka_unit_test(fields_decide),
+        cmocka_unit_test(describing_fields_are_noted),
         cmocka_unit_test(unused_tensors),
         cmocka_unit_test(windows),
         cmocka_unit_test(windows_by_default),

@@ -215,7 +215,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     }
     whit_config_name_family(config);
     WHIT_TRY(whit_config_check(config, source->path, error));
-    if (!config->program) WHIT_TRY(whit_import_gguf_keys(gguf, source->path, architecture, error));
+    if (!config->program) WHIT_TRY(whit_import_gguf_keys(gguf, source, architecture, error));
     WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));
     WHIT_TRY(add_linear_factors(source, importer, linear, error));
     WHIT_TRY(read_templates(source, gguf, error));

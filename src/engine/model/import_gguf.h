@@ -78,8 +78,8 @@ bool whit_gguf_is_permuted(const char *name, size_t n);
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
 
 /* Refuses (unsupported, by name) a key that may change the arithmetic and that nobody here reads. */
-whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const whit_gguf_architecture *architecture,
-                                  whit_error *error);
+whit_status whit_import_gguf_keys(const whit_gguf *gguf, whit_source *source,
+                                  const whit_gguf_architecture *architecture, whit_error *error);
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,
                                      const whit_gguf_architecture *architecture, whit_error *error);
 /* A vector that is `value` everywhere. */

@@ -6,6 +6,8 @@
  * loads cleanly and prints nonsense. */
 #include "model/import_gguf.h"
 
+#include <strings.h>
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Behind "ARCHITECTURE.": read by import_gguf.c. */
@@ -136,12 +138,44 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
     return key->type == WHIT_GGUF_STRING || in_list(describing, COUNT(describing), key->name, n_space);
 }
 
-whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const whit_gguf_architecture *architecture,
-                                  whit_error *error)
+/* Whether a text holds a word, whatever the case of its letters. */
+static bool holds_word(const char *text, size_t n, const char *word)
 {
+    size_t m = strlen(word);
+    for (size_t i = 0; i + m <= n; i++)
+        if (strncasecmp(text + i, word, m) == 0) return true;
+    return false;
+}
+
+/* Whether a key of a trainer's or publisher's namespace describes, too: it has no word of the computation, and names
+ * no tensor. */
+static bool is_passed_over(const whit_gguf *gguf, const whit_gguf_key *key)
+{
+    static const char *const spaces[] = {"unsloth", "training", "provider"};
+    static const char *const words[] = {"rope",     "attention", "attn",   "quant", "scale", "transform", "rotat",
+                                        "hadamard", "weight",    "permut", "norm",  "embed", "codebook"};
+    const char *dot = memchr(key->name, '.', key->name_bytes);
+    if (!dot || !in_list(spaces, COUNT(spaces), key->name, (size_t)(dot - key->name))) return false;
+    const char *rest = dot + 1;
+    const size_t n = key->name_bytes - (size_t)(rest - key->name);
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (holds_word(rest, n, words[i])) return false;
+    for (size_t i = 0; i < gguf->n_tensors; i++)
+        if (gguf->tensors[i].name_bytes == n && memcmp(gguf->tensors[i].name, rest, n) == 0) return false;
+    return true;
+}
+
+whit_status whit_import_gguf_keys(const whit_gguf *gguf, whit_source *source,
+                                  const whit_gguf_architecture *architecture, whit_error *error)
+{
+    const char *path = source->path;
     for (size_t i = 0; i < gguf->n_keys; i++) {
         const whit_gguf_key *key = &gguf->keys[i];
         if (is_understood(key, architecture)) continue;
+        if (is_passed_over(gguf, key)) {
+            WHIT_TRY(whit_source_pass_over(source, key->name, key->name_bytes, error));
+            continue;
+        }
         const char *reason = is_causal_key(key, architecture->name)
             ? "says that tokens attend to both sides, which is not supported"
             : "is not known, and it may change the result: this file wants a program that knows it";

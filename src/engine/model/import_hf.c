@@ -151,6 +151,7 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     struct whit_hf_importer *importer = whit_zalloc(source->allocator, sizeof *importer);
     if (!importer) return whit_fail_memory(error, "the importer", sizeof *importer);
     source->importer = importer;
+    importer->source = source;
     source->close = close_importer;
     source->write_metadata = write_metadata;
     WHIT_TRY(whit_hf_open(folder, source->allocator, &importer->hf, error));

@@ -85,6 +85,7 @@ struct whit_hf_import {
 
 struct whit_hf_importer {
     whit_hf *hf;
+    whit_source *source;   /* NULL: only a configuration is read */
     whit_hf_document text; /* config.json, or its text_config: a view of hf's */
     const whit_hf_class *class;
     whit_hf_quantisation quantisation;

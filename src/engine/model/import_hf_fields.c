@@ -96,6 +96,11 @@ static const char *const harmless[] = {
     "use_flash_attn",
 };
 
+/* Fields of trainers and publishers that describe: passed over with a note. */
+static const char *const describing[] = {"license",        "license_name",        "license_link",
+                                         "base_model",     "is_llama_config",     "neftune_noise_alpha",
+                                         "kv_cache_dtype", "attn_implementation", "training_args"};
+
 /* Fields of other models, and the number that switches each off. */
 static const struct neutral_field {
     const char *name;
@@ -228,13 +233,19 @@ static bool is_outer(const whit_json *json, uint32_t key)
     return in_list(names, COUNT(names), json, key);
 }
 
-static whit_status check_object(const whit_hf_class *class, const whit_json *json, uint32_t object, bool is_outside,
+static whit_status check_object(const struct whit_hf_importer *importer, uint32_t object, bool is_outside,
                                 whit_error *error)
 {
+    const whit_hf_class *class = importer->class;
+    const whit_json *json = &importer->text.json;
     for (uint32_t key = whit_json_first(json, object); key != WHIT_JSON_NONE; key = whit_json_next(json, object, key)) {
         size_t n;
         const char *name = whit_json_string(json, key, &n);
         if (is_understood(class, json, key) || (is_outside && is_outer(json, key))) continue;
+        if (importer->source && in_list(describing, COUNT(describing), json, key)) {
+            WHIT_TRY(whit_source_pass_over(importer->source, name, n, error));
+            continue;
+        }
         const char *reason = "is not known, and it may change the result";
         for (size_t i = 0; i < COUNT(reasons); i++)
             if (whit_json_is(json, key, reasons[i].name)) reason = reasons[i].text;
@@ -245,8 +256,7 @@ static whit_status check_object(const whit_hf_class *class, const whit_json *jso
 
 whit_status whit_import_hf_fields(const struct whit_hf_importer *importer, whit_error *error)
 {
-    const whit_json *json = &importer->text.json;
     const uint32_t root = importer->text.root;
-    if (root != WHIT_JSON_ROOT) WHIT_TRY(check_object(importer->class, json, WHIT_JSON_ROOT, true, error));
-    return check_object(importer->class, json, root, false, error);
+    if (root != WHIT_JSON_ROOT) WHIT_TRY(check_object(importer, WHIT_JSON_ROOT, true, error));
+    return check_object(importer, root, false, error);
 }

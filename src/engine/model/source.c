@@ -183,17 +183,39 @@ static void set_program(whit_source *source, const whit_family_program *program)
 
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error)
 {
-    return whit_source_open_as(path, NULL, allocator, source, error);
+    return whit_source_open_as(path, NULL, false, allocator, source, error);
 }
 
-whit_status whit_source_open_as(const char *path, const whit_family_program *program, const whit_allocator *allocator,
-                                whit_source *source, whit_error *error)
+/* One line for all fields that were passed over. */
+static whit_status note_passed_over(whit_source *source, whit_error *error)
+{
+    if (!source->passed_over.size_bytes) return WHIT_OK;
+    whit_buf_printf(&source->notes, "%s: fields that only describe were not read: %.*s\n", source->path,
+                    (int)source->passed_over.size_bytes, (const char *)source->passed_over.data);
+    return source->notes.failed ? whit_fail_memory(error, "notes", source->notes.size_bytes) : WHIT_OK;
+}
+
+whit_status whit_source_pass_over(whit_source *source, const char *name, size_t name_bytes, whit_error *error)
+{
+    char shown[64];
+    size_t n = name_bytes < sizeof shown ? name_bytes : sizeof shown - 1;
+    for (size_t i = 0; i < n; i++) shown[i] = name[i] > ' ' && name[i] < 127 ? name[i] : '?';
+    if (source->is_strict)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: field '%.*s' is not known (--strict)", source->path,
+                         (int)n, shown);
+    whit_buf_printf(&source->passed_over, "%s%.*s", source->passed_over.size_bytes ? ", " : "", (int)n, shown);
+    return source->passed_over.failed ? whit_fail_memory(error, "notes", n) : WHIT_OK;
+}
+
+whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
+                                const whit_allocator *allocator, whit_source *source, whit_error *error)
 {
     if (program && strlen(program->text) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a family's program has at most %zu bytes",
                          program->name ? program->name : "the program", WHIT_FAMILY_MAX_PROGRAM_BYTES);
-    *source = (whit_source){.allocator = allocator, .path = path};
+    *source = (whit_source){.allocator = allocator, .path = path, .is_strict = is_strict};
     source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;
+    source->passed_over.allocator = allocator;
     struct stat info;
     if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
     whit_status status;
@@ -207,6 +229,7 @@ whit_status whit_source_open_as(const char *path, const whit_family_program *pro
     else
         status = whit_import_gguf(source, error);
     set_program(source, program); /* an .ndf may hold another */
+    if (status == WHIT_OK) status = note_passed_over(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);
     return status;
@@ -219,5 +242,6 @@ void whit_source_close(whit_source *source)
     whit_buf_free(&source->tokenizer);
     whit_table_builder_free(&source->templates);
     whit_buf_free(&source->notes);
+    whit_buf_free(&source->passed_over);
     *source = (whit_source){0};
 }

@@ -37,6 +37,8 @@ typedef struct whit_source {
     whit_buf tokenizer;           /* image; empty: none */
     whit_table_builder templates; /* chat templates by name; the usual one is "default" */
     whit_buf notes;               /* lines for the user: what was decided */
+    whit_buf passed_over;         /* names of fields that describe and were not read, with commas between */
+    bool is_strict;               /* refuses such fields */
     const char *path;             /* for messages */
     const whit_allocator *allocator;
     /* Copies name, licence, ... into the container's metadata. */
@@ -50,9 +52,9 @@ typedef struct whit_source {
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error);
 /* The same with a program in place of the family's own; NULL: none. Then importers take architectures,
  * fields and tensors that they do not know: the program says what they mean. Name and text must outlive the
- * source. */
-whit_status whit_source_open_as(const char *path, const whit_family_program *program, const whit_allocator *allocator,
-                                whit_source *source, whit_error *error);
+ * source. is_strict: fields that are not known are refused, those too that describe and change no result. */
+whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
+                                const whit_allocator *allocator, whit_source *source, whit_error *error);
 void whit_source_close(whit_source *source);
 
 /* Names and types of the tensors for a graph; `source` must stay where it is while it is used. */
@@ -61,6 +63,8 @@ whit_resolver whit_source_resolver(const whit_source *source);
 /* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
+/* For importers: notes a field that describes and is not read, or refuses it if the source is strict. */
+whit_status whit_source_pass_over(whit_source *source, const char *name, size_t name_bytes, whit_error *error);
 /* The text is copied; a second template of a name replaces the first. */
 whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes, const char *text,
                                      size_t text_bytes, whit_error *error);

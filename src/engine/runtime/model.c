@@ -45,7 +45,7 @@ static whit_status convert_to(const char *path, const whit_model_options *option
     const whit_allocator *a = options->allocator;
     whit_source source;
     const whit_family_program family = {options->family_name, options->family_program};
-    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, a, &source, error));
+    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, false, a, &source, error));
     whit_convert_options convert = {.progress = options->progress, .user = options->progress_user};
     whit_status status = whit_ndf_writer_open(to, NULL, a, writer, error);
     if (status == WHIT_OK) status = whit_convert(&source, &convert, *writer, error);
