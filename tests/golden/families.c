@@ -42,12 +42,14 @@ static float *read_floats(const char *folder, const char *name, size_t n)
 }
 
 /* Logits (end - first, vocabulary) with f32 activations and KV cache; the caller frees. */
-static float *run_model(const char *path, struct run *run, uint32_t n_threads, uint32_t n_batch, uint32_t *n_vocab)
+static float *run_model(const char *path, const char *program, struct run *run, uint32_t n_threads, uint32_t n_batch,
+                        uint32_t *n_vocab)
 {
     whit_error error;
     whit_model *model;
     whit_session *session;
-    whit_model_options model_options = {.struct_bytes = sizeof model_options, .no_cache = true};
+    whit_model_options model_options = {
+        .struct_bytes = sizeof model_options, .no_cache = true, .family_program = program};
     assert_ok(whit_model_open(path, &model_options, &model, &error), error);
     whit_session_options options = whit_session_options_default();
     options.kv = WHIT_KV_F32;
@@ -133,19 +135,19 @@ static void check_golden(const char *folder, const json_t *golden)
         uint32_t n_vocab, n_again;
         snprintf(path, sizeof path, "%s/%s", folder, json_string_value(file));
         snprintf(what, sizeof what, "%s, %s", path + strlen(WHIT_SHARED_DIR "/models-tiny/"), logits_file);
-        float *logits = run_model(path, &run, 2, 512, &n_vocab);
+        float *logits = run_model(path, NULL, &run, 2, 512, &n_vocab);
         size_t n = (size_t)(run.end - run.first) * n_vocab;
         float *expected = read_floats(folder, logits_file, n);
         compare(expected, logits, run.end - run.first, n_vocab, max_abs, mean_kl, what);
         /* The same bits in small passes on one thread. */
-        float *again = run_model(path, &run, 1, 7, &n_again);
+        float *again = run_model(path, NULL, &run, 1, 7, &n_again);
         assert_int_equal(n_again, n_vocab);
         assert_memory_equal(again, logits, n * sizeof *logits);
         free(again);
         /* And where only the last row is wanted, so that later layers may skip the others. */
         struct run last = run;
         last.first = run.end - 1;
-        again = run_model(path, &last, 2, 512, &n_again);
+        again = run_model(path, NULL, &last, 2, 512, &n_again);
         assert_memory_equal(again, logits + n - n_vocab, n_vocab * sizeof *logits);
         free(again);
         free(expected);
@@ -196,6 +198,31 @@ static void folder_and_gguf_are_one(void **state)
     }
 }
 
+/* A program does not change how rows of q and k lie in a file: the architecture says that, known or not. */
+static void programs_keep_the_order_of_rows(void **state)
+{
+    static const char *const models[] = {"granite/granite-bf16.gguf", "smollm3/smollm3-f16.gguf"};
+    static char program[16384];
+    (void)state;
+    FILE *file = fopen(WHIT_SOURCE_DIR "/src/engine/model/families/decoder.ndl", "r");
+    assert_non_null(file);
+    program[fread(program, 1, sizeof program - 1, file)] = 0;
+    fclose(file);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char relative[128], path[1024];
+        float *logits[2];
+        uint32_t n_vocab;
+        struct run run = {.n = 24, .end = 24};
+        for (uint32_t k = 0; k < run.n; k++) run.tokens[k].id = (int32_t)(11 * k % 500);
+        snprintf(relative, sizeof relative, "models-tiny/%s", models[i]);
+        snprintf(path, sizeof path, "%s", shared_path(relative));
+        for (int k = 0; k < 2; k++) logits[k] = run_model(path, k ? program : NULL, &run, 2, 24, &n_vocab);
+        assert_memory_equal(logits[0], logits[1], run.n * n_vocab * sizeof *logits[0]);
+        free(logits[0]);
+        free(logits[1]);
+    }
+}
+
 #define FAMILY(function, folder)                                                                                       \
     static void function(void **state)                                                                                 \
     {                                                                                                                  \
@@ -230,6 +257,7 @@ int main(void)
                                        cmocka_unit_test(gemma3),
                                        cmocka_unit_test(gemma4_dense),
                                        cmocka_unit_test(gemma4_shared),
-                                       cmocka_unit_test(folder_and_gguf_are_one)};
+                                       cmocka_unit_test(folder_and_gguf_are_one),
+                                       cmocka_unit_test(programs_keep_the_order_of_rows)};
     return cmocka_run_group_tests_name("golden families", tests, NULL, NULL);
 }

@@ -81,8 +81,25 @@ static void scalings_agree_with_the_reference(void **state)
     json_decref(cases);
 }
 
+/* Keys of one context serve in another one only if their frequencies are the same. */
+static void contexts_share_keys_on_one_side(void **state)
+{
+    whit_config c = {.n_ropes = 1, .ropes = {{.scaling = WHIT_ROPE_LONG, .length = 100}}};
+    (void)state;
+    assert_true(whit_rope_same_frequencies(&c, 50, 100));
+    assert_false(whit_rope_same_frequencies(&c, 100, 101));
+    assert_true(whit_rope_same_frequencies(&c, 101, 500));
+    c.ropes[0].scaling = WHIT_ROPE_DYNAMIC;
+    assert_true(whit_rope_same_frequencies(&c, 50, 100));
+    assert_false(whit_rope_same_frequencies(&c, 101, 500));
+    assert_true(whit_rope_same_frequencies(&c, 500, 500));
+    c.ropes[0].scaling = WHIT_ROPE_YARN;
+    assert_true(whit_rope_same_frequencies(&c, 1, 1000));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scalings_agree_with_the_reference)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scalings_agree_with_the_reference),
+                                       cmocka_unit_test(contexts_share_keys_on_one_side)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
