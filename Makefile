@@ -15,8 +15,8 @@
 #   make test-avx512     kernels on an emulated CPU with AVX-512, for machines without one
 #   make test-long       what takes many minutes: a million positions of the screened head,
 #                        a hundred thousand sessions, every size of batch
-#   make test-clients    openai, ollama, LangChain, AI SDK and Anthropic's client for Node
-#                        against build/whit serve; npm fetches them
+#   make test-clients    openai, ollama, LangChain, AI SDK and Anthropic's client for Node, then coding
+#                        agents (tests/clients/agents.json) against build/whit serve; npm fetches them
 #   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make recall          trains the model of the test `recall` anew, into build/recall
 #   make grammars        tree-sitter grammars for the editor, into ~/.local/share/whit/grammars
@@ -113,6 +113,7 @@ test-clients:
 	@tools/deps install test
 	@tools/build release
 	@tests/clients/run.sh
+	@tests/clients/agents.sh
 
 bench:
 	@tools/deps install run

@@ -132,7 +132,7 @@ def drive(name, port, model, record):
 
 def main():
     names = [a for a in sys.argv[1:] if a in AGENTS] or list(AGENTS)
-    models = [a for a in sys.argv[1:] if a not in AGENTS] or ["llama", "qwen", "plain"]
+    models = [a for a in sys.argv[1:] if a not in AGENTS] or ["llama", "qwen3", "plain"]
     arguments = [x for m in models for x in ("-m", f"{m}={os.environ['MODELS']}/{m}")]
     server = Server("-c", "131072", "-np", "2", *arguments)
     ok = True

@@ -528,7 +528,7 @@ def test_embeddings():
     check([row["embedding"] for row in by_ids["data"]] == vectors, "token ids give other vectors")
     check(by_ids["usage"]["prompt_tokens"] == sum(map(len, ids)) == done["usage"]["total_tokens"], done["usage"])
     check(post("/v1/embeddings", {"input": ids[0]})["data"][0]["embedding"] == vectors[0], "one list of ids")
-    for bad in (None, "", [], 3, [""], [[]], [-1], [99999], [1, "a"], ["a", 1], {"a": 1}, "word " * 3000, ["a"] * 3000):
+    for bad in (None, "", [], 3, [""], [[]], [-1], [99999], {"a": 1}, [1, ""], [1, {}], "word " * 3000, ["a"] * 3000):
         check("message" in post("/v1/embeddings", {"input": bad}, 400)["error"], str(bad)[:60])
     post("/v1/embeddings", {"input": "a", "encoding_format": "x"}, 400)
     post("/v1/embeddings", {"input": "a", "dimensions": 3}, 400)
@@ -744,7 +744,9 @@ def test_native():
     check("".join(piece["piece"] for piece in pieces).strip() == "Once upon a time", pieces)
     about = json.loads(ask("GET", "/props")[1])
     check(about["default_generation_settings"]["n_ctx"] == 512 and about["modalities"]["vision"] is False, about)
-    post("/completion", {**asked, "prompt": ["a", "b"]}, 400)
+    several = post("/completion", {**asked, "prompt": ["a", "b"]})
+    check([one["content"] for one in several] == [post("/completion", {**asked, "prompt": p})["content"] for p in "ab"], several)
+    post("/completion", {**asked, "prompt": ["a", "b"], "stream": True}, 400)
     refused = post("/infill", {"input_prefix": "a", "input_suffix": "b"}, 400)["error"]["message"]
     check("fill" in refused, "what the model cannot do is not said", refused)
 

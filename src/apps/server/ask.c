@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Requests for text, as JSON, into jobs. */
 #include <math.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "server/models.h"
 #include "server/json_text.h"
 
-enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, MOST_EACH = 8 };
+enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
 /* Of a request's program: one that takes long holds up all who are stepped with it. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
@@ -106,39 +107,60 @@ static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *
     double bias = json_is_number(value) ? json_number_value(value) : json_is_false(value) ? -100 : NAN;
     if (id < 0 || (uint64_t)id >= n_vocab || !(bias >= -100 && bias <= 100))
         return whit_field_refuse(reply, "logit_bias",
-                                 "expected token ids with numbers from -100 to 100, or false, which forbids");
+                                 "expected token ids or texts with numbers from -100 to 100, or false, which forbids");
+    if (job->sampling.n_biases == MOST_BIASES) return whit_field_refuse(reply, "logit_bias", "at most 1024 tokens");
     size_t at = job->sampling.n_biases++;
     ((int32_t *)job->sampling.bias_ids)[at] = (int32_t)id;
     ((float *)job->sampling.bias_values)[at] = bias <= -100 ? -INFINITY : (float)bias;
     return true;
 }
 
-/* An object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]. */
-static bool read_biases(const json_t *body, uint32_t n_vocab, whit_job *job, whit_web_reply *reply)
+/* The bias of each token of a text, as llama.cpp takes it. */
+static bool add_text_bias(const whit_api *api, whit_job *job, const char *text, const json_t *value,
+                          whit_web_reply *reply)
+{
+    int32_t ids[BIAS_TEXT_BYTES + 16];
+    size_t n = 0, n_bytes = strlen(text);
+    uint32_t n_vocab = whit_model_vocab_size(api->model);
+    if (!n_bytes || n_bytes > BIAS_TEXT_BYTES ||
+        whit_tokenize(api->model, text, n_bytes, false, true, ids, BIAS_TEXT_BYTES + 16, &n, NULL) != WHIT_OK)
+        return whit_field_refuse(reply, "logit_bias", "expected token ids or texts of at most 256 bytes");
+    for (size_t i = 0; i < n; i++)
+        if (!add_bias(job, n_vocab, ids[i], value, reply)) return false;
+    return true;
+}
+
+/* An object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]; in both a text may stand in place of the id. */
+static bool read_biases(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *biases = json_object_get(body, "logit_bias");
+    uint32_t n_vocab = whit_model_vocab_size(api->model);
     const char *key;
     json_t *value;
     size_t i, n = json_is_array(biases) ? json_array_size(biases) : json_object_size(biases);
     if (!biases || json_is_null(biases) || ((json_is_object(biases) || json_is_array(biases)) && n == 0)) return true;
     if (!n || n > MOST_BIASES)
         return whit_field_refuse(reply, "logit_bias", "expected an object or a list of pairs, at most 1024");
-    job->sampling.bias_ids = calloc(n, sizeof *job->sampling.bias_ids);
-    job->sampling.bias_values = calloc(n, sizeof *job->sampling.bias_values);
+    job->sampling.bias_ids = calloc(MOST_BIASES, sizeof *job->sampling.bias_ids);
+    job->sampling.bias_values = calloc(MOST_BIASES, sizeof *job->sampling.bias_values);
     if (!job->sampling.bias_ids || !job->sampling.bias_values)
         return whit_field_refuse(reply, "logit_bias", "out of memory");
     json_object_foreach((json_t *)biases, key, value)
     {
         char *end;
         long id = strtol(key, &end, 10);
-        if (!add_bias(job, n_vocab, *end || end == key ? -1 : id, value, reply)) return false;
+        bool is_id = !*end && end != key;
+        if (!(is_id ? add_bias(job, n_vocab, id, value, reply) : add_text_bias(api, job, key, value, reply)))
+            return false;
     }
     json_array_foreach((json_t *)biases, i, value)
     {
-        const json_t *id = json_array_get(value, 0);
-        bool is_pair = json_array_size(value) == 2 && json_is_integer(id);
-        if (!add_bias(job, n_vocab, is_pair ? json_integer_value(id) : -1, json_array_get(value, 1), reply))
-            return false;
+        const json_t *id = json_array_get(value, 0), *bias = json_array_get(value, 1);
+        bool is_pair = json_array_size(value) == 2, is_id = is_pair && json_is_integer(id);
+        bool ok = is_pair && json_is_string(id)
+            ? add_text_bias(api, job, json_string_value(id), bias, reply)
+            : add_bias(job, n_vocab, is_id ? json_integer_value(id) : -1, bias, reply);
+        if (!ok) return false;
     }
     return true;
 }
@@ -304,41 +326,76 @@ static bool append_text_of(const whit_api *api, const int32_t *ids, size_t n_ids
     return ok;
 }
 
+/* A text, as it stands or as {"prompt_string": TEXT}. NULL: it is not one. */
+static const json_t *prompt_string(const json_t *prompt)
+{
+    const json_t *within = json_object_get(prompt, "prompt_string");
+    if (json_array_size(json_object_get(prompt, "multimodal_data"))) return NULL;
+    return json_is_string(prompt) ? prompt : json_is_string(within) ? within : NULL;
+}
+
+static bool has_integer(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_integer(json_array_get(list, i))) return true;
+    return false;
+}
+
+/* A list of token ids, with texts between them. */
+static bool read_list(whit_ask *ask, const json_t *list, int32_t **ids, size_t *n, whit_web_reply *reply)
+{
+    size_t room = 0, n_new;
+    const whit_model *model = ask->api->model;
+    for (size_t i = 0; i < json_array_size(list); i++) room += 16 + json_string_length(json_array_get(list, i));
+    if (!whit_reply_claim(reply, (room + 1) * sizeof **ids)) return false;
+    *ids = malloc((room + 1) * sizeof **ids);
+    if (!json_is_array(list) || !*ids)
+        return whit_field_refuse(reply, "prompt", "expected a text, token ids, or a list of either");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        json_int_t value = json_is_integer(one) ? json_integer_value(one) : -1;
+        if (json_is_string(one)) { /* a text's first token, as bos, stands before the first alone */
+            whit_error error;
+            if (whit_tokenize(model, json_string_value(one), json_string_length(one), i == 0, true, *ids + *n,
+                              room - *n, &n_new, &error) != WHIT_OK) {
+                whit_api_fail_error(reply, &error);
+                return false;
+            }
+            *n += n_new;
+        } else if (value >= 0 && value < whit_model_vocab_size(model)) {
+            (*ids)[(*n)++] = (int32_t)value;
+        } else {
+            return whit_field_refuse(reply, "prompt", "expected a text, token ids of the model, or a list of either");
+        }
+    }
+    return true;
+}
+
 static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to, whit_web_reply *reply)
 {
     uint32_t at = to->n++;
     int32_t **ids = &to->ids[at];
     size_t *n = &to->n_ids[at];
-    if (json_is_string(prompt)) {
-        const char *text = json_string_value(prompt);
-        size_t n_bytes = json_string_length(prompt);
+    const json_t *string = prompt_string(prompt);
+    if (string) {
+        const char *text = json_string_value(string);
+        size_t n_bytes = json_string_length(string);
         if (ask->echo && !whit_buf_append(&ask->prompt_texts[at], text, n_bytes))
             return whit_field_refuse(reply, "prompt", "out of memory");
         return tokenize(ask, text, n_bytes, ids, n, reply);
     }
     if (ask->infill) return whit_field_refuse(reply, "prompt", "expected a text in front of the suffix");
-    *n = json_array_size(prompt);
-    if (!whit_reply_claim(reply, (*n + 1) * sizeof **ids)) return false;
-    *ids = malloc((*n + 1) * sizeof **ids);
-    if (!json_is_array(prompt) || !*ids)
-        return whit_field_refuse(reply, "prompt", "expected a text, token ids, or a list of either");
-    for (size_t i = 0; i < *n; i++) {
-        const json_t *id = json_array_get(prompt, i);
-        json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
-        if (value < 0 || value >= whit_model_vocab_size(ask->api->model))
-            return whit_field_refuse(reply, "prompt", "expected a text, token ids of the model, or a list of either");
-        (*ids)[i] = (int32_t)value;
-    }
-    return !ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) ||
-        whit_field_refuse(reply, "prompt", "out of memory");
+    return read_list(ask, prompt, ids, n, reply) &&
+        (!ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) ||
+         whit_field_refuse(reply, "prompt", "out of memory"));
 }
 
-/* A text, token ids, or a list of either. */
+/* A text, token ids with texts between them, or a list of either. */
 static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
 {
-    const json_t *prompt = json_object_get(body, "prompt"), *first = json_array_get(prompt, 0);
+    const json_t *prompt = json_object_get(body, "prompt");
     size_t n = json_array_size(prompt);
-    if (!n || json_is_integer(first)) return read_prompt(ask, prompt, to, reply);
+    if (!n || has_integer(prompt)) return read_prompt(ask, prompt, to, reply);
     if (n * ask->n_each > WHIT_API_MOST_ANSWERS) {
         whit_api_fail(reply, 400, "invalid_request_error", "prompt",
                       "prompt: at most %d answers in one request, not %zu", WHIT_API_MOST_ANSWERS, n * ask->n_each);
@@ -403,7 +460,7 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     job->key = key;
     job->sampling = whit_sampler_options_default();
     if (!read_most(body, &n_tokens, reply) || !read_sampling(body, &job->sampling, reply) ||
-        !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
+        !read_biases(ask->api, body, job, reply) || !read_stops(ask, body, job, reply) ||
         !whit_mounts_read(ask->api, body, job, reply) || !open_form(ask, job, reply) ||
         !read_program(body, job, reply) || !read_logprobs(body, job, reply) ||
         !whit_field_switch(body, "ignore_eos", &job->ignore_end, reply))
@@ -416,6 +473,14 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     }
     uint32_t room = n_ctx - (uint32_t)n_ids;
     job->n_tokens = n_tokens < room ? (uint32_t)n_tokens : room;
+    job->is_clipped = n_tokens > room;
+    job->tells_progress = ask->tells_progress && ask->stream;
+    job->conversation = ask->conversation;
+    double id_slot = -1;
+    if (!whit_field_count(body, "id_slot", -1, INT32_MAX, &id_slot, reply) ||
+        !whit_field_switch(body, "return_tokens", &job->keeps_tokens, reply))
+        return false;
+    job->id_slot = (int32_t)id_slot;
     if (ask->api->options->timeout_s)
         job->deadline_ns = whit_now_ns() + (uint64_t)ask->api->options->timeout_s * 1000000000u;
     return claim_job(job, reply);
@@ -443,6 +508,8 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     if (!whit_field_switch(body, "stream", &ask->stream, reply) ||
         !whit_field_object(body, "stream_options", &stream_options, reply) ||
         !whit_field_switch(stream_options, "include_usage", &ask->include_usage, reply) ||
+        !whit_field_switch(body, "timings_per_token", &ask->times_tokens, reply) ||
+        !whit_field_switch(body, "return_progress", &ask->tells_progress, reply) ||
         !whit_field_count(body, "n", 1, MOST_EACH, &n, reply) ||
         !whit_field_count(body, "best_of", 1, MOST_EACH, &best_of, reply))
         return false;
@@ -494,6 +561,23 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit_jobs(ask, reply);
 }
 
+/* A hash of the name by which clients and balancers know a conversation; 0: without a name. */
+static uint64_t name_conversation(const whit_web_request *request)
+{
+    static const char *const headers[] = {"x-session-id",       "x-claude-code-session-id",
+                                          "x-session-affinity", "session-id",
+                                          "session_id",         "x-session-token"};
+    uint8_t hash[crypto_generichash_BYTES_MIN] = {0};
+    uint64_t result = 0;
+    for (size_t i = 0; !result && i < sizeof headers / sizeof headers[0]; i++) {
+        const char *name = whit_web_header(request, headers[i]);
+        if (!name || !*name) continue;
+        crypto_generichash(hash, sizeof hash, (const uint8_t *)name, strlen(name), NULL, 0);
+        memcpy(&result, hash, sizeof result);
+    }
+    return result;
+}
+
 whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
 {
     whit_api *api = call->api;
@@ -506,6 +590,7 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
     ask->number = atomic_fetch_add(&api->site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
     snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
     whit_models_keep(api);
+    ask->conversation = name_conversation(call->request);
     ask->begun_ns = whit_now_ns();
     ask->key = call->key;
     ask->body = api->log.fd >= 0 && api->log.texts ? whit_json_write(body) : NULL;
@@ -555,6 +640,7 @@ void whit_ask_close(whit_ask *ask)
     json_decref(ask->state.output), json_decref(ask->state.request), json_decref(ask->state.kinds);
     whit_buf_free(&ask->state.text);
     whit_buf_free(&ask->state.logs);
+    whit_buf_free(&ask->state.tokens);
     free(ask->body);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);
     whit_models_release(ask->api);

@@ -28,6 +28,8 @@ typedef struct whit_dialect_state {
     int index; /* the part's, from 0 */
     uint64_t n_events, n_calls;
     whit_buf text;                /* the part so far */
+    whit_buf tokens;              /* int32_t ids that the next event takes along */
+    uint32_t i_job;               /* the answer that is written, where there are several */
     whit_buf logs;                /* log-probabilities that the next event takes along, as JSON */
     char name[200];               /* the call's */
     bool is_list, shows_thoughts; /* Gemini's: a stream as a list; thinking is wanted */
@@ -48,11 +50,12 @@ typedef struct whit_ask_calls {
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
-    bool is_formed;           /* a schema holds the answer from its first byte: no thinking before it */
-    bool infill;              /* the answer belongs between the prompt and `suffix` */
-    json_t *suffix;           /* a string; NULL: empty */
-    bool ollama, ollama_chat; /* replies as Ollama has them; those of /api/chat */
-    uint32_t n, n_each;       /* jobs; answers of a prompt, whose jobs are adjacent */
+    bool times_tokens, tells_progress; /* llama.cpp's timings_per_token and return_progress */
+    bool is_formed;                    /* a schema holds the answer from its first byte: no thinking before it */
+    bool infill;                       /* the answer belongs between the prompt and `suffix` */
+    json_t *suffix;                    /* a string; NULL: empty */
+    bool ollama, ollama_chat;          /* replies as Ollama has them; those of /api/chat */
+    uint32_t n, n_each;                /* jobs; answers of a prompt, whose jobs are adjacent */
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
     whit_ask_calls calls;
@@ -65,6 +68,7 @@ struct whit_ask {
     int fd;
     const char *path;            /* the name of the API in the log, a constant */
     uint64_t begun_ns, key;      /* key: a hash */
+    uint64_t conversation;       /* a hash of its name; 0: without a name */
     char *body;                  /* as it came, where texts are logged */
     const whit_dialect *dialect; /* NULL: OpenAI's form, or Ollama's */
     whit_dialect_state state;

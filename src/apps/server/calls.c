@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/ask.h"
+#include "server/fields.h"
 #include "server/json_text.h"
 
 enum { MOST_TOOLS = 200 };
@@ -32,7 +33,11 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
     const json_t *tools = json_object_get(body, "tools"), *parallel = json_object_get(body, "parallel_tool_calls");
     whit_ask_calls calls = {.is_single = json_is_false(parallel)};
+    const json_t *older = json_object_get(body, "functions"), *demanded = json_object_get(body, "function_call");
     bool none = false;
+    if (json_array_size(older) || json_is_object(demanded))
+        return whit_field_refuse(reply, json_array_size(older) ? "functions" : "function_call",
+                                 "the older form of tools is not served: send tools and tool_choice");
     if (tools && !json_is_null(tools) && !json_is_array(tools)) return fail(reply, "tools", "expected a list");
     if (json_array_size(tools) > MOST_TOOLS) return fail(reply, "tools", "at most 200 tools");
     if (parallel && !json_is_null(parallel) && !json_is_boolean(parallel))

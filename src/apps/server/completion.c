@@ -6,6 +6,7 @@
 #include "server/dialect.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
+#include "server/settings.h"
 
 enum { MOST_PROBS = 20 };
 
@@ -27,11 +28,24 @@ static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *re
     const json_t *files;
     if (!whit_field_list(body, "input_extra", &files, reply)) return false;
     for (size_t i = 0; i < json_array_size(files); i++) {
-        const json_t *file = json_array_get(files, i);
+        const json_t *file = json_array_get(files, i), *name = json_object_get(file, "filename");
+        if (!json_is_string(json_object_get(file, "text")) || (name && !json_is_string(name))) {
+            whit_api_fail(reply, 400, "invalid_request_error", "input_extra",
+                          "input_extra[%zu]: expected an object with the texts `text` and `filename`", i);
+            return false;
+        }
         if (!append_text(file, "text", prefix, reply)) return false;
         whit_buf_append_str(prefix, "\n");
     }
     return append_text(body, "input_prefix", prefix, reply) && append_text(body, "prompt", prefix, reply);
+}
+
+/* A list with a token id is one prompt. */
+static bool is_list(const json_t *prompt)
+{
+    for (size_t i = 0; i < json_array_size(prompt); i++)
+        if (json_is_integer(json_array_get(prompt, i))) return false;
+    return json_array_size(prompt) > 1;
 }
 
 /* As OpenAI has it; NULL: refused. */
@@ -47,9 +61,13 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         if (ok) json_object_set_new(own, "prompt", whit_dialect_text(prefix.data, prefix.size_bytes));
         if (ok) json_object_set_new(own, "suffix", whit_dialect_text(suffix.data, suffix.size_bytes));
         json_object_set_new(own, "infill", json_true());
-    } else if (ok && json_is_array(prompt) && !json_is_integer(json_array_get(prompt, 0))) {
-        ok = whit_field_refuse(reply, "prompt", "a list of prompts is for /v1/completions");
+    } else if (ok && is_list(prompt) &&
+               (json_is_true(json_object_get(body, "stream")) || json_object_get(body, "n_probs"))) {
+        ok = whit_field_refuse(reply, "prompt", "several prompts are answered whole, and without n_probs");
     }
+    if (ok && json_is_true(json_object_get(body, "post_sampling_probs")))
+        ok = whit_field_refuse(reply, "post_sampling_probs",
+                               "only probabilities before sampling are known; leave it out");
     if (most && !json_is_null(most)) /* below zero: as many as fit */
         json_object_set_new(own, "max_tokens",
                             json_is_number(most) && json_number_value(most) < 0 ? json_integer(1 << 30)
@@ -71,20 +89,47 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
-static json_t *piece(const void *text, size_t n, bool stop)
+static json_t *piece(const whit_ask *ask, const void *text, size_t n, bool stop)
 {
-    return json_pack("{s:i, s:o, s:b}", "index", 0, "content", whit_dialect_text(text, n), "stop", stop);
+    return json_pack("{s:i, s:o, s:b}", "index", (int)ask->state.i_job, "content", whit_dialect_text(text, n), "stop",
+                     stop);
+}
+
+static json_t *tokens_json(const whit_buf *tokens)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i + sizeof(int32_t) <= tokens->size_bytes; i += sizeof(int32_t)) {
+        int32_t id;
+        memcpy(&id, tokens->data + i, sizeof id);
+        json_array_append_new(list, json_integer(id));
+    }
+    return list;
+}
+
+/* The settings of an answer, the drawn seed among them. */
+static json_t *settings_json(const whit_job *job)
+{
+    json_t *settings = whit_settings_json(&job->sampling), *stops = json_array();
+    for (size_t i = 0; i < job->n_own_stops; i++)
+        json_array_append_new(stops, whit_dialect_text(job->stops[i], strlen(job->stops[i])));
+    json_object_set_new(settings, "stop", stops);
+    json_object_set_new(settings, "n_predict", json_integer(job->is_clipped ? -1 : (json_int_t)job->n_tokens));
+    json_object_set_new(settings, "n_probs", json_integer(job->logprobs ? job->n_top : 0));
+    json_object_set_new(settings, "ignore_eos", json_boolean(job->ignore_end));
+    return settings;
 }
 
 static json_t *finished(const whit_ask *ask, json_t *own)
 {
-    const whit_job *job = ask->jobs[0];
+    const whit_job *job = ask->jobs[ask->state.i_job];
     const char *type = job->finish == WHIT_FINISH_END ? "eos" : job->finish == WHIT_FINISH_STOP ? "word" : "limit";
     json_t *rest = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->name, "stop_type", type,
-                             "stopping_word", job->stopped_by ? job->stopped_by : "", "truncated", 0,
-                             "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated",
-                             (json_int_t)job->n_ids, "tokens_cached", (json_int_t)job->n_cached);
+                             "stopping_word", job->stopped_by ? job->stopped_by : "", "truncated",
+                             job->finish == WHIT_FINISH_LENGTH && job->is_clipped, "tokens_predicted",
+                             (json_int_t)job->n_generated, "tokens_evaluated", (json_int_t)job->n_ids, "tokens_cached",
+                             (json_int_t)job->n_cached);
     if (job->first_ns) json_object_set_new(rest, "timings", whit_ask_timings(ask));
+    json_object_set_new(rest, "generation_settings", settings_json(job));
     json_object_update(own, rest);
     json_decref(rest);
     return own;
@@ -93,7 +138,9 @@ static json_t *finished(const whit_ask *ask, json_t *own)
 static json_t *whole(whit_ask *ask, const json_t *choice)
 {
     const json_t *text = json_object_get(choice, "text");
-    json_t *own = finished(ask, piece(json_string_value(text), json_string_length(text), true));
+    const whit_job *job = ask->jobs[ask->state.i_job];
+    json_t *own = finished(ask, piece(ask, json_string_value(text), json_string_length(text), true));
+    json_object_set_new(own, "tokens", tokens_json(&job->tokens)); /* empty without return_tokens */
     return own;
 }
 
@@ -119,12 +166,18 @@ static void begin(whit_ask *ask, whit_buf *out)
 
 static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
-    send(ask, piece(event->text, event->text_bytes, false), out);
+    json_t *own = piece(ask, event->text, event->text_bytes, false);
+    json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
+    ask->state.tokens.size_bytes = 0;
+    if (ask->times_tokens && ask->jobs[0]->first_ns) json_object_set_new(own, "timings", whit_ask_timings(ask));
+    send(ask, own, out);
 }
 
 static void end(whit_ask *ask, whit_buf *out)
 {
-    send(ask, finished(ask, piece("", 0, true)), out);
+    json_t *own = finished(ask, piece(ask, "", 0, true));
+    json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens)); /* special tokens, which have no text */
+    send(ask, own, out);
 }
 
 static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)

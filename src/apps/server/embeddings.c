@@ -20,38 +20,67 @@ static bool fail(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* One text's tokens, the caller's. */
+/* The text of an input: a string, {"prompt_string": TEXT} or {"content": [{"text": TEXT}]}. NULL: it is not a text. */
+static const json_t *input_text(const json_t *one)
+{
+    const json_t *string = json_object_get(one, "prompt_string"), *content = json_object_get(one, "content");
+    if (json_is_string(one)) return one;
+    if (json_is_string(string)) return string;
+    if (json_is_string(content)) return content;
+    const json_t *text = json_object_get(json_array_get(content, 0), "text");
+    return json_array_size(content) == 1 && json_is_string(text) ? text : NULL;
+}
+
+/* Appends the tokens of a text, or one token by its id. */
+static bool append_tokens(whit_api *api, const json_t *one, bool first, int32_t *ids, size_t room, size_t *n,
+                          whit_web_reply *reply)
+{
+    const json_t *text = input_text(one);
+    json_int_t value = json_is_integer(one) ? json_integer_value(one) : -1;
+    whit_error error;
+    size_t n_new = 0;
+    if (!text && (value < 0 || value >= whit_model_vocab_size(api->model)))
+        return fail(reply, "expected a text, token ids, or a list of either");
+    if (text && json_string_length(text) == 0) return fail(reply, "a text is empty");
+    if (text &&
+        whit_tokenize(api->model, json_string_value(text), json_string_length(text), first, true, ids + *n, room - *n,
+                      &n_new, &error) != WHIT_OK) {
+        whit_api_fail_error(reply, &error);
+        return false;
+    }
+    if (!text) ids[*n] = (int32_t)value, n_new = 1;
+    *n += n_new;
+    return true;
+}
+
+/* The tokens of one input, the caller's: a text, or a list of ids with texts between them. */
 static bool read_text(whit_api *api, const json_t *one, int32_t **ids, size_t *n, whit_web_reply *reply)
 {
     uint32_t n_ctx = whit_engine_context_size(api->engine);
-    size_t room = json_is_string(one) ? json_string_length(one) + 16 : json_array_size(one);
-    whit_error error;
+    const json_t *text = input_text(one);
+    size_t room = 16 + json_string_length(text), n_parts = json_array_size(one);
+    for (size_t i = 0; i < n_parts; i++) room += 16 + json_string_length(input_text(json_array_get(one, i)));
     *n = 0;
     *ids = NULL;
     if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
         return false; /* for each text: they do not add up to much */
     *ids = malloc((room + 1) * sizeof **ids);
     if (!*ids) return fail(reply, "out of memory");
-    if (json_is_string(one)) {
-        if (json_string_length(one) == 0) return fail(reply, "a text is empty");
-        if (whit_tokenize(api->model, json_string_value(one), json_string_length(one), true, true, *ids, room, n,
-                          &error) != WHIT_OK) {
-            whit_api_fail_error(reply, &error);
-            return false;
-        }
-    } else {
-        if (room == 0) return fail(reply, "expected a text, token ids, or a list of either");
-        for (; *n < room; ++*n) {
-            const json_t *id = json_array_get(one, *n);
-            json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
-            if (value < 0 || value >= whit_model_vocab_size(api->model))
-                return fail(reply, "expected a text, token ids, or a list of either");
-            (*ids)[*n] = (int32_t)value;
-        }
-    }
+    if (!text && !n_parts) return fail(reply, "expected a text, token ids, or a list of either");
+    if (text && !append_tokens(api, text, true, *ids, room, n, reply)) return false;
+    for (size_t i = 0; i < n_parts; i++)
+        if (!append_tokens(api, json_array_get(one, i), i == 0, *ids, room, n, reply)) return false;
     if (*n <= n_ctx) return *n > 0 || fail(reply, "a text has no tokens");
     whit_api_fail(reply, 400, "invalid_request_error", "input", "a text has %zu tokens, the context %u", *n, n_ctx);
     return false;
+}
+
+/* A list without a token id is a list of inputs. */
+static bool is_several(const json_t *input)
+{
+    for (size_t i = 0; i < json_array_size(input); i++)
+        if (json_is_integer(json_array_get(input, i))) return false;
+    return json_array_size(input) > 0;
 }
 
 /* Vectors are computed without adapters: refused rather than those of another model. */
@@ -69,13 +98,13 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, 
                     size_t *n_tokens, whit_web_reply *reply)
 {
     const json_t *input = json_object_get(body, key);
-    const json_t *first = json_array_get(input, 0);
-    bool several = json_is_string(first) || json_is_array(first);
+    if (!input) input = json_object_get(body, "content"); /* llama.cpp's name for it */
+    bool several = is_several(input);
     size_t width = whit_model_embedding_size(api->model);
     *n = several ? json_array_size(input) : 1;
     *n_tokens = 0;
     *values = NULL;
-    if (!json_is_string(input) && !json_is_array(input))
+    if (!input_text(input) && !json_is_array(input))
         return fail(reply, "expected a text, token ids, or a list of either");
     if (*n > MOST_TEXTS) return fail(reply, "at most 2048 texts");
     if (!has_no_adapters(api, body, reply)) return false;
@@ -140,13 +169,15 @@ static void write_real(float value, whit_buf *out)
 
 static bool write_vectors(void *user, whit_buf *out)
 {
-    static const char *const begins[] = {"{\"object\":\"list\",\"data\":[", "{\"embeddings\":[", "{\"embedding\":"};
+    static const char *const begins[] = {"{\"object\":\"list\",\"data\":[", "{\"embeddings\":[",
+                                         "{\"embedding\":", "["};
     struct vectors *v = user;
     const float *values = v->values + v->i * v->width;
     if (!v->i && !v->k) whit_buf_append_str(out, begins[v->form]);
     if (!v->k && v->i) whit_buf_append_str(out, ",");
     if (!v->k && v->form == WHIT_VECTORS_OPENAI)
         whit_buf_printf(out, "{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", v->i);
+    if (!v->k && v->form == WHIT_VECTORS_LIST) whit_buf_printf(out, "{\"index\":%zu,\"embedding\":[", v->i);
     if (v->base64) {
         write_base64(values, v->width, out);
         v->k = v->width;
@@ -158,6 +189,7 @@ static bool write_vectors(void *user, whit_buf *out)
     if (v->k < v->width) return true;
     if (!v->base64) whit_buf_append_str(out, "]");
     if (v->form == WHIT_VECTORS_OPENAI) whit_buf_append_str(out, "}");
+    if (v->form == WHIT_VECTORS_LIST) whit_buf_append_str(out, "]}");
     v->k = 0;
     if (++v->i < v->n) return true;
     whit_buf_append(out, v->end.data, v->end.size_bytes);
@@ -172,7 +204,9 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
     bool ok = v && text && n && width;
     if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
     /* The other members follow the list: {"a": 1} becomes ],"a":1} */
-    if (ok)
+    if (ok && form == WHIT_VECTORS_LIST) /* which has no others */
+        ok = whit_buf_append_str(&v->end, "]");
+    else if (ok)
         ok = whit_buf_append_str(&v->end, form == WHIT_VECTORS_ONE ? "" : "]") &&
             whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
     free(text);
@@ -210,4 +244,14 @@ void whit_embeddings_post(whit_call *call)
                            json_pack("{s:s, s:{s:I, s:I}}", "model", api->name, "usage", "prompt_tokens",
                                      (json_int_t)n_tokens, "total_tokens", (json_int_t)n_tokens));
     }
+}
+
+/* llama.cpp's own: a list of {"index", "embedding": [[...]]}. */
+void whit_embedding_post(whit_call *call)
+{
+    whit_api *api = call->api;
+    size_t width = whit_model_embedding_size(api->model), n, n_tokens;
+    float *values;
+    if (!whit_api_embed(api, call->body, "input", call->request->fd, &values, &n, &n_tokens, call->reply)) return;
+    whit_reply_vectors(call->reply, WHIT_VECTORS_LIST, false, values, n, width, json_object());
 }

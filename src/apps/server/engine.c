@@ -5,6 +5,7 @@
 #include "server/engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -37,6 +38,7 @@ typedef struct slot {
     bool is_kept;           /* in the cache folder, as it is */
     bool is_prompt_counted; /* of the job at work */
     uint64_t used;          /* the step of its last use */
+    uint64_t conversation;  /* the job's, whose tokens it holds */
 } slot;
 
 struct whit_engine {
@@ -108,7 +110,7 @@ whit_job *whit_job_open(void)
     whit_job *job = calloc(1, sizeof *job);
     if (job) {
         atomic_store(&job->n_holders, 1);
-        job->end_id = -1;
+        job->end_id = job->id_slot = -1;
     }
     return job;
 }
@@ -125,6 +127,8 @@ void whit_job_close(whit_job *job)
     whit_program_close(job->program);
     whit_buf_free(&job->text);
     whit_buf_free(&job->logprobs_of);
+    whit_buf_free(&job->tokens);
+    whit_buf_free(&job->progress);
     whit_buf_free(&job->prompt_logprobs_of);
     free(job);
 }
@@ -160,7 +164,9 @@ static bool mounts_same(const slot *s, const whit_job *job)
     return same;
 }
 
-/* The free slot to take: the one whose tokens begin most alike, then the one unused longest. */
+/* Chooses a free slot: by its id where one was asked for, or by the conversation it holds; else by the longest common
+ * beginning, then by the longest time without use. A named conversation takes no other's slot while it can have
+ * another: their common beginning is found there, too. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;
@@ -168,7 +174,12 @@ static int choose_slot(const whit_engine *e, const whit_job *job)
     for (uint32_t i = 0; i < e->options.n_slots; i++) {
         const slot *s = &e->slots[i];
         if (s->job) continue;
+        if ((int32_t)i == job->id_slot) return (int)i;
         size_t n = mounts_same(s, job) ? common_tokens(s->held, s->n_held, job->ids, job->n_ids) : 0;
+        if (job->conversation && s->conversation == job->conversation)
+            n = SIZE_MAX;
+        else if (job->conversation && s->conversation)
+            n = 0;
         if (best < 0 || n > n_common || (n == n_common && s->used < e->slots[best].used)) {
             best = (int)i;
             n_common = n;
@@ -184,6 +195,7 @@ static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, 
     s->held = NULL;
     s->n_held = 0;
     s->n_mounts = job->n_mounts;
+    s->conversation = job->conversation;
     memcpy(s->mounts, job->mounts, sizeof s->mounts);
     WHIT_TRY(whit_session_mount(e->session, at, job->mounts, job->n_mounts, error));
     if (job->prompt_logprobs) {
@@ -330,6 +342,21 @@ static void start_jobs(whit_engine *e)
     }
 }
 
+/* Notes how far the prompt of a slot is, once for each step that brought it on. */
+static void note_progress(const whit_engine *e, const slot *s, bool is_done)
+{
+    whit_job *job = s->job;
+    size_t n_marks = job->progress.size_bytes / sizeof(whit_progress);
+    whit_progress last = {0};
+    uint32_t n_fed = whit_session_position(e->session, (uint32_t)(s - e->slots));
+    if (!job->tells_progress) return;
+    if (n_marks) memcpy(&last, job->progress.data + (n_marks - 1) * sizeof last, sizeof last);
+    if (is_done || n_fed > job->n_ids) n_fed = (uint32_t)job->n_ids;
+    if (last.n_fed == job->n_ids || (n_marks && n_fed <= last.n_fed)) return;
+    last = (whit_progress){n_fed, whit_now_ns()};
+    whit_buf_append(&job->progress, &last, sizeof last);
+}
+
 /* Gives out what became final; true where the job is over. With the lock held. */
 static bool take_output(whit_engine *e, slot *s)
 {
@@ -341,6 +368,7 @@ static bool take_output(whit_engine *e, slot *s)
     whit_generation_result(s->generation, &result);
     /* An answer may end without a token: none was wanted, or the first ended it. */
     bool prompt_done = result.n_generated_tokens || whit_generation_finished(s->generation);
+    note_progress(e, s, prompt_done);
     if (prompt_done && !s->is_prompt_counted) {
         s->is_prompt_counted = true;
         e->counts.n_prompt_tokens += result.n_prompt_tokens;
@@ -366,6 +394,12 @@ static bool take_output(whit_engine *e, slot *s)
             if (entries) whit_buf_append(&job->prompt_logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
         }
     if (job->prompt_logprobs_of.failed) atomic_store(&job->cancelled, true);
+    if (job->keeps_tokens) {
+        size_t n_all;
+        const int32_t *ids = whit_generation_ids(s->generation, &n_all);
+        size_t n_told = job->n_ids + job->n_generated, n_now = job->n_ids + result.n_generated_tokens;
+        if (n_now <= n_all) whit_buf_append(&job->tokens, ids + n_told, (n_now - n_told) * sizeof *ids);
+    }
     e->counts.n_generated_tokens += result.n_generated_tokens - job->n_generated;
     job->n_generated = result.n_generated_tokens;
     if (!whit_generation_finished(s->generation)) return false;

@@ -18,6 +18,12 @@ whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared);
 void whit_shared_grammar_release(whit_shared_grammar *shared);
 whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared);
 
+/* How far a prompt was after a step: tokens that were computed or cached, and when. */
+typedef struct whit_progress {
+    uint32_t n_fed;
+    uint64_t at_ns;
+} whit_progress;
+
 /* One answer in the making. The connection's thread fills in the first part and submits it; the engine
  * fills in the second under the engine's lock. Both hold it; the last to let go frees it. */
 typedef struct whit_job {
@@ -36,13 +42,20 @@ typedef struct whit_job {
     whit_grammar_state *state;
     whit_program *program; /* also the engine's from submission on; NULL: none */
     uint64_t key;          /* whose request it is, for fairness */
+    uint64_t conversation; /* a hash of its name: it goes to the slot that holds it; 0: without a name */
+    int32_t id_slot;       /* the slot to take where it is free; -1: any */
+    bool keeps_tokens;     /* `tokens` is wanted */
+    bool tells_progress;   /* `progress` is */
+    bool is_clipped;       /* the context ends it before the number of tokens that was asked for */
     uint64_t deadline_ns;
     atomic_bool cancelled;
 
     whit_buf text;               /* all of it so far */
     whit_buf logprobs_of;        /* whit_logprob[1 + n_top] by token */
     whit_buf prompt_logprobs_of; /* the same of the prompt's tokens from the second on, all at once */
+    whit_buf tokens;             /* int32_t ids of the answer */
     uint32_t n_generated, n_cached;
+    whit_buf progress; /* whit_progress by step, until the prompt is done */
     bool started, finished;
     bool is_late; /* finished by its deadline, as WHIT_FINISH_CANCELLED */
     whit_finish finish;

@@ -42,8 +42,8 @@ void whit_models_close(whit_site *site);
 bool whit_is_named(const char *own, const char *name);
 /* The model by that name (NULL: the first), ready to be used until whit_models_release. NULL: the reply says why. */
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply);
-/* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says why
- * not. */
+/* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says
+ * why not. */
 bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply);
 void whit_models_keep(whit_api *api); /* once more, by who has it */
 void whit_models_release(whit_api *api);

@@ -12,6 +12,7 @@
 #include "server/fields.h"
 #include "server/models.h"
 #include "server/ollama.h"
+#include "server/settings.h"
 #include "server/json_text.h"
 
 /* ---- replies ----------------------------------------------------------------------------------- */
@@ -209,12 +210,26 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", level || json_is_true(think)));
     if (level) json_object_set(own, "reasoning_effort", think);
+    if (json_is_true(json_object_get(body, "logprobs"))) {
+        json_object_set_new(own, "logprobs", json_true());
+        json_t *n_top = json_object_get(body, "top_logprobs");
+        if (n_top) json_object_set(own, "top_logprobs", n_top);
+    }
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
         json_t *value = json_object_get(body, ours[i]);
         if (value) json_object_set(own, ours[i], value);
     }
     json_object_set_new(own, "stream", json_boolean(stream));
     return own;
+}
+
+/* "keep_alive": 0, or a time of no length, closes the model afterwards; other times change nothing. */
+static bool closes_model(const json_t *body)
+{
+    const json_t *keep = json_object_get(body, "keep_alive");
+    const char *text = json_string_value(keep);
+    return (json_is_number(keep) && json_number_value(keep) == 0) ||
+        (text && *text && !text[strspn(text, "0.hms")] && strchr(text, '0'));
 }
 
 static void answer_call(whit_call *call, bool chat)
@@ -228,10 +243,11 @@ static void answer_call(whit_call *call, bool chat)
     bool infill = !chat && json_string_length(suffix) > 0;
     bool raw = false;
     if (!whit_field_switch(body, "raw", &raw, reply)) return;
+    call->closes_model = closes_model(body);
     raw = !chat && (raw || infill || !api->chat);
     if (chat ? json_is_array(messages) && !json_array_size(messages) : !json_string_length(prompt)) {
         json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->name, "created_at", now_text(), "done", 1,
-                                 "done_reason", "load");
+                                 "done_reason", call->closes_model ? "unload" : "load");
         if (chat)
             json_object_set_new(line, "message", json_pack("{s:s, s:s}", "role", "assistant", "content", ""));
         else
@@ -294,6 +310,13 @@ static void embed_call(whit_call *call, bool older)
                       "dimensions: the model's vectors have %zu, and no others are given", width);
         return;
     }
+    const json_t *input = json_object_get(body, "input");
+    if (!older && json_is_array(input) && !json_array_size(input)) {
+        whit_api_reply(reply,
+                       json_pack("{s:s, s:[], s:I, s:i, s:i}", "model", api->name, "embeddings", "total_duration",
+                                 (json_int_t)(whit_now_ns() - begun_ns), "load_duration", 0, "prompt_eval_count", 0));
+        return;
+    }
     if (!whit_api_embed(api, body, older ? "prompt" : "input", call->request->fd, &values, &n, &n_tokens, reply))
         return;
     json_t *rest = older ? json_object()
@@ -352,24 +375,51 @@ void whit_ollama_ps(whit_call *call)
     list_models(call->site, true, call->reply);
 }
 
+/* The defaults of sampling, a line each. */
+static json_t *parameters_text(void)
+{
+    whit_sampler_options usual = whit_sampler_options_default();
+    json_t *settings = whit_settings_json(&usual), *value;
+    whit_buf text = {0};
+    const char *key;
+    json_object_foreach(settings, key, value)
+    {
+        if (json_is_real(value)) whit_buf_printf(&text, "%-20s %g\n", key, json_real_value(value));
+        if (json_is_integer(value)) whit_buf_printf(&text, "%-20s %lld\n", key, (long long)json_integer_value(value));
+    }
+    json_t *result = whit_dialect_text(text.data, text.size_bytes ? text.size_bytes - 1 : 0);
+    whit_buf_free(&text);
+    json_decref(settings);
+    return result;
+}
+
+/* Whether the template knows a switch for thinking, or a mark of its end. */
+static bool knows_thinking(const char *source, size_t n)
+{
+    return n && (memmem(source, n, "enable_thinking", 15) || memmem(source, n, "</think>", 8));
+}
+
 void whit_ollama_show(whit_call *call)
 {
     const whit_api *api = call->api;
     char context[96], width[96];
     const char *family = whit_model_metadata(api->model, "general.architecture");
     if (!family) family = "";
+    size_t n = 0;
+    const char *source = api->chat ? whit_chat_template_source(api->chat, &n) : NULL;
     json_t *capabilities = json_pack("[s, s]", "completion", "embedding");
     if (api->chat && whit_chat_template_takes_tools(api->chat))
         json_array_append_new(capabilities, json_string("tools"));
-    if (api->chat && whit_chat_template_switches_thinking(api->chat))
-        json_array_append_new(capabilities, json_string("thinking"));
+    if (knows_thinking(source, n)) json_array_append_new(capabilities, json_string("thinking"));
     snprintf(context, sizeof context, "%.60s.context_length", family);
     snprintf(width, sizeof width, "%.60s.embedding_length", family);
     json_t *about = json_pack("{s:s, s:I, s:I}", "general.architecture", family, context,
                               (json_int_t)whit_model_context_size(api->model), width,
                               (json_int_t)whit_model_embedding_size(api->model));
+    json_t *text = whit_dialect_text(source, n);
     whit_api_reply(call->reply,
-                   json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "modelfile", "", "parameters", "", "template", "",
-                             "details", details_json(family), "model_info", about, "capabilities", capabilities,
-                             "modified_at", now_text()));
+                   json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "modelfile",
+                             json_sprintf("FROM %s\nTEMPLATE \"\"\"%s\"\"\"\n", api->name, json_string_value(text)),
+                             "parameters", parameters_text(), "template", text, "details", details_json(family),
+                             "model_info", about, "capabilities", capabilities, "modified_at", now_text()));
 }

@@ -152,6 +152,26 @@ static bool claim_rendering(const struct texts *texts, const json_t *messages, w
     return whit_reply_claim(reply, RENDER_BYTES * (n + texts->request.variables_bytes));
 }
 
+/* A last message that is to be continued has its parts joined without a line feed between them. The caller's. */
+static json_t *join_last_parts(const json_t *messages)
+{
+    json_t *list = json_copy((json_t *)messages), *last = json_array_get(list, json_array_size(list) - 1);
+    const json_t *parts = json_object_get(last, "content");
+    whit_buf text = {0};
+    bool ok = json_is_array(parts);
+    for (size_t i = 0; ok && i < json_array_size(parts); i++) {
+        const json_t *own = json_object_get(json_array_get(parts, i), "text");
+        ok = json_is_string(own) && whit_buf_append(&text, json_string_value(own), json_string_length(own));
+    }
+    if (ok) {
+        json_t *joined = json_copy(last);
+        json_object_set_new(joined, "content", json_stringn(text.data ? (const char *)text.data : "", text.size_bytes));
+        json_array_set_new(list, json_array_size(list) - 1, joined);
+    }
+    whit_buf_free(&text);
+    return list;
+}
+
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
                      whit_web_reply *reply)
 {
@@ -175,7 +195,9 @@ bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, w
         whit_field_switch(body, "add_generation_prompt", &begins_answer, reply) &&
         claim_rendering(&texts, messages, reply);
     texts.request.no_answer = !begins_answer;
-    whit_status status = ok ? render_somehow(api, &texts, messages, prompt, &error) : WHIT_OK;
+    json_t *joined = ok && texts.request.continue_last ? join_last_parts(messages) : NULL;
+    whit_status status = ok ? render_somehow(api, &texts, joined ? joined : messages, prompt, &error) : WHIT_OK;
+    json_decref(joined);
     free(texts.tools);
     free(texts.variables);
     if (status != WHIT_OK) whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);

@@ -54,7 +54,8 @@ json_t *whit_ask_timings(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
-    double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
+    uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns; /* while it is written, so far */
+    double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
            n_rest = job->n_generated - 1.0; /* the first came at once */
     return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
@@ -281,6 +282,17 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
         const json_t *thinking = json_object_get(message, "reasoning_content");
         body = whit_ollama_line(ask, json_string_value(text), json_string_length(text), json_string_value(thinking),
                                 json_string_length(thinking), json_object_get(message, "tool_calls"), true);
+        if (ask->jobs[0]->logprobs) {
+            reply_long(ask, body, NULL, "logprobs", reply);
+            json_decref(choices);
+            return;
+        }
+    } else if (ask->dialect && ask->n > 1) { /* llama.cpp's: a list */
+        body = json_array();
+        for (uint32_t i = 0; i < ask->n; i++) {
+            ask->state.i_job = i;
+            json_array_append_new(body, ask->dialect->whole(ask, json_array_get(choices, i)));
+        }
     } else if (ask->dialect) {
         body = ask->dialect->whole(ask, first);
         if (ask->dialect->logs_name && ask->jobs[0]->logprobs) {
@@ -318,6 +330,8 @@ struct stream {
         size_t n_logged;         /* tokens whose log-probabilities are out */
         size_t n_prompt_logged;  /* the same of the prompt's */
         size_t *prompt_places;   /* (n_ids) NULL until they are wanted */
+        size_t n_token_bytes;    /* bytes of `tokens` that are out */
+        size_t n_progress_bytes; /* bytes of `progress` that are out */
         whit_text_place place;   /* the next token's that is logged */
         uint32_t n_calls;
         bool begun, over;
@@ -347,6 +361,8 @@ static void send_event(struct stream *s, json_t *event)
 static void send_chunk(struct stream *s, uint32_t i, json_t *piece, const whit_buf *logs, const char *finish)
 {
     json_t *event = envelope(s->ask, true);
+    if (s->ask->times_tokens && s->ask->jobs[0]->first_ns)
+        json_object_set_new(event, "timings", whit_ask_timings(s->ask));
     json_t *choice = json_pack("{s:i, s:o, s:o}", "index", (int)i, s->ask->is_chat ? "delta" : "text", piece,
                                "finish_reason", finish ? json_string(finish) : json_null());
     if (!logs) {
@@ -466,7 +482,16 @@ static void finish_part(struct stream *s, uint32_t i)
 static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, const whit_buf *logs)
 {
     begin_part(s, i, NULL);
-    if (logs && s->ask->is_chat) send_chunk(s, i, json_pack("{s:s}", "content", ""), logs, NULL);
+    if (logs && s->ask->is_chat && !s->ask->ollama && !s->ask->dialect)
+        send_chunk(s, i, json_pack("{s:s}", "content", ""), logs, NULL);
+    if (s->ask->ollama && logs) {
+        json_t *line = whit_ollama_line(s->ask, NULL, 0, NULL, 0, NULL, false);
+        whit_append_open(&s->out, line);
+        whit_buf_append_str(&s->out, ",\"logprobs\":");
+        whit_buf_append(&s->out, logs->data, logs->size_bytes);
+        whit_buf_append_str(&s->out, "}\n");
+        json_decref(line);
+    }
     if (s->ask->dialect && s->ask->dialect->logs_name && logs)
         whit_buf_append(&s->ask->state.logs, logs->data, logs->size_bytes);
     if (n && s->ask->is_chat)
@@ -507,6 +532,31 @@ static void send_prompt_logs(struct stream *s, uint32_t i)
     s->parts[i].n_prompt_logged = at + n;
 }
 
+/* Tells how far the prompt is, as llama.cpp does: an event for each step that brought it on. */
+static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
+{
+    const whit_job *job = s->ask->jobs[i];
+    for (size_t at = 0; at + sizeof(whit_progress) <= marks->size_bytes; at += sizeof(whit_progress)) {
+        whit_progress mark;
+        memcpy(&mark, marks->data + at, sizeof mark);
+        json_t *progress =
+            json_pack("{s:I, s:I, s:I, s:f}", "total", (json_int_t)job->n_ids, "cache", (json_int_t)job->n_cached,
+                      "processed", (json_int_t)mark.n_fed, "time_ms", (double)(mark.at_ns - job->started_ns) / 1e6);
+        json_t *event = NULL;
+        if (!s->ask->dialect) {
+            event = envelope(s->ask, true);
+            json_object_set_new(event, "choices",
+                                json_pack("[{s:i, s:o, s:n}]", "index", (int)i, s->ask->is_chat ? "delta" : "text",
+                                          s->ask->is_chat ? json_object() : json_string(""), "finish_reason"));
+        } else if (!s->ask->is_chat) {
+            event = json_pack("{s:i, s:s, s:b}", "index", (int)i, "content", "", "stop", 0);
+        }
+        if (event) json_object_set(event, "prompt_progress", progress);
+        json_decref(progress);
+        if (event) send_event(s, event);
+    }
+}
+
 /* A copy of what is new of an answer, made with the engine's lock held. */
 struct news {
     char *text;
@@ -514,6 +564,7 @@ struct news {
     whit_logprob *entries;
     size_t n_entries, n_all; /* to be logged now; with those before and after */
     bool is_finished;        /* the job is */
+    whit_buf progress;       /* the prompt's */
     bool has_prompt;         /* the prompt's log-probabilities are there, or none are wanted */
     bool logs_prompt;        /* they are there, and not all of them are sent */
 };
@@ -526,6 +577,14 @@ static struct news take_news(struct stream *s, uint32_t i)
                         .n_entries = n_all - s->parts[i].n_logged,
                         .n_all = n_all,
                         .is_finished = job->finished};
+    if (job->progress.size_bytes)
+        whit_buf_append(&news.progress, job->progress.data + s->parts[i].n_progress_bytes,
+                        job->progress.size_bytes - s->parts[i].n_progress_bytes);
+    s->parts[i].n_progress_bytes = job->progress.size_bytes;
+    if (s->ask->dialect && job->tokens.size_bytes > s->parts[i].n_token_bytes)
+        whit_buf_append(&s->ask->state.tokens, job->tokens.data + s->parts[i].n_token_bytes,
+                        job->tokens.size_bytes - s->parts[i].n_token_bytes);
+    s->parts[i].n_token_bytes = job->tokens.size_bytes;
     /* The prompt goes out with its log-probabilities, which come at once, but for one token. */
     news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
     bool is_there = job->prompt_logprobs_of.size_bytes || (job->prompt_logprobs && job->n_ids == 1);
@@ -547,7 +606,7 @@ static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news
 {
     const whit_job *job = s->ask->jobs[i];
     size_t places[CHUNK_TOKENS], n = 0, n_chars = s->parts[i].n_chars;
-    bool is_completion = !s->ask->is_chat && !s->ask->dialect;
+    bool is_completion = !s->ask->is_chat && !s->ask->dialect && !s->ask->ollama;
     if (!s->parts[i].n_logged && is_completion && news->n_entries && !s->parts[i].place.detokenizer)
         whit_text_place_open(s->ask, i, &s->parts[i].place);
     for (; n < news->n_entries; n++) {
@@ -559,9 +618,9 @@ static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news
     }
     if (!n) return false;
     whit_logs logs = {.api = s->ask->api,
-                      .form = s->ask->is_chat ? WHIT_LOGS_CHAT
-                          : s->ask->dialect   ? WHIT_LOGS_LIST
-                                              : WHIT_LOGS_COMPLETION,
+                      .form = s->ask->dialect || s->ask->ollama ? WHIT_LOGS_LIST
+                          : s->ask->is_chat                     ? WHIT_LOGS_CHAT
+                                                                : WHIT_LOGS_COMPLETION,
                       .n_top = job->n_top,
                       .first_id = -1,
                       .parts = {NULL, news->entries},
@@ -584,6 +643,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
         whit_engine_wait(engine, LOOK_MS);
     struct news news = take_news(s, i);
     whit_engine_unlock(engine);
+    if (!s->ask->ollama) send_progress(s, i, &news.progress);
     if (news.logs_prompt) {
         send_prompt_logs(s, i); /* the answer's text waits */
     } else if (news.has_prompt) {
@@ -602,6 +662,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
     }
     free(news.text);
     free(news.entries);
+    whit_buf_free(&news.progress);
 }
 
 /* Looks for news of every answer. */
@@ -618,6 +679,7 @@ static void look(struct stream *s)
         json_t *event = envelope(s->ask, true);
         json_object_set_new(event, "choices", json_array());
         json_object_set_new(event, "usage", usage_json(s->ask));
+        if (s->ask->jobs[0]->first_ns) json_object_set_new(event, "timings", whit_ask_timings(s->ask));
         send_event(s, event);
     }
     if (!s->ask->ollama && !s->ask->dialect) whit_buf_append_str(&s->out, "data: [DONE]\n\n");

@@ -52,6 +52,7 @@ static const whit_route routes[] = {
     {NULL, "/messages/*", NULL, 0, ANTHROPIC},
 
     {"POST", "/completion", whit_completion_post, WORK, OPENAI},
+    {"POST", "/embedding", whit_embedding_post, WORK, OPENAI},
     {"POST", "/infill", whit_infill_post, WORK, OPENAI},
     {"GET", "/lora-adapters", whit_adapters_get, 0, OPENAI},
     {"POST", "/lora-adapters", whit_adapters_set, WHIT_ROUTE_LIST, OPENAI},
@@ -179,7 +180,13 @@ static void serve_call(whit_call *call)
         whit_api_fail(call->reply, 503, "server_error", NULL, "the server is ending");
     else if (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call)) != NULL)
         call->route->handler(call);
-    if (call->api) whit_models_release(call->api);
+    if (call->api) {
+        const char *name = call->api->name;
+        whit_web_reply ignored = {.status = 0};
+        whit_models_release(call->api);
+        if (call->closes_model) (void)whit_models_unload(call->site, name, &ignored);
+        whit_buf_free(&ignored.body);
+    }
     json_decref(body);
 }
 

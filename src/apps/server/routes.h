@@ -45,6 +45,7 @@ struct whit_call {
     const char *rest;   /* the characters that "*" stands for, n_rest of them; not terminated */
     size_t n_rest;
     whit_vendor vendor; /* the reply has its form */
+    bool closes_model;  /* set by a handler: the model is closed after it, unless others use it */
     uint64_t key;       /* a hash of the API key, for fairness */
     whit_web_reply *reply;
 };

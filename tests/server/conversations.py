@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Conversations that are named by a header find the slot that holds them, though others begin as they do."""
+import json
+import sys
+
+import client
+from client import Server, check
+
+SHARED = "the land and the ice and the sea and the sun " * 6
+
+
+def turn(server, name, text, header="x-session-id"):
+    """(tokens of the prompt, those from the cache)"""
+    headers = {header: name} if name else {}
+    body = {"prompt": text, "max_tokens": 4, "temperature": 0, "ignore_eos": True}
+    status, reply = server.ask("POST", "/v1/completions", body, headers)
+    check(status == 200, status, reply[:200])
+    usage = json.loads(reply)["usage"]
+    return usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"]
+
+
+def test_named(header):
+    server = Server("-np", "2", "-c", "512", "-m", "tales")
+    texts = {"one": SHARED + "a cat" * 20, "two": SHARED + "a dog" * 20}
+    for name, text in texts.items():
+        turn(server, name, text, header)
+    for _ in range(2):  # by turns: each finds its own again, not what both begin with
+        for name in texts:
+            texts[name] += " again"
+            n, cached = turn(server, name, texts[name], header)
+            check(n - cached < 12, header, name, n, cached)
+    # A third takes the slot that was used longest ago, and the other conversation is still there.
+    turn(server, "three", SHARED + "a fish" * 20, header)
+    n, cached = turn(server, "two", texts["two"] + " again", header)
+    check(n - cached < 12, header, "two, beside a third", n, cached)
+    # The answers are what they are without a name.
+    named = json.loads(server.ask("POST", "/v1/completions", {"prompt": SHARED, "max_tokens": 12, "temperature": 0}, {header: "x"})[1])
+    check(named["choices"][0]["text"] == server.text(SHARED, 12), named)
+    server.end()
+
+
+def test_slots():
+    server = Server("-np", "3", "-c", "512", "-m", "tales")
+    first, second = SHARED + "a cat" * 20, SHARED + "a dog" * 20
+    for text, slot in ((first, 2), (second, 0)):
+        server.post("/completion", {"prompt": text, "n_predict": 2, "id_slot": slot})
+    again = server.post("/completion", {"prompt": first + " again", "n_predict": 2, "id_slot": 2})
+    check(again["tokens_evaluated"] - again["tokens_cached"] < 12, again["tokens_evaluated"], again["tokens_cached"])
+    server.post("/completion", {"prompt": "a", "n_predict": 1, "id_slot": -2}, 400)
+    server.end()
+
+
+for one in ("x-session-id", "X-Claude-Code-Session-Id", "session_id"):
+    test_named(one)
+test_slots()
+sys.exit(client.failures > 0)

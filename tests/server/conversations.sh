@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# Conversations and the slots that hold them.
+. "$SOURCE/tests/server/lib.sh"
+python3 "$SOURCE/tests/server/conversations.py" || failed=1
+exit $failed
