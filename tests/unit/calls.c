@@ -32,6 +32,7 @@ static const struct {
     {"{# <|tool_call|> #}" BODY, WHIT_CALLS_GRANITE, "<|tool_call|>", true},
     {"{# <|python_tag|> #}" BODY, WHIT_CALLS_LLAMA, "", false},
     {"{# <｜tool▁calls▁begin｜> #}" BODY, WHIT_CALLS_DEEPSEEK, "<｜tool▁calls▁begin｜>", true},
+    {"{# <tool_call> <function= <parameter= #}" BODY, WHIT_CALLS_XML, "<tool_call>", true},
 };
 enum { N_STYLES = sizeof styles / sizeof *styles };
 
@@ -211,6 +212,110 @@ static void calls_in_text_are_held(void **state)
         whit_grammar_vocabulary_close(v);
         whit_chat_template_close(chat);
     }
+}
+
+/* ---- tagged arguments ---------------------------------------------------------------------------- */
+
+/* Kinds of parameters: their schemas, and whether a value is one. */
+enum { N_KINDS = 8 };
+static const char *const kinds[N_KINDS] = {
+    "{\"type\": \"string\", \"maxLength\": 9}",
+    "{\"type\": \"string\", \"pattern\": \"^[0-9]{1,4}$\"}",
+    "{\"enum\": [\"true\", \"1\", \"a b\", \"</x>\", \"\\n\"]}",
+    "{\"type\": \"integer\", \"minimum\": -20, \"maximum\": 99}",
+    "{\"type\": \"boolean\"}",
+    "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/short\"}, \"maxItems\": 2}",
+    "{\"type\": [\"string\", \"null\"], \"maxLength\": 5}",
+    "{\"type\": \"object\", \"properties\": {\"x\": {\"const\": \"</parameter>\"}}, \"required\": [\"x\"], "
+    "\"additionalProperties\": false}"};
+
+static bool is_of_kind(int kind, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    switch (kind) {
+    case 0: return text != NULL;
+    case 1: return text && strlen(text) >= 1 && strlen(text) <= 4 && strspn(text, "0123456789") == strlen(text);
+    case 2:
+        return text &&
+            (!strcmp(text, "true") || !strcmp(text, "1") || !strcmp(text, "a b") || !strcmp(text, "</x>") ||
+             !strcmp(text, "\n"));
+    case 3: return json_is_integer(value) && json_integer_value(value) >= -20 && json_integer_value(value) <= 99;
+    case 4: return json_is_boolean(value);
+    case 5: return json_is_array(value) && json_array_size(value) <= 2;
+    case 6: return text || json_is_null(value);
+    default: text = json_string_value(json_object_get(value, "x")); return text && !strcmp(text, "</parameter>");
+    }
+}
+
+/* A call of random parameters as the grammar allows it is read back with values of their kinds, however it is cut. */
+static void tagged_arguments_are_read_back(void **state)
+{
+    (void)state;
+    whit_rng rng = {9};
+    whit_error error;
+    whit_chat_template *chat = open_chat(styles[N_STYLES - 1].source);
+    whit_grammar_vocabulary *v = open_vocabulary(chat);
+    for (int round = 0; round < 1000; round++) {
+        int own[4], n_own = 1 + (int)whit_rng_below(&rng, 4);
+        whit_buf list = {0}, answer = {0};
+        whit_buf_append_str(&list,
+                            "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": "
+                            "\"object\", \"properties\": {");
+        for (int i = 0; i < n_own; i++) {
+            own[i] = (int)whit_rng_below(&rng, N_KINDS);
+            whit_buf_printf(&list, "%s\"k%d\": %s", i ? ", " : "", i, kinds[own[i]]);
+        }
+        bool all = whit_rng_below(&rng, 2);
+        whit_buf_printf(
+            &list, "}, \"required\": [\"k0\"%s], \"$defs\": {\"short\": {\"type\": \"string\", \"maxLength\": 3}}}}}]",
+            all && n_own > 1 ? ", \"k1\"" : "");
+        whit_buf_append_zeros(&list, 1);
+        whit_call_options options = options_of((const char *)list.data);
+        options.choice = WHIT_CALL_REQUIRED;
+        options.single = true;
+        whit_grammar *grammar = open_grammar(chat, v, &options);
+        whit_grammar_state *place;
+        assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+        walk(v, place, &rng, &answer);
+        whit_chat_parser *parser;
+        whit_chat_prompt *prompt;
+        whit_chat_request request = whit_chat_request_default();
+        request.messages = "[{\"role\": \"user\", \"content\": \"x\"}]";
+        request.messages_bytes = strlen(request.messages);
+        request.tools = options.tools;
+        request.tools_bytes = options.tools_bytes;
+        assert_ok(whit_chat_render(chat, &request, &prompt, &error), error);
+        assert_ok(whit_chat_parser_open(chat, prompt, true, NULL, NULL, &parser, &error), error);
+        size_t piece = 1 + whit_rng_below(&rng, 30), n;
+        for (size_t at = 0; at < answer.size_bytes; at += piece)
+            assert_ok(whit_chat_parser_push(parser, (const char *)answer.data + at,
+                                            answer.size_bytes - at < piece ? answer.size_bytes - at : piece, &error),
+                      error);
+        assert_ok(whit_chat_parser_flush(parser, &error), error);
+        const char *text = whit_chat_parser_message(parser, &n);
+        json_t *message = json_loadb(text, n, 0, NULL);
+        const json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0);
+        const char *given = json_string_value(json_object_get(json_object_get(call, "function"), "arguments"));
+        json_t *arguments = given ? json_loads(given, 0, NULL) : NULL;
+        bool ok = whit_chat_parser_n_calls(parser) == 1 && json_object_get(arguments, "k0");
+        for (int i = 0; i < n_own && ok; i++) {
+            char key[8];
+            snprintf(key, sizeof key, "k%d", i);
+            const json_t *value = json_object_get(arguments, key);
+            ok = value ? is_of_kind(own[i], value) : i > 0 && !(i == 1 && all);
+        }
+        if (!ok) fail_msg("%s\n%.*s\n%.*s", list.data, (int)answer.size_bytes, answer.data, (int)n, text);
+        json_decref(arguments);
+        json_decref(message);
+        whit_chat_parser_close(parser);
+        whit_chat_prompt_close(prompt);
+        whit_grammar_state_close(place);
+        whit_grammar_close(grammar);
+        whit_buf_free(&list);
+        whit_buf_free(&answer);
+    }
+    whit_grammar_vocabulary_close(v);
+    whit_chat_template_close(chat);
 }
 
 /* Is the whole text taken, or at least a beginning of something? */
@@ -398,11 +503,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest unit_tests[] = {
-        cmocka_unit_test(required_calls_are_made),
-        cmocka_unit_test(calls_in_text_are_held),
-        cmocka_unit_test(what_is_taken),
-        cmocka_unit_test(refusals_name_the_place),
-        cmocka_unit_test(special_tokens_are_spelled),
+        cmocka_unit_test(required_calls_are_made), cmocka_unit_test(calls_in_text_are_held),
+        cmocka_unit_test(what_is_taken),           cmocka_unit_test(tagged_arguments_are_read_back),
+        cmocka_unit_test(refusals_name_the_place), cmocka_unit_test(special_tokens_are_spelled),
         cmocka_unit_test(byte_tokens_are_bytes),
     };
     return cmocka_run_group_tests(unit_tests, set_up, tear_down);

@@ -2,6 +2,7 @@
 #include "runtime/answer.h"
 
 #include "base/json.h"
+#include "runtime/call_values.h"
 #include "runtime/chat.h"
 
 #define NAME_BYTES 512 /* of a function, as written: longer is none */
@@ -348,6 +349,89 @@ static bool read_builtin(whit_chat_parser *p, bool *wait)
     return ok && end_call(p, true);
 }
 
+/* Do the held bytes have a word at a place? 1: yes, -1: perhaps once there are more, 0: no. */
+static int match_at(const whit_chat_parser *p, size_t at, const char *word)
+{
+    size_t n = strlen(word), left = p->held.size_bytes - at;
+    if (memcmp(p->held.data + at, word, n < left ? n : left) != 0) return 0;
+    return left >= n ? 1 : -1;
+}
+
+/* <function=NAME>, and the opening brace of its arguments. */
+static bool read_function(whit_chat_parser *p, bool *wait)
+{
+    static const char open[] = "<function=";
+    const uint8_t *name = p->held.data + strlen(open);
+    size_t left = p->held.size_bytes - strlen(open);
+    const uint8_t *end = memchr(name, '>', left);
+    if (!end) {
+        *wait = left <= NAME_BYTES;
+        return *wait || leave_section(p, true);
+    }
+    whit_call_reader *c = &p->call;
+    reset_call(c);
+    if (end == name || (size_t)(end - name) > NAME_BYTES) return leave_section(p, true);
+    if (!whit_buf_append(&c->name, name, (size_t)(end - name)) || !whit_buf_append_str(&c->arguments, "{"))
+        return false;
+    c->has_name = c->has_arguments = true;
+    p->section_state = WHIT_SECTION_TAGS;
+    p->searched = 0;
+    return consume(p, (size_t)(end + 1 - p->held.data)) && tell_call(p);
+}
+
+/* One argument: <parameter=KEY>, a line feed, the text, a line feed, </parameter>. */
+static bool read_parameter(whit_chat_parser *p, bool *wait)
+{
+    static const char open[] = "<parameter=", close[] = "</parameter>";
+    const char *text = (const char *)p->held.data;
+    size_t n = p->held.size_bytes, n_key = 0, n_open = strlen(open), from;
+    const char *mark = memchr(text + n_open, '>', n - n_open), *end = NULL;
+    if (mark) n_key = (size_t)(mark - text) - n_open;
+    if (!mark || n_key > NAME_BYTES || n_key == 0) {
+        *wait = !mark && n <= n_open + NAME_BYTES;
+        return *wait || leave_section(p, true);
+    }
+    const char *value = mark + 1, *key = text + n_open;
+    from = (size_t)(value - text) > p->searched ? (size_t)(value - text) : p->searched;
+    uint32_t schema = WHIT_JSON_NONE;
+    if (p->has_tools)
+        schema = whit_call_parameter(&p->tools, (const char *)p->call.name.data, p->call.name.size_bytes, key, n_key);
+    bool is_text = whit_call_value_is_text(&p->tools, schema);
+    while ((end = memmem(text + from, n - from, close, strlen(close))) != NULL) {
+        if (is_text || !whit_call_value_is_open(value, (size_t)(end - value))) break;
+        from = (size_t)(end - text) + 1; /* within a string of JSON */
+    }
+    if (!end) {
+        size_t keep = strlen(close) - 1;
+        p->searched = n - from > keep ? n - keep : from;
+        *wait = true;
+        return true;
+    }
+    size_t n_value = (size_t)(end - value), taken = (size_t)(end - text) + strlen(close);
+    if (n_value && value[0] == '\n') value++, n_value--;
+    if (n_value && value[n_value - 1] == '\n') n_value--;
+    whit_buf *out = &p->call.arguments;
+    bool first = p->call.whole.size_bytes <= 1; /* the brace alone */
+    bool ok = (first || whit_buf_append_str(out, ", ")) && whit_json_write_string(out, key, n_key) &&
+        whit_buf_append_str(out, ": ") && whit_call_value_write(value, n_value, is_text, out);
+    p->searched = 0;
+    return ok && consume(p, taken) && tell_call(p);
+}
+
+/* Between tagged arguments, with a byte that is not blank. */
+static bool read_tags(whit_chat_parser *p, bool *wait)
+{
+    int opens = match_at(p, 0, "<parameter="), closes = match_at(p, 0, "</function>");
+    if (opens == 1) return read_parameter(p, wait);
+    if (closes == 1) {
+        p->section_state = WHIT_SECTION_NEXT;
+        return whit_buf_append_str(&p->call.arguments, "}") && consume(p, strlen("</function>")) && tell_call(p) &&
+            end_call(p, true);
+    }
+    *wait = opens < 0 || closes < 0;
+    return *wait || leave_section(p, true);
+}
+
 /* Behind a call or the section's marker, with a byte that is not blank: the next call, or the end. Sets
  * *wait where more bytes are needed. */
 static bool next_in_section(whit_chat_parser *p, bool *wait)
@@ -377,7 +461,13 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
         p->list = true;
         return consume(p, 1);
     }
-    if (p->syntax == WHIT_CALLS_TAGGED && !opened) {
+    if (p->syntax == WHIT_CALLS_XML && opened) {
+        int begins = match_at(p, 0, "<function=");
+        if (begins == 1) return read_function(p, wait);
+        *wait = begins < 0;
+        if (*wait) return true;
+    }
+    if ((p->syntax == WHIT_CALLS_TAGGED || p->syntax == WHIT_CALLS_XML) && !opened) {
         int closes = match(p, "</tool_call>");
         *wait = closes < 0;
         if (closes == 1) return consume(p, strlen("</tool_call>")) && leave_section(p, false);
@@ -417,6 +507,7 @@ static bool read_section(whit_chat_parser *p, bool *wait)
         while (blank < p->held.size_bytes && is_blank(p->held.data[blank])) blank++;
         if (blank && !consume(p, blank)) return false;
         *wait = !p->held.size_bytes;
+        if (!*wait && p->section_state == WHIT_SECTION_TAGS) return read_tags(p, wait);
         return *wait || next_in_section(p, wait);
     }
     size_t i = 0;
@@ -549,6 +640,7 @@ static whit_status advance(whit_chat_parser *p, whit_error *error)
 const char *whit_answer_section(whit_call_syntax syntax)
 {
     switch (syntax) {
+    case WHIT_CALLS_XML:
     case WHIT_CALLS_TAGGED: return "<tool_call>";
     case WHIT_CALLS_MISTRAL: return "[TOOL_CALLS]";
     case WHIT_CALLS_GRANITE: return "<|tool_call|>";
@@ -580,8 +672,17 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
                             .content = none,
                             .thinking = none,
                             .calls = none,
-                            .message = none};
+                            .message = none,
+                            .tools_text = none};
     *out = p;
+    return WHIT_OK;
+}
+
+whit_status whit_answer_set_tools(whit_chat_parser *p, const char *tools, size_t tools_bytes, whit_error *error)
+{
+    if (!whit_buf_append(&p->tools_text, tools, tools_bytes)) return whit_fail_memory(error, "the tools", tools_bytes);
+    WHIT_TRY(whit_json_parse("tools", (const char *)p->tools_text.data, tools_bytes, p->allocator, &p->tools, error));
+    p->has_tools = true;
     return WHIT_OK;
 }
 
@@ -653,7 +754,8 @@ void whit_chat_parser_close(whit_chat_parser *p)
 {
     if (!p) return;
     whit_buf *const bufs[] = {&p->held,    &p->raw,      &p->call.name, &p->call.arguments, &p->call.whole,
-                              &p->content, &p->thinking, &p->calls,     &p->message};
+                              &p->content, &p->thinking, &p->calls,     &p->message,        &p->tools_text};
+    if (p->has_tools) whit_json_close(&p->tools);
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++) whit_buf_free(bufs[i]);
     whit_free(p->allocator, p, sizeof *p);
 }

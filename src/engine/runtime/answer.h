@@ -6,6 +6,7 @@
 #ifndef WHIT_RUNTIME_ANSWER_H
 #define WHIT_RUNTIME_ANSWER_H
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "runtime/tool_style.h"
 
@@ -50,12 +51,17 @@ struct whit_chat_parser {
         WHIT_SECTION_CALL, /* inside a call */
         WHIT_SECTION_NEXT, /* behind a call */
         WHIT_SECTION_NAME, /* DeepSeek: the name, up to the arguments */
+        WHIT_SECTION_TAGS, /* inside tagged arguments */
     } section_state;
     bool list, bare;     /* calls stand in a list; without a marker */
     bool after, stopped; /* after: thinking or calls were there, so white space in front of text goes */
     whit_buf held;       /* not looked at yet, or perhaps a marker */
     whit_buf raw;        /* of a call that is not certain */
     whit_call_reader call;
+    whit_buf tools_text; /* the list of tools, whose schemas say which tagged arguments are strings */
+    whit_json tools;
+    bool has_tools;
+    size_t searched; /* held bytes in which no end tag begins */
     uint32_t n_calls;
     whit_buf content, thinking, calls, message; /* of the whole */
 };

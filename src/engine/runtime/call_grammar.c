@@ -11,6 +11,7 @@
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 #include "runtime/answer.h"
+#include "runtime/call_tagged.h"
 #include "runtime/chat.h"
 #include "runtime/grammar.h"
 #include "runtime/model.h"
@@ -160,6 +161,8 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     size_t n = 0;
     snprintf(name, sizeof name, "tools[%u].function.parameters", i);
     /* In the plain form arguments follow their schema where that can be held: the model knows no tools. */
+    if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_XML)
+        return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
     bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
     if (!held && !(is_plain && can_hold(b, parameters))) return any_object(b, rule);
     whit_buf own = {.allocator = b->graph.allocator};
@@ -256,6 +259,8 @@ static call_form form_of(whit_call_syntax syntax)
                            "\n```<｜tool▁call▁end｜>",
                            "\n",
                            "<｜tool▁calls▁end｜>"};
+    case WHIT_CALLS_XML:
+        return (call_form){"\n", "<function=", ">\n", "</function>\n</tool_call>", "\n<tool_call>\n", ""};
     }
     return (call_form){"", "", "", "", NULL, ""};
 }

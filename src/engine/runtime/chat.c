@@ -17,6 +17,7 @@ struct whit_chat_template {
 struct whit_chat_prompt {
     whit_prompt prompt;
     const whit_allocator *allocator;
+    whit_buf tools; /* the list, where its schemas say how the answer is read */
 };
 
 whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
@@ -76,7 +77,7 @@ const char *whit_chat_template_stop(const whit_chat_template *chat)
 
 bool whit_chat_template_keep_special(const whit_chat_template *chat)
 {
-    return chat->style.syntax != WHIT_CALLS_TAGGED;
+    return chat->style.syntax != WHIT_CALLS_TAGGED && chat->style.syntax != WHIT_CALLS_XML;
 }
 
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat)
@@ -147,6 +148,7 @@ whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_req
     whit_chat_prompt *prompt = whit_zalloc(chat->allocator, sizeof *prompt);
     if (!prompt) return whit_fail_memory(error, "the prompt", sizeof *prompt);
     prompt->allocator = prompt->prompt.text.allocator = prompt->prompt.ids.allocator = chat->allocator;
+    prompt->tools.allocator = chat->allocator;
     whit_datum_pool pool = {.allocator = chat->allocator};
     whit_buf segments = {.allocator = chat->allocator};
     whit_chat values = {.add_generation_prompt = false};
@@ -154,6 +156,9 @@ whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_req
     if (status == WHIT_OK)
         status = whit_prompter_render_chat(chat->prompter, &values, &prompt->prompt.text, &segments, error);
     if (status == WHIT_OK) status = whit_prompter_encode(chat->prompter, &segments, &prompt->prompt, error);
+    if (status == WHIT_OK && own.tools && chat->style.syntax == WHIT_CALLS_XML &&
+        !whit_buf_append(&prompt->tools, own.tools, own.tools_bytes))
+        status = whit_fail_memory(error, "the tools", own.tools_bytes);
     whit_buf_free(&segments);
     whit_datum_pool_clear(&pool);
     if (status != WHIT_OK) {
@@ -201,6 +206,7 @@ void whit_chat_prompt_close(whit_chat_prompt *prompt)
 {
     if (!prompt) return;
     whit_prompt_free(&prompt->prompt);
+    whit_buf_free(&prompt->tools);
     whit_free(prompt->allocator, prompt, sizeof *prompt);
 }
 
@@ -211,9 +217,16 @@ whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_cha
     WHIT_NEED(parser);
     *parser = NULL;
     if (!chat) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a parser needs a template");
-    return whit_answer_open(chat->style.syntax, tools, whit_prompter_thinking_open(chat->prompter),
-                            whit_prompter_thinking_close(chat->prompter), prompt && prompt->prompt.thinking, on_event,
-                            user, chat->allocator, parser, error);
+    WHIT_TRY(whit_answer_open(chat->style.syntax, tools, whit_prompter_thinking_open(chat->prompter),
+                              whit_prompter_thinking_close(chat->prompter), prompt && prompt->prompt.thinking, on_event,
+                              user, chat->allocator, parser, error));
+    if (!prompt || !tools || !prompt->tools.size_bytes) return WHIT_OK;
+    whit_status status =
+        whit_answer_set_tools(*parser, (const char *)prompt->tools.data, prompt->tools.size_bytes, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    whit_chat_parser_close(*parser);
+    *parser = NULL;
+    return status;
 }
 
 size_t whit_json_quote(const char *text, size_t text_bytes, char *out, size_t capacity)

@@ -9,6 +9,8 @@
 whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *think_open, const char *think_close,
                              bool thinking, whit_chat_event_fn *on_event, void *user, const whit_allocator *allocator,
                              whit_chat_parser **parser, whit_error *error);
+/* Lets a parser read tagged arguments by the schemas of a list of tools, which is copied. */
+whit_status whit_answer_set_tools(whit_chat_parser *parser, const char *tools, size_t tools_bytes, whit_error *error);
 /* The style that opening found. */
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
 const whit_model *whit_chat_template_model(const whit_chat_template *chat);

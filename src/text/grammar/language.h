@@ -39,12 +39,19 @@ uint32_t whit_language_length(whit_language *language, uint32_t min, uint32_t ma
 /* The texts of a pattern that was read (pattern.h), its looking ahead included. */
 uint32_t whit_language_pattern(whit_language *language, const whit_pattern *syntax, uint32_t root);
 
+/* How texts are written: the content of a JSON string in its shortest form or in any escapes, or the texts as they
+ * are. */
+typedef enum whit_language_form {
+    WHIT_LANGUAGE_SHORTEST,
+    WHIT_LANGUAGE_SPELLED,
+    WHIT_LANGUAGE_PLAIN,
+} whit_language_form;
+
 bool whit_language_matches(whit_language *language, uint32_t node, const char *text, size_t n_bytes);
-/* The content of a JSON string that the expression takes, before `next`; `spelled`: in any escapes, else in the
- * shortest form. *empty is set where no text is taken; then, and where `failed` is set, the result is not to be
- * used. */
-uint32_t whit_language_emit(whit_language *language, uint32_t node, bool spelled, whit_automaton *graph, uint32_t next,
-                            bool *empty);
+/* The texts that the expression takes, before `next`. *empty is set where no text is taken; then, and where `failed` is
+ * set, the result is not to be used. */
+uint32_t whit_language_emit(whit_language *language, uint32_t node, whit_language_form form, whit_automaton *graph,
+                            uint32_t next, bool *empty);
 
 /* Within the two files of languages. */
 typedef enum whit_language_kind {

@@ -169,8 +169,17 @@ static void ranges_to(const machine *m, uint32_t state, uint32_t to, whit_buf *r
     }
 }
 
+static uint32_t write_codes(whit_language_form form, whit_automaton *graph, const whit_code_range *ranges, size_t n,
+                            uint32_t next)
+{
+    if (form == WHIT_LANGUAGE_PLAIN) return whit_automaton_code(graph, ranges, n, next);
+    return (form == WHIT_LANGUAGE_SPELLED ? whit_automaton_json_spelled : whit_automaton_json_code)(graph, ranges, n,
+                                                                                                    next);
+}
+
 /* One rule for each state. A turn back to the same state is a repetition, whose masks are made faster. */
-static uint32_t emit_state(const machine *m, uint32_t state, bool spelled, whit_automaton *graph, const uint32_t *rules)
+static uint32_t emit_state(const machine *m, uint32_t state, whit_language_form form, whit_automaton *graph,
+                           const uint32_t *rules)
 {
     whit_buf ways = {.allocator = graph->allocator}, ranges = {.allocator = graph->allocator};
     uint8_t *met = whit_zalloc(graph->allocator, m->n_states);
@@ -185,18 +194,17 @@ static uint32_t emit_state(const machine *m, uint32_t state, bool spelled, whit_
         if (met[to] || to == state || !m->lives[to]) continue;
         met[to] = 1;
         ranges_to(m, state, to, &ranges);
-        uint32_t way = (spelled ? whit_automaton_json_spelled : whit_automaton_json_code)(
-            graph, (const whit_code_range *)ranges.data, ranges.size_bytes / sizeof(whit_code_range),
-            whit_automaton_call(graph, rules[to], WHIT_AUTOMATON_RET));
+        uint32_t way =
+            write_codes(form, graph, (const whit_code_range *)ranges.data, ranges.size_bytes / sizeof(whit_code_range),
+                        whit_automaton_call(graph, rules[to], WHIT_AUTOMATON_RET));
         if (!whit_buf_append(&ways, &way, sizeof way)) graph->failed = true;
     }
     if (!graph->failed) {
         begin = whit_automaton_split(graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof end);
         ranges_to(m, state, state, &ranges);
         if (ranges.size_bytes) {
-            uint32_t body = (spelled ? whit_automaton_json_spelled : whit_automaton_json_code)(
-                graph, (const whit_code_range *)ranges.data, ranges.size_bytes / sizeof(whit_code_range),
-                WHIT_AUTOMATON_RET);
+            uint32_t body = write_codes(form, graph, (const whit_code_range *)ranges.data,
+                                        ranges.size_bytes / sizeof(whit_code_range), WHIT_AUTOMATON_RET);
             begin = whit_automaton_repeat(graph, body, 0, WHIT_AUTOMATON_UNBOUNDED, begin);
         }
     }
@@ -206,8 +214,8 @@ static uint32_t emit_state(const machine *m, uint32_t state, bool spelled, whit_
     return begin;
 }
 
-uint32_t whit_language_emit(whit_language *l, uint32_t node, bool spelled, whit_automaton *graph, uint32_t next,
-                            bool *empty)
+uint32_t whit_language_emit(whit_language *l, uint32_t node, whit_language_form form, whit_automaton *graph,
+                            uint32_t next, bool *empty)
 {
     machine m = {.language = l, .states.allocator = l->allocator, .numbers.allocator = l->allocator};
     uint32_t *rules = NULL, begin = WHIT_AUTOMATON_NONE;
@@ -220,7 +228,7 @@ uint32_t whit_language_emit(whit_language *l, uint32_t node, bool spelled, whit_
     for (uint32_t s = 0; s < m.n_states && !l->failed; s++)
         if (m.lives[s]) rules[s] = whit_automaton_rule(graph);
     for (uint32_t s = 0; s < m.n_states && !l->failed && !graph->failed; s++)
-        if (m.lives[s]) whit_automaton_define(graph, rules[s], emit_state(&m, s, spelled, graph, rules));
+        if (m.lives[s]) whit_automaton_define(graph, rules[s], emit_state(&m, s, form, graph, rules));
     if (!l->failed) begin = whit_automaton_call(graph, rules[0], next);
 done:
     whit_free(l->allocator, rules, m.n_states * sizeof *rules);

@@ -426,8 +426,29 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
     return c->status;
 }
 
-whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
-                                     uint32_t *rule, whit_error *error)
+/* The rule of the strings that the whole schema accepts, as they are, without the mark and control characters. */
+static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark, uint32_t *rule)
+{
+    static const whit_code_range plain[] = {{'\t', '\n'}, {'\r', '\r'}, {0x20, 0x10FFFF}};
+    whit_language l;
+    bool empty = false;
+    if (!whit_json_schema_open_language(c, &l)) return whit_fail_memory(c->error, "a schema", sizeof l);
+    uint32_t marked = whit_language_then(&l, whit_language_text(&l, mark, strlen(mark)), WHIT_LANGUAGE_ALL);
+    marked = whit_language_not(&l, whit_language_then(&l, WHIT_LANGUAGE_ALL, marked));
+    uint32_t any = whit_language_repeat(&l, whit_language_codes(&l, plain, 3), 0, WHIT_AUTOMATON_UNBOUNDED), begin = 0;
+    uint32_t texts =
+        whit_language_and(&l, whit_language_and(&l, marked, any), whit_json_schema_strings(c, &l, WHIT_JSON_ROOT));
+    if (c->status == WHIT_OK)
+        begin = whit_language_emit(&l, texts, WHIT_LANGUAGE_PLAIN, c->graph, WHIT_AUTOMATON_RET, &empty);
+    whit_json_schema_close_language(c, &l, WHIT_JSON_ROOT);
+    if (c->status != WHIT_OK) return c->status;
+    *rule = whit_automaton_rule(c->graph);
+    whit_automaton_define(c->graph, *rule, empty ? whit_automaton_split(c->graph, NULL, 0) : begin);
+    return c->status;
+}
+
+static whit_status compile_text(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
+                                const char *mark, uint32_t *rule, whit_error *error)
 {
     whit_json_schema_compiler c = {.graph = graph, .name = name, .error = error, .n_slots = 2 * MOST_SETS};
     *rule = 0;
@@ -438,8 +459,8 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
     c.items.allocator = c.sets.allocator = c.known_rules.allocator = c.rule_names.allocator = graph->allocator;
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
     bool opened = whit_json_schema_open_references(&c) && c.slots;
-    whit_status status =
-        opened ? compile_all(&c, rule) : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
+    whit_status status = opened ? WHIT_OK : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
+    if (opened) status = mark ? compile_texts(&c, mark, rule) : compile_all(&c, rule);
     whit_json_schema_close_references(&c);
     whit_free(graph->allocator, c.slots, c.n_slots * sizeof *c.slots);
     whit_buf_free(&c.items);
@@ -448,4 +469,16 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
     whit_buf_free(&c.rule_names);
     whit_json_close(&c.json);
     return status;
+}
+
+whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
+                                     uint32_t *rule, whit_error *error)
+{
+    return compile_text(graph, name, text, n_bytes, NULL, rule, error);
+}
+
+whit_status whit_json_schema_compile_texts(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
+                                           const char *mark, uint32_t *rule, whit_error *error)
+{
+    return compile_text(graph, name, text, n_bytes, mark, rule, error);
 }

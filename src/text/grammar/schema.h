@@ -10,4 +10,9 @@
 whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                      uint32_t *rule, whit_error *error);
 
+/* The same for the strings that the schema accepts, as they are: without quotes and escapes, and without `mark` and
+ * control characters but tabs and line ends. */
+whit_status whit_json_schema_compile_texts(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
+                                           const char *mark, uint32_t *rule, whit_error *error);
+
 #endif

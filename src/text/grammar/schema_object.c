@@ -369,7 +369,7 @@ static bool write_classes(object *o, whit_buf *schemas, whit_buf *ways)
         if (never || names == WHIT_LANGUAGE_NONE) continue;
         uint32_t value = whit_json_schema_sign(c, ":", value_of(c, schemas, WHIT_AUTOMATON_RET));
         uint32_t quote = whit_automaton_text(g, "\"", 1, value);
-        uint32_t name = whit_language_emit(&o->names, names, true, g, quote, &empty);
+        uint32_t name = whit_language_emit(&o->names, names, WHIT_LANGUAGE_SPELLED, g, quote, &empty);
         if (o->names.failed || empty) continue;
         uint32_t way = whit_automaton_text(g, "\"", 1, name);
         if (!whit_buf_append(ways, &way, sizeof way)) g->failed = true;

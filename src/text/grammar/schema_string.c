@@ -338,7 +338,8 @@ static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set
         bool empty = false, last = i + 1 == sizeof shorter / sizeof shorter[0];
         if (!whit_json_schema_open_language(c, &l)) return;
         uint32_t node = join_constraints(c, set, s, &l, shorter[i], use), begin = WHIT_AUTOMATON_NONE;
-        if (c->status == WHIT_OK) begin = whit_language_emit(&l, node, false, c->graph, WHIT_AUTOMATON_RET, &empty);
+        if (c->status == WHIT_OK)
+            begin = whit_language_emit(&l, node, WHIT_LANGUAGE_SHORTEST, c->graph, WHIT_AUTOMATON_RET, &empty);
         bool looser = empty && use == WHIT_JSON_SCHEMA_STRICT && count_of(&s->patterns) && count_of(&s->formats);
         if (looser) use = WHIT_JSON_SCHEMA_BESIDE, i--;
         if (empty && !looser) begin = whit_automaton_split(c->graph, NULL, 0);
