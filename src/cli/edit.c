@@ -13,7 +13,8 @@
 
 struct edit_values {
     const char *config, *model, *url, *name, *key_file;
-    bool read_only, no_journal, list_keys;
+    const char *line;
+    bool read_only, no_journal, list_keys, beside, below, tabs, compared;
 };
 static const struct edit_values defaults;
 static const cli_option options[] = {
@@ -28,6 +29,13 @@ static const cli_option options[] = {
     {"--model", CLI_TEXT, offsetof(struct edit_values, name), "NAME", "The model's name at the endpoint.", 0, 0},
     {"--key-file", CLI_FILE, offsetof(struct edit_values, key_file), "FILE",
      "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},
+    {"-O", CLI_FLAG, offsetof(struct edit_values, beside), NULL, "Show the files side by side."},
+    {"-o", CLI_FLAG, offsetof(struct edit_values, below), NULL, "Show the files one below the other."},
+    {"-p", CLI_FLAG, offsetof(struct edit_values, tabs), NULL, "Show the files one at a time, with tabs: the default."},
+    {"-d", CLI_FLAG, offsetof(struct edit_values, compared), NULL,
+     "Compare two files side by side: the margins show what differs, F7 goes to the next place."},
+    {"-c", CLI_TEXT, offsetof(struct edit_values, line), "COMMAND",
+     "Begin with a line of vi's ':', such as '%s/a/b/g | w' or 'make'.", 0, 0},
     {"-R, --read-only", CLI_FLAG, offsetof(struct edit_values, read_only), NULL, "Change nothing."},
     {"--no-journal", CLI_FLAG, offsetof(struct edit_values, no_journal), NULL,
      "Keep nothing of what is not saved, and no undo across runs."},
@@ -85,6 +93,11 @@ static int edit(cli_call *call)
                                 .config_path = values->config,
                                 .read_only = values->read_only,
                                 .no_journal = values->no_journal,
+                                .arrangement = values->compared ? WHIT_ARRANGE_COMPARED
+                                    : values->beside            ? WHIT_ARRANGE_BESIDE
+                                    : values->below             ? WHIT_ARRANGE_BELOW
+                                                                : WHIT_ARRANGE_TABS,
+                                .line = values->line,
                                 .stop = cli_cancelled()};
     const struct cli_edit_wish wish = {values->model, values->url, values->name, values->key_file};
     struct cli_edit_agent *agent;

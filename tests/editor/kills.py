@@ -143,8 +143,8 @@ class Typist:
         def late():
             return kill_at is not None and time.monotonic() >= kill_at
         terminal.wait("the text or the question", lambda: late() or ASKS in terminal.output or b"typed.txt" in terminal.output)
-        quiet = time.monotonic() + 0.005
-        while not late() and (terminal.pump(0.002) or time.monotonic() < quiet):
+        quiet = time.monotonic() + 0.1  # a paint may come in parts where other programs run
+        while not late() and ASKS not in terminal.output and (terminal.pump(0.002) or time.monotonic() < quiet):
             pass
         if late():
             return False

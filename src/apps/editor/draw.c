@@ -312,6 +312,7 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
     e->n_rows = screen->n_rows;
     ed_windows_layout(e);
     if (e->docs->next) draw_tabs(e, screen);
+    ed_compare_scroll(e);
     draw_window(e, e->root, screen);
     int y = screen->n_rows - 1;
     const struct ed_prompt *prompt = &e->prompt;

@@ -52,6 +52,7 @@ static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
 
 void ed_doc_free(struct ed_doc *doc)
 {
+    ed_compare_forget(doc);
     ed_git_forget(doc);
     ed_tree_close(doc);
     whit_syntax_close(doc->syntax);
@@ -389,6 +390,35 @@ whit_status whit_editor_add_text(whit_editor *e, const char *name, const void *d
     return show_first(e, doc, error);
 }
 
+void whit_editor_arrange(whit_editor *e, whit_arrangement how, int n_columns, int n_rows)
+{
+    struct ed_doc *first = e->window->doc;
+    e->n_columns = n_columns;
+    e->n_rows = n_rows;
+    if (how == WHIT_ARRANGE_COMPARED) {
+        if (!first->next || first->next->next) {
+            ed_complain(e, "two files are compared");
+            return;
+        }
+        ed_compare(e, first, first->next);
+    }
+    ed_windows_layout(e);
+    for (struct ed_doc *doc = first->next; doc && how != WHIT_ARRANGE_TABS; doc = doc->next) {
+        if (!ed_window_split(e, how != WHIT_ARRANGE_BELOW)) break;
+        ed_window_show(e, e->window, doc);
+    }
+    while (e->window->doc != first) e->window = ed_window_next(e, e->window);
+}
+
+void whit_editor_line(whit_editor *e, const char *line)
+{
+    if (e->done) return;
+    ed_vi_line(e, line + (*line == ':'));
+    if (e->done) return;
+    ed_vi_hold(e, false);
+    e->vi.changed = false;
+}
+
 void ed_run(ed *e, int number)
 {
     const struct ed_command *command = &ed_commands[number];
@@ -629,9 +659,8 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
     bool told = ed_language_update(e);
     if (ed_language_pump(e)) *redraw = told = true; /* an answer may have been read while a question was sent */
     if (told) return true;
-    if (ed_git_update(window->doc)) {
-        *redraw = true;
-        return true;
-    }
+    if (ed_git_update(window->doc)) return *redraw = true;
+    struct ed_doc *other = window->doc->compared.with;
+    if (other && ed_git_update(other)) return *redraw = true;
     return false;
 }

@@ -34,6 +34,17 @@ whit_status whit_editor_add_file(whit_editor *editor, const char *name, whit_err
 /* Text that has no file, such as what came through a pipe. */
 whit_status whit_editor_add_text(whit_editor *editor, const char *name, const void *data, size_t n, whit_error *error);
 
+/* Once the files are open: how windows show them, on a screen of that size. */
+typedef enum whit_arrangement {
+    WHIT_ARRANGE_TABS, /* one window */
+    WHIT_ARRANGE_BESIDE,
+    WHIT_ARRANGE_BELOW,
+    WHIT_ARRANGE_COMPARED, /* two files, beside each other */
+} whit_arrangement;
+void whit_editor_arrange(whit_editor *editor, whit_arrangement how, int n_columns, int n_rows);
+/* A line of vi's ':', such as "%s/a/b/ | w", whichever keys are in use. */
+void whit_editor_line(whit_editor *editor, const char *line);
+
 /* `paste` is the text of a WHIT_KEY_PASTE, NULL where that was too long; else NULL. */
 void whit_editor_key(whit_editor *editor, whit_key key, const char *paste, size_t n_paste);
 void whit_editor_draw(whit_editor *editor, whit_screen *screen);

@@ -18,6 +18,7 @@ bool ed_git_update(struct ed_doc *doc)
 {
     struct ed_git *git = &doc->git;
     whit_buffer *buffer = doc->buffer;
+    if (doc->compared.with) return ed_compare_update(doc);
     if (!buffer->path) return false;
     if (!git->asked) {
         git->asked = true;
@@ -69,17 +70,17 @@ static void go(ed *e, bool back)
     struct ed_doc *doc = e->window->doc;
     ed_git_update(doc);
     const struct ed_git *git = &doc->git;
-    if (whit_git_fd(git->file) >= 0) { /* goes on when the answer has come, unless a key does first */
+    if (!doc->compared.with && whit_git_fd(git->file) >= 0) { /* resumed by the answer, unless a key comes first */
         e->git_wish = back ? ED_GIT_PREVIOUS : ED_GIT_NEXT;
         return;
     }
     uint64_t line = whit_text_line_at(ed_text(e), ed_cursor(e)->offset);
-    if (!whit_git_is_known(git->file)) {
+    if (!doc->compared.with && !whit_git_is_known(git->file)) {
         ed_complain(e, "%s is in no commit of a git work tree", doc->buffer->name);
         return;
     }
     if (!git->n_changes || line == UINT64_MAX) {
-        ed_say(e, "nothing was changed since the last commit");
+        ed_say(e, doc->compared.with ? "the two texts are equal" : "nothing was changed since the last commit");
         return;
     }
     uint64_t lines = whit_text_n_lines(ed_text(e)) + 1;

@@ -33,6 +33,13 @@ struct ed_git {
     size_t n_changes;
 };
 
+/* The text that one is compared with, and the runs of lines that differ (whit_diff_run), as of two versions. */
+struct ed_compared {
+    struct ed_doc *with; /* NULL: none */
+    whit_buf runs;
+    uint64_t version, other_version;
+};
+
 /* A buffer with what the editor knows about it. */
 struct ed_doc {
     struct ed_doc *next;
@@ -43,6 +50,7 @@ struct ed_doc {
     bool indent_tabs, told;    /* told: that another editor has it open */
     whit_editorconfig project; /* what the project wants of the text */
     struct ed_git git;
+    struct ed_compared compared;
     struct ed_language language;
     ed_tree *tree; /* NULL: not looked for yet */
     bool conflict_shown, looked_for_server;
@@ -399,6 +407,12 @@ bool ed_git_answer(ed *e);
 const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
 void ed_git_next(ed *e);
 void ed_git_previous(ed *e);
+
+/* compare.c */
+void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b);
+void ed_compare_forget(struct ed_doc *doc);
+bool ed_compare_update(struct ed_doc *doc); /* for a text that is compared; true: its marks may have changed */
+void ed_compare_scroll(ed *e);              /* the other window shows what stands beside the current one */
 
 /* language.c, language_ask.c: see language.h */
 struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc); /* NULL: none is configured */

@@ -483,6 +483,8 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
     whit_status status = open_all(terminal.editor, options, error);
     if (status == WHIT_OK) status = begin(&terminal, error);
     if (status == WHIT_OK) {
+        whit_editor_arrange(terminal.editor, options->arrangement, terminal.screen.n_columns, terminal.screen.n_rows);
+        if (options->line) whit_editor_line(terminal.editor, options->line);
         terminal.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         watch_file(&terminal);
         status = loop(&terminal, options->stop, error);

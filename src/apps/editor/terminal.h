@@ -3,6 +3,7 @@
 #ifndef WHIT_EDITOR_TERMINAL_H
 #define WHIT_EDITOR_TERMINAL_H
 
+#include "editor/editor.h"
 #include "editor/suggest.h"
 
 typedef struct whit_edit_options {
@@ -11,6 +12,8 @@ typedef struct whit_edit_options {
     const char *config_path;         /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
     const whit_suggester *suggester; /* NULL: none */
     bool read_only, no_journal;
+    whit_arrangement arrangement;
+    const char *line;               /* a line of vi's ':' to begin with; NULL: none */
     const struct whit_panel *panel; /* an agent; NULL: none */
     const volatile bool *stop;      /* set by a signal: the journals are written, and the editor ends */
 } whit_edit_options;

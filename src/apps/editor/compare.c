@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * Two texts side by side: each shows in its margin what differs from the other, and they scroll together. */
+#include "editor/state.h"
+
+#include "code/diff.h"
+
+#include <stdlib.h>
+
+#define COMPARED_BYTES (8u << 20) /* larger texts are not compared */
+
+void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b)
+{
+    if (a == b || whit_text_size(a->buffer->text) > COMPARED_BYTES ||
+        whit_text_size(b->buffer->text) > COMPARED_BYTES) {
+        ed_complain(e, "two different texts of at most %u MiB are compared", COMPARED_BYTES >> 20);
+        return;
+    }
+    ed_compare_forget(a);
+    ed_compare_forget(b);
+    a->compared.with = b;
+    b->compared.with = a;
+    a->compared.version = b->compared.version = UINT64_MAX;
+}
+
+void ed_compare_forget(struct ed_doc *doc)
+{
+    struct ed_doc *other = doc->compared.with;
+    whit_buf_free(&doc->compared.runs);
+    doc->compared.with = NULL;
+    if (!other) return;
+    whit_buf_free(&other->compared.runs);
+    other->compared.with = NULL;
+    other->git.version = doc->git.version = UINT64_MAX; /* the last commit's marks come back */
+}
+
+static char *copy_text(const struct ed_doc *doc, size_t *n)
+{
+    *n = (size_t)whit_text_size(doc->buffer->text);
+    char *text = malloc(*n + 1);
+    if (text) *n = whit_text_read(doc->buffer->text, 0, text, *n);
+    return text;
+}
+
+bool ed_compare_update(struct ed_doc *doc)
+{
+    struct ed_compared *compared = &doc->compared;
+    struct ed_git *git = &doc->git;
+    const struct ed_doc *other = compared->with;
+    if (compared->version == doc->buffer->version && compared->other_version == other->buffer->version) return false;
+    compared->version = doc->buffer->version;
+    compared->other_version = other->buffer->version;
+    size_t n_old, n_new;
+    char *old_text = copy_text(other, &n_old), *new_text = copy_text(doc, &n_new);
+    whit_buf_free(&compared->runs);
+    if (!git->changes) git->changes = malloc(ED_GIT_CHANGES_MAX * sizeof *git->changes);
+    git->n_changes = 0;
+    bool ok = old_text && new_text && git->changes && n_old <= COMPARED_BYTES && n_new <= COMPARED_BYTES &&
+        whit_diff_lines(old_text, n_old, new_text, n_new, &compared->runs);
+    const whit_diff_run *runs = (const whit_diff_run *)(const void *)compared->runs.data;
+    for (size_t i = 0; ok && i < compared->runs.size_bytes / sizeof *runs && git->n_changes < ED_GIT_CHANGES_MAX; i++)
+        git->changes[git->n_changes++] = (whit_git_change){runs[i].new_line + 1, runs[i].n_new,
+                                                           !runs[i].n_new       ? WHIT_GIT_REMOVED
+                                                               : !runs[i].n_old ? WHIT_GIT_ADDED
+                                                                                : WHIT_GIT_CHANGED};
+    free(old_text);
+    free(new_text);
+    return true;
+}
+
+/* The line of the other text that stands beside a line of this one. */
+static uint64_t line_beside(const struct ed_doc *doc, uint64_t line)
+{
+    const whit_diff_run *runs = (const whit_diff_run *)(const void *)doc->compared.runs.data;
+    uint64_t beside = line;
+    for (size_t i = 0; i < doc->compared.runs.size_bytes / sizeof *runs && runs[i].new_line <= line; i++) {
+        if (line < runs[i].new_line + runs[i].n_new) { /* within a change: as far as the other side goes */
+            uint64_t into = line - runs[i].new_line;
+            return runs[i].old_line + (into < runs[i].n_old ? into : runs[i].n_old);
+        }
+        beside = line - (runs[i].new_line + runs[i].n_new) + runs[i].old_line + runs[i].n_old;
+    }
+    return beside;
+}
+
+void ed_compare_scroll(ed *e)
+{
+    struct ed_doc *doc = e->window->doc, *other = doc->compared.with;
+    struct ed_window *window = other ? ed_pad_window(e, other) : NULL;
+    if (!window || doc->compared.version == UINT64_MAX) return;
+    ed_window_follow(e, e->window);
+    uint64_t line = whit_text_line_at(ed_text(e), e->window->top);
+    uint64_t start = line == UINT64_MAX ? line : whit_text_line_start(other->buffer->text, line_beside(doc, line));
+    if (start == UINT64_MAX) return;
+    window->top = start;
+    window->moved_away = true; /* its cursor does not pull it back */
+}
