@@ -83,6 +83,10 @@ static char *written_answer(const whit_chat_template *chat, const char *message)
         char *end = strstr(after + common, ends[i]);
         if (end) *end = 0;
     }
+    /* A thinking section that the prompt has opened and the message closes at once is no part of the answer. */
+    static const char thought[] = "</think>";
+    size_t blank = strspn(after + common, " \n");
+    if (strncmp(after + common + blank, thought, strlen(thought)) == 0) common += blank + strlen(thought);
     char *answer = strdup(after + common);
     free(before);
     free(after);
@@ -165,6 +169,10 @@ static void calls_survive_shared_templates(void **state)
         {"mistralai-Mistral-Nemo-Instruct-2407", WHIT_CALLS_MISTRAL, true, true},
         {"ibm-granite-granite-3.3-2B-Instruct", WHIT_CALLS_GRANITE, false, true},
         {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B", WHIT_CALLS_DEEPSEEK, true, true},
+        {"published/Qwen3.5-4B", WHIT_CALLS_XML, true, true},
+        {"published/Qwen3-Coder", WHIT_CALLS_XML, true, true},
+        {"published/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", WHIT_CALLS_XML, true, true},
+        {"published/StepFun3.5-Flash", WHIT_CALLS_XML, true, true},
     };
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
         char relative[256], source[1 << 15];
@@ -178,6 +186,14 @@ static void calls_survive_shared_templates(void **state)
 }
 
 /* Of the project's own, so that a clone without ../shared has each way of writing calls too. */
+static const char own_xml[] =
+    "{% for m in messages %}{% if m.role != 'assistant' %}<{{ m.role }}>{{ m.content }}\n{% elif m.tool_calls "
+    "%}<bot>{% for c "
+    "in m.tool_calls %}<tool_call>\n<function={{ c.function.name }}>\n{% for k, v in c.function.arguments | items %}"
+    "<parameter={{ k }}>\n{{ v | tojson if v is mapping else v }}\n</parameter>\n{% endfor "
+    "%}</function>\n</tool_call>\n"
+    "{% endfor %}</s>{% else %}<bot>{{ m.content }}</s>{% endif %}{% endfor %}{% if add_generation_prompt %}<bot>{% "
+    "endif %}";
 #define OWN_TURNS                                                                                                      \
     "{% for m in messages %}{% if m.role != 'assistant' %}<{{ m.role }}>{{ m.content }}\n{% elif m.tool_calls %}<bot>"
 static const char own_tagged[] =
@@ -201,6 +217,7 @@ static void calls_survive_own_templates(void **state)
 {
     (void)state;
     assert_round_trip(own_tagged, "tagged", WHIT_CALLS_TAGGED, true, true);
+    assert_round_trip(own_xml, "tags", WHIT_CALLS_XML, true, true);
     assert_round_trip(own_llama, "llama", WHIT_CALLS_LLAMA, true, false);
     assert_round_trip(own_mistral, "mistral", WHIT_CALLS_MISTRAL, true, true);
     assert_round_trip(TINY_TEMPLATE, "tiny", WHIT_CALLS_TAGGED, false, true);

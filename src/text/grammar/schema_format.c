@@ -28,11 +28,13 @@
 #define ATEXT       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 #define ANY_MAIL                                                                                                       \
     "^" ATEXT "(\\." ATEXT ")*@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\\.)+[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"
-#define PATH          "(/[A-Za-z0-9._~-]{0,64}){0,8}"
-#define URI           "^https?://" HOST PATH "$"
-#define URI_CHARACTER "([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})"
-#define ANY_URI       "^[A-Za-z][A-Za-z0-9+.-]*:" URI_CHARACTER "+(#" URI_CHARACTER "*)?$"
-#define POINTER       "(/[A-Za-z0-9_ -]{0,64}){0,16}"
+#define PATH     "(/[A-Za-z0-9._~-]{0,64}){0,8}"
+#define URI      "^https?://" HOST PATH "$"
+#define PCHAR    "([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+#define QUERY    "([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
+#define ANY_PATH "(//[A-Za-z0-9._~-]+(:[0-9]{1,5})?(/" PCHAR "*)*|/?" PCHAR "+(/" PCHAR "*)*)"
+#define ANY_URI  "^[A-Za-z][A-Za-z0-9+.-]*:" ANY_PATH "(\\?" QUERY ")?(#" QUERY ")?$"
+#define POINTER  "(/[A-Za-z0-9_ -]{0,64}){0,16}"
 #define REGEX_ATOM                                                                                                     \
     "([A-Za-z0-9_ ,:;=@!%&#<>~'\"-]|\\.|\\\\[dwsDWS.+*?()\\[\\]{}|^$/\\\\]|\\[\\^?(a-z|A-Z|0-9|[A-Za-z0-9_.])+\\])"
 
