@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,7 +61,8 @@ whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *err
 
 bool cli_agent_asks_elsewhere(cli_call *call)
 {
-    return ((const struct agent_values *)call->values)->json || !isatty(STDOUT_FILENO);
+    /* Another terminal than the one that the session is at is elsewhere, too. */
+    return ((const struct agent_values *)call->values)->json || tcgetsid(STDOUT_FILENO) != getsid(0);
 }
 
 /* ---- apply ---------------------------------------------------------------------------------- */

@@ -71,6 +71,14 @@ static const struct {
     {"a.js", "f()\n", "/x/.exec('y')\n", NULL},
     {"a.rs", "fn f() {}\n", "fn f() { std::process::Command::new(\"x\"); }\n", "process::Command"},
     {"a.go", "package a\n", "package a\nimport \"os/exec\"\n", "os/exec"},
+    {"t/a.test", "ok(f() == 1)\n", "ok(1)\n", "test"},
+    {"t/a.test", "ok(f() == 1)\n", "ok(f() == 1)\nok(g() == 1)\n", NULL},
+    /* by other letters */
+    {"a.c", "int f(void);\n", "int f(void)\n{\n    return sys\\\ntem(\"x\");\n}\n", "divides a name"},
+    {"a.c", "int f(void);\n", "#define J(a, b) a##b\nint f(void)\n{\n    return J(sys, tem)(\"x\");\n}\n", "pastes"},
+    {"a.c", "int f(void);\n", "void f(void)\n{\n    __asm__(\"syscall\");\n}\n", "assembly"},
+    {"a.py", "import os\n", "import os\nos.\xEF\xBD\x93ystem('x')\n", "system()"},
+    {"a.py", "import os\n", "import os\ngetattr(os, 'sys' + 'tem')('x')\n", "by name"},
     {"a.txt", "x\n", "system(1)\n", NULL},
 };
 

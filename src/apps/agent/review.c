@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <utf8proc.h>
+
 #define STATEMENT_BYTES 4096 /* of a statement that are compared */
 #define ALIASES_MAX     1000
 #define CHANGES_TEST    "it changes a test that is there, which may leave fewer checks"
@@ -159,15 +161,23 @@ static const struct flagged {
 enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
 
 /* Modules that other languages name in strings, which the parser does not look into. */
-static const struct {
+struct text_form {
     const char *text, *reason;
-} modules[] = {{"child_process\"", "it adds a use of child_process"},
-               {"child_process'", "it adds a use of child_process"},
-               {"child_process`", "it adds a use of child_process"},
-               {"\"os/exec\"", "it adds a use of os/exec"},
-               {"process::Command", "it adds a use of process::Command"},
-               {"\"open3\"", "it adds a use of open3"},
-               {"'open3'", "it adds a use of open3"}};
+};
+static const struct text_form modules[] = {{"child_process\"", "it adds a use of child_process"},
+                                           {"child_process'", "it adds a use of child_process"},
+                                           {"child_process`", "it adds a use of child_process"},
+                                           {"\"os/exec\"", "it adds a use of os/exec"},
+                                           {"process::Command", "it adds a use of process::Command"},
+                                           {"\"open3\"", "it adds a use of open3"},
+                                           {"'open3'", "it adds a use of open3"}};
+/* Ways to a name without its letters in a row: Python's by a string, and C's by the preprocessor. */
+static const struct text_form python_texts[] = {{"getattr(os", "it finds a function of os by name"},
+                                                {"getattr(sys", "it finds a function of sys by name"}};
+static const struct text_form c_texts[] = {{"##", "it pastes names together"}, {"%:%:", "it pastes names together"},
+                                           {"asm(", "it adds assembly"},       {"asm (", "it adds assembly"},
+                                           {"asm__", "it adds assembly"},      {"asm volatile", "it adds assembly"},
+                                           {"?\?/", "it has trigraphs"}};
 
 /* Names that only as a function of the language itself run code: re.compile() and cursor.exec() do not. */
 static bool is_builtin(const char *name)
@@ -209,15 +219,35 @@ static void close_side(side *s)
     whit_buf_free(&s->aliases);
 }
 
+/* Python takes compatible characters for the same (NFKC): a name in wide or bold letters is the plain one. */
+static size_t fold_name(const char **name, size_t n, char *folded, size_t room)
+{
+    utf8proc_uint8_t *made = NULL;
+    bool is_plain = true;
+    for (size_t i = 0; i < n; i++) is_plain = is_plain && (uint8_t)(*name)[i] < 0x80;
+    if (is_plain) return n;
+    utf8proc_ssize_t got = utf8proc_map((const utf8proc_uint8_t *)*name, (utf8proc_ssize_t)n, &made,
+                                        (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT));
+    if (got > 0 && (size_t)got <= room) {
+        memcpy(folded, made, (size_t)got);
+        *name = folded;
+        n = (size_t)got;
+    }
+    free(made);
+    return n;
+}
+
 /* The row of the table for a mention, or -1. Of an import the module's first name counts. */
 static int find_flagged(const side *s, const whit_parse_mention *m)
 {
     whit_code_language language = s->language == WHIT_CODE_SCRIPT ? WHIT_CODE_OTHER : s->language;
     const char *name = s->text + m->name, *dot = m->imports ? memchr(name, '.', m->n_name) : NULL;
     size_t n = dot && dot > name ? (size_t)(dot - name) : m->n_name;
+    char folded[64];
+    if (language == WHIT_CODE_PYTHON) n = fold_name(&name, n, folded, sizeof folded);
     for (int k = 0; k < N_FLAGGED; k++) {
         if (flagged[k].language != language || !same_name(name, n, flagged[k].name)) continue;
-        bool is_method = m->name && name[-1] == '.';
+        bool is_method = m->name && s->text[m->name - 1] == '.';
         if (language == WHIT_CODE_PYTHON && is_method && is_builtin(flagged[k].name)) continue;
         return k;
     }
@@ -392,6 +422,34 @@ static bool is_same(const side *before, const side *after)
     return before->n == after->n && memcmp(before->text, after->text, after->n) == 0;
 }
 
+static size_t count_text(const side *s, const char *text)
+{
+    size_t count = 0, n = strlen(text);
+    for (const char *at = s->text, *end = s->text + s->n; (at = memmem(at, (size_t)(end - at), text, n)); at += n)
+        count++;
+    return count;
+}
+
+/* The first form that stands in the text, or with `before` more often than in that one; NULL. */
+static const char *find_text(const side *s, const struct text_form *forms, size_t n, const side *before)
+{
+    for (size_t i = 0; i < n; i++)
+        if (count_text(s, forms[i].text) > (before ? count_text(before, forms[i].text) : 0)) return forms[i].reason;
+    return NULL;
+}
+
+/* Words that a backslash at a line's end divides: the compiler joins them, the parser does not. */
+static size_t count_spliced(const side *s)
+{
+    size_t count = 0;
+    for (size_t i = 1; i + 2 < s->n; i++) {
+        size_t end = i + 1 + (s->text[i + 1] == '\r');
+        count += s->text[i] == '\\' && s->text[end] == '\n' && is_word_byte(s->text[i - 1]) && end + 1 < s->n &&
+            is_word_byte(s->text[end + 1]);
+    }
+    return count;
+}
+
 static const char *find_new_use(const side *before, const side *after)
 {
     whit_buf old = {0}, new = {0};
@@ -404,9 +462,14 @@ static const char *find_new_use(const side *before, const side *after)
         reason = use[i].row < N_FLAGGED ? flagged[use[i].row].reason : "it calls what runs programs";
     }
     bool in_strings = after->language == WHIT_CODE_OTHER || after->language == WHIT_CODE_SCRIPT;
-    for (size_t i = 0; in_strings && !reason && !is_same(before, after) && i < sizeof modules / sizeof *modules; i++)
-        if (after->n && memmem(after->text, after->n, modules[i].text, strlen(modules[i].text)))
-            reason = modules[i].reason;
+    if (in_strings && !reason && !is_same(before, after))
+        reason = find_text(after, modules, sizeof modules / sizeof *modules, NULL);
+    if (after->language == WHIT_CODE_PYTHON && !reason)
+        reason = find_text(after, python_texts, sizeof python_texts / sizeof *python_texts, before);
+    if (after->language == WHIT_CODE_C && !reason)
+        reason = find_text(after, c_texts, sizeof c_texts / sizeof *c_texts, before);
+    if (after->language == WHIT_CODE_C && !reason && count_spliced(after) > count_spliced(before))
+        reason = "it divides a name over two lines";
     whit_buf_free(&old);
     whit_buf_free(&new);
     return ok ? reason : "its calls are too many to be looked at";
@@ -558,10 +621,27 @@ static const char *find_weaker_test(const whit_change *c, const side *before, co
     return NULL;
 }
 
+/* A test in a language that the parser does not know: lines that are there stay. */
+static const char *find_unknown_test(const whit_change *c)
+{
+    static const char *const words[] = {"assert", "expect", "should", "check", "ok(", "is(", "fail", "require"};
+    side before, after;
+    bool says = false;
+    if (!c->was || !is_test(c->path)) return NULL;
+    bool ok = open_side(&before, c->path, c->before, c->before_bytes);
+    ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
+    for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++) says = says || count_text(&before, words[i]);
+    const char *reason = !ok || (says && takes_lines(&before, &after)) ? CHANGES_TEST : NULL;
+    close_side(&before);
+    close_side(&after);
+    return reason;
+}
+
 const char *whit_review_code(const whit_change *c)
 {
     side before, after;
-    if (whit_code_language_of(c->path) == WHIT_CODE_NONE || !c->is) return NULL;
+    if (!c->is) return NULL;
+    if (whit_code_language_of(c->path) == WHIT_CODE_NONE) return find_unknown_test(c);
     bool ok = open_side(&before, c->path, c->before, c->was ? c->before_bytes : 0);
     ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
     const char *reason = ok ? find_weaker_test(c, &before, &after) : "its code cannot be looked at (out of memory)";

@@ -188,8 +188,8 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* The content of one side, atomically; all else that belongs to the file stays. One with other names, or with what a new
- * file cannot have, is written in place, with a whole copy beside it. What is put is flushed to disk by flush_files. */
+/* The content of one side, atomically; all else that belongs to the file stays. One with other names, or with what a
+ * new file cannot have, is written in place, with a whole copy beside it. flush_files flushes what was put to disk. */
 static whit_status put(const whit_turns *journal, char *known, const whit_change *change, bool after, whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
