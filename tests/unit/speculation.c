@@ -3,7 +3,9 @@
  * the same tokens left in the cache, greedy and sampled. */
 #include "test.h"
 
+#include "random_model.h"
 #include "runtime/draft.h"
+#include "runtime/session.h"
 #include "tiny_model.h"
 
 static char model_path[] = "/tmp/whit-spec-XXXXXX";
@@ -111,6 +113,69 @@ static void guesses_change_nothing(void **state)
     whit_model_close(model);
 }
 
+/* ---- recurrent layers ------------------------------------------------------------------------ */
+
+enum { N_PROMPT = 60, N_MADE = 90 };
+
+static void generate_ids(const whit_model *model, float temperature, uint32_t n_draft, int32_t ids[N_PROMPT + N_MADE])
+{
+    whit_error error;
+    whit_session *session;
+    whit_sampler *sampler;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = 160;
+    options.n_threads = 1;
+    options.n_logits = n_draft + 1;
+    whit_sampler_options sampling = whit_sampler_options_default();
+    sampling.temperature = temperature;
+    sampling.top_k = 2;
+    sampling.seed = 7;
+    whit_generate_options how = whit_generate_options_default();
+    how.n_tokens = N_MADE;
+    how.n_draft_tokens = n_draft;
+    how.ignore_end = true;
+    for (int i = 0; i < N_PROMPT; i++) ids[i] = i % 12;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_ok(whit_sampler_open(model, &sampling, &sampler, &error), error);
+    assert_ok(whit_generate(session, sampler, ids, N_PROMPT, &how, NULL, &error), error);
+    assert_int_equal(whit_session_position(session, 0), N_PROMPT + N_MADE - 1);
+    memcpy(ids, whit_session_tokens_of(session, 0), (N_PROMPT + N_MADE - 1) * sizeof *ids);
+    whit_sampler_close(sampler);
+    whit_session_close(session);
+}
+
+static void guesses_change_no_state(void **state)
+{
+    (void)state;
+    static const uint32_t drafts[] = {1, 4, 7, 31};
+    uint32_t n_hybrids = 0;
+    for (uint32_t i = 0; i < random_model_count(); i++) {
+        whit_error error;
+        whit_config config;
+        whit_ndf_writer *writer;
+        whit_model *model;
+        char path[64];
+        assert_ok(random_model_make(i, &writer, &config, &error), error);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+        whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+        if (config.conv_taps) {
+            n_hybrids++;
+            assert_ok(whit_model_open(path, &options, &model, &error), error);
+            for (int t = 0; t < 2; t++) {
+                int32_t plain[N_PROMPT + N_MADE] = {0}, guessed[N_PROMPT + N_MADE] = {0};
+                generate_ids(model, (float)t, 0, plain);
+                for (size_t d = 0; d < sizeof drafts / sizeof *drafts; d++) {
+                    generate_ids(model, (float)t, drafts[d], guessed);
+                    assert_memory_equal(guessed, plain, sizeof plain);
+                }
+            }
+            whit_model_close(model);
+        }
+        whit_ndf_writer_close(writer);
+    }
+    assert_true(n_hybrids >= 2);
+}
+
 /* ---- the built-in model ---------------------------------------------------------------------- */
 
 /* Greedy text after a prompt, with batches of so many tokens. */
@@ -200,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_latest_longest_match_is_followed),
         cmocka_unit_test(guesses_change_nothing),
+        cmocka_unit_test(guesses_change_no_state),
         cmocka_unit_test(batches_of_any_size_change_no_text),
     };
     return cmocka_run_group_tests_name("speculation", tests, make_model, remove_model);

@@ -36,6 +36,9 @@ static whit_status read_options(const whit_session *session, const whit_generate
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
     if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1; /* more than fit */
     if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
+    /* A step of recurrent layers can be taken back whole up to so many tokens. */
+    if (session->kv.state.sequence_elems && o->n_draft_tokens > WHIT_STATE_BACK_TOKENS - 1)
+        o->n_draft_tokens = WHIT_STATE_BACK_TOKENS - 1;
     return WHIT_OK;
 }
 
