@@ -130,8 +130,38 @@ static void deadlines_are_no_departures(void **state)
     whit_model_close(model);
 }
 
+/* The answers of a request are submitted together: one too many, and none of them waits. */
+static void a_request_is_taken_whole(void **state)
+{
+    (void)state;
+    tiny_model tiny = tiny_model_default();
+    assert_true(tiny_model_write(&tiny, in_folder("model.gguf")));
+    whit_model *model = open_model("model.gguf");
+    whit_engine_options options = {.n_slots = 1, .n_threads = 1, .n_ctx_tokens = 1000, .n_queue = 1};
+    whit_engine *engine;
+    whit_engine_counts counts;
+    whit_error error;
+    whit_job *jobs[3];
+    for (size_t i = 0; i < 3; i++) {
+        jobs[i] = make_job(NULL);
+        jobs[i]->n_tokens = 2;
+    }
+    assert_ok(whit_engine_open(model, &options, &engine, &error), error);
+    assert_true(whit_engine_is_full(engine, 3));
+    assert_int_equal(whit_engine_submit(engine, jobs, 3, &error), WHIT_ERROR_LIMIT);
+    whit_engine_count(engine, &counts);
+    assert_int_equal(counts.n_queued + counts.n_busy + counts.n_requests, 0);
+    assert_ok(whit_engine_submit(engine, jobs, 2, &error), error);
+    for (size_t i = 0; i < 2; i++) wait_for(engine, &jobs[i]->finished);
+    assert_false(jobs[2]->finished);
+    whit_engine_close(engine);
+    for (size_t i = 0; i < 3; i++) whit_job_close(jobs[i]);
+    whit_model_close(model);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_ends), cmocka_unit_test(deadlines_are_no_departures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_ends), cmocka_unit_test(deadlines_are_no_departures),
+                                       cmocka_unit_test(a_request_is_taken_whole)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
