@@ -37,7 +37,7 @@ GRAMMARS = [
 INTEGER = {"type": "integer"}
 SCHEMAS = [
     *({"type": "string", "pattern": p} for p in (
-        "[", "(", "*", "a{2,1}", "^[z-a]$", "^(?=a)b$", "^(?!a)b$", "(?<=a)b", "\\1(a)", "^(a)\\1$", "\\p{Nonsense}",
+        "[", "(", "*", "a{2,1}", "^[z-a]$", "^(?=a)b$", "(?<=a)b", "\\1(a)", "^(a)\\1$", "\\p{Nonsense}",
         "^\\u{110000}$", "(?R)", "(*ACCEPT)", "\\bword\\b", "^a$b", "^(((a*)*)*)*$" * 50, "^(a?){60}{60}$",
         "^((((a{1,999}){1,999}){1,999}){1,999}){1,999}$", "^" + "(" * 5000 + "a" + ")" * 5000 + "$",
         "^" + "[\\u0080-\\uffff]?" * 3000 + "$")),
@@ -50,20 +50,17 @@ SCHEMAS = [
     {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
     {"type": "array", "items": {"$ref": "#"}, "minItems": 1}, {"type": "array", "minItems": 5, "maxItems": 2},
     {"type": "string", "minLength": 5, "maxLength": 2}, {"type": "integer", "minimum": 5, "maximum": 2},
-    {"type": "integer", "exclusiveMinimum": 5, "exclusiveMaximum": 6}, {"type": "integer", "multipleOf": 7},
+    {"type": "integer", "exclusiveMinimum": 5, "exclusiveMaximum": 6},
     {"type": "number", "multipleOf": 0.1}, {"allOf": [{"type": "string"}, INTEGER]},
     *({"allOf": [{"anyOf": [{"type": "object", "properties": {f"k{i}{j}": {}}} for j in range(8)]} for i in range(n)]}
       for n in (6, 12, 50)),
     *({"oneOf": [{"type": "object", "properties": {"k": {"const": i}}, "required": ["k"]} for i in range(n)]}
       for n in (1000, 10000)),
-    {"oneOf": [INTEGER, {"type": "number"}]},
     *({"anyOf": [{"type": "string", "pattern": f"^.{{0,{i}}}x.*y.*z.*$"} for i in range(n)]} for n in (400, 2000)),
-    {"not": {"type": "string"}}, {"if": {"type": "string"}, "then": {}}, {"type": "object", "patternProperties": {"^a": {}}},
-    {"type": "object", "dependentSchemas": {"a": {}}}, {"type": "object", "minProperties": 3},
-    {"type": "array", "contains": {"type": "string"}}, {"type": "array", "uniqueItems": True, "items": INTEGER},
+    {"type": "object", "minProperties": 3}, {"type": "array", "uniqueItems": True, "items": INTEGER},
     {"type": "array", "prefixItems": [INTEGER] * 100000}, {"type": "wibble"}, {"type": 5}, {"type": []}, {"enum": []},
     {"enum": 5}, {"properties": []}, {"type": "object", "required": "a"},
-    {"type": "object", "required": ["a"], "additionalProperties": False}, {"type": "string", "format": "nonsense"},
+    {"type": "object", "required": ["a"], "additionalProperties": False},
     {"anyOf": []}, {"type": "string", "minLength": -1}, {"type": "string", "maxLength": 1.5}, False,
     *({"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(n)}} for n in (25000, 60000)),
 ]
@@ -72,6 +69,11 @@ FOLLOWED = [
     {"grammar": "root ::= " + '"a" ' * 400000}, {"grammar": chain(60, "%(next)s %(next)s") + '\nr60 ::= "a"'},
     {"grammar": 'root ::= (("a"*)*)* "b" (("a"*)*)*'}, {"json_schema": {"enum": ["x" * 60 + str(i) for i in range(20000)]}},
     {"json_schema": {"type": "string", "pattern": "^" + "(a|aa|aaa)*" * 200 + "b$"}},
+    *({"json_schema": schema} for schema in (
+        {"type": "string", "pattern": "^(?!a)b$"}, {"type": "integer", "multipleOf": 7}, {"oneOf": [INTEGER, {"type": "number"}]},
+        {"not": {"type": "string"}}, {"if": {"type": "string"}, "then": {}}, {"type": "object", "patternProperties": {"^a": {}}},
+        {"type": "object", "dependentSchemas": {"a": {}}}, {"type": "array", "contains": {"type": "string"}},
+        {"type": "string", "format": "nonsense"})),
     {"json_schema": {"type": "array", "minItems": 4000000000, "maxItems": 4100000000, "items": {"type": "boolean"}}},
 ]
 
