@@ -65,7 +65,7 @@ static void describing_keys_are_noted(void **state)
         bool is_noted;
     } cases[] = {{"unsloth.batch_size", true},      {"training.learning_rate", true},
                  {"provider.build", true},          {"training.rope_factor", false},
-                 {"unsloth.attention_bias", false}, {"training.quantization_bits", false},
+                 {"unsloth.attention_bias", false}, {"training.dequant_bits", false},
                  {"prism.block_size", false},       {"provider.token_embd.weight", false},
                  {"training.Hadamard", false},      {"rope.other", false}};
     (void)state;

@@ -207,6 +207,38 @@ static void unused_and_neutral_nodes_are_dropped(void **state)
     whit_graph_free(&graph);
 }
 
+/* What a layer appends to the cache is needed by a layer that reads it, even if nobody wants its own output. */
+static void shared_keys_are_appended(void **state)
+{
+    (void)state;
+    struct shapes s = bitnet();
+    whit_error error = {0};
+    whit_graph g;
+    whit_plan plan;
+    uint32_t n_appends = 0, n_shared = 0;
+    whit_graph_begin(&g, NULL, (whit_resolver){&s, find, type_of}, &error);
+    whit_ref x = whit_graph_embed(&g, "e", "embed", 32);
+    whit_ref q = whit_graph_linear(&g, 0, "q0", x, "q", NULL, 64), k = whit_graph_linear(&g, 0, "k0", x, "k", NULL, 32),
+             v = whit_graph_linear(&g, 0, "v0", x, "v", NULL, 32);
+    whit_graph_attention(&g, 0, "unused", q, k, v, 16, 0, 0.25);
+    whit_ref selected = whit_graph_select(&g, "s", x);
+    q = whit_graph_linear(&g, 1, "q1", selected, "q", NULL, 64);
+    x = whit_graph_attention_shared(&g, 1, "shared", q, 0, 16, 0.25);
+    whit_graph_output(&g, x, whit_graph_linear(&g, -1, "logits", x, "embed", NULL, 32));
+    assert_ok(whit_graph_finish(&g), error);
+    const whit_plan_options options = {.act = WHIT_ACT_F32};
+    assert_ok(whit_plan_compile(&g, &options, NULL, &plan, &error), error);
+    for (uint32_t i = 0; i < plan.n_steps; i++) {
+        n_appends += plan.steps[i].op == WHIT_PLAN_APPEND && plan.steps[i].layer == 0;
+        n_shared += plan.steps[i].op == WHIT_PLAN_ATTEND && plan.steps[i].is_shared && plan.steps[i].layer == 0 &&
+            plan.steps[i].rows == WHIT_ROWS_SELECTED;
+    }
+    assert_int_equal(n_appends, 1);
+    assert_int_equal(n_shared, 1);
+    whit_plan_free(&plan);
+    whit_graph_free(&g);
+}
+
 static void wrong_models_are_refused_by_name(void **state)
 {
     (void)state;
@@ -252,8 +284,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices_of_one_input_share_it),       cmocka_unit_test(values_that_live_together_lie_apart),
         cmocka_unit_test(kept_values_have_slots_of_their_own),  cmocka_unit_test(a_range_of_nodes_runs_alone),
-        cmocka_unit_test(unused_and_neutral_nodes_are_dropped), cmocka_unit_test(wrong_models_are_refused_by_name),
-        cmocka_unit_test(what_cannot_be_computed_is_refused),
+        cmocka_unit_test(unused_and_neutral_nodes_are_dropped), cmocka_unit_test(shared_keys_are_appended),
+        cmocka_unit_test(wrong_models_are_refused_by_name),     cmocka_unit_test(what_cannot_be_computed_is_refused),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

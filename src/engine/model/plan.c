@@ -71,6 +71,14 @@ static bool is_kept(const struct compiler *c, whit_ref value)
     return false;
 }
 
+/* The attention that fills the cache of a layer; 0 if the graph has none. */
+static whit_ref attention_of(const whit_graph *g, uint32_t layer)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == WHIT_OP_ATTENTION && g->nodes[i].layer == layer) return g->nodes[i].output;
+    return 0;
+}
+
 /* Marks what the kept values need, backwards; appending to the cache is needed with its attention. */
 static whit_status mark_needed(struct compiler *c)
 {
@@ -86,6 +94,7 @@ static whit_status mark_needed(struct compiler *c)
         if (!wanted[node->output] && !is_kept(c, node->output)) continue;
         c->needed[i] = any = true;
         for (int j = 0; j < 3; j++) wanted[node->input[j]] = true;
+        if (node->op == WHIT_OP_ATTENTION_SHARED) wanted[attention_of(g, node->owner)] = true;
     }
     whit_free(c->plan->allocator, wanted, (g->n_values + 1) * sizeof *wanted);
     if (!any) return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "nothing in this range of the graph is wanted");
