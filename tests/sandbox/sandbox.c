@@ -300,7 +300,7 @@ static void programs_work(void **state)
               " { ! test -x /usr/bin/python3 || python3 -c '"
               "import ctypes,os\nc=ctypes.CDLL(None)\nn=c.inotify_init()\na=c.inotify_add_watch(n,b\"w\",0x100)\n"
               "b=c.inotify_add_watch(n,os.getcwdb(),0x100)\nopen(\"w/new\",\"w\")\ntext=os.read(n,999)\n"
-              "os.sched_setaffinity(0,os.sched_getaffinity(0))\nos.setpriority(os.PRIO_PROCESS,os.getpid(),9)\n"
+              "os.sched_setaffinity(0,os.sched_getaffinity(0))\nos.setpriority(os.PRIO_PROCESS,os.getpid(),19)\n"
               "assert a>0 and b>0 and a!=b and b\"new\" in text,(a,b,text)\n"
               "assert c.inotify_add_watch(n,b\"missing\",0x100)<0'; }");
     if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
