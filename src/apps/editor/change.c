@@ -36,6 +36,33 @@ static void outdent_closing(ed *e, struct ed_cursor *cursor)
     ed_edit(e, at - n, n, NULL, 0);
 }
 
+uint32_t ed_closing(int byte)
+{
+    static const char pairs[] = "()[]{}\"\"''``";
+    const char *found = byte > 0 ? strchr(pairs, byte) : NULL;
+    return found && (found - pairs) % 2 == 0 ? (uint8_t)found[1] : 0;
+}
+
+/* With `pairs`: types both of a pair, or passes the closing one that is there already. */
+static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
+{
+    whit_layout *layout = ed_layout(e);
+    int next = whit_layout_byte(layout, cursor->offset);
+    int before = cursor->offset ? whit_layout_byte(layout, cursor->offset - 1) : ' ';
+    uint32_t closing = ed_closing((uint8_t)typed);
+    bool closes = strchr(")]}\"'`", typed) != NULL, quotes = closing == (uint8_t)typed;
+    if (closes && next == typed && before != '\\') {
+        cursor->offset++;
+        return true;
+    }
+    bool room = next < 0 || strchr(" \t\r\n)]},;:.", next) != NULL;
+    if (!closing || !room || before == '\\' || (quotes && (ed_is_word(before) || before == typed))) return false;
+    const char both[2] = {typed, (char)closing};
+    if (!ed_edit(e, cursor->offset, 0, both, 2)) return true;
+    cursor->offset--; /* between them */
+    return true;
+}
+
 void ed_type(ed *e, const char *text, size_t n)
 {
     struct ed_window *window = e->window;
@@ -47,6 +74,7 @@ void ed_type(ed *e, const char *text, size_t n)
         struct ed_cursor *cursor = &window->cursors[i];
         ed_delete_selection(e, cursor);
         if (n == 1 && strchr(")]}", *text)) outdent_closing(e, cursor);
+        if (e->pairs && n == 1 && type_pair(e, cursor, *text)) continue;
         if (!ed_edit(e, cursor->offset, 0, text, n)) return;
     }
     window->moved_away = false;

@@ -34,6 +34,14 @@ static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 
 void ed_do_backspace(ed *e)
 {
+    for (size_t i = 0; e->pairs && i < e->window->n_cursors; i++) { /* deletes both of an empty pair */
+        const struct ed_cursor *cursor = &e->window->cursors[i];
+        uint32_t closing = cursor->anchor == ED_NONE && cursor->offset
+            ? ed_closing(whit_layout_byte(ed_layout(e), cursor->offset - 1))
+            : 0;
+        if (closing && whit_layout_byte(ed_layout(e), cursor->offset) == (int)closing)
+            ed_edit(e, cursor->offset, 1, NULL, 0);
+    }
     delete_to(e, to_before);
 }
 void ed_do_delete(ed *e)
@@ -75,13 +83,20 @@ void ed_do_new_line(ed *e)
              ((byte = whit_layout_byte(layout, at)) == ' ' || byte == '\t');
              at++)
             text[n++] = (char)byte;
+        size_t n_same = n; /* the line's end, and its indentation */
         int last = cursor->offset > begin ? whit_layout_byte(layout, cursor->offset - 1) : 0;
         bool deeper =
             last && (strchr("{([", last) || (last == ':' && !strcmp(whit_syntax_name(doc->syntax), "python")));
         if (deeper && doc->indent_tabs) text[n++] = '\t';
         if (deeper && !doc->indent_tabs)
             for (int k = 0; k < doc->indent_columns && k < 16; k++) text[n++] = ' ';
+        bool splits =
+            e->pairs && deeper && last != ':' && whit_layout_byte(layout, cursor->offset) == (int)ed_closing(last);
         if (!ed_edit(e, cursor->offset, 0, text, n)) return;
+        if (!splits) continue;
+        uint64_t at = cursor->offset; /* the closing one gets a line of its own */
+        ed_edit(e, at, 0, text, n_same);
+        cursor->offset = at;
     }
 }
 

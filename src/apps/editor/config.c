@@ -69,6 +69,8 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         ok = is_yes(value, &e->wrap);
     else if (!strcmp(name, "line_numbers"))
         ok = is_yes(value, &e->numbers);
+    else if (!strcmp(name, "pairs"))
+        ok = is_yes(value, &e->pairs);
     else if (!strcmp(name, "mouse"))
         ok = is_yes(value, &e->mouse);
     else if (!strcmp(name, "suggest")) {
@@ -152,6 +154,7 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
         }
         return ed_bind(e, key, number, true);
     }
+    if (ed_vi_map(e, name, why, why_bytes)) return !*why;
     if (!strncmp(name, "server ", 7)) {
         char *language = name + 7 + strspn(name + 7, " "), *command = language + strcspn(language, " ");
         if (*command) *command++ = 0;

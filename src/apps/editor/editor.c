@@ -576,6 +576,8 @@ size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
 
 int whit_editor_wait_ms(const whit_editor *e)
 {
+    int map_ms = ed_vi_map_wait_ms(e);
+    if (map_ms >= 0) return map_ms;
     if (!e->suggestion.due_ns) return -1;
     uint64_t now = whit_now_ns();
     return e->suggestion.due_ns <= now ? 0 : (int)((e->suggestion.due_ns - now + 999999) / 1000000);
@@ -635,6 +637,10 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
 {
     *redraw = false;
     if (!e->root) return false;
+    if (ed_vi_map_wait_ms(e) == 0) {
+        ed_vi_map_flush(e);
+        return *redraw = true;
+    }
     for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
         if (whit_text_is_counted(doc->buffer->text)) continue;
         bool more = whit_text_count(doc->buffer->text, 4u << 20, whit_file_drop, &doc->buffer->file);

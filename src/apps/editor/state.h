@@ -189,6 +189,7 @@ struct whit_editor {
     struct ed_prompt prompt;
     char message[600];
     bool message_is_error;
+    bool pairs; /* typing an opening bracket or quote puts the closing one in, too */
     bool done, quitting, mouse, numbers, wrap, editorconfig;
     ed_suggest suggest;
     whit_theme theme;
@@ -297,6 +298,7 @@ void ed_click(ed *e, whit_key key);
 /* change.c */
 bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n);
 void ed_type(ed *e, const char *text, size_t n);
+uint32_t ed_closing(int byte); /* the bracket or quote that closes one; 0: it opens nothing */
 void ed_paste(ed *e, const char *text, size_t n);
 bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
 void ed_copy_range(ed *e, whit_range range, bool lines);

@@ -112,6 +112,7 @@ void ed_vi_close(ed *e)
     free(vi->typed.keys);
     free(vi->repeat.keys);
     free(vi->lines.begins);
+    free(vi->mappings);
     whit_buf_free(&vi->replaced);
 }
 
@@ -684,6 +685,7 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         vi->failed = false;
     }
     if (key.code == WHIT_KEY_PASTE) {
+        ed_vi_map_flush(e);
         if (!ed_vi_is_inserting(e)) {
             if (ed_vi_is_visual(e)) ed_vi_operate_visual(e, 'd');
             finish(e);
@@ -693,6 +695,7 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         }
         return true;
     }
+    if (ed_vi_map_key(e, key)) return true;
     bool own = key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL) && ed_config_is_own(e, key);
     if (own && !vi->pending[0]) {
         hand_over_selection(e);

@@ -53,6 +53,15 @@ struct ed_vi_extent {
     bool to_end;      /* $ */
 };
 
+#define ED_MAPPINGS_MAX   200u
+#define ED_MAP_TYPED_MAX  8u
+#define ED_MAP_PLAYED_MAX 100u
+
+struct ed_mapping {
+    uint8_t modes, n_typed, n_played;
+    whit_key typed[ED_MAP_TYPED_MAX], played[ED_MAP_PLAYED_MAX];
+};
+
 struct ed_vi {
     bool on;
     ed_vi_mode mode;
@@ -93,7 +102,11 @@ struct ed_vi {
     struct ed_vi_register letters[26], numbered[ED_VI_NUMBERED], small;
     struct ed_vi_keys macros[26];
     uint32_t recording, last_macro; /* a letter */
-    char line[256];                 /* the last line behind ':' */
+    struct ed_mapping *mappings;
+    size_t n_mappings, n_begun;
+    whit_key begun[ED_MAP_TYPED_MAX]; /* the beginning of a mapping that was typed */
+    uint64_t begun_ns;                /* when; 0: nothing is begun */
+    char line[256];                   /* the last command line */
     struct {
         uint64_t *begins; /* that :g has found */
         size_t n, at;
@@ -182,6 +195,13 @@ void ed_vi_behind_window_key(ed *e, uint32_t code);
 
 /* vi_help.c */
 bool ed_vi_help(size_t i, const char **keys, const char **what); /* false behind the last */
+
+/* vi_map.c. The first takes a line such as "imap jj <Esc>": false if it is another one; *why says what is wrong. The
+ * second takes a key: false if it is no part of a mapping. A beginning is typed as it is after wait_ms (-1: none). */
+bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes);
+bool ed_vi_map_key(ed *e, whit_key key);
+void ed_vi_map_flush(ed *e);
+int ed_vi_map_wait_ms(const ed *e);
 
 /* vi_files.c: commands of the line; false: it is another one. `at` passes a word that begins with `least`
  * and goes like `name`. */

@@ -510,7 +510,9 @@ static const char *substitute_end(const char *at)
 static const char *command_end(const char *at)
 {
     const char *word = at;
-    if (ed_vi_takes_rest(at) || ed_vi_takes(&word, "g", "global") || ed_vi_takes(&word, "v", "vglobal") ||
+    size_t n_word = strcspn(at, " |");
+    bool maps = n_word >= 3 && (!strncmp(at + n_word - 3, "map", 3));
+    if (maps || ed_vi_takes_rest(at) || ed_vi_takes(&word, "g", "global") || ed_vi_takes(&word, "v", "vglobal") ||
         ed_vi_takes(&word, "norm", "normal"))
         return at + strlen(at);
     if (*at == 's' && !isalpha((uint8_t)at[1]) && at[1] != '-') at = substitute_end(at + 1);
@@ -534,6 +536,11 @@ static void run_command(ed *e, struct range range, const char *at)
     }
     uint64_t end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));
     whit_range lines = {range.first, end < size ? end + 1 : size};
+    char why[200] = "";
+    if (ed_vi_map(e, at, why, sizeof why)) {
+        if (*why) ed_vi_fail(e, "%s", why);
+        return;
+    }
     if (ed_vi_shell(e, lines, range.n_given > 0, at) || of_lines(e, range, at) || e->done) return;
     if (range.n_given)
         ed_vi_fail(e, "no such command for lines: %s", at);
