@@ -712,13 +712,6 @@ static bool filled_deleted(void)
     }
     return is_left_alone();
 }
-static bool filled_deep(void)
-{
-    for (int i = 0; i < 220; i++)
-        if (mkdir("d", 0700) != 0 || chdir("d") != 0) return false;
-    return is_left_alone();
-}
-
 /* ---- the network and what else the kernel offers --------------------------------------------- */
 
 static bool connected(void)
@@ -939,7 +932,6 @@ static const struct {
     WAY(filled_folder),
     WAY(filled_hole),
     WAY(filled_deleted),
-    WAY(filled_deep),
     WAY(connected),
     WAY(connected_6),
     WAY(sent_datagram),

@@ -34,7 +34,7 @@ struct lost_file {
 struct whit_quota {
     const char *const *folders;
     const whit_sandbox_limits *limits;
-    uint64_t disk_floor[FOLDERS_MAX], names_floor[FOLDERS_MAX], memory_floor;
+    uint64_t disk_free[FOLDERS_MAX], disk_floor[FOLDERS_MAX], names_floor[FOLDERS_MAX], memory_floor;
     dev_t devices[FOLDERS_MAX];
     size_t n_folders;
     whit_buf processes; /* struct process[] */
@@ -89,7 +89,8 @@ whit_quota *whit_quota_open(const whit_sandbox_rules *rules, const whit_sandbox_
         quota->n_folders++;
         if (statvfs(rules->write[i], &disk) != 0 || stat(rules->write[i], &info) != 0) continue;
         quota->devices[i] = info.st_dev;
-        quota->disk_floor[i] = least((uint64_t)disk.f_bavail * disk.f_frsize / 8, FREE_DISK_MAX);
+        quota->disk_free[i] = (uint64_t)disk.f_bavail * disk.f_frsize;
+        quota->disk_floor[i] = least(quota->disk_free[i] / 8, FREE_DISK_MAX);
         quota->names_floor[i] = (uint64_t)disk.f_favail / 16;
     }
     return quota;
@@ -265,8 +266,15 @@ static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
     uint64_t memory = available_memory();
     for (size_t i = 0; i < quota->n_folders; i++) {
         if (statvfs(quota->folders[i], &disk) != 0) continue;
-        if ((uint64_t)disk.f_bavail * disk.f_frsize < quota->disk_floor[i] ||
-            (uint64_t)disk.f_favail < quota->names_floor[i]) {
+        const uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+        /* Folders that lie deeper than is walked are not counted: what the disk has lost is, whoever took it. */
+        if (quota->is_too_deep && room < quota->disk_free[i] &&
+            quota->disk_free[i] - room > quota->limits->disk_bytes) {
+            snprintf(over, over_bytes, "the disk has lost over %" PRIu64 " MiB, and its folders are too deep to count",
+                     quota->limits->disk_bytes >> 20);
+            return false;
+        }
+        if (room < quota->disk_floor[i] || (uint64_t)disk.f_favail < quota->names_floor[i]) {
             snprintf(over, over_bytes, "the disk is nearly full");
             return false;
         }
@@ -297,7 +305,5 @@ bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_b
                  limits->total_memory_bytes >> 20);
     else if (disk > limits->disk_bytes)
         snprintf(over, over_bytes, "its folders hold over %" PRIu64 " MiB", limits->disk_bytes >> 20);
-    else if (quota->is_too_deep)
-        snprintf(over, over_bytes, "its folders are over %d levels deep, so that they cannot be counted", FOLDERS_DEEP);
     return !*over && has_room(quota, over, over_bytes);
 }
