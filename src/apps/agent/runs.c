@@ -108,6 +108,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .cancel = runner->cancel,
     };
     if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
+    if (status == WHIT_OK && *result->over) whit_scratch_empty(scratch); /* or the next command is over, too */
     return status == WHIT_OK ? note(runner, copy, line, result, error) : status;
 }
 
@@ -128,7 +129,7 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
     if (result->was_cancelled)
         whit_buf_append_str(out, "interrupted by the person");
     else if (*result->over)
-        whit_buf_printf(out, "ended: %s", result->over);
+        whit_buf_printf(out, "ended: %s; the copy begins anew", result->over);
     else if (result->timed_out)
         whit_buf_append_str(out, "ended for its time limit");
     else if (result->status < 0)

@@ -316,6 +316,15 @@ static void empty_folder(const char *path)
     closedir(entries);
 }
 
+void whit_scratch_empty(const whit_scratch *scratch)
+{
+    char list[PATH_MAX + 16];
+    empty_folder(scratch->tree);
+    empty_folder(scratch->home);
+    snprintf(list, sizeof list, "%s/list", scratch->folder);
+    (void)unlink(list);
+}
+
 static bool is_empty(const char *path)
 {
     DIR *entries = opendir(path);
