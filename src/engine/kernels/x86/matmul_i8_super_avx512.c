@@ -98,7 +98,7 @@ INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m5
     if (w < 3) index = _mm512_and_si512(index, _mm512_set1_epi32(255));
 #pragma GCC unroll 2
     for (int b = 0; b < n_high; b++) /* (rotated & 1 << (8 + b)) | index */
-        index = _mm512_ternarylogic_epi32(_mm512_rol_epi32(high[b], (8 + b + 32 - bit) % 32),
+        index = _mm512_ternarylogic_epi32(_mm512_rolv_epi32(high[b], _mm512_set1_epi32((8 + b + 32 - bit) % 32)),
                                           _mm512_set1_epi32(256 << b), index, 0xEA);
     __m512i nibbles = _mm512_i32gather_epi32(index, tables->nibbles, 4);
     __m512i signs = w < 2 ? _mm512_slli_epi32(lines[1], (unsigned)(w < 2 ? 2 - w : 0))
