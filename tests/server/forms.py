@@ -129,7 +129,8 @@ def test_probabilities(server):
 
 def test_places(server):
     """text_offset is where a token stands in the text, streamed or whole, with the prompt or without."""
-    for model, prompt in (("tiny", "the land"), ("tiny", " the land and"), ("tiny", [1, 260, 261]), ("tiny", [260, 261]),
+    part = server.post("/tokenize", {"model": "tools", "content": "€"})["tokens"][:2]
+    for model, prompt in (("tools", part), ("tools", [*part, 104]), ("tiny", "the land"), ("tiny", " the land and"), ("tiny", [1, 260, 261]), ("tiny", [260, 261]),
                           ("tales", "Once upon"), ("tools", "a€b"), ("tools", [104, 105])):
         for fields in ({}, {"echo": True}, {"echo": True, "max_tokens": 0}, {"stop": ["e"]}, {"stop": [" a"], "echo": True}):
             body = {"model": model, "prompt": prompt, "max_tokens": 24, "temperature": 0, "logprobs": 0, "ignore_eos": True, **fields}

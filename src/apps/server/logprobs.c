@@ -114,7 +114,6 @@ void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *plac
         place->detokenizer = NULL;
     for (size_t k = 0; k < job->n_ids; k++) whit_text_place_take(ask->api, place, job->ids[k]);
     place->n_chars = whit_count_chars(prompt->data, prompt->size_bytes);
-    place->is_within = false;
 }
 
 void whit_text_place_close(whit_text_place *place)
