@@ -396,6 +396,7 @@ const struct ed_command ed_commands[] = {
     {"save-all", "M-S", "Save all buffers.", save_all, 0},
     {"open", "C-o", "Open a file by its name.", open, 0},
     {"files", "C-p", "Find a file of the project; .gitignore is respected.", files, 0},
+    {"tree", "M-T", "Show the project's files as a tree, or close it.", ed_files_toggle, 0},
     {"buffers", "M-b", "Choose one of the open buffers.", buffers, 0},
     {"close", "C-w", "Close the buffer; asks when it is not saved.", close_buffer, 0},
     {"quit", "C-q", "Quit; asks for every buffer that is not saved.", quit, 0},

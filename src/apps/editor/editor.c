@@ -166,6 +166,7 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
     ed_panel_forget(e, doc);
     ed_vi_forget(e, doc);
     ed_shell_forget(e, doc);
+    ed_files_forget(e, doc);
     if (e->suggestion.doc == doc) ed_suggest_drop(e);
     ed_doc_free(doc);
     ed_windows_layout(e);
@@ -313,6 +314,7 @@ void whit_editor_close(whit_editor *e)
     ed_search_free(e->search);
     ed_panel_close(e);
     ed_results_close(e);
+    ed_files_close(e);
     ed_shell_close(e);
     free(e->make);
     json_decref(e->actions);
@@ -474,8 +476,10 @@ void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     if (e->prompt.kind && ed_prompt_key(e, key, paste, n_paste)) return;
     if (key.code >= WHIT_KEY_PRESS && key.code <= WHIT_KEY_WHEEL_DOWN) {
         if (!e->prompt.kind) ed_click(e, key);
+        if (!e->prompt.kind && key.code == WHIT_KEY_PRESS) ed_files_enter(e);
         return;
     }
+    if (key.code == WHIT_KEY_ENTER && !key.mods && ed_files_enter(e)) return;
     if (e->vi.on && ed_vi_key(e, key, paste, n_paste)) return;
     if (key.code == WHIT_KEY_PASTE) {
         ed_paste(e, paste, n_paste);

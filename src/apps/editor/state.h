@@ -68,6 +68,7 @@ struct ed_cursor {
 struct ed_window {
     struct ed_window *parent, *child[2];
     bool beside;                 /* children stand side by side */
+    int first_columns;           /* width of the first child, 0: half of it */
     int x, y, n_columns, n_rows; /* the last row is the status line */
     struct ed_doc *doc;
     whit_layout layout;
@@ -133,6 +134,13 @@ struct ed_prompt {
     bool found;      /* what was searched for */
     bool is_offered; /* the text: the first letter that is typed takes its place */
     uint64_t origin_top;
+};
+
+/* The tree of the project's files. */
+struct ed_files {
+    struct ed_doc *doc;            /* NULL: not shown yet */
+    char **paths, **open, **lines; /* files; open folders, with a slash; a path for each line */
+    size_t n_paths, n_open, n_lines;
 };
 
 /* The last list of places, and the preview of the list that is open. */
@@ -228,6 +236,7 @@ struct whit_editor {
     bool acting;     /* one was chosen whose changes the server will send */
     struct ed_panel panel;
     struct ed_results results;
+    struct ed_files files;
     struct ed_shell shell;
     enum { ED_FIND_ASK, ED_FIND_NEVER, ED_FIND_ALWAYS } find_servers;
     uint64_t servers_asked_ns; /* 0: not asked in this run */
@@ -409,6 +418,12 @@ bool ed_git_answer(ed *e);
 const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
 void ed_git_next(ed *e);
 void ed_git_previous(ed *e);
+
+/* files.c: the tree of files. True: the key was for it */
+extern ed_command_fn ed_files_toggle;
+bool ed_files_enter(ed *e);
+void ed_files_forget(ed *e, const struct ed_doc *doc);
+void ed_files_close(ed *e);
 
 /* compare.c */
 void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b);

@@ -291,7 +291,7 @@ bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at)
     } else if (TAKES("reg", "registers") || TAKES("di", "display")) {
         list_registers(e);
     } else if (TAKES("Ex", "Explore")) {
-        ed_vi_run(e, "files");
+        ed_vi_run(e, "tree");
     } else {
         return false;
     }

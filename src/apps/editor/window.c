@@ -54,6 +54,7 @@ static void place(struct ed_window *window, int x, int y, int n_columns, int n_r
     if (!window->child[0]) return;
     if (window->beside) {
         int first = (n_columns - 1) / 2;
+        if (window->first_columns && window->first_columns < first) first = window->first_columns;
         place(window->child[0], x, y, first, n_rows);
         place(window->child[1], x + first + 1, y, n_columns - first - 1, n_rows);
     } else {
