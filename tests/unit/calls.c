@@ -299,7 +299,7 @@ static void tagged_arguments_are_read_back(void **state)
         json_t *arguments = given ? json_loads(given, 0, NULL) : NULL;
         bool ok = whit_chat_parser_n_calls(parser) == 1 && json_object_get(arguments, "k0");
         for (int i = 0; i < n_own && ok; i++) {
-            char key[8];
+            char key[16];
             snprintf(key, sizeof key, "k%d", i);
             const json_t *value = json_object_get(arguments, key);
             ok = value ? is_of_kind(own[i], value) : i > 0 && !(i == 1 && all);
