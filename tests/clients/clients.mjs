@@ -189,7 +189,7 @@ await test("openai: errors are the client's own classes", async () => {
     check(/maximum context length is \d+ tokens, and the prompt has \d+/.test(over.message), over.message);
     check((await fails(404, openai.chat.completions.create({ model: "nobody", messages: user }), "no such model"))
         instanceof OpenAI.NotFoundError, "404");
-    const schema = { type: "object", properties: { a: { not: {} } } };
+    const schema = { type: "object", properties: { a: { not: { uniqueItems: true } } } };
     const held = await fails(400, openai.chat.completions.create({ model: "tools", messages: user, tools: [{
         type: "function", function: { name: "f", strict: true, parameters: schema } }] }), "a schema that cannot be held");
     check(held.message.includes("#/properties/a/not"), held.message);

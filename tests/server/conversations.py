@@ -50,7 +50,42 @@ def test_slots():
     server.end()
 
 
+def test_files():
+    """A slot saved, erased and restored; files stay within --cache-dir."""
+    server = Server("-np", "2", "-c", "512", "-m", "tales", "--cache-dir", "slots")
+    text = SHARED + "a cat" * 20
+
+    def cached(slot):
+        return server.post("/completion", {"prompt": text + " again", "n_predict": 2, "temperature": 0, "id_slot": slot})
+
+    whole = server.post("/completion", {"prompt": text, "n_predict": 2, "id_slot": 0})
+    saved = server.post("/slots/0?action=save", {"filename": "cat.bin"})
+    check(saved["id_slot"] == 0 and saved["filename"] == "cat.bin" and 64 <= saved["n_saved"] <= whole["tokens_evaluated"] and
+          saved["n_saved"] % 64 == 0, saved)
+    plain = cached(0)
+    status, erased = server.ask("POST", "/slots/0?action=erase")
+    check(status == 200 and json.loads(erased)["n_erased"] > 64, erased)
+    again = cached(0)
+    check(again["tokens_cached"] <= plain["tokens_cached"] and again["content"] == plain["content"], again)
+    server.ask("POST", "/slots/0?action=erase")
+    back = server.post("/slots/0?action=restore", {"filename": "cat.bin"})
+    check(back["n_restored"] == saved["n_saved"], back)
+    again = cached(0)
+    check(again["tokens_cached"] >= saved["n_saved"] and again["content"] == plain["content"], again, saved)
+    for name in ("../cat.bin", "/etc/passwd", ".hidden", "", "a/b", None, 5):
+        server.post("/slots/0?action=save", {"filename": name}, 400)
+    server.post("/slots/0?action=restore", {"filename": "nobody"}, 404)
+    server.post("/slots/9?action=save", {"filename": "cat.bin"}, 400)
+    server.post("/slots/x?action=erase", {}, 400)
+    server.post("/slots/0?action=burn", {}, 400)
+    server.end()
+    bare = Server("-np", "1", "-c", "512", "-m", "tales")
+    bare.post("/slots/0?action=save", {"filename": "cat.bin"}, 501)
+    bare.end()
+
+
 for one in ("x-session-id", "X-Claude-Code-Session-Id", "session_id"):
     test_named(one)
 test_slots()
+test_files()
 sys.exit(client.failures > 0)

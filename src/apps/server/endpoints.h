@@ -12,6 +12,8 @@ whit_handler whit_models_list, whit_models_get, whit_health_get, whit_slots_get,
     whit_models_unload_post;
 /* adapters.c, render.c */
 whit_handler whit_adapters_get, whit_adapters_set, whit_render_post;
+/* slots.c */
+whit_handler whit_slots_act;
 /* tokens.c: texts, tokens and prompts */
 whit_handler whit_tokenize_post, whit_detokenize_post, whit_template_post;
 /* ask.c: OpenAI's chats and completions */

@@ -14,16 +14,18 @@
 
 enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
 
-/* A text to embed; it belongs to the thread that waits for it. */
-typedef struct embedding {
+/* Work for the engine's thread between two steps: a text to embed, or an action on a slot. It belongs to the thread
+ * that waits for it. */
+typedef struct errand {
+    whit_slot_action *action; /* NULL: a text */
     const int32_t *ids;
     size_t n_ids;
     float *values;
     whit_status status;
     whit_error *error;
     bool finished;
-    struct embedding *next;
-} embedding;
+    struct errand *next;
+} errand;
 
 typedef struct slot {
     whit_job *job; /* NULL: free */
@@ -50,8 +52,8 @@ struct whit_engine {
     pthread_mutex_t lock;
     pthread_cond_t work, changed;
     whit_job *first, *last; /* that wait */
-    embedding *first_embedding, *last_embedding;
-    whit_session *embedder; /* NULL until the first embedding */
+    errand *first_errand, *last_errand;
+    whit_session *embedder; /* NULL until the first errand */
     whit_keep keep;
     whit_engine_counts counts;
     whit_error *opening; /* where `run` says why it could not open; NULL once it has tried */
@@ -445,19 +447,19 @@ static void step(whit_engine *e)
     pthread_cond_broadcast(&e->changed);
 }
 
-/* ---- embeddings -------------------------------------------------------------------------------- */
+/* ---- errands ----------------------------------------------------------------------------------- */
 
 /* With the lock held. */
-static embedding *next_embedding(whit_engine *e)
+static errand *next_errand(whit_engine *e)
 {
-    embedding *first = e->first_embedding;
-    if (first) e->first_embedding = first->next;
-    if (!e->first_embedding) e->last_embedding = NULL;
+    errand *first = e->first_errand;
+    if (first) e->first_errand = first->next;
+    if (!e->first_errand) e->last_errand = NULL;
     return first;
 }
 
 /* In a session of its own, so that what the slots hold stays. */
-static whit_status embed(whit_engine *e, embedding *one)
+static whit_status embed(whit_engine *e, errand *one)
 {
     if (!e->embedder) {
         whit_session_options wanted = whit_engine_embedder_options(&e->options);
@@ -467,30 +469,73 @@ static whit_status embed(whit_engine *e, embedding *one)
 }
 
 /* With the lock held. */
-static void finish_embedding(whit_engine *e, embedding *one, whit_status status)
+static void finish_errand(whit_engine *e, errand *one, whit_status status)
 {
     one->status = status;
     one->finished = true;
     pthread_cond_broadcast(&e->changed);
 }
 
-whit_status whit_engine_embed(whit_engine *e, const int32_t *ids, size_t n_ids, float *values, whit_error *error)
+/* Saves, restores or erases what a free slot holds. */
+static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_error *error)
 {
-    embedding own = {.ids = ids, .n_ids = n_ids, .values = values, .error = error};
+    slot *s = &e->slots[action->id_slot];
+    int32_t *ids = NULL;
+    size_t n = s->n_held;
+    if (s->job) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the slot answers a request; try again later");
+    if (action->kind == WHIT_SLOT_SAVE && s->n_mounts)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "an adapter had a part in what the slot holds");
+    if (action->kind == WHIT_SLOT_SAVE) {
+        whit_status status =
+            whit_keep_write(e->session, action->id_slot, action->path, s->held, &s->n_held, &action->n_tokens, error);
+        s->is_kept = false;
+        return status;
+    }
+    WHIT_TRY(whit_session_mount(e->session, action->id_slot, NULL, 0, error));
+    WHIT_TRY(whit_session_truncate(e->session, action->id_slot, 0, error));
+    whit_status status = WHIT_OK;
+    if (action->kind == WHIT_SLOT_RESTORE)
+        status = whit_keep_read(e->session, action->id_slot, action->path, &ids, &n, error);
+    free(s->held);
+    s->held = ids;
+    s->n_held = ids ? n : 0;
+    s->n_mounts = s->conversation = 0;
+    s->is_kept = false;
+    action->n_tokens = n;
+    return status;
+}
+
+/* Hands the errand over and waits for its end. */
+static whit_status wait_for(whit_engine *e, errand *one)
+{
     pthread_mutex_lock(&e->lock);
     if (e->stop) {
         pthread_mutex_unlock(&e->lock);
-        return whit_fail(error, WHIT_ERROR_IO, "the server is ending");
+        return whit_fail(one->error, WHIT_ERROR_IO, "the server is ending");
     }
-    if (e->last_embedding)
-        e->last_embedding->next = &own;
+    if (e->last_errand)
+        e->last_errand->next = one;
     else
-        e->first_embedding = &own;
-    e->last_embedding = &own;
+        e->first_errand = one;
+    e->last_errand = one;
     pthread_cond_signal(&e->work);
-    while (!own.finished) pthread_cond_wait(&e->changed, &e->lock);
+    while (!one->finished) pthread_cond_wait(&e->changed, &e->lock);
     pthread_mutex_unlock(&e->lock);
-    return own.status;
+    return one->status;
+}
+
+whit_status whit_engine_embed(whit_engine *e, const int32_t *ids, size_t n_ids, float *values, whit_error *error)
+{
+    errand own = {.ids = ids, .n_ids = n_ids, .values = values, .error = error};
+    return wait_for(e, &own);
+}
+
+whit_status whit_engine_act(whit_engine *e, whit_slot_action *action, whit_error *error)
+{
+    errand own = {.action = action, .error = error};
+    if (action->id_slot >= e->options.n_slots)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no slot %u; GET /slots lists them", action->id_slot);
+    return wait_for(e, &own);
 }
 
 /* ---- across restarts ----------------------------------------------------------------------------- */
@@ -529,7 +574,7 @@ static void wait_idle(whit_engine *e)
     }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += IDLE_MS / 1000;
-    if (pthread_cond_timedwait(&e->work, &e->lock, &until) == 0 || e->first || e->first_embedding || e->stop) return;
+    if (pthread_cond_timedwait(&e->work, &e->lock, &until) == 0 || e->first || e->first_errand || e->stop) return;
     pthread_mutex_unlock(&e->lock);
     keep_slot(e, i);
     pthread_mutex_lock(&e->lock);
@@ -561,12 +606,12 @@ static void *run(void *user)
     pthread_mutex_lock(&e->lock);
     while (!e->stop) {
         start_jobs(e);
-        embedding *one = next_embedding(e);
+        errand *one = next_errand(e);
         if (one) {
             pthread_mutex_unlock(&e->lock);
-            whit_status status = embed(e, one);
+            whit_status status = one->action ? act_on_slot(e, one->action, one->error) : embed(e, one);
             pthread_mutex_lock(&e->lock);
-            finish_embedding(e, one, status);
+            finish_errand(e, one, status);
         }
         if (e->counts.n_busy == 0) {
             if (one) continue;
@@ -666,8 +711,8 @@ void whit_engine_close(whit_engine *e)
         next = job->next;
         finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
     }
-    for (embedding *one = next_embedding(e); one; one = next_embedding(e))
-        finish_embedding(e, one, whit_fail(one->error, WHIT_ERROR_IO, "the server is ending"));
+    for (errand *one = next_errand(e); one; one = next_errand(e))
+        finish_errand(e, one, whit_fail(one->error, WHIT_ERROR_IO, "the server is ending"));
     pthread_mutex_unlock(&e->lock);
     whit_session_close(e->session);
     whit_session_close(e->embedder);
@@ -749,7 +794,7 @@ void whit_engine_count(whit_engine *e, whit_engine_counts *counts)
 bool whit_engine_is_idle(whit_engine *e)
 {
     pthread_mutex_lock(&e->lock);
-    bool idle = !e->first && !e->first_embedding && e->counts.n_busy == 0;
+    bool idle = !e->first && !e->first_errand && e->counts.n_busy == 0;
     pthread_mutex_unlock(&e->lock);
     return idle;
 }

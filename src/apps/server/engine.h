@@ -110,6 +110,15 @@ void whit_engine_count(whit_engine *engine, whit_engine_counts *counts);
 /* The mean of the hidden states of `ids`, of length 1, into `values` (whit_model_embedding_size). Waits until the
  * engine's thread has computed it, between two steps. */
 whit_status whit_engine_embed(whit_engine *engine, const int32_t *ids, size_t n_ids, float *values, whit_error *error);
+/* What is done to a slot that answers nothing. */
+typedef struct whit_slot_action {
+    enum { WHIT_SLOT_SAVE, WHIT_SLOT_RESTORE, WHIT_SLOT_ERASE } kind;
+    uint32_t id_slot;
+    const char *path; /* a session file; NULL where the slot is erased */
+    size_t n_tokens;  /* saved (whole blocks of 64 tokens), restored or erased; set by the engine */
+} whit_slot_action;
+/* Waits until the engine's thread has done it, between two steps. */
+whit_status whit_engine_act(whit_engine *engine, whit_slot_action *action, whit_error *error);
 bool whit_engine_is_idle(whit_engine *engine);
 
 #endif

@@ -52,58 +52,82 @@ static void complain(whit_keep *keep, const char *what, const char *message)
     keep->failed = true;
 }
 
+whit_status whit_keep_read(whit_session *session, uint32_t i, const char *path, int32_t **ids, size_t *n_ids,
+                           whit_error *error)
+{
+    whit_session_file *file;
+    *ids = NULL;
+    *n_ids = 0;
+    if (access(path, R_OK) != 0) return whit_fail_errno(error, path, "read");
+    WHIT_TRY(whit_session_load(session, i, path, purpose, &file, error));
+    size_t n = whit_session_position(session, i), n_there;
+    const int32_t *there = whit_session_file_ids(file, &n_there);
+    *ids = n && n <= n_there ? malloc(n * sizeof **ids) : NULL;
+    if (*ids) {
+        memcpy(*ids, there, n * sizeof **ids);
+        *n_ids = n;
+    }
+    whit_session_file_close(file);
+    return WHIT_OK;
+}
+
 int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids)
 {
     char path[PATH_BYTES];
-    whit_session_file *file;
+    int32_t *ids;
     whit_error error;
     *n_ids = 0;
     if (!keep->prefix) return NULL;
     path_of(keep, i, "", path);
     if (access(path, R_OK) != 0) return NULL;
-    whit_status status = whit_session_load(session, i, path, purpose, &file, &error);
-    if (status != WHIT_OK) {
-        /* In use by another server, or for a larger context; what is damaged is of no use to anybody. */
-        if (status == WHIT_ERROR_FORMAT) unlink(path);
-        complain(keep, "a beginning is not taken from the cache", error.message);
-        return NULL;
+    whit_status status = whit_keep_read(session, i, path, &ids, n_ids, &error);
+    if (status == WHIT_OK) return ids;
+    /* In use by another server, or for a larger context; what is damaged is of no use to anybody. */
+    if (status == WHIT_ERROR_FORMAT) unlink(path);
+    complain(keep, "a beginning is not taken from the cache", error.message);
+    return NULL;
+}
+
+whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, const int32_t *ids, size_t *n_ids,
+                            size_t *n_saved, whit_error *error)
+{
+    char next[PATH_BYTES];
+    whit_session_file *file;
+    uint32_t n = 0;
+    *n_saved = 0;
+    if (*n_ids <= LEAST_TOKENS)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a slot is saved in blocks of %d tokens, and it holds %zu",
+                         LEAST_TOKENS, *n_ids);
+    if (snprintf(next, sizeof next, "%s.new", path) >= (int)sizeof next)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
+    unlink(next);
+    whit_status status = whit_session_load(session, i, next, purpose, &file, error);
+    if (status == WHIT_OK) {
+        status = whit_session_reuse(session, i, ids, *n_ids, &n, error);
+        if (status != WHIT_OK) n = 0;
+        whit_session_turn turn = whit_session_turn_default();
+        turn.ids = ids;
+        turn.n_ids = turn.n_given = n;
+        turn.finish = WHIT_FINISH_LENGTH;
+        if (status == WHIT_OK && n) status = whit_session_save(file, &turn, error);
+        whit_session_file_close(file);
     }
-    size_t n = whit_session_position(session, i), n_there;
-    const int32_t *there = whit_session_file_ids(file, &n_there);
-    int32_t *ids = n && n <= n_there ? malloc(n * sizeof *ids) : NULL;
-    if (ids) {
-        memcpy(ids, there, n * sizeof *ids);
-        *n_ids = n;
-    }
-    whit_session_file_close(file);
-    return ids;
+    *n_ids = whit_session_position(session, i) < *n_ids ? whit_session_position(session, i) : *n_ids;
+    if (status == WHIT_OK && n && rename(next, path) != 0) status = whit_fail_errno(error, path, "replace");
+    if (status != WHIT_OK || !n) unlink(next);
+    *n_saved = n;
+    return status;
 }
 
 /* Into a new file, which then takes the place of the old one: a full disk leaves that as it is. The new file's
  * sequence is empty at first, and is made from the blocks that the session still has. */
 void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids)
 {
-    char path[PATH_BYTES], next[PATH_BYTES];
-    whit_session_file *file;
+    char path[PATH_BYTES];
     whit_error error;
-    uint32_t n = 0;
+    size_t n_saved;
     if (!keep->prefix || *n_ids <= LEAST_TOKENS) return;
     path_of(keep, i, "", path);
-    path_of(keep, i, ".new", next);
-    unlink(next);
-    whit_status status = whit_session_load(session, i, next, purpose, &file, &error);
-    if (status == WHIT_OK) {
-        status = whit_session_reuse(session, i, ids, *n_ids, &n, &error);
-        if (status != WHIT_OK) n = 0;
-        whit_session_turn turn = whit_session_turn_default();
-        turn.ids = ids;
-        turn.n_ids = turn.n_given = n;
-        turn.finish = WHIT_FINISH_LENGTH;
-        if (status == WHIT_OK && n) status = whit_session_save(file, &turn, &error);
-        whit_session_file_close(file);
-    }
-    *n_ids = whit_session_position(session, i) < *n_ids ? whit_session_position(session, i) : *n_ids;
-    if (status == WHIT_OK && n && rename(next, path) != 0) status = whit_fail_errno(&error, path, "replace");
-    if (status != WHIT_OK || !n) unlink(next);
-    if (status != WHIT_OK) complain(keep, "beginnings are not kept in the cache", error.message);
+    if (whit_keep_write(session, i, path, ids, n_ids, &n_saved, &error) != WHIT_OK)
+        complain(keep, "beginnings are not kept in the cache", error.message);
 }

@@ -21,5 +21,12 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
 /* Puts the blocks of a sequence that holds `ids` into its file, in place of what that held. The sequence has whole
  * blocks of 64 tokens afterwards: *n_ids of them. What goes wrong is a line on stderr, once. */
 void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids);
+/* Writes the sequence, which holds `ids`, to a session file, in place of what that was: *n_saved tokens, whole blocks
+ * of 64. *n_ids: the tokens that the sequence holds afterwards. */
+whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, const int32_t *ids, size_t *n_ids,
+                            size_t *n_saved, whit_error *error);
+/* Makes the sequence what a session file holds; *ids: its tokens, for the caller to free, or NULL. */
+whit_status whit_keep_read(whit_session *session, uint32_t i, const char *path, int32_t **ids, size_t *n_ids,
+                           whit_error *error);
 
 #endif

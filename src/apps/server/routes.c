@@ -38,6 +38,7 @@ static const whit_route routes[] = {
     {"POST", "/models/unload", whit_models_unload_post, 0, OPENAI},
     {"GET", "/metrics", whit_metrics_get, 0, OPENAI},
     {"GET", "/slots", whit_slots_get, 0, OPENAI},
+    {"POST", "/slots/*", whit_slots_act, WORK | WHIT_ROUTE_EMPTY, OPENAI},
     {"GET", "/props", whit_props_get, MODEL, OPENAI},
 
     {"POST", "/chat/completions", whit_chat_post, WORK, OPENAI},
@@ -172,8 +173,9 @@ static void serve_call(whit_call *call)
     unsigned flags = call->route->flags;
     json_t *body = NULL;
     if (!strcmp(call->route->method, "POST")) {
-        call->body = body =
-            whit_body_read(call->request, flags & WHIT_ROUTE_LIST ? JSON_ARRAY : JSON_OBJECT, call->reply);
+        bool is_absent = flags & WHIT_ROUTE_EMPTY && !call->request->body_bytes;
+        json_type type = flags & WHIT_ROUTE_LIST ? JSON_ARRAY : JSON_OBJECT;
+        call->body = body = is_absent ? json_object() : whit_body_read(call->request, type, call->reply);
         if (!body) return;
     }
     if (flags & WHIT_ROUTE_WORK && *call->site->stop)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * llama.cpp's POST /slots/ID?action=save, restore, erase: what a slot holds, as a session file in --cache-dir. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/endpoints.h"
+#include "server/fields.h"
+
+enum { NAME_BYTES_MAX = 100, PATH_BYTES = 4096 };
+
+/* A file's name without a folder: letters, digits, ".", "_" and "-", not "." first. */
+static bool is_file_name(const char *name)
+{
+    size_t n = strlen(name);
+    return n && n <= NAME_BYTES_MAX && name[0] != '.' &&
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
+}
+
+/* The session file of the request's `filename`, beside those that the server keeps by itself. */
+static bool read_path(const whit_call *call, char path[PATH_BYTES], const char **name)
+{
+    const json_t *given;
+    const char *folder = call->site->options->cache_dir;
+    if (!whit_field_text(call->body, "filename", &given, call->reply)) return false;
+    *name = given ? json_string_value(given) : "";
+    if (!folder) {
+        whit_api_fail(call->reply, 501, "not_supported_error", NULL,
+                      "slots are saved in the folder of --cache-dir, which this server was started without");
+        return false;
+    }
+    if (!is_file_name(*name))
+        return whit_field_refuse(call->reply, "filename",
+                                 "expected a name of at most 100 letters, digits, dots, lines and hyphens");
+    return snprintf(path, PATH_BYTES, "%s/saved-%s", folder, *name) < PATH_BYTES ||
+        whit_field_refuse(call->reply, "filename", "the path is too long");
+}
+
+void whit_slots_act(whit_call *call)
+{
+    static const char *const kinds[] = {"save", "restore", "erase"};
+    const char *wanted = whit_web_query(call->request, "action"), *name = NULL;
+    char path[PATH_BYTES], digits[12], *end;
+    whit_slot_action action = {.path = path};
+    whit_error error;
+    int kind = 0;
+    while (kind < 3 && (!wanted || strcmp(wanted, kinds[kind]) != 0)) kind++;
+    if (kind == 3) {
+        whit_field_refuse(call->reply, "action", "expected ?action=save, restore or erase");
+        return;
+    }
+    snprintf(digits, sizeof digits, "%.*s", (int)(call->n_rest < 11 ? call->n_rest : 11), call->rest);
+    unsigned long id = strtoul(digits, &end, 10);
+    action.kind = kind == 0 ? WHIT_SLOT_SAVE : kind == 1 ? WHIT_SLOT_RESTORE : WHIT_SLOT_ERASE;
+    action.id_slot = *end || end == digits || id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
+    if (action.kind != WHIT_SLOT_ERASE && !read_path(call, path, &name)) return;
+    uint64_t begun_ns = whit_now_ns();
+    if (whit_engine_act(call->api->engine, &action, &error) != WHIT_OK) {
+        whit_api_fail(call->reply, error.status == WHIT_ERROR_IO ? 404 : 400, "invalid_request_error", NULL, "%s",
+                      name && error.status == WHIT_ERROR_IO ? "there is no such file in the folder of --cache-dir"
+                                                            : error.message);
+        return;
+    }
+    static const char *const counts[] = {"n_saved", "n_restored", "n_erased"};
+    static const char *const times[] = {"save_ms", "restore_ms", "erase_ms"};
+    whit_api_reply(call->reply,
+                   json_pack("{s:I, s:s*, s:I, s:{s:f}}", "id_slot", (json_int_t)action.id_slot, "filename", name,
+                             counts[kind], (json_int_t)action.n_tokens, "timings", times[kind],
+                             (double)(whit_now_ns() - begun_ns) / 1e6));
+}
