@@ -2,7 +2,7 @@
  * Products of int8 activations with codecs whose groups have a scale of a byte or less: AVX-512 with VNNI.
  *
  *   microtile    MR = 16 rows (a tile) x NR = 1 to 4 tokens; more tokens are more passes
- *   KC           128 columns of a superblock, added up as integers; with E8 and E4 a group
+ *   KC           128 columns of a superblock, added up as integers; with E8, E4 and F16 a group
  *   registers    eight quads of 32 columns, per token a dot, a total and two sums of minima
  *   L1           lines prefetched from memory, activations, a codebook (1 to 4 KiB)
  *
@@ -303,6 +303,45 @@ INLINE void super_tile(const int codec, const int scale_type, const int group, c
         store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out[c]);
 }
 
+/* The same with scales that are floats of their own: a group's dot is added as a float. */
+INLINE void group_tile(const int codec, const int scale_type, const int group, const int n, const tiles *m,
+                       const code_tables *tables, const whit_acts *x, const void *scratch, uint32_t tile, uint32_t t,
+                       float *y, size_t y_stride)
+{
+    const field_kind kind = scale_type == WHIT_SCALE_E8 ? FIELD_GROUP_E8 : FIELD_GROUP_E4;
+    const uint8_t *line = m->codes + tile * m->tile_bytes, *block = line;
+    const __m512i high[2] = {0};
+    super_acts acts[SUPER_TOKENS];
+    __m512 out[SUPER_TOKENS];
+    for (int c = 0; c < n; c++) {
+        acts[c] = acts_of(codec, x, scratch, t + (uint32_t)c);
+        out[c] = _mm512_setzero_ps();
+    }
+    for (uint32_t k = 0; k < x->n_cols; k += UNIT_COLS, line += unit_lines(codec) * WHIT_LINE_BYTES) {
+        __m512i quads[UNIT_QUADS];
+        if ((k & (m->block_cols - 1)) == 0) {
+            block = line;
+            line += m->scale_bytes;
+        }
+        unit_quads(codec, tables, line, high, 0, quads);
+#pragma GCC unroll 2
+        for (uint32_t i = 0; i < (uint32_t)(UNIT_COLS / group); i++) {
+            const uint32_t g = k / (uint32_t)group + i, place = (k & (m->block_cols - 1)) / (uint32_t)group + i;
+            __m512i dots[SUPER_TOKENS];
+            __m512 scale = scale_type == WHIT_SCALE_F16 ? load_field_of(m, tile, block, place, 0)
+                                                        : load_byte_field(kind, m, block, place, 0);
+            group_dots(n, group, quads + i * (uint32_t)group / 4, acts, k + i * (uint32_t)group, g, dots);
+#pragma GCC unroll 4
+            for (int c = 0; c < n; c++) {
+                __m512 scale_x = _mm512_set1_ps(x->scales[(size_t)(t + (uint32_t)c) * x->n_steps + g]);
+                out[c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[c]), _mm512_mul_ps(scale, scale_x), out[c]);
+            }
+        }
+    }
+    for (int c = 0; c < n; c++)
+        store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out[c]);
+}
+
 INLINE void run_super(const int codec, const int scale_type, const int group, const whit_tensor *w, const whit_acts *x,
                       uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, void *scratch)
 {
@@ -317,7 +356,12 @@ INLINE void run_super(const int codec, const int scale_type, const int group, co
         for (uint32_t t = 0, n; t < x->n_tokens; t += n) {
             n = tiles_min(x->n_tokens - t, SUPER_TOKENS);
 #define PASS(n_tokens)                                                                                                 \
-    case n_tokens: super_tile(codec, scale_type, group, n_tokens, &m, &tables, x, scratch, tile, t, y, y_stride); break;
+    case n_tokens:                                                                                                     \
+        if (whit_scale_in_superblocks((unsigned)scale_type))                                                           \
+            super_tile(codec, scale_type, group, n_tokens, &m, &tables, x, scratch, tile, t, y, y_stride);             \
+        else                                                                                                           \
+            group_tile(codec, scale_type, group, n_tokens, &m, &tables, x, scratch, tile, t, y, y_stride);             \
+        break;
             switch (n) {
                 PASS(1) PASS(2) PASS(3) PASS(4)
             }
@@ -331,11 +375,12 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     return n_tokens * token_bytes(type->n_cols, whit_acts_steps(spec, type->n_cols));
 }
 
-#define MATMUL(lower, codec_name, scales, columns)                                                                     \
+#define MATMUL(lower, codec_name, scales, columns, most)                                                               \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \
         return type->codec == WHIT_CODEC_##codec_name && type->scale_type == WHIT_SCALE_##scales &&                    \
-            type->group == (columns) && spec->kind == WHIT_ACTS_I8;                                                    \
+            type->group == (columns) && (!type->has_offset || WHIT_SCALE_##scales == WHIT_SCALE_K4) &&                 \
+            type->n_cols % UNIT_COLS == 0 && spec->kind == WHIT_ACTS_I8 && spec->step == (columns);                    \
     }                                                                                                                  \
     static void prepare_##lower(const whit_acts *x, void *scratch)                                                     \
     {                                                                                                                  \
@@ -351,17 +396,21 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .name = "matmul_i8_" #lower "_16x4_avx512",                                                                    \
         .isa = WHIT_ISA_AVX512,                                                                                        \
         .min_tokens = 1,                                                                                               \
-        .max_tokens = UINT32_MAX,                                                                                      \
+        .max_tokens = most,                                                                                            \
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \
         .prepare = prepare_##lower,                                                                                    \
         .run = run_##lower,                                                                                            \
     };
 
-MATMUL(u2_k4, U2, K4, 16)
-MATMUL(i3_k8, I3, K8, 16)
-MATMUL(x8_odd4, X8, ODD4, 32)
-MATMUL(x9_odd4, X9, ODD4, 16)
-MATMUL(x10_odd4, X10, ODD4, 16)
-MATMUL(n4_k8, N4, K8, 32)
-MATMUL(i8_k8, I8, K8, 16)
+MATMUL(u2_k4, U2, K4, 16, UINT32_MAX)
+MATMUL(i3_k8, I3, K8, 16, UINT32_MAX)
+MATMUL(x8_odd4, X8, ODD4, 32, UINT32_MAX)
+MATMUL(x9_odd4, X9, ODD4, 16, UINT32_MAX)
+MATMUL(x10_odd4, X10, ODD4, 16, UINT32_MAX)
+MATMUL(n4_k8, N4, K8, 32, UINT32_MAX)
+MATMUL(i8_k8, I8, K8, 16, UINT32_MAX)
+/* More tokens are faster unpacked: matmul_i8_block_avx512.c. */
+MATMUL(f4_e8, F4, E8, 32, 8)
+MATMUL(f4_e4, F4, E4, 16, 8)
+MATMUL(n4_f16, N4, F16, 32, 8)
