@@ -453,6 +453,43 @@ static void goldens_are_met(void **state)
     check_goldens("weight-types-more", 12);
 }
 
+/* Every type that a codec keeps as it is: bytes to the codec's terms, and back to bytes of the same values; a second
+ * time to the same bytes (a first may have had a zero spelled as minus zero). */
+static void native_rows_return(void **state)
+{
+    (void)state;
+    whit_rng rng = {31};
+    whit_error error;
+    int n_kinds = 0;
+    for (int k = WHIT_GGML_Q4_0; k < WHIT_GGML_KIND_COUNT; k++) {
+        whit_ggml_kind kind = (whit_ggml_kind)k, own;
+        uint64_t size, n_cols = 512;
+        uint8_t *data = random_tensor(kind, n_cols, kind == WHIT_GGML_IQ2_BN_R4 ? 4 : 1, &size, &rng);
+        whit_ggml_view view = {kind, n_cols, kind == WHIT_GGML_IQ2_BN_R4 ? 4 : 1, data};
+        whit_ggml_twin twin;
+        assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+        if (whit_ggml_native_kind(&twin.type, &own)) {
+            int8_t codes[512];
+            uint8_t bytes[32], again[512], third[512];
+            float fields[32], before[512], after[512];
+            whit_rows rows = {codes, fields, bytes};
+            whit_ggml_view encoded = {own, n_cols, 1, again};
+            assert_int_equal(own, kind);
+            whit_ggml_row_twin(&view, &twin, 0, &rows);
+            assert_true(whit_ggml_encode_native(own, n_cols, &rows, again));
+            whit_ggml_row_f32(&view, 0, before);
+            whit_ggml_row_f32(&encoded, 0, after);
+            for (int i = 0; i < 512; i++) assert_true(before[i] == after[i]);
+            whit_ggml_row_twin(&encoded, &twin, 0, &rows);
+            assert_true(whit_ggml_encode_native(own, n_cols, &rows, third));
+            assert_memory_equal(third, again, size);
+            n_kinds++;
+        }
+        free(data);
+    }
+    assert_int_equal(n_kinds, 10);
+}
+
 /* Bytes to codes and back to the same bytes. */
 static void encoders_invert_decoders(void **state)
 {
@@ -536,6 +573,7 @@ int main(void)
         cmocka_unit_test(twins_depend_on_content),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(goldens_are_met),
+        cmocka_unit_test(native_rows_return),
         cmocka_unit_test(encoders_invert_decoders),
         cmocka_unit_test(encoders_write_what_others_write),
     };

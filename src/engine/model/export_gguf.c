@@ -78,6 +78,11 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         *fits = whit_ggml_encode_floats(target->kind, type->n_cols, values, e->encoded);
         return WHIT_OK;
     }
+    whit_ggml_kind own;
+    if (whit_ggml_native_kind(type, &own) && own == target->kind) {
+        *fits = whit_ggml_encode_native(own, type->n_cols, &rows, e->encoded);
+        return WHIT_OK;
+    }
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales = target->split_scale ? &one : type->scale_kind == WHIT_SCALE_TENSOR ? &type->scale : e->fields;
@@ -136,6 +141,8 @@ static whit_status choose(struct export *e, struct target *target)
         return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': GGUF has no type for %s with these scales",
                          e->source->path, target->from->name, whit_codec_find(type->codec)->name);
     if (target->is_vector) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
+    whit_ggml_kind own[3] = {WHIT_GGML_F32, WHIT_GGML_F16, WHIT_GGML_F32};
+    if (!e->options->coded && whit_ggml_native_kind(type, &own[0])) return choose_kind(e, target, own, 3);
     if (type->scale_type > WHIT_SCALE_U8) return choose_kind(e, target, floats, 2);
     if (whit_codec_find(type->codec)->is_float) {
         asked = type->codec == WHIT_CODEC_F32 ? WHIT_GGML_F32

@@ -3,6 +3,8 @@
 #include "format/ggml_encode.h"
 
 #include "base/half.h"
+#include "base/mem.h"
+#include "kernels/codec_lines.h"
 
 /* n trits from step to step, the first most significant, as a fraction of 243 rounded up. */
 static uint8_t five_trits(const int8_t *codes, int step, int n)
@@ -95,6 +97,183 @@ bool whit_ggml_encode_floats(whit_ggml_kind kind, uint64_t n, const float *value
         float back = is_half ? whit_f32_from_f16(bits) : whit_f32_from_bf16(bits);
         if (whit_f32_bits(back) != whit_f32_bits(values[i]) && values[i] == values[i]) return false;
         memcpy(out, &bits, 2);
+    }
+    return true;
+}
+
+/* ---- types that keep a kind's own codes ------------------------------------------------------ */
+
+bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind)
+{
+    static const struct {
+        whit_codec codec;
+        whit_scale_type scale_type;
+        uint16_t group;
+        whit_ggml_kind kind;
+    } rows[] = {
+        {WHIT_CODEC_U2, WHIT_SCALE_K4, 16, WHIT_GGML_Q2_K},     {WHIT_CODEC_I3, WHIT_SCALE_K8, 16, WHIT_GGML_Q3_K},
+        {WHIT_CODEC_I8, WHIT_SCALE_K8, 16, WHIT_GGML_Q6_K},     {WHIT_CODEC_X8, WHIT_SCALE_ODD4, 32, WHIT_GGML_IQ2_XXS},
+        {WHIT_CODEC_X9, WHIT_SCALE_ODD4, 16, WHIT_GGML_IQ2_XS}, {WHIT_CODEC_X10, WHIT_SCALE_ODD4, 16, WHIT_GGML_IQ2_S},
+        {WHIT_CODEC_N4, WHIT_SCALE_K8, 32, WHIT_GGML_IQ4_XS},   {WHIT_CODEC_N4, WHIT_SCALE_F16, 32, WHIT_GGML_IQ4_NL},
+        {WHIT_CODEC_F4, WHIT_SCALE_E8, 32, WHIT_GGML_MXFP4},    {WHIT_CODEC_F4, WHIT_SCALE_E4, 16, WHIT_GGML_NVFP4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (type->codec != rows[i].codec || type->scale_type != rows[i].scale_type || type->group != rows[i].group ||
+            type->scale_kind != WHIT_SCALE_GROUP || (type->scale_type == WHIT_SCALE_E4 && type->scale != 1))
+            continue;
+        *kind = rows[i].kind;
+        return true;
+    }
+    return false;
+}
+
+/* The first nibble whose level is `code`. */
+static unsigned level_nibble(const int8_t levels[16], int8_t code)
+{
+    unsigned nibble = 0;
+    while (nibble < 15 && levels[nibble] != code) nibble++;
+    return nibble;
+}
+
+/* Nibbles of 2 n codes in n bytes: the first n below, the others above. */
+static void put_level_nibbles(const int8_t levels[16], const int8_t *codes, int n, uint8_t *qs)
+{
+    for (int j = 0; j < n; j++)
+        qs[j] = (uint8_t)(level_nibble(levels, codes[j]) | level_nibble(levels, codes[j + n]) << 4);
+}
+
+/* Two-bit fields of 256 codes, 32 codes to a field. */
+static void put_two_bits(const int8_t *codes, int bias, uint8_t *qs)
+{
+    memset(qs, 0, 64);
+    for (int j = 0; j < 256; j++) {
+        uint8_t *to = qs + j / 128 * 32 + j % 32;
+        *to = (uint8_t)(*to | ((codes[j] + bias) & 3) << j % 128 / 32 * 2);
+    }
+}
+
+/* Eight codes of a codebook: index and signs; false where the signs are not even in number though `even` is asked
+ * for. */
+static bool split_eight(whit_codec codec, bool even, const int8_t *codes, unsigned *index, unsigned *signs)
+{
+    uint8_t canonical[3];
+    whit_grid_canonical(codec, codes, 8, canonical);
+    *index = canonical[0] | (unsigned)canonical[1] << 8;
+    *signs = canonical[2];
+    return !even || __builtin_parity(*signs) == 0;
+}
+
+static bool encode_codebook(whit_ggml_kind kind, const int8_t *codes, const uint8_t *bytes, uint8_t *b)
+{
+    unsigned index, signs;
+    memset(b + 2, 0, (size_t)whit_ggml_kind_info(kind)->block_bytes - 2);
+    for (int l = 0; l < 32; l++, codes += 8) {
+        if (kind == WHIT_GGML_IQ2_S) {
+            split_eight(WHIT_CODEC_X10, false, codes, &index, &signs);
+            b[2 + l] = (uint8_t)index;
+            b[34 + l] = (uint8_t)signs;
+            b[66 + l / 4] = (uint8_t)(b[66 + l / 4] | (index >> 8) << 2 * (l % 4));
+        } else if (kind == WHIT_GGML_IQ2_XS) {
+            if (!split_eight(WHIT_CODEC_X9, true, codes, &index, &signs)) return false;
+            uint16_t word = (uint16_t)(index | (signs & 127) << 9);
+            memcpy(b + 2 + 2 * l, &word, 2);
+        } else {
+            if (!split_eight(WHIT_CODEC_X8, true, codes, &index, &signs)) return false;
+            uint8_t *words = b + 2 + l / 4 * 8;
+            uint32_t above = whit_load_u32(words + 4) | (uint32_t)(signs & 127) << 7 * (l % 4);
+            if (l % 4 == 3) above |= (uint32_t)bytes[l / 4] << 28;
+            words[l % 4] = (uint8_t)index;
+            memcpy(words + 4, &above, 4);
+        }
+    }
+    int at = kind == WHIT_GGML_IQ2_S ? 74 : 66;
+    for (int j = 0; kind != WHIT_GGML_IQ2_XXS && j < 16; j++)
+        b[at + j / 2] = (uint8_t)(b[at + j / 2] | bytes[j] << 4 * (j & 1));
+    return true;
+}
+
+/* Scales of six bits, bytes 96 to 159 for -32 to 31. */
+static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
+{
+    for (int j = 0; j < n; j++) {
+        if (bytes[j] < 96 || bytes[j] >= 160) return false;
+        out[j] = (uint8_t)(bytes[j] - 96);
+    }
+    return true;
+}
+
+static bool encode_block(whit_ggml_kind kind, const int8_t *codes, const uint8_t *bytes, const uint16_t halves[2],
+                         uint8_t *b)
+{
+    uint8_t six[16];
+    switch (kind) {
+    case WHIT_GGML_Q2_K:
+        memcpy(b, bytes, 16);
+        put_two_bits(codes, 0, b + 16);
+        memcpy(b + 80, halves, 4);
+        return true;
+    case WHIT_GGML_Q3_K:
+        if (!six_bits(bytes, 16, six)) return false;
+        memset(b, 0, 32);
+        for (int j = 0; j < 256; j++) b[j % 32] = (uint8_t)(b[j % 32] | (codes[j] >= 0) << j / 32);
+        put_two_bits(codes, 4, b + 32);
+        memset(b + 96, 0, 12);
+        for (int j = 0; j < 16; j++) {
+            b[96 + j % 8] = (uint8_t)(b[96 + j % 8] | (six[j] & 15) << j / 8 * 4);
+            b[104 + j % 4] = (uint8_t)(b[104 + j % 4] | six[j] >> 4 << j / 4 * 2);
+        }
+        memcpy(b + 108, halves, 2);
+        return true;
+    case WHIT_GGML_Q6_K:
+        memset(b, 0, 192);
+        for (int j = 0; j < 256; j++) {
+            int half = j / 128, part = j % 128 / 32, l = j % 32, u = codes[j] + 32;
+            if (u < 0 || u > 63) return false;
+            uint8_t *low = b + 64 * half + l + 32 * (part & 1), *high = b + 128 + 32 * half + l;
+            *low = (uint8_t)(*low | (u & 15) << 4 * (part >> 1));
+            *high = (uint8_t)(*high | u >> 4 << 2 * part);
+        }
+        for (int j = 0; j < 16; j++) b[192 + j] = bytes[j] ^ 128;
+        memcpy(b + 208, halves, 2);
+        return true;
+    case WHIT_GGML_IQ4_XS:
+        if (!six_bits(bytes, 8, six)) return false;
+        memcpy(b, halves, 2);
+        memset(b + 2, 0, 6);
+        for (int j = 0; j < 8; j++) {
+            b[2 + j / 4] = (uint8_t)(b[2 + j / 4] | six[j] >> 4 << 2 * (j % 4));
+            b[4 + j / 2] = (uint8_t)(b[4 + j / 2] | (six[j] & 15) << 4 * (j & 1));
+            put_level_nibbles(whit_levels_nl, codes + 32 * j, 16, b + 8 + 16 * j);
+        }
+        return true;
+    case WHIT_GGML_IQ4_NL:
+        memcpy(b, halves, 2);
+        put_level_nibbles(whit_levels_nl, codes, 16, b + 2);
+        return true;
+    case WHIT_GGML_MXFP4:
+        b[0] = bytes[0];
+        put_level_nibbles(whit_levels_e2m1, codes, 16, b + 1);
+        return true;
+    case WHIT_GGML_NVFP4:
+        memcpy(b, bytes, 4);
+        for (int j = 0; j < 4; j++) put_level_nibbles(whit_levels_e2m1, codes + 16 * j, 8, b + 4 + 8 * j);
+        return true;
+    default: memcpy(b, halves, 2); return encode_codebook(kind, codes, bytes, b);
+    }
+}
+
+bool whit_ggml_encode_native(whit_ggml_kind kind, uint64_t n_cols, const whit_rows *rows, uint8_t *out)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(kind);
+    const uint64_t n_blocks = n_cols / info->block_elems;
+    const unsigned n_groups = info->block_elems / info->group_elems, n_factors = kind == WHIT_GGML_Q2_K ? 2 : 1;
+    const bool has_factors = kind != WHIT_GGML_MXFP4 && kind != WHIT_GGML_NVFP4;
+    for (uint64_t i = 0; i < n_blocks; i++, out += info->block_bytes) {
+        uint16_t halves[2] = {0};
+        for (unsigned f = 0; has_factors && f < n_factors; f++)
+            halves[f] = whit_f16_from_f32(rows->fields[i * n_factors + f]);
+        const uint8_t *bytes = rows->fields_u8 ? rows->fields_u8 + i * n_groups : NULL;
+        if (!encode_block(kind, (const int8_t *)rows->elems + i * info->block_elems, bytes, halves, out)) return false;
     }
     return true;
 }
