@@ -281,7 +281,7 @@ static void fields_decide(void **state)
         {"\"use_cache\": true", "\"use_cache\": true, \"residual_multiplier\": 0.22", "residual_multiplier",
          "residuals"},
         {"\"use_cache\": true", "\"use_cache\": true, \"attn_logit_softcapping\": 50.0", "softcapping", "scores"},
-        {"\"use_cache\": true", "\"use_cache\": true, \"quantization_config\": {\"quant_method\": \"gptq\"}", "'gptq'",
+        {"\"use_cache\": true", "\"use_cache\": true, \"quantization_config\": {\"quant_method\": \"hqq\"}", "'hqq'",
          "bitnet"},
         {"\"silu\"", "\"gelu\"", "hidden_act", "'gelu'"},
         {"LlamaForCausalLM", "MixtralForCausalLM", "MixtralForCausalLM", "mixture of experts"},

@@ -12,6 +12,7 @@
 #define WHIT_MODEL_IMPORT_HF_H
 
 #include "format/hf.h"
+#include "format/hf_packed.h"
 #include "format/ternary.h"
 #include "model/import_names.h"
 #include "model/rope_scaling.h"
@@ -64,10 +65,13 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
 
 /* What quantization_config and its relatives say about the projections. */
 typedef struct whit_hf_quantisation {
-    bool bitnet;      /* quant_method "bitnet": packed weights, or latent ones */
-    bool online;      /* float weights are latent: made ternary by their mean magnitude */
-    bool multiplies;  /* weight_scale multiplies (AutoBitLinear); else it divides (BitLinear) */
-    uint32_t skipped; /* node of modules_to_not_convert, or WHIT_JSON_NONE */
+    bool bitnet;       /* quant_method "bitnet": packed weights, or latent ones */
+    bool online;       /* float weights are latent: made ternary by their mean magnitude */
+    bool multiplies;   /* weight_scale multiplies (AutoBitLinear); else it divides (BitLinear) */
+    whit_hf_form form; /* packed matrices */
+    uint32_t mlx_bits; /* of MLX's, where no module says another number */
+    uint32_t mlx_node; /* "quantization": modules by name with bits of their own; or WHIT_JSON_NONE */
+    uint32_t skipped;  /* node of modules_to_not_convert, or WHIT_JSON_NONE */
 } whit_hf_quantisation;
 
 /* One tensor, ready to be read by rows. */
@@ -77,6 +81,7 @@ struct whit_hf_import {
     whit_ggml_view view;        /* float weights */
     float inverse;              /* of the scale that makes them ternary */
     whit_packed_ternary packed; /* U8 weights */
+    whit_hf_packed matrix;      /* weights in words, or floats of eight bits */
     const int8_t *codes;        /* I8 weights, row-major */
     float *values;              /* computed here: a vector of n_values */
     uint32_t n_values;
@@ -89,7 +94,8 @@ struct whit_hf_importer {
     whit_hf_document text; /* config.json, or its text_config: a view of hf's */
     const whit_hf_class *class;
     whit_hf_quantisation quantisation;
-    bool tied; /* tie_word_embeddings */
+    bool tied;          /* tie_word_embeddings */
+    bool told_rounding; /* the note about matrices that are not held exactly */
     struct whit_hf_divisors {
         const char *name; /* NULL: unused */
         float *values;

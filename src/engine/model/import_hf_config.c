@@ -91,24 +91,112 @@ static whit_status check_width(const whit_hf_document *config, const char *name,
     return WHIT_OK;
 }
 
+/* ---- packed matrices ------------------------------------------------------------------------ */
+
+/* compressed-tensors: groups of modules of one format; activations must be left as they are. */
+static whit_status check_compressed(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q,
+                                    whit_error *error)
+{
+    const whit_json *json = &config->json;
+    const char *format = "";
+    size_t n = 0;
+    WHIT_TRY(whit_hf_string(config, "quantization_config.format", &format, &n, error));
+    bool packed = whit_hf_text_is(format, n, "pack-quantized"), floats = whit_hf_text_is(format, n, "float-quantized");
+    if (!packed && !floats)
+        return whit_json_fail(json, node, error, "compressed-tensors in the format '%.*s' are not supported",
+                              (int)(n < 40 ? n : 40), format);
+    q->form = packed ? WHIT_HF_COMPRESSED : WHIT_HF_FP8;
+    uint32_t groups = whit_hf_node(config, "quantization_config.config_groups");
+    for (uint32_t key = whit_json_first(json, groups); packed && key != WHIT_JSON_NONE;
+         key = whit_json_next(json, groups, key)) {
+        static const char *const activations[] = {"input_activations", "output_activations"};
+        char name[64];
+        size_t name_bytes;
+        const char *text = whit_json_string(json, key, &name_bytes);
+        snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 63 ? name_bytes : 63), text ? text : "");
+        for (size_t i = 0; i < COUNT(activations); i++) {
+            uint32_t value = whit_json_get(json, whit_json_get(json, groups, name), activations[i]);
+            if (value != WHIT_JSON_NONE && !whit_hf_says_nothing(json, value))
+                return whit_json_fail(json, value, error,
+                                      "quantised activations of compressed-tensors are not supported");
+        }
+    }
+    return WHIT_OK;
+}
+
+/* Methods whose matrices are packed by themselves (format/hf_packed.h); false for others. */
+static whit_status read_packing(const whit_hf_document *config, uint32_t node, const char *method, size_t n,
+                                whit_hf_quantisation *q, bool *found, whit_error *error)
+{
+    const char *format = "";
+    size_t format_bytes = 0;
+    *found = true;
+    if (whit_hf_text_is(method, n, "compressed-tensors")) return check_compressed(config, node, q, error);
+    if (whit_hf_text_is(method, n, "gptq")) {
+        WHIT_TRY(whit_hf_string(config, "quantization_config.checkpoint_format", &format, &format_bytes, error));
+        q->form = whit_hf_text_is(format, format_bytes, "gptq_v2") ? WHIT_HF_GPTQ_V2 : WHIT_HF_GPTQ;
+        if (format_bytes && q->form == WHIT_HF_GPTQ && !whit_hf_text_is(format, format_bytes, "gptq"))
+            return whit_json_fail(&config->json, node, error, "GPTQ in the checkpoint_format '%.*s' is not supported",
+                                  (int)(format_bytes < 40 ? format_bytes : 40), format);
+        return WHIT_OK;
+    }
+    if (whit_hf_text_is(method, n, "awq")) {
+        WHIT_TRY(whit_hf_string(config, "quantization_config.version", &format, &format_bytes, error));
+        q->form = WHIT_HF_AWQ;
+        if (format_bytes && !whit_hf_text_is(format, format_bytes, "gemm") &&
+            !whit_hf_text_is(format, format_bytes, "GEMM"))
+            return whit_json_fail(&config->json, node, error, "AWQ in the version '%.*s' is not supported (gemm is)",
+                                  (int)(format_bytes < 40 ? format_bytes : 40), format);
+        return WHIT_OK;
+    }
+    if (whit_hf_text_is(method, n, "fp8")) {
+        q->form = WHIT_HF_FP8;
+        return WHIT_OK;
+    }
+    *found = false;
+    return WHIT_OK;
+}
+
+/* MLX says it outside of quantization_config, or in it without a method. */
+static whit_status read_mlx(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q, whit_error *error)
+{
+    const char *mode = "affine";
+    size_t n = strlen(mode);
+    q->form = WHIT_HF_MLX;
+    q->mlx_node = node;
+    WHIT_TRY(whit_hf_string(config, "quantization.mode", &mode, &n, error));
+    if (!whit_hf_text_is(mode, n, "affine"))
+        return whit_json_fail(&config->json, node, error, "MLX's mode '%.*s' is not supported (affine is)",
+                              (int)(n < 40 ? n : 40), mode);
+    return whit_hf_read_u32(config, "quantization.bits", true, &q->mlx_bits, error);
+}
+
 static whit_status read_quantisation(const whit_hf_document *config, const whit_hf_class *class,
                                      whit_hf_quantisation *q, whit_error *error)
 {
     static const char *const known[] = {"quant_method",           "linear_class", "quantization_mode",
                                         "modules_to_not_convert", "use_rms_norm", "rms_norm_eps"};
     const whit_json *json = &config->json;
-    *q = (whit_hf_quantisation){.online = class->online, .skipped = WHIT_JSON_NONE};
+    *q = (whit_hf_quantisation){.online = class->online, .mlx_node = WHIT_JSON_NONE, .skipped = WHIT_JSON_NONE};
     WHIT_TRY(check_width(config, "input_bits", 8, error));
     WHIT_TRY(check_width(config, "weight_bits", 1, error));
-    uint32_t node = whit_hf_node(config, "quantization_config");
+    uint32_t node = whit_hf_node(config, "quantization");
+    if (node != WHIT_JSON_NONE && whit_json_type_of(json, node) == WHIT_JSON_OBJECT)
+        return read_mlx(config, node, q, error);
+    node = whit_hf_node(config, "quantization_config");
     if (node == WHIT_JSON_NONE || whit_json_type_of(json, node) == WHIT_JSON_NULL) return WHIT_OK;
     const char *method = NULL, *linear = "bitlinear", *mode = "offline";
     size_t method_bytes = 0, linear_bytes = strlen(linear), mode_bytes = strlen(mode);
     bool norms = false;
     WHIT_TRY(whit_hf_string(config, "quantization_config.quant_method", &method, &method_bytes, error));
+    bool packed;
+    WHIT_TRY(read_packing(config, node, method, method_bytes, q, &packed, error));
+    if (packed) return WHIT_OK;
     if (!whit_hf_text_is(method, method_bytes, "bitnet"))
-        return whit_json_fail(json, node, error, "quantisation by '%.*s' is not supported (bitnet is)",
-                              (int)(method_bytes < 40 ? method_bytes : 40), method ? method : "");
+        return whit_json_fail(
+            json, node, error,
+            "quantisation by '%.*s' is not supported (bitnet, compressed-tensors, gptq, awq, fp8 and MLX's are)",
+            (int)(method_bytes < 40 ? method_bytes : 40), method ? method : "");
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
         bool found = whit_hf_is_void(json, key);
         for (size_t i = 0; i < COUNT(known); i++) found |= whit_json_is(json, key, known[i]);

@@ -215,6 +215,14 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
     return WHIT_OK;
 }
 
+static whit_status read_words(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
+{
+    const struct whit_hf_import *import = tensor->context;
+    (void)error;
+    whit_hf_packed_row(&import->matrix, whit_source_row(tensor, row), rows);
+    return WHIT_OK;
+}
+
 static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
                                 whit_error *error)
 {
@@ -386,8 +394,49 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     return WHIT_OK;
 }
 
+/* Bits of one of MLX's modules: its own, or everybody's. */
+static whit_status mlx_bits(const struct reading *r, const char *module, uint32_t *bits)
+{
+    const whit_hf_quantisation *q = &r->importer->quantisation;
+    const whit_json *json = &r->importer->text.json;
+    *bits = q->mlx_bits;
+    uint32_t own = q->form == WHIT_HF_MLX ? whit_json_get(json, q->mlx_node, module) : WHIT_JSON_NONE;
+    double value;
+    if (own == WHIT_JSON_NONE || whit_json_get(json, own, "bits") == WHIT_JSON_NONE) return WHIT_OK;
+    if (!whit_json_f64(json, whit_json_get(json, own, "bits"), &value) || !(value >= 2 && value <= 8))
+        return refuse(r, "its bits in config.json are not a number from 2 to 8");
+    *bits = (uint32_t)value;
+    return WHIT_OK;
+}
+
+/* A matrix of packed integers or of floats of eight bits; file_name ends in ".weight". */
+static whit_status packed_matrix(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
+{
+    char module[160];
+    uint32_t bits;
+    snprintf(module, sizeof module, "%.*s", (int)(strlen(r->file_name) - strlen(".weight")), r->file_name);
+    WHIT_TRY(mlx_bits(r, module, &bits));
+    WHIT_TRY(whit_hf_packed_open(r->importer->hf->weights, r->importer->quantisation.form, module, bits,
+                                 &import->matrix, r->error));
+    tensor->type = import->matrix.type;
+    tensor->read_row = read_words;
+    if (!import->matrix.exact && !r->importer->told_rounding) {
+        r->importer->told_rounding = true;
+        if (!whit_buf_printf(&r->source->notes, "'%s' and others are held as %s, which rounds their values\n",
+                             r->file_name, whit_codec_find(tensor->type.codec)->name))
+            return whit_fail_memory(r->error, "notes", r->source->notes.size_bytes);
+    }
+    return WHIT_OK;
+}
+
+static bool is_packed(const struct reading *r)
+{
+    return whit_hf_is_packed(r->importer->quantisation.form, r->file) && ends_with(r->file_name, ".weight");
+}
+
 static whit_status add_projection(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
+    if (is_packed(r)) return packed_matrix(r, import, tensor);
     if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse(r, "is no matrix");
     if (r->file->dtype == WHIT_DTYPE_U8) return packed_projection(r, import, tensor);
     if (r->file->dtype == WHIT_DTYPE_I8) return i8_projection(r, import, tensor);
@@ -417,6 +466,7 @@ static whit_status add_taps(const struct reading *r, struct whit_hf_import *impo
 
 static whit_status add_plain(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
+    if (is_packed(r)) return packed_matrix(r, import, tensor);
     if (r->file->n_dims == 2) return float_matrix(r, import, tensor);
     if (r->file->n_dims != 1) return refuse(r, "is neither a vector nor a matrix");
     if (!whit_safetensor_view(r->file, &import->view)) return refuse(r, "its dtype is not supported here");
@@ -520,6 +570,12 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         bool fits = file->name_bytes < sizeof file_name && !memchr(file->name, 0, file->name_bytes);
         snprintf(file_name, sizeof file_name, "%.*s", (int)(file->name_bytes < 127 ? file->name_bytes : 127),
                  file->name);
+        size_t module_bytes;
+        whit_hf_role role =
+            fits ? whit_hf_packed_role(importer->quantisation.form, file_name, &module_bytes) : WHIT_HF_OTHER;
+        if (role == WHIT_HF_BESIDE) continue; /* read with its matrix */
+        if (role == WHIT_HF_CODES && module_bytes + strlen(".weight") < sizeof file_name)
+            memcpy(file_name + module_bytes, ".weight", sizeof ".weight"); /* whatever the form calls it */
         enum part part = fits ? find_part(importer->class, file_name, source->config.n_layers, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)
             part = other_part(file_name + (begins_with(file_name, "model.") ? 6 : 0), found.ours);

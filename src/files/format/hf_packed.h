@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Matrices of Hugging Face folders whose integers are packed into words, and those of eight-bit floats: where their
+ * tensors are, and one row of them.
+ *
+ *   form        tensors of module M                                   value of row o, column i, group g
+ *   compressed  weight_packed I32 (out, in bits / 32), weight_shape,  (q - 2^(bits - 1)) scale; with zero points
+ *               weight_scale (out, groups), weight_zero_point I32     (q - zero) scale
+ *               (out bits / 32, groups)
+ *   gptq        qweight I32 (in bits / 32, out), scales (groups,      (q - zero - 1) scale; format "gptq_v2"
+ *               out), qzeros I32 (groups, out bits / 32), g_idx       (q - zero) scale
+ *   awq         qweight I32 (in, out / 8), qzeros I32 (groups,        (q - zero) scale; eight columns of a word
+ *               out / 8), scales (groups, out)                        stand in the order 0 2 4 6 1 3 5 7
+ *   mlx         weight U32 (out, in bits / 32), scales, biases        q scale + bias
+ *               (out, groups)
+ *   fp8         weight F8_E4M3 (out, in), weight_scale_inv            value scale, a scale per block of rows and
+ *               (row blocks, column blocks) or weight_scale           columns, per row, or one
+ *
+ * Words are little-endian, the first code lowest. Everything points into an open set of safetensors; read-only, any
+ * thread. Sources: the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX, DeepSeek-V3). */
+#ifndef WHIT_FORMAT_HF_PACKED_H
+#define WHIT_FORMAT_HF_PACKED_H
+
+#include "format/safetensors.h"
+#include "kernels/codec.h"
+
+typedef enum whit_hf_form {
+    WHIT_HF_PLAIN, /* tensors are as they stand */
+    WHIT_HF_COMPRESSED,
+    WHIT_HF_GPTQ,
+    WHIT_HF_GPTQ_V2,
+    WHIT_HF_AWQ,
+    WHIT_HF_MLX,
+    WHIT_HF_FP8,
+} whit_hf_form;
+
+typedef struct whit_hf_packed {
+    whit_hf_form form;
+    uint32_t bits; /* 2, 4 or 8 */
+    uint64_t n_rows, n_cols;
+    uint64_t group_cols, group_rows;               /* columns and rows that share a scale */
+    const whit_safetensor *codes, *scales, *zeros; /* zeros: zero points, or MLX's biases; NULL: none */
+    bool exact;                                    /* the type below holds every value */
+    whit_tensor_type type;                         /* that the rows are given in */
+} whit_hf_packed;
+
+/* A tensor's part in a module: its name without the end, and what it is. */
+typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
+/* CODES: the module's weight, `module_bytes` of the name are the module. BESIDE: read with it. */
+whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes);
+
+/* Is this tensor, of role CODES, packed? A module that was left out of the quantisation has a plain one. */
+bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
+
+/* Finds the tensors of `module` and checks types, shapes and sizes; mlx_bits is the configuration's. The type is the
+ * smallest that holds all values: i4, t2 or i8 with scales (and offsets) per group or row; of fp8 f16 (bf16 beyond
+ * its range), which rounds where a scale is not a power of two. */
+whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module,
+                                uint32_t mlx_bits, whit_hf_packed *packed, whit_error *error);
+/* Row `row` in the terms of packed->type. */
+void whit_hf_packed_row(const whit_hf_packed *packed, uint64_t row, const whit_rows *rows);
+
+#endif
