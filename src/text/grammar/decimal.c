@@ -2,6 +2,8 @@
  * Reading and comparing decimals. */
 #include "grammar/decimal.h"
 
+#include <stdio.h>
+
 enum { EXPONENT_MAX = 1000000000, DIGITS_MAX = 100000 };
 
 bool whit_decimal_read(const char *text, size_t n_bytes, whit_decimal *out)
@@ -119,4 +121,53 @@ bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, u
     *n = (uint32_t)value;
     *decimals = (uint32_t)-zeros;
     return true;
+}
+
+static bool read_double(const char *text, size_t n, const whit_allocator *allocator, double *value)
+{
+    whit_json json;
+    if (whit_json_parse("number", text, n, allocator, &json, NULL) != WHIT_OK) return false;
+    bool ok = whit_json_f64(&json, WHIT_JSON_ROOT, value);
+    whit_json_close(&json);
+    return ok;
+}
+
+/* Appends a number, shortened where it can be. */
+static bool append_number(const char *text, size_t n, whit_buf *out)
+{
+    whit_decimal decimal;
+    double value, again;
+    char shorter[40];
+    bool known = n < 64 && whit_decimal_read(text, n, &decimal) && decimal.n > 15 && !whit_decimal_is_whole(&decimal) &&
+        read_double(text, n, out->allocator, &value);
+    for (int digits = 15; known && digits <= 16; digits++) {
+        int length = snprintf(shorter, sizeof shorter, "%.*g", digits, value);
+        for (int i = 0; i < length; i++) /* whatever a locale writes for the point */
+            if (!strchr("0123456789+-e", shorter[i])) shorter[i] = '.';
+        if (read_double(shorter, (size_t)length, out->allocator, &again) && again == value)
+            return whit_buf_append(out, shorter, (size_t)length);
+    }
+    return whit_buf_append(out, text, n);
+}
+
+bool whit_decimal_shorten(const char *text, size_t n_bytes, whit_buf *out)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < n_bytes;) {
+        if (text[i] == '"') {
+            for (i++; i < n_bytes && text[i] != '"'; i++)
+                if (text[i] == '\\') i++;
+            i++;
+            continue;
+        }
+        size_t end = i;
+        while (end < n_bytes && ((text[end] >= '0' && text[end] <= '9') || strchr("+-.eE", text[end])) && text[end])
+            end++;
+        if (end - i > 16) {
+            if (!whit_buf_append(out, text + from, i - from) || !append_number(text + i, end - i, out)) return false;
+            from = end;
+        }
+        i = end > i ? end : i + 1;
+    }
+    return from >= n_bytes || whit_buf_append(out, text + from, n_bytes - from);
 }

@@ -30,4 +30,8 @@ bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool
 /* The step of a decimal, n x 10^-decimals with a whole n from 1 to `max`; false where it cannot be written so. */
 bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, uint32_t *decimals);
 
+/* Copies JSON with numbers that have a fraction and more than 15 digits in the shortest form that a reader of doubles
+ * tells from no other: writers of doubles give 0.1 as 0.10000000000000001. False: no memory. */
+bool whit_decimal_shorten(const char *text, size_t n_bytes, whit_buf *out);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "grammar/decimal.h"
 #include "grammar/gbnf.h"
 #include "grammar/schema_parts.h"
 
@@ -455,7 +456,15 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
     if (n_bytes > WHIT_GRAMMAR_MAX_TEXT_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a schema of %zu bytes (at most %u)", name, n_bytes,
                          WHIT_GRAMMAR_MAX_TEXT_BYTES);
-    WHIT_TRY(whit_json_parse(name, text, n_bytes, graph->allocator, &c.json, error));
+    whit_buf shortened = {.allocator = graph->allocator};
+    whit_status parsed = whit_decimal_shorten(text, n_bytes, &shortened)
+        ? whit_json_parse(name, shortened.data ? (const char *)shortened.data : "", shortened.size_bytes,
+                          graph->allocator, &c.json, error)
+        : whit_fail_memory(error, "a schema", n_bytes);
+    if (parsed != WHIT_OK) {
+        whit_buf_free(&shortened);
+        return parsed;
+    }
     c.items.allocator = c.sets.allocator = c.known_rules.allocator = c.rule_names.allocator = graph->allocator;
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
     bool opened = whit_json_schema_open_references(&c) && c.slots;
@@ -468,6 +477,7 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
     whit_buf_free(&c.known_rules);
     whit_buf_free(&c.rule_names);
     whit_json_close(&c.json);
+    whit_buf_free(&shortened);
     return status;
 }
 
