@@ -306,8 +306,9 @@ const cli_verb cli_serve_verb = {
     0,
     "serve models over HTTP",
     "Answers requests as OpenAI's API has them (/v1/chat/completions with tools and schemas, /v1/completions, "
-    "/v1/embeddings, /v1/responses, /v1/models), as Anthropic's (/v1/messages), Ollama's (/api/chat and others) and "
-    "llama.cpp's (/completion, /infill); and /health, /metrics, /props, /slots, /tokenize, /detokenize, "
+    "/v1/embeddings, /v1/responses, /v1/models), as Anthropic's (/v1/messages), Google's (/v1beta/models), Ollama's "
+    "(/api/chat and others) and llama.cpp's (/completion, /infill); and /health, /metrics, /props, /slots, /tokenize, "
+    "/detokenize, "
     "/apply-template; a chat page is at /. Several requests are worked on at once, and each gets the answer that it "
     "would get alone. Several models may be served, and adapters that requests ask for. SIGHUP takes model files that "
     "were replaced. Every option may come from a variable instead, by its long name "
