@@ -21,6 +21,9 @@ typedef struct whit_model_options {
      * that. The model is converted with it, an .ndf too, and gets an identity of its own. */
     const char *family_program;
     const char *family_name; /* begins the lines of its mistakes; NULL: the family's name */
+    /* Refuses a source with fields that are not known, even if they only describe; else the metadata "whit.notes" names
+     * those. Reads no converted copy. */
+    bool strict;
 } whit_model_options;
 static inline whit_model_options whit_model_options_default(void)
 {

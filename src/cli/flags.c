@@ -27,6 +27,8 @@ const cli_option cli_model_options[] = {
      "The model's forward pass, a program of the array language, instead of its family's own; the model is converted "
      "with it."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
+    {"--strict", CLI_FLAG, AT(strict), NULL,
+     "Refuse a source with fields that are not known, even if they only describe; it is converted in memory."},
     {0},
 };
 #undef AT
@@ -204,6 +206,7 @@ static int open_model(cli_call *call, const cli_model_flags *flags, const cli_te
     struct conversion conversion = {0};
     whit_model_options options = whit_model_options_default();
     options.no_cache = flags->no_cache;
+    options.strict = flags->strict;
     options.family_program = family->data;
     options.family_name = flags->family;
     options.progress = on_conversion;

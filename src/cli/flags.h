@@ -21,7 +21,7 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
 
 typedef struct cli_model_flags {
     const char *path, *family;
-    bool no_cache;
+    bool no_cache, strict;
 } cli_model_flags;
 extern const cli_option cli_model_options[];
 

@@ -45,7 +45,7 @@ static whit_status convert_to(const char *path, const whit_model_options *option
     const whit_allocator *a = options->allocator;
     whit_source source;
     const whit_family_program family = {options->family_name, options->family_program};
-    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, false, a, &source, error));
+    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, options->strict, a, &source, error));
     whit_convert_options convert = {.progress = options->progress, .user = options->progress_user};
     whit_status status = whit_ndf_writer_open(to, NULL, a, writer, error);
     if (status == WHIT_OK) status = whit_convert(&source, &convert, *writer, error);
@@ -178,7 +178,7 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     if (status == WHIT_OK && is_ndf)
         status = whit_ndf_open(path, model->allocator, &model->file, error);
     else if (status == WHIT_OK) {
-        if (!own.no_cache) status = open_cached(model, path, &own, error);
+        if (!own.no_cache && !own.strict) status = open_cached(model, path, &own, error);
         if (status == WHIT_OK && !model->file) status = open_in_memory(model, path, &own, error);
     }
     return finish(status, model, out, error);
