@@ -45,7 +45,9 @@ for name in NAMES[:-1]: # the last one is made by the first turn
 os.chmod("p/f1", 0o755)
 os.chmod("p/f2", 0o600)
 os.symlink("f0", "p/link")
-os.link("p/f5", "p/hard")
+# A file of two names: a write to it would need a person.
+open("p/twice", "w").write("x\n")
+os.link("p/twice", "p/hard")
 
 
 def tree():
