@@ -186,6 +186,12 @@ void ed_language_format(ed *e, const json_t *result)
     json_decref(edit);
 }
 
+static json_t *range_of(const struct ed_server *server, const whit_text *text, whit_range range)
+{
+    return json_pack("{s:o, s:o}", "start", ed_server_position(server, text, range.begin), "end",
+                     ed_server_position(server, text, range.end));
+}
+
 void ed_language_extend(ed *e, json_t *params)
 {
     struct ed_doc *doc = e->asked.doc;
@@ -202,12 +208,13 @@ void ed_language_extend(ed *e, json_t *params)
     json_t *said = json_array();
     for (size_t i = 0; i < doc->language.n_diagnostics; i++) {
         const struct ed_diagnostic *one = &doc->language.diagnostics[i];
-        if (one->range.begin >= begin && one->range.begin <= end) json_array_append(said, one->said);
+        if (one->range.begin < begin || one->range.begin > end) continue;
+        /* Edits since it came have moved its place. */
+        json_t *copy = json_copy(one->said);
+        json_object_set_new(copy, "range", range_of(e->asked.server, doc->buffer->text, one->range));
+        json_array_append_new(said, copy);
     }
-    json_object_set_new(params, "range",
-                        json_pack("{s:o, s:o}", "start",
-                                  ed_server_position(e->asked.server, doc->buffer->text, range.begin), "end",
-                                  ed_server_position(e->asked.server, doc->buffer->text, range.end)));
+    json_object_set_new(params, "range", range_of(e->asked.server, doc->buffer->text, range));
     json_object_set_new(params, "context", json_pack("{s:o}", "diagnostics", said));
 }
 
