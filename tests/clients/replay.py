@@ -67,12 +67,24 @@ def kinds_of(events):
     return kinds
 
 
+def set_seed(path, body):
+    """The same answers in each run."""
+    if "/v1beta/" in path and "contents" in body:
+        body["generationConfig"] = {"seed": 7, **body.get("generationConfig", {})}
+    elif path.startswith(("/api/chat", "/api/generate")):
+        body["options"] = {"seed": 7, **body.get("options", {})}
+    elif not path.startswith("/api/"):
+        body.setdefault("seed", 7)
+
+
 def replay(server, request, model):
     method = request.get("method", "POST")
     body = request.get("body") if method == "POST" else None
     if body is not None:
         body = {"model": model, **body}
     path = request["path"].replace("MODEL", model)
+    if isinstance(body, dict):
+        set_seed(path, body)
     status, text = server.ask(method, path, body, {"Content-Type": "application/json", **request.get("headers", {})})
     what = (request["name"], model, path)
     check(status == request.get("status", 200), *what, "gave", status, text[:400])
