@@ -364,13 +364,15 @@ static void tools_without_a_template(void **state)
         assert_true(whit_chat_template_takes_tools(chat));
         assert_true(whit_chat_template_is_plain(chat));
         assert_ok(render(chat, talk, list, true, &prompt, &error), error);
-        const char *text = whit_chat_prompt_text(prompt, &n);
+        const char *rendered = whit_chat_prompt_text(prompt, &n);
+        char *text = strndup(rendered, n);
         const char *about = strstr(text, "{\"name\": \"f\", \"parameters\": {}}");
         const char *call = strstr(text, "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
         const char *results =
             strstr(text, "<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>");
         if (!about || !call || !results || !(about < call && call < results)) fail_msg("%s", text);
         assert_int_equal(strstr(text, "system:") != NULL, i == 0);
+        free(text);
         whit_chat_prompt_close(prompt);
         assert_int_equal(render(chat, talk, "{}", true, &prompt, &error), WHIT_ERROR_ARGUMENT);
         char answer[512];

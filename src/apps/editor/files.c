@@ -108,7 +108,7 @@ void ed_files_toggle(ed *e)
     if (!doc || !ed_window_split(e, true)) return;
     free_list(&files->paths, &files->n_paths);
     whit_walk_files(e->options.project ? e->options.project : ".", add_path, files);
-    qsort(files->paths, files->n_paths, sizeof *files->paths, by_tree);
+    if (files->n_paths) qsort(files->paths, files->n_paths, sizeof *files->paths, by_tree);
     write_tree(e);
     /* The tree stands at the left, and is narrow. */
     struct ed_window *inner = e->window->parent, *text = inner->child[0];

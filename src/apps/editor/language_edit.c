@@ -113,7 +113,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
             take_file(e, &edits, uri, json_object_iter_value(at));
         }
     }
-    qsort(edits.list, edits.n, sizeof *edits.list, last_first);
+    if (edits.n) qsort(edits.list, edits.n, sizeof *edits.list, last_first);
     for (size_t i = 1; i < edits.n; i++)
         if (edits.list[i].doc == edits.list[i - 1].doc && edits.list[i].end > edits.list[i - 1].begin)
             refuse(&edits, "the server's changes overlap", "");
