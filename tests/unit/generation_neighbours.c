@@ -134,8 +134,9 @@ static void damage_beside_others(whit_kv_type kv, uint32_t window, uint32_t n_ba
     assert_ok(whit_session_mount(session, 1, NULL, 0, &error), error);
     open_part(session, 1, 1, &parts[1]);
     while (!whit_generation_finished(parts[1].generation)) step_all(session, parts, 3);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++)
         while (!whit_generation_finished(parts[i].generation)) step_all(session, parts, 3);
+    for (uint32_t i = 0; i < 3; i++) {
         assert_answers(&parts[i], &expected[i]);
         close_part(&parts[i]);
     }
