@@ -291,8 +291,9 @@ const cli_verb cli_bench_verb = {
     "roofline share is the longer of reading and multiplying over the time taken. Weights read faster "
     "from huge pages: files that are cached in small ones are read anew, and \"huge\" says how much lies "
     "in huge ones; shares compare where that is equal.\n"
-    "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b or "
-    "qwen3-0.6b, with the codec of its layers (t2 t5 b1 q2 i4 i8), of its head (default i8s where it is "
+    "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b, "
+    "qwen3-0.6b, qwen35-0.8b, qwen35-4b or lfm2-1.2b, with the codec of its layers (t2 t5 b1 q2 i4 i8), of its head "
+    "(default i8s where it is "
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
     "kept in the cache folder. WHIT_CPU caps the instructions.\n"
     "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8",

@@ -70,8 +70,57 @@ static const whit_config shapes[] = {
      .tied_head = true,
      .qk_norm = true,
      .rope_theta = 1e6},
+    {.family = "hybrid",
+     .n_layers = 24,
+     .n_embd = 1024,
+     .n_ff = 3584,
+     .n_heads = 8,
+     .n_kv_heads = 2,
+     .head_dim = 256,
+     .rope_dim = 64,
+     .n_vocab = 248320,
+     .tied_head = true,
+     .qk_norm = true,
+     .attn_gate = true,
+     .conv_taps = 4,
+     .delta_heads = 16,
+     .delta_key_heads = 16,
+     .delta_key_dim = 128,
+     .delta_value_dim = 128,
+     .rope_theta = 1e7},
+    {.family = "hybrid",
+     .n_layers = 32,
+     .n_embd = 2560,
+     .n_ff = 9216,
+     .n_heads = 16,
+     .n_kv_heads = 4,
+     .head_dim = 256,
+     .rope_dim = 64,
+     .n_vocab = 248320,
+     .tied_head = true,
+     .qk_norm = true,
+     .attn_gate = true,
+     .conv_taps = 4,
+     .delta_heads = 32,
+     .delta_key_heads = 16,
+     .delta_key_dim = 128,
+     .delta_value_dim = 128,
+     .rope_theta = 1e7},
+    {.family = "hybrid",
+     .n_layers = 16,
+     .n_embd = 2048,
+     .n_ff = 8192,
+     .n_heads = 32,
+     .n_kv_heads = 8,
+     .head_dim = 64,
+     .n_vocab = 65536,
+     .tied_head = true,
+     .qk_norm = true,
+     .conv_taps = 3,
+     .rope_theta = 1e6},
 };
-static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b", "qwen3-0.6b"};
+static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b",
+                                          "qwen3-0.6b",  "qwen35-0.8b",    "qwen35-4b", "lfm2-1.2b"};
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 struct shape {
@@ -81,6 +130,23 @@ struct shape {
     bool no_head;
     bool is_corrected; /* the layers' matrices have corrections */
 };
+
+/* Layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
+static void set_layers(whit_config *c)
+{
+    static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14};
+    if (!c->conv_taps) return;
+    c->n_kinds = 2;
+    c->kinds[0] =
+        (whit_layer_kind){.mixer = c->delta_heads ? WHIT_MIXER_DELTA : WHIT_MIXER_SHORT_CONV, .n_ff = c->n_ff};
+    c->kinds[1] = (whit_layer_kind){.n_heads = c->n_heads,
+                                    .n_kv_heads = c->n_kv_heads,
+                                    .head_dim = c->head_dim,
+                                    .rope_dim = c->rope_dim,
+                                    .n_ff = c->n_ff};
+    for (uint32_t i = 0; i < c->n_layers; i++) c->kind_of_layer[i] = c->delta_heads ? (i + 1) % 4 == 0 : 0;
+    for (size_t i = 0; !c->delta_heads && i < sizeof lfm2_attends; i++) c->kind_of_layer[lfm2_attends[i]] = 1;
+}
 
 /* ---- the text ------------------------------------------------------------------------------- */
 
@@ -102,11 +168,12 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (which == N_SHAPES || !fits)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
-                         "llama3-8b, falcon3-7b, qwen3-0.6b",
+                         "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b",
                          text);
     *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
     whit_config *c = &shape->config;
-    c->rope_dim = c->head_dim;
+    if (!c->rope_dim) c->rope_dim = c->head_dim;
+    set_layers(c);
     c->n_ctx = 131072;
     c->norm_eps = 1e-5;
     uint8_t usual = c->tied_head ? WHIT_CODEC_I8S : WHIT_CODEC_I4;
@@ -343,9 +410,9 @@ static whit_status tensor(struct maker *m, const char *name, whit_tensor_type ty
         uint8_t digest[WHIT_HASH_BYTES] = {0}; /* nobody converts this model again */
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);
-        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms: ones */
+        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms: ones; decays are of a negative A */
             float ones[1024];
-            for (int i = 0; i < 1024; i++) ones[i] = 1;
+            for (int i = 0; i < 1024; i++) ones[i] = strstr(name, ".delta_a") ? -1 : 1;
             for (uint32_t at = 0; at < type.n_cols; at += 1024)
                 WHIT_TRY(add(m, m->next, WHIT_PART_CODES, ones,
                              (type.n_cols - at < 1024 ? type.n_cols - at : 1024) * sizeof *ones));
@@ -397,21 +464,56 @@ static whit_status matrix(struct maker *m, uint32_t layer, const char *name, uin
     return status;
 }
 
+static whit_status short_conv_tensors(struct maker *m, uint32_t i)
+{
+    const uint32_t n = m->shape->config.n_embd;
+    WHIT_TRY(matrix(m, i, "conv_b", n, n));
+    WHIT_TRY(matrix(m, i, "conv_c", n, n));
+    WHIT_TRY(matrix(m, i, "conv_x", n, n));
+    WHIT_TRY(vector(m, (int)i, "conv", m->shape->config.conv_taps * n));
+    return matrix(m, i, "conv_o", n, n);
+}
+
+static whit_status delta_tensors(struct maker *m, uint32_t i)
+{
+    const whit_config *c = &m->shape->config;
+    const uint32_t values = c->delta_heads * c->delta_value_dim,
+                   mixed = 2 * c->delta_key_heads * c->delta_key_dim + values;
+    WHIT_TRY(matrix(m, i, "mixed", mixed, c->n_embd));
+    WHIT_TRY(matrix(m, i, "z", values, c->n_embd));
+    WHIT_TRY(matrix(m, i, "beta", c->delta_heads, c->n_embd));
+    WHIT_TRY(matrix(m, i, "decay", c->delta_heads, c->n_embd));
+    WHIT_TRY(vector(m, (int)i, "conv", c->conv_taps * mixed));
+    WHIT_TRY(vector(m, (int)i, "delta_a", c->delta_heads));
+    WHIT_TRY(vector(m, (int)i, "delta_dt", c->delta_heads));
+    WHIT_TRY(vector(m, (int)i, "delta_norm", c->delta_value_dim));
+    return matrix(m, i, "delta_o", c->n_embd, values);
+}
+
+static whit_status attention_tensors(struct maker *m, uint32_t i)
+{
+    const whit_config *c = &m->shape->config;
+    const uint32_t q = c->n_heads * c->head_dim, kv = c->n_kv_heads * c->head_dim;
+    WHIT_TRY(matrix(m, i, "q", q, c->n_embd));
+    WHIT_TRY(matrix(m, i, "k", kv, c->n_embd));
+    WHIT_TRY(matrix(m, i, "v", kv, c->n_embd));
+    if (c->attn_gate) WHIT_TRY(matrix(m, i, "attn_gate", q, c->n_embd));
+    if (c->qk_norm) WHIT_TRY(vector(m, (int)i, "q_norm", c->head_dim));
+    if (c->qk_norm) WHIT_TRY(vector(m, (int)i, "k_norm", c->head_dim));
+    if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "attn_sub_norm", q));
+    return matrix(m, i, "o", c->n_embd, q);
+}
+
 /* In the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
+    static whit_status (*const mixers[])(struct maker *, uint32_t) = {attention_tensors, short_conv_tensors,
+                                                                      delta_tensors};
     const whit_config *c = &m->shape->config;
-    uint32_t q = c->n_heads * c->head_dim, kv = c->n_kv_heads * c->head_dim;
     WHIT_TRY(tensor(m, "embed", whit_requantise_type(m->shape->embd, c->n_vocab, c->n_embd), NULL));
     for (uint32_t i = 0; i < c->n_layers; i++) {
         WHIT_TRY(vector(m, (int)i, "attn_norm", c->n_embd));
-        WHIT_TRY(matrix(m, i, "q", q, c->n_embd));
-        WHIT_TRY(matrix(m, i, "k", kv, c->n_embd));
-        WHIT_TRY(matrix(m, i, "v", kv, c->n_embd));
-        if (c->qk_norm) WHIT_TRY(vector(m, (int)i, "q_norm", c->head_dim));
-        if (c->qk_norm) WHIT_TRY(vector(m, (int)i, "k_norm", c->head_dim));
-        if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "attn_sub_norm", q));
-        WHIT_TRY(matrix(m, i, "o", c->n_embd, q));
+        WHIT_TRY(mixers[whit_config_kind(c, i).mixer](m, i));
         WHIT_TRY(vector(m, (int)i, "ffn_norm", c->n_embd));
         WHIT_TRY(matrix(m, i, "gate", c->n_ff, c->n_embd));
         WHIT_TRY(matrix(m, i, "up", c->n_ff, c->n_embd));
