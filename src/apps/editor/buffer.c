@@ -137,7 +137,7 @@ static void swap_texts(whit_buffer *a, whit_buffer *b)
     a->version++;
 }
 
-/* A whole text that a save in place left behind. */
+/* Finds the complete text that an interrupted save in place left in the spare copy. */
 static bool find_spare(whit_buffer *buffer)
 {
     if (access(buffer->spare, F_OK)) return false;
@@ -177,7 +177,7 @@ static bool is_of_journal(const whit_record *base, const whit_span *contents, si
     return found;
 }
 
-/* Looks at what an earlier run left. */
+/* Reads the journal that an earlier run left. */
 static void examine(whit_buffer *buffer, const whit_span *contents)
 {
     whit_record base;
@@ -285,7 +285,8 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
 
 whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error)
 {
-    for (int want_left = offer; want_left >= 0; want_left--) /* what a run left, then a free one */
+    for (int want_left = offer; want_left >= 0;
+         want_left--) /* first a journal that an earlier run left, then a free one */
         for (int i = 0; i < NAMELESS_MAX; i++) {
             char key[32];
             whit_span contents;
@@ -337,10 +338,10 @@ void whit_buffer_recover(whit_buffer *buffer)
     if (partial) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = true;
-    } else { /* goes on behind the records that made this text */
+    } else { /* new records follow those that made this text */
         whit_journal_cut(&buffer->journal, old->journal.size_bytes);
         buffer->journal.has_base = true;
-        buffer->file.identity = known; /* one that was changed since is a conflict */
+        buffer->file.identity = known; /* a file that was changed since is a conflict */
     }
     buffer->saved_state = saved_state;
     buffer->never_saved = true;
@@ -356,13 +357,13 @@ void whit_buffer_forget(whit_buffer *buffer)
     whit_journal_restart(&buffer->journal);
 }
 
-/* Steps that a journal which begins with the text as it is now would not know, behind it or ahead of it. */
+/* Whether there are steps to undo or redo, which a journal that begins with the text as it is now would not know. */
 static bool has_steps(const whit_buffer *buffer)
 {
     return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;
 }
 
-/* What the records of this run apply to, before the first of them. */
+/* Writes the base, the text that this run's records apply to, before the first of them. */
 static void journal_base(whit_buffer *buffer)
 {
     if (buffer->journal.fd < 0 || buffer->journal.has_base) return;
@@ -378,7 +379,7 @@ static void journal_base(whit_buffer *buffer)
     free(bytes);
 }
 
-/* An undo or redo where the journal does not know the step: as the edits that it makes. */
+/* Journals an undo or redo of a step that the journal does not know as the edits that it makes. */
 struct plain_log {
     whit_buffer *buffer;
     bool first;
@@ -594,7 +595,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     return WHIT_OK;
 }
 
-/* The journal of a file that is to be written, and where a spare copy of it goes. */
+/* Opens the journal of a file that is to be written, and gives the path of its spare copy. */
 static whit_status open_target(const char *full, const char *folder, whit_journal *journal, char **spare, bool *busy,
                                whit_error *error)
 {
@@ -614,7 +615,8 @@ whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const cha
     bool busy = false;
     whit_file_identity now = {0}, before = buffer->file.identity;
     whit_status status = full && name ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
-    if (status == WHIT_OK && buffer->path && !strcmp(full, buffer->path)) { /* its journal is open, and goes on */
+    if (status == WHIT_OK && buffer->path &&
+        !strcmp(full, buffer->path)) { /* the journal of this file is open already */
         free(full);
         free(name);
         return whit_buffer_save(buffer, true, error);

@@ -8,7 +8,7 @@
 
 #define WHIT_BUFFER_WATCHERS 8
 
-/* What the journal of a file held when it was opened. */
+/* Content of a file's journal when the file was opened. */
 typedef enum whit_found {
     WHIT_FOUND_NOTHING,
     WHIT_FOUND_HISTORY, /* the undo of earlier runs; it is in use */
@@ -27,36 +27,36 @@ typedef struct whit_buffer {
     whit_file file;
     whit_journal journal;
     whit_found found;
-    uint8_t *base;                 /* the journal's, where the text began with it */
-    struct whit_buffer *recovered; /* waiting for the user's word */
+    uint8_t *base;                 /* the journal's copy of the text that it began with */
+    struct whit_buffer *recovered; /* unsaved text of an earlier run; the user decides */
     uint32_t saved_state;
     uint64_t version; /* grows with every change */
     bool read_only;
     bool never_saved;  /* the text is not what is on disk, whatever the state says */
     bool plain;        /* undo is journalled as edits: the journal does not reach back far enough */
     bool held;         /* whit_buffer_seal does nothing: what follows stays one step of undo */
-    bool keep_journal; /* closing is no decision of the user's: what was typed stays for the next run */
+    bool keep_journal; /* closing is not the user's decision: unsaved text stays for the next run */
     struct {
         whit_undo_fn *change;
         void *user;
     } watchers[WHIT_BUFFER_WATCHERS];
 } whit_buffer;
 
-/* What a buffer has as its path for a name, whether there is such a file or not; the caller's, NULL without memory. */
+/* Returns the absolute path of a name, whether there is such a file or not; the caller's, NULL without memory. */
 char *whit_buffer_full_path(const char *path);
 /* Opens a file, or an empty text for one that does not exist yet; path NULL: without a file.
  * `folder` is the journals' (NULL: none is kept). *buffer is the caller's. */
 whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error);
 void whit_buffer_close(whit_buffer *buffer);
-/* Saves under a name, over what is there; from then on the text belongs to `path`. Where that fails, nothing
- * has changed. */
+/* Saves under a name, over a file that exists; from then on the text belongs to `path`. After a failure nothing has
+ * changed. */
 whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
-/* Writes the text to another file, over what is there, and changes nothing else. `folder` is the journals'. */
+/* Writes the text to another file, over one that exists, and changes nothing else. `folder` is the journals'. */
 whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
-/* Refused, as undo, redo, saving and reading again are, while `found` waits for an answer: the journal could not hold
- * both texts. */
+/* Edits the text. Edit, undo, redo, save and reload are refused while `found` waits for an answer: the journal could
+ * not hold both texts. */
 whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                              whit_error *error);
 bool whit_buffer_undo(whit_buffer *buffer, whit_range *changed, whit_error *error);
@@ -64,7 +64,7 @@ bool whit_buffer_redo(whit_buffer *buffer, whit_range *changed, whit_error *erro
 bool whit_buffer_next_branch(whit_buffer *buffer);
 void whit_buffer_seal(whit_buffer *buffer);
 bool whit_buffer_is_modified(const whit_buffer *buffer);
-/* Tells every change; false where too many listen. */
+/* Calls `change` after every change; false if there are WHIT_BUFFER_WATCHERS already. */
 bool whit_buffer_watch(whit_buffer *buffer, whit_undo_fn *change, void *user);
 void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *user);
 
@@ -72,13 +72,13 @@ void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *
 bool whit_buffer_is_conflicting(const whit_buffer *buffer);
 /* Refuses with WHIT_ERROR_ARGUMENT where it is conflicting, unless `force`. */
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error);
-/* Reads the file again; what was typed since goes, and with it the undo. */
+/* Reads the file again; unsaved changes and the undo history are discarded. */
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error);
 /* Reads the file again as one step of undo, of the lines that differ; large files as above. */
 whit_status whit_buffer_take(whit_buffer *buffer, whit_error *error);
 /* Gives the text the content that a file would have, as one step of undo, of the lines that differ. */
 whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_bytes, whit_error *error);
-/* Of text without a file that nobody has to save: it is as it should be. */
+/* Marks the text as saved; for text without a file, which nobody has to save. */
 void whit_buffer_mark_saved(whit_buffer *buffer);
 /* Writes the journal; call it when no key is waiting. */
 whit_status whit_buffer_flush(whit_buffer *buffer, whit_error *error);

@@ -243,7 +243,7 @@ void ed_do_toggle_comment(ed *e)
     each_line(e, toggle_line, &comment);
 }
 
-/* The whole lines of the main cursor, with the line feed behind. */
+/* Returns the whole lines of the main cursor's selection, with the last one's line feed. */
 static whit_range lines_of(ed *e)
 {
     whit_range range = ed_selection(ed_cursor(e));
@@ -297,7 +297,7 @@ static void move_lines(ed *e, bool upward)
     whit_text_read(ed_text(e), from, copy, n);
     char *swapped = copy + n;
     size_t n_second = n - n_first, n_swapped = 0;
-    /* Where the text has no line feed at its end, the line that is now before the other takes its. */
+    /* If the text has no line feed at its end, the line that now comes first takes the other line's. */
     size_t n_ending = copy[n - 1] == '\n' ? 0 : n_first > 1 && copy[n_first - 2] == '\r' ? 2 : 1;
     memcpy(swapped, copy + n_first, n_second);
     n_swapped = n_second;

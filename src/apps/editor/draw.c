@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define LINE_BYTES    4096u
-#define STATE_BYTES   (64u << 10) /* of text that a paint may read for its colours; idle time does the rest */
+#define STATE_BYTES   (64u << 10) /* text that a paint may read for its colours; idle time does the rest */
 #define BRACKET_BYTES 20000u
 #define N_MATCHES     256
 #define N_SELECTED    512
@@ -15,7 +15,7 @@ struct marks {
     whit_range matches[N_MATCHES];
     size_t n_matches;
     uint64_t brackets[2];
-    whit_range selected[N_SELECTED]; /* of vi's visual modes */
+    whit_range selected[N_SELECTED]; /* selections of vi's visual modes */
     size_t n_selected;
 };
 
@@ -68,7 +68,7 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
 
 static const uint32_t space = ' ';
 
-/* One line of a suggestion, tabs as spaces; returns the column behind. */
+/* Draws one line of a suggestion, tabs as spaces; returns the column after it. */
 static int draw_suggested(const struct ed_window *window, whit_screen *screen, int x, int y, int first,
                           const char *line, size_t n)
 {
@@ -85,7 +85,7 @@ static int draw_suggested(const struct ed_window *window, whit_screen *screen, i
     return x;
 }
 
-/* One row of text; *cursor_x is set where the main cursor is in it. */
+/* Draws one row of text; sets *cursor_x if the main cursor is in it. */
 static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y, uint64_t row, uint64_t next,
                      const struct marks *marks, uint32_t *state, int *cursor_x)
 {
@@ -214,7 +214,7 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
     if (from > x) whit_screen_put(screen, from, y, limit, style, right);
 }
 
-/* What of a suggestion lies below the cursor's row; returns the last row that it takes. */
+/* Draws the suggestion's lines below the cursor's row; returns the last row that it takes. */
 static int draw_lines_below(ed *e, const struct ed_window *window, whit_screen *screen, int y)
 {
     size_t n;

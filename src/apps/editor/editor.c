@@ -178,7 +178,7 @@ bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind)
     bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
     if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) return false;
     ed_show(e, doc);
-    if (e->prompt.kind) return true; /* what the journal holds comes first */
+    if (e->prompt.kind) return true; /* the question about the journal comes first */
     char label[200];
     snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
     ed_prompt_open(e, kind, label, "");
@@ -651,7 +651,7 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
         *redraw = !more && doc == e->window->doc;
         return true;
     }
-    /* The colours of what is shown, where that is far behind what was read so far. */
+    /* Finds the syntax state at the top of the window if that is far after the last known state. */
     struct ed_window *window = e->window;
     if (window->doc->syntax) {
         uint32_t state;

@@ -31,7 +31,7 @@ void whit_editor_close(whit_editor *editor);
 
 /* Opens FILE or FILE:LINE in a buffer of its own; an error is shown on the screen, too. */
 whit_status whit_editor_add_file(whit_editor *editor, const char *name, whit_error *error);
-/* Text that has no file, such as what came through a pipe. */
+/* Adds text that has no file, such as input from a pipe. */
 whit_status whit_editor_add_text(whit_editor *editor, const char *name, const void *data, size_t n, whit_error *error);
 
 /* Once the files are open: how windows show them, on a screen of that size. */
@@ -52,23 +52,23 @@ bool whit_editor_is_done(const whit_editor *editor);
 /* Work for when no key waits, a millisecond or two of it; true while there is more. *redraw: the screen
  * would now be another. */
 bool whit_editor_idle(whit_editor *editor, bool *redraw);
-/* After how long without a key to call whit_editor_idle; -1: never. */
+/* Milliseconds without a key after which to call whit_editor_idle; -1: never. */
 int whit_editor_wait_ms(const whit_editor *editor);
 /* File descriptors to poll beside keys (language servers, the agent, git, a command, the suggester), at most
  * WHIT_EDITOR_FDS; and what to call when one of them is ready: true where the screen would now be another. */
 #define WHIT_EDITOR_FDS 38
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);
-/* Looks whether others have changed the current file; false where a question is open: to be called again behind it. */
+/* Checks whether others have changed the current file. False while a question is open: call it again afterwards. */
 bool whit_editor_check_files(whit_editor *editor);
 /* Writes what was typed to the journals. */
 void whit_editor_flush(whit_editor *editor);
 bool whit_editor_wants_mouse(const whit_editor *editor);
 const whit_theme *whit_editor_theme(const whit_editor *editor);
-/* Of the current buffer; NULL where it has no file. The pointer changes with the buffer. */
+/* Path of the current buffer; NULL if it has no file. The pointer changes with the buffer. */
 const char *whit_editor_path(const whit_editor *editor);
 
-/* The commands for documentation: name, keys ("C-s"), help; false behind the last. */
+/* Gives the i-th command for documentation: name, keys ("C-s"), help; false after the last. */
 bool whit_editor_command(size_t i, const char **name, const char **keys, const char **help);
 
 #endif

@@ -12,7 +12,7 @@
 #define GLOB_BYTES 1025 /* longer ones match nothing; the rules ask for 1024 */
 #define GLOB_DEPTH 64
 #define GLOB_STEPS 100000u
-#define FILE_STEPS 1000000u /* of all its globs: a file of hostile ones costs no more than some ms */
+#define FILE_STEPS 1000000u /* limit for all globs of a file: hostile ones cost no more than some ms */
 #define LEVELS_MAX 64
 
 /* ---- globs --------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static bool number_range(const char *group, const char *end, long *low, long *hi
 
 static bool match_range(struct matcher *matcher, long low, long high, const char *rest, const char *path)
 {
-    /* Every length that reads as a number, the longest first. */
+    /* Tries every length that reads as a number, the longest first. */
     size_t n = *path == '-' || *path == '+';
     while (path[n] >= '0' && path[n] <= '9' && n < 20) n++;
     for (; n; n--) {
@@ -152,7 +152,7 @@ static bool match_here(struct matcher *matcher, const char *glob, const char *pa
             if (end && comma) return match_group(matcher, glob, end, path);
             if (end && number_range(glob, end, &low, &high)) return match_range(matcher, low, high, end + 1, path);
         }
-        /* "a/" and "**" and "/b": the folders between may be none. */
+        /* "a/" "**" "/b" also matches "a/b", without a folder between. */
         if (*glob == '/' && !strncmp(glob, "/**/", 4) && match(matcher, glob + 3, path)) return true;
         if (!*path) return false;
         bool found;
@@ -222,7 +222,7 @@ static void take_said(const char *value, whit_said *said)
     if (!strcasecmp(value, "false")) *said = WHIT_NO;
 }
 
-/* From 1 to 16; 0 takes back what was said; -1 makes no sense. */
+/* Parses a number from 1 to 16; returns 0 for a word that unsets the property, -1 for an invalid value. */
 static int columns_of(const char *value)
 {
     char *behind;
@@ -296,12 +296,12 @@ bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path,
 void whit_editorconfig_read(const char *path, whit_editorconfig *config)
 {
     whit_buf files[LEVELS_MAX] = {0};
-    size_t ends[LEVELS_MAX]; /* of the folders */
+    size_t ends[LEVELS_MAX]; /* lengths of the folders' paths, with the slash */
     size_t n = 0, length = strlen(path);
     memset(config, 0, sizeof *config);
     if (*path != '/' || length >= PATH_MAX - 16) return;
     while (length && n < LEVELS_MAX) {
-        while (length && path[length - 1] != '/') length--; /* behind the slash */
+        while (length && path[length - 1] != '/') length--; /* up to and with the slash */
         if (!length) break;
         char name[PATH_MAX];
         whit_error error;

@@ -21,13 +21,13 @@ typedef struct whit_editorconfig {
  * a pattern takes more than 100,000 steps. */
 bool whit_editorconfig_match(const char *glob, const char *path);
 
-/* Takes what one file says of `path` (relative to its folder) over what `config` holds.
- * Returns whether the file says that none above it counts ("root = true"). Lines that make no sense and
- * properties of other editors are passed over, as the rules want. */
+/* Applies the properties that one file sets for `path` (relative to its folder) over those in `config`.
+ * Returns whether the file stops the search in the folders above ("root = true"). Invalid lines and
+ * properties of other editors are ignored, as the specification requires. */
 bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path, whit_editorconfig *config);
 
-/* What all of them say of `path`, which is absolute; nearer files win. Files that cannot be read, and
- * those over 1 MiB, say nothing. */
+/* Reads the properties that all `.editorconfig` files above `path` (absolute) set for it; nearer files win. Files that
+ * cannot be read, and files over 1 MiB, are ignored. */
 void whit_editorconfig_read(const char *path, whit_editorconfig *config);
 
 #endif

@@ -26,7 +26,7 @@ static struct guard {
 static size_t page_bytes;
 static struct sigaction action_before;
 
-/* Puts a page of zeros under the address, so that the program goes on; the text is marked as lost.
+/* Maps a page of zeros at the faulting address, so that the program continues; marks the text as lost.
  * mmap is a plain system call: safe here, though POSIX does not list it. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
@@ -90,7 +90,7 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
         a->modified_ns == b->modified_ns;
 }
 
-/* What says that it is empty and is not, as files of /proc do. */
+/* Reads a file whose size is given as 0 although it has content, as files of /proc. */
 static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_error *error)
 {
     whit_buf text = {.limit_bytes = WHIT_FILE_COPIED_BYTES};
@@ -202,7 +202,7 @@ void whit_file_drop(void *user, whit_span span)
 {
     const whit_file *file = user;
     if (!file->is_mapped || span.data < file->data || span.data >= file->data + file->size_bytes) return;
-    /* Whole pages that were left behind; the one that the next piece begins in stays. */
+    /* Drop the whole pages that were read; the page in which the next piece begins stays. */
     uintptr_t begin = (uintptr_t)span.data & ~(uintptr_t)(page_bytes - 1);
     uintptr_t end = (uintptr_t)(span.data + span.size_bytes) & ~(uintptr_t)(page_bytes - 1);
     if (guards[file->guard].lost) return; /* pages of zeros would become faults again */

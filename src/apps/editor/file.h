@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-/* What tells one state of a file from another. */
+/* Identifies one state of a file. */
 typedef struct whit_file_identity {
     uint64_t device, inode, size_bytes;
     int64_t modified_ns;

@@ -16,13 +16,13 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define RUN_BYTES     (4u << 20) /* that lie together are searched at once */
-#define LINE_BYTES    (1u << 20) /* of a line that lies in several pieces */
+#define RUN_BYTES     (4u << 20) /* contiguous bytes that are searched at once */
+#define LINE_BYTES    (1u << 20) /* longest line that is copied together from several pieces */
 #define BACK_BYTES    (64u << 10)
 #define N_RESULTS     2000
 #define DROP_BYTES    (1u << 20)
 #define UNSAVED_BYTES (16u << 20)
-#define MATCH_LIMIT   1000000u /* of a pattern that backtracks without end */
+#define MATCH_LIMIT   1000000u /* stops a pattern that backtracks without end */
 
 struct ed_search {
     pcre2_code *code;
@@ -30,8 +30,8 @@ struct ed_search {
     pcre2_match_context *context;
     uint8_t *line;          /* LINE_BYTES, where one was needed */
     bool by_line;           /* a match has reached over the end of a line: lines are taken one by one */
-    const uint8_t *subject; /* of the last match; its groups are offsets in it */
-    uint64_t replaced_to;   /* here a line begins that ^ has matched already; ED_NONE: there is none */
+    const uint8_t *subject; /* subject of the last match; its groups are offsets in it */
+    uint64_t replaced_to;   /* beginning of a line where ^ has matched already; ED_NONE if unset */
 };
 
 void ed_search_free(struct ed_search *search)
@@ -67,7 +67,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     *why = 0;
     if (!search) return false;
     pcre2_compile_context *options = pcre2_compile_context_create(NULL);
-    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* $ is in front of CR LF, too */
+    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* $ matches before CR LF, too */
     search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, options);
     pcre2_compile_context_free(options);
     if (!search->code) {
@@ -164,7 +164,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
         whit_span lines = lines_at(search, text, at);
         if (!lines.size_bytes) return false;
         uint64_t begin = from > at ? from - at : 0;
-        if (to - at < lines.size_bytes) { /* nothing behind the line that `to` is in */
+        if (to - at < lines.size_bytes) { /* leave out the lines after the line that contains `to` */
             const uint8_t *feed = memchr(lines.data + (to - at), '\n', lines.size_bytes - (to - at));
             if (feed) lines.size_bytes = (uint64_t)(feed + 1 - lines.data);
         }
@@ -174,7 +174,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
             return match->begin < to;
         }
         at += lines.size_bytes;
-        /* Of a large file, what was searched need not stay in memory. */
+        /* The part of a large file that was searched need not stay in memory. */
         if (lines.size_bytes >= DROP_BYTES) whit_file_drop(&e->window->doc->buffer->file, lines);
     }
     return false;
@@ -274,7 +274,7 @@ void ed_replace_forget(ed *e)
     e->n_replace_files = e->replace_at = 0;
 }
 
-/* Shows the next of the files; false behind the last, and where its journal asks first. */
+/* Shows the next file in which to replace; false after the last, and if its journal asks first. */
 static bool next_file(ed *e)
 {
     whit_error error;
@@ -292,7 +292,7 @@ static bool next_file(ed *e)
     return false;
 }
 
-/* Asks at the next match; false where there is none. The prompt remembers where it began. */
+/* Selects the next match, for the prompt to ask about, also in the next file; false if there are no more. */
 bool ed_replace_step(ed *e)
 {
     whit_range match;
@@ -315,8 +315,8 @@ bool ed_replace_step(ed *e)
     }
 }
 
-/* An empty match would be found again: behind it, the search goes on with the next character. So would ^ where what
- * it began with is gone. */
+/* Moves the cursor past a match or its replacement. After an empty match, which would be found again, it goes to the
+ * next character. Likewise "^" does not match again after the start of its line was replaced. */
 static void go_behind(ed *e, uint64_t at, bool is_empty)
 {
     bool begins = !is_empty && at == whit_layout_line_begin(ed_layout(e), at);
@@ -443,7 +443,7 @@ static bool search_file(void *user, const char *path)
     bool here = !strcmp(project->folder, ".");
     snprintf(full, sizeof full, "%s%s%s", here ? "" : project->folder, here ? "" : "/", path);
     const struct ed_doc *doc = ed_doc_find(project->e, full);
-    uint8_t *unsaved = NULL; /* a text that is open and not saved stands in the place of its file */
+    uint8_t *unsaved = NULL; /* search the unsaved text that is open instead of its file */
     if (doc && whit_buffer_is_modified(doc->buffer) && whit_text_size(doc->buffer->text) <= UNSAVED_BYTES &&
         (unsaved = malloc(whit_text_size(doc->buffer->text) + 1))) {
         file.data = unsaved;

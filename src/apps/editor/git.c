@@ -84,7 +84,7 @@ static void go(ed *e, bool back)
         return;
     }
     uint64_t lines = whit_text_n_lines(ed_text(e)) + 1;
-    size_t chosen = back ? git->n_changes - 1 : 0; /* where there is none before or behind: around the end */
+    size_t chosen = back ? git->n_changes - 1 : 0; /* if there is no change in this direction: wrap around */
     for (size_t i = 0; i < git->n_changes; i++) {
         uint64_t at = git->changes[i].line < lines ? git->changes[i].line : lines;
         if (back && at < line + 1) chosen = i;

@@ -19,7 +19,7 @@
 #define QUERY_BYTES    (256u << 10)
 #define GRAMMARS_MAX   32
 #define PREDICATES_MAX 1024
-#define WORD_BYTES     256 /* of a node that a predicate looks at; longer ones match nothing */
+#define WORD_BYTES     256 /* longest text of a node that a predicate compares; longer ones match nothing */
 #define STEPS_MAX      100000u
 
 enum compared { EQUAL, MATCHES, ANY_OF };
@@ -29,7 +29,7 @@ struct predicate {
     enum compared how;
     bool negated;
     pcre2_code *expression;
-    const TSQueryPredicateStep *words; /* what it is compared with */
+    const TSQueryPredicateStep *words; /* operands: strings that the node's text is compared with */
     uint32_t n_words;
 };
 
@@ -60,7 +60,7 @@ const struct ed_tree_sitter *ed_tree_sitter(void)
     return whole ? &library : NULL;
 }
 
-/* Names of captures are those of tree-sitter's own highlighting; what is behind a dot says more than is shown. */
+/* Maps the capture names of tree-sitter's own highlighting to styles; the part after a dot is ignored. */
 static whit_style style_of(const char *name, uint32_t n)
 {
     static const struct {
@@ -90,7 +90,7 @@ static bool is_word(const struct ed_tree_sitter *ts, const TSQuery *query, const
     return step->type == TSQueryPredicateStepTypeString && n == strlen(word) && !memcmp(value, word, n);
 }
 
-/* One predicate; those that are not known here (#set!, #is-not? ...) hold always. */
+/* Adds one predicate. Unknown predicates (#set!, #is-not? ...) always hold. */
 static void add_predicate(const struct ed_tree_sitter *ts, struct ed_grammar *g, uint32_t pattern,
                           const TSQueryPredicateStep *steps, uint32_t n)
 {
@@ -162,7 +162,7 @@ static bool open_grammar(const struct ed_tree_sitter *ts, struct ed_grammar *g, 
     whit_buf query = {0};
     whit_error error;
     snprintf(path, sizeof path, "%s/%s.so", folder, g->name);
-    if (stat(path, &info) != 0) return false; /* most languages have none, and nothing is said of it */
+    if (stat(path, &info) != 0) return false; /* most languages have no grammar: not an error */
     if ((info.st_uid != getuid() && info.st_uid != 0) || (info.st_mode & 022)) {
         snprintf(why, why_bytes, "%.200s: others may write to it, so it is not loaded", path);
         return false;

@@ -45,9 +45,9 @@ struct ed_tree_sitter {
 
 struct ed_grammar;
 
-/* The library, opened at its first use; NULL where there is none. */
+/* Returns the library, which its first use opens; NULL if it is not installed. */
 const struct ed_tree_sitter *ed_tree_sitter(void);
-/* Of a language by the name of its table; NULL where there is none, or it cannot be used (then `why` says so, once). */
+/* Returns a language's grammar by the name of its table; NULL if absent or unusable (then `why` says so, once). */
 const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t why_bytes);
 
 const TSLanguage *ed_grammar_language(const struct ed_grammar *grammar);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * What was typed since a file was saved, on disk within moments, and the undo of small files across
- * runs. One journal per file, in a folder of the user's.
+ * A journal keeps the edits since a file was saved, on disk within moments, and the undo of small files across
+ * runs. There is one journal per file, in a folder of the user's.
  *
  * A journal is a base (the text that the rest applies to: its bytes, or for large files the identity of
- * the file) and a record per change, each with a checksum behind it. Reading stops at the first record
- * that is not whole; what comes before is good. docs/editor.md has the layout. */
+ * the file) and a record per change, each followed by a checksum. Reading stops at the first incomplete
+ * record; the records before it are valid. docs/editor.md has the layout. */
 #ifndef WHIT_EDITOR_JOURNAL_H
 #define WHIT_EDITOR_JOURNAL_H
 
@@ -26,7 +26,7 @@ typedef enum whit_record_kind {
 typedef struct whit_record {
     whit_record_kind kind;
     uint64_t offset, n_removed; /* edits */
-    const uint8_t *data;        /* what was inserted; the base's bytes, NULL where they are not kept */
+    const uint8_t *data;        /* inserted bytes; base: the text's bytes, NULL if they are not kept */
     size_t size_bytes;
     whit_file_identity identity; /* base, saved */
     bool has_mark;               /* base: the file has a byte order mark, which is not among the bytes */
@@ -40,8 +40,8 @@ typedef struct whit_journal {
     bool has_base, failed;
 } whit_journal;
 
-/* $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit, made where it is missing. False, with a line,
- * where there is none. */
+/* Gives the folder of journals, $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit, which is made if it is
+ * missing. False, with a line in *error, if there is no such folder. */
 bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error);
 
 /* Opens (and makes) the journal of a file and locks it. *busy: another editor has it; then none is
@@ -54,17 +54,16 @@ void whit_journal_unmap(whit_span *contents);
 /* `remove` deletes it. */
 void whit_journal_close(whit_journal *journal, bool remove);
 
-/* The next record of some bytes, from *offset on, which moves; false at the end or where they are not
- * whole. Bytes from anywhere are allowed. */
+/* Reads the record at *offset and advances *offset past it; false at the end and at an incomplete record.
+ * Any bytes are allowed. */
 bool whit_journal_next(const uint8_t *bytes, size_t size_bytes, size_t *offset, whit_record *record);
 
-/* Gathers a record; whit_journal_flush writes what was gathered. A failure is told once by flush, and
- * later ones are quiet. */
+/* Appends a record to `pending`, which whit_journal_flush writes. flush reports the first failure only. */
 void whit_journal_add(whit_journal *journal, const whit_record *record);
 whit_status whit_journal_flush(whit_journal *journal, whit_error *error);
 /* Forgets all records; a base comes next. */
 void whit_journal_restart(whit_journal *journal);
-/* Cuts off what is not whole behind `size_bytes`. */
+/* Truncates the journal to `size_bytes`: an incomplete record follows there. */
 void whit_journal_cut(whit_journal *journal, uint64_t size_bytes);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define N_SYMBOLS     100000u /* in the list of all */
 #define N_UNSAVED     64
-#define UNSAVED_BYTES (4u << 20) /* of larger texts the file counts */
+#define UNSAVED_BYTES (4u << 20) /* larger unsaved texts are not parsed: their saved file counts */
 
 struct unsaved {
     size_t n;

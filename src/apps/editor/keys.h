@@ -55,10 +55,10 @@ bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes);
  * escape is the key of that name. */
 bool whit_keys_next(whit_keys *keys, bool final, whit_key *key);
 bool whit_keys_is_waiting(const whit_keys *keys);
-/* A paste whose end did not come ends with what is here; false where there is none. */
+/* Ends a paste whose end did not come, with the bytes so far; false if no paste has begun. */
 bool whit_keys_end_paste(whit_keys *keys, whit_key *key);
 
-/* "C-s", "M-Left", "F12", "a"; false where the name is none. */
+/* Parses the name of a key: "C-s", "M-Left", "F12", "a"; false if it is not one. */
 bool whit_key_parse(const char *name, size_t n, whit_key *key);
 void whit_key_name(whit_key key, char *name, size_t room_bytes);
 

@@ -118,7 +118,7 @@ bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
     if (!server->tried) start(e, server);
     if (!server->lsp || !server->ready) return false;
     bool wanted = asked || size <= TYPED_BYTES || !whit_buffer_is_modified(doc->buffer) || !doc->language.is_open;
-    /* To one that does not read, newer texts are not sent behind older ones. */
+    /* While the server does not read, newer texts are not queued after older ones. */
     if (!asked && whit_lsp_unsent(server->lsp) > UNSENT_BYTES) wanted = false;
     if (wanted && (!doc->language.is_open || doc->language.sent != doc->buffer->version)) {
         send_text(server, doc);
@@ -231,7 +231,7 @@ static void take_diagnostics(ed *e, struct ed_server *server, const json_t *para
     struct ed_doc *doc = uri && whit_lsp_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
     if (!doc || ed_server_of(e, doc) != server || !json_is_array(list)) return;
     struct ed_language *language = &doc->language;
-    /* Of an older text: newer ones are under way. */
+    /* These diagnostics are of an older text: newer ones are under way. */
     if (json_is_integer(version) && json_integer_value(version) != language->number) return;
     if (language->sent != doc->buffer->version) return;
     free_diagnostics(language);

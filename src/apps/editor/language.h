@@ -22,11 +22,11 @@ struct ed_diagnostic {
     json_t *said;  /* as the server sent it */
 };
 
-/* What a document knows of its server. */
+/* State of a document at its language server. */
 struct ed_language {
     bool is_open;                      /* the server has its text, as of `sent` */
     uint64_t sent;                     /* version of the buffer */
-    json_int_t number;                 /* of the text, for the server */
+    json_int_t number;                 /* version number of the text, for the server */
     struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
     size_t n_diagnostics;
 };
@@ -49,10 +49,10 @@ typedef enum ed_question {
     ED_ASK_SIGNATURE,
 } ed_question;
 
-/* The question that waits for its answer, or for its server to be ready; a new one takes its place. */
+/* The question that waits for its answer, or for its server to be ready; a new question replaces it. */
 struct ed_asked {
     ed_question question;
-    uint64_t number, version, offset; /* number 0: not asked yet */
+    uint64_t number, version, offset; /* number: the request's, 0: not sent yet */
     struct ed_doc *doc;
     struct ed_server *server;
     char name[1024]; /* for a renaming */
@@ -68,16 +68,16 @@ bool ed_language_pump(struct whit_editor *e);
 /* One message of a server; for this and for fuzzing. */
 void ed_language_message(struct whit_editor *e, struct ed_server *server, const json_t *message);
 
-/* The document changes, was saved, goes. */
+/* Called when the document has changed, was saved, is about to be freed. */
 void ed_language_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
 void ed_language_saved(struct whit_editor *e, struct ed_doc *doc);
 void ed_language_forget(struct whit_editor *e, struct ed_doc *doc);
 
-/* The worst diagnostic that begins in [begin, end]; NULL: none. And whether `offset` is within one. */
+/* Returns the worst diagnostic that begins in [begin, end], or NULL. The second says whether `offset` is in one. */
 const struct ed_diagnostic *ed_language_worst(const struct ed_doc *doc, uint64_t begin, uint64_t end);
 bool ed_language_is_wrong(const struct ed_doc *doc, uint64_t offset);
 
-/* Commands. The last is false where no server can say; the code graph is asked then. */
+/* Commands. The last returns false if no server can answer; the code graph is asked then. */
 void ed_complete(struct whit_editor *e);
 void ed_hover(struct whit_editor *e);
 void ed_rename(struct whit_editor *e);

@@ -224,7 +224,7 @@ void ed_language_answer(ed *e, const json_t *message)
         ed_complain(e, "%.300s", ed_server_error(message));
         return;
     }
-    /* The person has gone on: what came late must not get into the way. */
+    /* Late answers are dropped if the text has changed or is not shown, so that they do not interrupt. */
     bool here = e->window->doc == asked.doc && asked.doc->buffer->version == asked.version && !e->prompt.kind;
     bool same_place = here && ed_cursor(e)->offset == asked.offset;
     switch (asked.question) {

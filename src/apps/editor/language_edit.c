@@ -64,7 +64,7 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     whit_text *text = doc->buffer->text;
     while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
     }
-    /* What the server has seen is what it has been sent, or the file. */
+    /* The server knows the text that it was sent, or else the file. */
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
     if (doc->buffer->read_only || stale || doc->buffer->recovered) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where characters of a text stand: rows of a window, columns in a row. Positions are offsets in
+ * Layout of a text: rows of a window, columns in a row. Positions are offsets in
  * bytes; a row is a line, a part of a wrapped line, or 4 KiB of a longer one, so that nothing here
  * takes time with the length of a line. */
 #ifndef WHIT_EDITOR_LAYOUT_H
@@ -17,17 +17,17 @@ typedef struct whit_layout {
     int tab_columns;
     whit_range folds[WHIT_FOLDS_MAX]; /* hidden: from the end of a line to the end of a later one; sorted */
     size_t n_folds;
-    whit_span span; /* of the last byte looked at, from span_begin on */
+    whit_span span; /* contiguous bytes around the last byte read; begins at span_begin */
     uint64_t span_begin;
 } whit_layout;
 
-/* After every change of the text. */
+/* Drops cached bytes; to be called after every change of the text. */
 void whit_layout_forget(whit_layout *layout);
 int whit_layout_byte(whit_layout *layout, uint64_t offset);
 /* The glyph at an offset; a tab is blanks up to the next stop from `column`. False at the end of a
  * line and of the text. */
 bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph);
-/* The start of the glyph before an offset, and the end of the one at it. A line end, also CR LF, is one. */
+/* The start of the glyph before an offset, and the end of the glyph at it. A line end, also CR LF, is one glyph. */
 uint64_t whit_layout_before(whit_layout *layout, uint64_t offset);
 uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset);
 
@@ -37,7 +37,7 @@ uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset);
 
 /* The row that an offset is in. */
 uint64_t whit_layout_row(whit_layout *layout, uint64_t offset);
-/* The row behind and before one; UINT64_MAX where there is none. */
+/* Returns the beginning of the row after and before `row`; UINT64_MAX after the last and before the first. */
 uint64_t whit_layout_next_row(whit_layout *layout, uint64_t row);
 uint64_t whit_layout_previous_row(whit_layout *layout, uint64_t row);
 int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);

@@ -13,18 +13,18 @@
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* The next whole message of what has been read: *message is the caller's, or NULL where the bytes are no
- * JSON object. Returns how many bytes it took, 0 where more must come, or WHIT_LSP_BROKEN where these
- * bytes are no header of a message, or announce over 64 MiB: nothing behind can be told apart. */
+/* Parses the first whole message of the bytes read so far: *message is the caller's, or NULL if the content is no
+ * JSON object. Returns the number of bytes consumed, 0 if more must come, or WHIT_LSP_BROKEN if the bytes
+ * are no header of a message, or announce over 64 MiB: the messages after it cannot be found. */
 #define WHIT_LSP_BROKEN SIZE_MAX
 size_t whit_lsp_next(const void *data, size_t n_bytes, json_t **message);
 
-/* Where a position of the protocol is in a line of UTF-8 (without its end): `character` counts UTF-16
- * units, or bytes where `utf8`. Behind the line is its end. And back. */
+/* Converts a column of the protocol to a byte offset in a line of UTF-8 (without its end), and back: `character`
+ * counts UTF-16 units, or bytes if `utf8`. Columns after the line's end become its end. */
 size_t whit_lsp_to_byte(const char *line, size_t n_bytes, uint64_t character, bool utf8);
 uint64_t whit_lsp_from_byte(const char *line, size_t n_bytes, size_t byte, bool utf8);
 
-/* "file:///a%20b" and an absolute path; false for what is none, or does not fit. */
+/* Convert between a URI such as "file:///a%20b" and an absolute path; false if it is not one, or does not fit. */
 bool whit_lsp_path(const char *uri, char *path, size_t path_bytes);
 bool whit_lsp_uri(const char *path, char *uri, size_t uri_bytes);
 
@@ -43,13 +43,13 @@ uint64_t whit_lsp_request(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_notify(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_code);
 
-/* What it has not read yet. */
+/* Number of bytes that the server has not read yet. */
 size_t whit_lsp_unsent(const whit_lsp *lsp);
-/* What to poll for: POLLIN of the first, and POLLOUT of the second where it is not -1. */
+/* File descriptors to poll: POLLIN of the first, and POLLOUT of the second if it is not -1. */
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2]);
-/* Reads and writes what goes without waiting. False once the server is gone or has sent nonsense. */
+/* Reads and writes as much as is possible without waiting. False once the server is gone or has sent nonsense. */
 bool whit_lsp_pump(whit_lsp *lsp);
-/* A message that has come, the caller's; NULL: none. */
+/* Returns the next received message, which is the caller's, or NULL. */
 json_t *whit_lsp_take(whit_lsp *lsp);
 
 #endif

@@ -25,7 +25,7 @@ static void append(ed *e, const char *text, size_t n)
     ed_pad_append(e, panel_doc(e), text, n);
 }
 
-/* What follows stands at the beginning of a line. */
+/* Ends the panel's last line, so that the next text begins a line. */
 static void begin_line(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
@@ -115,7 +115,7 @@ void ed_panel_answer(ed *e, uint32_t letter)
     if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
     ed_prompt_close(e);
     if (letter == 'y') panel->taken[panel->at] = 1;
-    if (letter == 'a') { /* what was not shown is shown with the rest */
+    if (letter == 'a') { /* append the hunks that were not shown yet */
         for (size_t i = panel->at; i < panel->n_hunks; i++) {
             panel->taken[i] = 1;
             if (i >= panel->shown) append(e, panel->hunks[i].text, panel->hunks[i].n_bytes);
@@ -165,7 +165,7 @@ void ed_panel_reply(ed *e, const char *text)
     agent->reply(agent->user, text);
 }
 
-/* ---- what a person wants --------------------------------------------------------------------------- */
+/* ---- requests of the person ------------------------------------------------------------------------ */
 
 whit_panel_wish ed_panel_wish(const ed *e)
 {
@@ -291,7 +291,7 @@ void ed_rewrite_as(ed *e, const char *text)
     if (*text) about_selection(e, WHIT_PANEL_REWRITE, text);
 }
 
-/* ---- what the agent says --------------------------------------------------------------------------- */
+/* ---- output of the agent --------------------------------------------------------------------------- */
 
 void whit_editor_agent_text(whit_editor *e, const char *text, size_t n)
 {

@@ -10,7 +10,7 @@
 
 struct whit_editor;
 
-/* What the settings say of the model; NULL where they say nothing. */
+/* The model that the settings choose; NULL for a setting that is absent. */
 typedef struct whit_panel_wish {
     const char *model, *url, *name, *key_file;
 } whit_panel_wish;
@@ -28,13 +28,13 @@ typedef struct whit_panel_request {
     const char *text;      /* the task, or what the person asks of the selection */
     const char *selection; /* or NULL */
     size_t selection_bytes;
-    const char *name, *language; /* of the text that it is in */
+    const char *name, *language; /* name and language of the text that contains the selection */
     whit_panel_wish wish;
 } whit_panel_request;
 
 /* A hunk to be agreed to: lines of a diff. */
 typedef struct whit_panel_hunk {
-    const char *path, *reason; /* reason: why it asks whatever is allowed; NULL */
+    const char *path, *reason; /* reason: why it asks even if edits are allowed, or NULL */
     const char *text;
     size_t n_bytes;
 } whit_panel_hunk;
@@ -43,8 +43,8 @@ typedef struct whit_panel {
     /* Begins a piece of work; all texts are copied. Fails with a line where it cannot, or where something is still
      * being done. */
     whit_status (*begin)(void *user, const whit_panel_request *request, whit_error *error);
-    void (*stop)(void *user); /* what is being done ends soon */
-    /* What the person said to whit_editor_agent_hunks: a byte for each; and to a question, NULL: nothing. */
+    void (*stop)(void *user); /* the work in progress ends soon */
+    /* The person's answers to whit_editor_agent_hunks (a byte for each hunk) and to a question (NULL: no answer). */
     void (*choose)(void *user, const uint8_t *taken, size_t n);
     void (*reply)(void *user, const char *text);
     int (*fd)(void *user);                                /* readable: there is something for pump; -1: not yet */
@@ -54,7 +54,7 @@ typedef struct whit_panel {
 
 /* ---- for pump -------------------------------------------------------------------------------------- */
 
-/* A piece of an answer, and a line of what goes on. */
+/* Append a piece of an answer, and a line of progress. */
 void whit_editor_agent_text(struct whit_editor *editor, const char *text, size_t n_bytes);
 void whit_editor_agent_note(struct whit_editor *editor, const char *line);
 /* The work has ended; `line` says how. */
@@ -62,14 +62,14 @@ void whit_editor_agent_done(struct whit_editor *editor, const char *line, bool i
 /* Asks; the hunks stay the caller's until they are answered. */
 void whit_editor_agent_hunks(struct whit_editor *editor, const whit_panel_hunk *hunks, size_t n);
 void whit_editor_agent_question(struct whit_editor *editor, const char *question);
-/* The selection of the latest WHIT_PANEL_REWRITE, while it is as it was; false: it is not. */
+/* Replaces the selection of the latest WHIT_PANEL_REWRITE; false if its text has changed meanwhile, or on failure. */
 bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, size_t n_bytes);
 
 /* Texts that are open and not saved. `path` is resolved. */
 bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
 /* Appends the paths of those below a folder, relative to it, each ended by a zero byte. */
 bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *folder, whit_buf *paths);
-/* Gives one another content, as one step of its undo. WHIT_ERROR_ARGUMENT where it is not `before` any more. */
+/* Replaces the content of an open text, as one step of undo. WHIT_ERROR_ARGUMENT if it is not `before` any more. */
 whit_status whit_editor_patch(struct whit_editor *editor, const char *path, const char *before, size_t before_bytes,
                               const char *after, size_t after_bytes, whit_error *error);
 /* A file was written: where it is open and has no edits of its own it is read again, as one step of its undo. */

@@ -171,9 +171,9 @@ void ed_prompt_close(ed *e)
     *prompt = (struct ed_prompt){0};
 }
 
-/* ---- what the answers do ------------------------------------------------------------------- */
+/* ---- effects of the answers ---------------------------------------------------------------- */
 
-/* Finds while the word is typed; from where the search began. */
+/* Searches while the word is typed, from the offset where the search began. */
 static void find_now(ed *e)
 {
     char why[200], converted[sizeof e->pattern];
@@ -198,7 +198,7 @@ static void find_now(ed *e)
         snprintf(e->pattern, sizeof e->pattern, "%.*s", (int)sizeof e->pattern - 1, prompt->text);
     if (!is_set)
         ed_complain(e, "%s", why);
-    else if (e->vi.on && e->vi.search_pending) /* vi looks behind the cursor, or before it */
+    else if (e->vi.on && e->vi.search_pending) /* vi searches after the cursor, or before it */
         prompt->found =
             ed_search_next(e, e->vi.search_back,
                            e->vi.search_back ? prompt->origin : whit_layout_behind(ed_layout(e), prompt->origin));
@@ -500,7 +500,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
     if (prompt->kind == ED_PROMPT_SERVERS) return ed_servers_answer(e, key);
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
-        /* What the journal holds is not decided by looking away. */
+        /* Esc does not decide about unsaved text in the journal. */
         if (prompt->kind != ED_PROMPT_RECOVER) cancel(e);
         return true;
     }

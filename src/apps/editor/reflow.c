@@ -108,7 +108,7 @@ static void begin_paragraph(struct paragraph *p, const char *line, size_t n_lead
 static void take_line(struct paragraph *p, const char *line, size_t n, bool comments)
 {
     size_t leader = leader_bytes(line, n, comments), item = item_bytes(line + leader, n - leader);
-    if (leader == n) { /* nothing but its leader: a line of its own */
+    if (leader == n) { /* a line with only a leader is kept and ends a paragraph */
         end_paragraph(p);
         whit_buf_append(p->out, line, n);
         whit_buf_append_str(p->out, p->ending);

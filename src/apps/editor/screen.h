@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What is to be seen: a grid of cells with characters and styles. Terminals and tests read it; drawing
+ * The screen: a grid of cells with characters and styles. Terminals and tests read it; drawing
  * never touches a terminal. */
 #ifndef WHIT_EDITOR_SCREEN_H
 #define WHIT_EDITOR_SCREEN_H
@@ -24,12 +24,12 @@ typedef enum whit_style {
     WHIT_STYLE_CHANGED,
     WHIT_STYLE_REMOVED,
     WHIT_STYLE_STATUS,
-    WHIT_STYLE_STATUS_OTHER, /* of a window that is not the current one */
+    WHIT_STYLE_STATUS_OTHER, /* status line of a window that is not the current one */
     WHIT_STYLE_PROMPT,
     WHIT_STYLE_ERROR,
     WHIT_STYLE_LIST,
     WHIT_STYLE_LIST_HERE,
-    WHIT_STYLE_SUGGESTION, /* what a model would type */
+    WHIT_STYLE_SUGGESTION, /* text that a model suggests */
     WHIT_N_STYLES,
 } whit_style;
 /* Added to a style. */

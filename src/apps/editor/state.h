@@ -24,7 +24,7 @@
 
 #define ED_GIT_CHANGES_MAX 4096
 
-/* What was changed since the last commit, as of one version of the text. */
+/* Changes since the last commit, as of one version of the text. */
 struct ed_git {
     whit_git_file *file;
     bool asked; /* whether there is one */
@@ -33,7 +33,7 @@ struct ed_git {
     size_t n_changes;
 };
 
-/* The text that one is compared with, and the runs of lines that differ (whit_diff_run), as of two versions. */
+/* The text that a document is compared with, and the runs of lines that differ (whit_diff_run), as of two versions. */
 struct ed_compared {
     struct ed_doc *with; /* NULL: none */
     whit_buf runs;
@@ -48,7 +48,7 @@ struct ed_doc {
     whit_syntax_states states;
     int tab_columns, indent_columns;
     bool indent_tabs, told;    /* told: that another editor has it open */
-    whit_editorconfig project; /* what the project wants of the text */
+    whit_editorconfig project; /* the project's settings for the text */
     struct ed_git git;
     struct ed_compared compared;
     struct ed_language language;
@@ -64,7 +64,7 @@ struct ed_cursor {
     int goal;                /* column that up and down keep; -1: where it is */
 };
 
-/* A part of the screen with a view of a document; an inner one has two children instead. */
+/* A part of the screen with a view of a document; an inner node has two children instead. */
 struct ed_window {
     struct ed_window *parent, *child[2];
     bool beside;                 /* children stand side by side */
@@ -76,7 +76,7 @@ struct ed_window {
     size_t n_cursors;
     uint64_t top;
     int left;
-    bool wrap, moved_away; /* moved_away: the wheel has left the cursor behind */
+    bool wrap, moved_away; /* moved_away: the wheel has scrolled away from the cursor */
 };
 
 typedef enum ed_prompt_kind {
@@ -102,8 +102,8 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_OVERWRITE, /* saving under the name of a file that exists, which is the prompt's text */
     ED_PROMPT_RECOVER,
     ED_PROMPT_HELP,
-    ED_PROMPT_VI,       /* a line behind ':' */
-    ED_PROMPT_COMPLETE, /* what a language server offers */
+    ED_PROMPT_VI,       /* a line after ':' */
+    ED_PROMPT_COMPLETE, /* a list of completions from a language server */
     ED_PROMPT_RENAME,
     ED_PROMPT_SHELL, /* a command */
     ED_PROMPT_AGENT, /* a task */
@@ -116,7 +116,7 @@ typedef enum ed_prompt_kind {
 
 struct ed_item {
     char *label;   /* shown, and searched */
-    char *path;    /* of a place; or NULL */
+    char *path;    /* file of a place, or NULL */
     uint64_t line; /* from 1 */
     int command;
 };
@@ -131,7 +131,7 @@ struct ed_prompt {
     uint32_t *shown; /* items that match the text, best first */
     size_t n_shown, chosen;
     uint64_t origin; /* where a search began */
-    bool found;      /* what was searched for */
+    bool found;      /* the pattern was found */
     bool is_offered; /* the text: the first letter that is typed takes its place */
     uint64_t origin_top;
 };
@@ -179,15 +179,15 @@ struct ed_binding {
 struct ed_panel {
     struct ed_doc *doc; /* NULL: not used yet */
     bool working;
-    const whit_panel_hunk *hunks; /* that wait for an answer; NULL: none do */
+    const whit_panel_hunk *hunks; /* hunks that wait for an answer, or NULL */
     size_t n_hunks, at, shown;
     uint8_t *taken;
-    char question[200]; /* that waits; "": none does */
+    char question[200]; /* question that waits for an answer; "": no question */
     uint64_t asked_ns;
-    struct ed_doc *rewritten; /* whose `range` is to be replaced while it has this version */
+    struct ed_doc *rewritten; /* document whose `range` is to be replaced while it has `version` */
     whit_range range;
     uint64_t version;
-    char *model, *url, *name, *key_file; /* of the settings; NULL: not said */
+    char *model, *url, *name, *key_file; /* from the settings; NULL: not set */
 };
 
 struct whit_editor {
@@ -214,14 +214,14 @@ struct whit_editor {
     struct ed_search *search;
     char replacement[1024]; /* as long as a prompt's text */
     size_t n_replaced;
-    char **replace_files; /* in which is replaced, and the next of them */
+    char **replace_files; /* files in which to replace; replace_at: index of the next */
     size_t n_replace_files, replace_at;
-    uint64_t replace_to;     /* where it ends; ED_NONE: with the text */
-    uint64_t replace_line;   /* of the last match; ED_NONE: none yet */
-    uint64_t replace_behind; /* where what the last match became ends */
+    uint64_t replace_to;     /* end of the part in which to replace; ED_NONE: the text's end */
+    uint64_t replace_line;   /* beginning of the last match; ED_NONE: no match yet */
+    uint64_t replace_behind; /* end of the last match's replacement */
     bool replace_ended;      /* an empty match at the end of the text was the last one there */
     bool replace_once_line;  /* the first match of each line */
-    bool paste_mode;         /* what comes is one paste: nothing is indented */
+    bool paste_mode;         /* unused */
     whit_key *macro;
     size_t n_macro, macro_room;
     bool recording, playing;
@@ -232,8 +232,8 @@ struct whit_editor {
     struct ed_server servers[ED_SERVERS_MAX];
     size_t n_servers;
     struct ed_asked asked;
-    json_t *actions; /* that the prompt offers */
-    bool acting;     /* one was chosen whose changes the server will send */
+    json_t *actions; /* code actions that the prompt offers */
+    bool acting;     /* an action was chosen whose changes the server will send */
     struct ed_panel panel;
     struct ed_results results;
     struct ed_files files;
@@ -312,7 +312,7 @@ void ed_paste(ed *e, const char *text, size_t n);
 bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
 void ed_copy_range(ed *e, whit_range range, bool lines);
 void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
-/* After detecting: what the .editorconfig files say comes first. */
+/* Applies the .editorconfig files' settings over the detected indentation. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
 /* Saves every text that is modified; stops at one that asks or fails, false then. */
@@ -320,7 +320,7 @@ bool ed_save_all(ed *e);
 void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
 /* Writes the text to another file; the buffer stays what it is. Without `force`, not over a file that is there. */
 void ed_save_copy(ed *e, const char *path, bool force);
-/* A path as people type it: ~/ is their own folder. What does not fit stays as it is. Gives `path`. */
+/* Expands "~/" in a path as people type it to their home folder; a path that does not fit stays as it is. */
 const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
 /* Puts whole lines in where a line begins or the text ends, as one step of undo; the cursor goes to the first. */
@@ -338,12 +338,12 @@ uint64_t ed_to_word_left(ed *e, struct ed_cursor *cursor);
 uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor);
 
 /* commands_edit.c */
-/* What the line that begins at an offset ends with, or would: files with CR LF keep it. */
+/* Returns the ending of the line that begins at an offset, or the ending to give it: files with CR LF keep it. */
 const char *ed_line_ending(ed *e, uint64_t begin);
-/* By one level, the line that begins there. */
+/* Indent and outdent the line that begins there by one level. */
 void ed_indent_line(ed *e, uint64_t begin, bool even_empty);
 void ed_outdent_line(ed *e, uint64_t begin);
-/* So many steps of undo or redo. False, with a line, where less are made; `changed` is of the last one, or ED_NONE. */
+/* Makes n steps of undo or redo. False, with a line, if fewer are possible; *changed: the last range, or ED_NONE. */
 bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed);
 extern ed_command_fn ed_do_delete, ed_do_backspace, ed_do_delete_word_left, ed_do_delete_word_right, ed_do_new_line,
     ed_do_tab, ed_do_indent, ed_do_outdent, ed_do_toggle_comment, ed_do_delete_line, ed_do_duplicate_line,

@@ -13,7 +13,7 @@
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
-/* Where a suggestion may stand: one cursor, behind what was typed, nothing but closing signs to its right. */
+/* Whether a suggestion may be shown here: one cursor, with only closing signs after it in its line. */
 static bool is_wanted(ed *e)
 {
     if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->playing) return false;

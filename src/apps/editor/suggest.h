@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Suggestions at the cursor: text that a model would put there, from whoever is behind the callbacks. The editor
+ * Suggestions at the cursor: text that a model would put there, from whoever implements the callbacks. The editor
  * asks for one at a time and polls for the answer; it never waits. */
 #ifndef WHIT_EDITOR_SUGGEST_H
 #define WHIT_EDITOR_SUGGEST_H
@@ -13,9 +13,9 @@ typedef enum whit_suggestion_state {
     WHIT_SUGGESTION_FAILED,
 } whit_suggestion_state;
 
-/* What belongs between two texts? */
+/* Asks for the text that belongs between two texts. */
 typedef struct whit_suggestion_question {
-    const char *path; /* of the text; NULL: it has none yet */
+    const char *path; /* path of the text; NULL: it has no path yet */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
     whit_panel_wish settings; /* which model, where the command line names none */
@@ -45,18 +45,19 @@ typedef enum ed_suggest { ED_SUGGEST_LOCALLY, ED_SUGGEST_ANYWHERE, ED_SUGGEST_NE
 
 struct ed_suggestion {
     struct ed_doc *doc;       /* NULL: none is asked for or shown */
-    uint64_t version, offset; /* of the text, and the cursor's */
-    whit_buf text;            /* what of it was not typed yet */
+    uint64_t version, offset; /* version of the text, offset of the cursor */
+    whit_buf text;            /* the part of the suggestion that was not typed yet */
     bool done;
     uint64_t due_ns; /* when to ask; 0: not */
 };
 
-/* After every key: what it does to a suggestion, and when to ask for another. What stood before the key. */
+/* Called after every key: updates the suggestion or drops it, and plans when to ask for another. The arguments are the
+ * text, version and cursor from before the key. */
 void ed_suggest_key(struct whit_editor *e, const struct ed_doc *doc, uint64_t version, uint64_t offset);
-/* Takes the suggestion that is shown; false where there is none. */
+/* Inserts the suggestion that is shown; false if no suggestion is. */
 bool ed_suggest_accept(struct whit_editor *e);
 void ed_suggest_drop(struct whit_editor *e);
-/* What is shown at the cursor of this text; *n 0: nothing. */
+/* Returns the suggestion that is shown at the cursor of this text; *n 0: nothing is. */
 const char *ed_suggestion(const struct whit_editor *e, const struct ed_doc *doc, size_t *n);
 void ed_suggest_idle(struct whit_editor *e); /* asks when the rest has been long enough */
 bool ed_suggest_take(struct whit_editor *e); /* true: the screen would now be another */
