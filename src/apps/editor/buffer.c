@@ -338,7 +338,7 @@ void whit_buffer_recover(whit_buffer *buffer)
     if (partial) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = true;
-    } else { /* new records follow those that made this text */
+    } else { /* new records follow the records that made this text */
         whit_journal_cut(&buffer->journal, old->journal.size_bytes);
         buffer->journal.has_base = true;
         buffer->file.identity = known; /* a file that was changed since is a conflict */

@@ -8,11 +8,11 @@
 
 #define N_SPANS     16
 #define TOKEN_BYTES 12
-#define N_SLOTS     1024 /* of words; a power of two, twice what any language has */
+#define N_SLOTS     1024 /* hash table of words; a power of two, twice what any language has */
 #define MARK_BYTES  8192 /* a state is kept about this often */
 #define LINE_BYTES  4096 /* longer lines are coloured in parts */
 
-/* Embedded by the assembler: all tables, one behind the other. */
+/* Embedded by the assembler: all tables, one after the other. */
 __asm__(".section .rodata\n"
         ".global whit_languages_text\n"
         "whit_languages_text:\n"
@@ -229,7 +229,7 @@ static bool is_word(const whit_syntax *syntax, uint8_t byte)
     return isalnum(byte) || byte == '_' || byte >= 0x80 || (byte && strchr(syntax->word_chars, byte));
 }
 
-/* Reads on inside a span; the state is (span + 1) + 32 * depth, 0 behind its end. */
+/* Continues inside a span; the state is (span + 1) + 32 * depth, 0 after its end. */
 static size_t read_span(const whit_syntax *syntax, uint32_t *state, const uint8_t *line, size_t at, size_t n, bool ends)
 {
     const struct span *span = &syntax->spans[(*state & 31) - 1];
@@ -371,7 +371,7 @@ bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax
             high = middle;
     }
     uint64_t at = low ? states->marks[low - 1].offset : 0, marked = at;
-    bool at_end = low == states->n_marks; /* marks are added behind the last one only */
+    bool at_end = low == states->n_marks; /* marks are only appended after the last one */
     *state = low ? states->marks[low - 1].state : 0;
     uint64_t begin = at;
     uint8_t line[LINE_BYTES];

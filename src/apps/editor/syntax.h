@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Colours by tables: a language is a few lines of text (languages/), its lexer is the same for all. It
- * runs line by line with one number between lines, so that it can stop and go on anywhere. */
+ * runs line by line with one number between lines, so that it can stop and resume anywhere. */
 #ifndef WHIT_EDITOR_SYNTAX_H
 #define WHIT_EDITOR_SYNTAX_H
 
@@ -8,18 +8,18 @@
 
 typedef struct whit_syntax whit_syntax;
 
-/* By the name of a file, or a first line that begins with "#!"; NULL where there is none for it. */
+/* Finds a language by the name of a file, or a first line that begins with "#!"; NULL if not found. */
 whit_syntax *whit_syntax_for(const char *path, const char *first_line);
 whit_syntax *whit_syntax_open(const char *language);
 void whit_syntax_close(whit_syntax *syntax);
 const char *whit_syntax_name(const whit_syntax *syntax);
-/* What comments begin and end with; `close` is empty for those that end with the line. */
+/* Gives the signs that open and close a comment; `close` is empty for a comment that ends with the line. */
 void whit_syntax_comment(const whit_syntax *syntax, const char **open, const char **close);
-/* The i-th language's name; NULL behind the last. */
+/* The i-th language's name; NULL after the last. */
 const char *whit_syntax_language(size_t i, char *name, size_t room_bytes);
 
-/* Colours a part of a line: `state` is that before it (0 at the beginning of a text), `styles` gets one
- * per byte (NULL: none wanted). `ends`: the line does, there. Returns the state behind. */
+/* Colours a part of a line: `state` is the state before it (0 at the beginning of a text), `styles` gets a style
+ * per byte (NULL: not wanted). `ends`: the line ends there. Returns the state after it. */
 uint32_t whit_syntax_line(const whit_syntax *syntax, uint32_t state, const uint8_t *line, size_t n, bool ends,
                           uint8_t *styles);
 
@@ -28,13 +28,13 @@ typedef struct whit_syntax_states {
     struct {
         uint64_t offset;
         uint32_t state;
-    } * marks; /* of beginnings of lines, ascending */
+    } * marks; /* at beginnings of lines, ascending */
     size_t n_marks, room;
 } whit_syntax_states;
 void whit_syntax_states_free(whit_syntax_states *states);
 /* The text has changed from `offset` on. */
 void whit_syntax_states_cut(whit_syntax_states *states, uint64_t offset);
-/* The state at a beginning of a row. Reads at most budget_bytes; false where that was too little (call
+/* Gives the state at a beginning of a row. Reads at most budget_bytes; false if that was too little (call
  * again), and *state is then a guess. */
 bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax, const whit_text *text,
                            uint64_t offset, uint64_t budget_bytes, uint32_t *state);

@@ -10,7 +10,7 @@
 #define CHUNK_FIRST_BYTES (16u << 10)
 #define CHUNK_LAST_BYTES  (1u << 20)
 
-/* What was typed: chunks that never move. */
+/* Inserted bytes are in chunks that never move. */
 struct chunk {
     struct chunk *next;
     size_t used_bytes, ready_bytes, capacity_bytes;

@@ -5,7 +5,7 @@
  * Nodes are shared between a text and its snapshots and copied when one of them is changed, so that a
  * snapshot is one reference. Bytes are never changed in place: pieces can be kept (an undo keeps
  * them) for as long as the text lives. A text and its snapshots belong to one thread; snapshots are
- * released before their text is closed. Any bytes are allowed; a line ends behind '\n'.
+ * released before their text is closed. Any bytes are allowed; a line ends after '\n'.
  *
  * Piece tables: J Strother Moore, 1973; the tree by bytes and lines: as in ropes (Boehm, Atkinson,
  * Plass 1995). */
@@ -42,19 +42,19 @@ whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_
  * *kept (may be NULL) is where the copy lies for as long as the text does. */
 whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                               const uint8_t **kept, whit_error *error);
-/* The same with pieces that the text (or whoever gave them to whit_text_adopt) keeps. A failure for
- * want of memory leaves the text as it was. */
+/* The same with pieces that the text (or the caller of whit_text_adopt) keeps. Out of memory, the text
+ * stays as it was. */
 whit_status whit_text_splice(whit_text *text, uint64_t offset, uint64_t n_remove, const whit_span *spans,
                              size_t n_spans, whit_error *error);
 
 uint64_t whit_text_size(const whit_text *text);
-/* The bytes that lie together from `offset` on, up to `limit`; empty at the end of the text. */
+/* The contiguous bytes from `offset` on; empty at the end of the text. */
 whit_span whit_text_at(const whit_text *text, uint64_t offset);
-/* Those that end at `offset`; empty at the beginning. */
+/* The contiguous bytes that end at `offset`; empty at the beginning of the text. */
 whit_span whit_text_before(const whit_text *text, uint64_t offset);
-/* Copies what there is of [offset, offset + n); returns how much. */
+/* Copies the part of [offset, offset + n) that is in the text; returns its size. */
 size_t whit_text_read(const whit_text *text, uint64_t offset, void *data, size_t n);
-/* -1 at the end of the text. */
+/* The byte at `offset`; -1 at the end of the text. */
 int whit_text_byte(const whit_text *text, uint64_t offset);
 
 /* Counts lines that are not counted yet, from the beginning, for about budget_bytes; false once all
@@ -65,7 +65,7 @@ bool whit_text_is_counted(const whit_text *text);
 /* Line feeds before `offset`, and in all of the text. UINT64_MAX where they are not counted yet. */
 uint64_t whit_text_line_at(const whit_text *text, uint64_t offset);
 uint64_t whit_text_n_lines(const whit_text *text);
-/* Where line `line` (from 0) begins; the size of the text for those behind the last, UINT64_MAX where
+/* The offset where line `line` (from 0) begins; the size of the text for lines after the last, UINT64_MAX if
  * that is not counted yet. */
 uint64_t whit_text_line_start(const whit_text *text, uint64_t line);
 /* The line that `offset` is in: its beginning, and its line feed or the end of the text. */
@@ -76,7 +76,7 @@ uint64_t whit_text_line_end(const whit_text *text, uint64_t offset);
 whit_snapshot whit_text_snapshot(const whit_text *text);
 void whit_snapshot_release(whit_text *text, whit_snapshot *snapshot);
 whit_span whit_snapshot_at(const whit_snapshot *snapshot, uint64_t offset);
-/* Back to a snapshot; it stays the caller's. */
+/* Restores the text as of a snapshot, which stays the caller's. */
 void whit_text_restore(whit_text *text, const whit_snapshot *snapshot);
 
 /* For tests: false where sums, heights or numbers of entries are wrong. */

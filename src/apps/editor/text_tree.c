@@ -94,7 +94,7 @@ void tree_release(struct tree *tree, struct whit_text_node *node)
     give(tree, node);
 }
 
-/* The node itself where nobody else refers to it, else a copy in its place. */
+/* Returns the node itself if it has no other reference, else a copy in its place. */
 static struct whit_text_node *own(struct tree *tree, struct whit_text_node *node)
 {
     if (node->refs == 1) return node;
@@ -164,7 +164,7 @@ uint32_t tree_count(const uint8_t *data, uint32_t size)
 
 /* ---- changing ------------------------------------------------------------------------------ */
 
-/* What takes the place of a node: none, itself, or two. */
+/* Nodes that replace a node after an edit: 0, 1 (may be itself) or 2. */
 struct result {
     struct whit_text_node *node[2];
     unsigned n;
@@ -330,7 +330,7 @@ static struct result replace_in(struct tree *tree, struct whit_text_node *node, 
     if (node->is_leaf) return replace_in_leaf(tree, (struct leaf *)node, from, to, pieces, n);
     struct inner *inner = (struct inner *)own(tree, node);
     unsigned first = 0;
-    uint64_t begin = 0; /* of child `first`, then of child `last` */
+    uint64_t begin = 0; /* offset of child `first` */
     while (first + 1 < inner->head.n && from > begin + inner->bytes[first]) begin += inner->bytes[first++];
     unsigned last = first;
     uint64_t last_begin = begin;

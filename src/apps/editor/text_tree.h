@@ -8,7 +8,7 @@
 #include "editor/text.h"
 
 #define TREE_FAN         32
-#define TREE_PIECE_BYTES 8192u /* a longer one would make the lines of its parts slow to count */
+#define TREE_PIECE_BYTES 8192u /* a longer piece would make the lines of its parts slow to count */
 #define TREE_INSERT_MAX  8u
 #define TREE_UNCOUNTED   UINT32_MAX
 /* Nodes come from slabs, the first of a kind small, later ones an eighth of all before them, up to a
@@ -73,7 +73,7 @@ whit_span tree_at(const struct whit_text_node *root, uint64_t size_bytes, uint64
 /* The whole piece that holds `offset`, and how much of it lies before. */
 whit_span tree_piece(const struct whit_text_node *root, uint64_t offset, uint64_t *skipped);
 uint32_t tree_count(const uint8_t *data, uint32_t size);
-/* Counts the first piece that is not; empty where nothing is left, or no memory. */
+/* Counts the first piece that is not counted yet; empty if no piece is left, or without memory. */
 whit_span tree_count_next(struct tree *tree);
 uint64_t tree_line_at(const struct whit_text_node *root, uint64_t offset);
 uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line);

@@ -312,7 +312,7 @@ bool whit_theme_paint(const whit_theme *theme, const whit_screen *before, const 
             look = wanted;
             put_cell(out, cell, wide);
             at = x + 1 + wide;
-            /* Behind a character beyond ASCII, and in the last column, terminals differ. */
+            /* After a character beyond ASCII, and in the last column, terminals differ in where the cursor is. */
             if (cell->codes[0] > 126 || at >= after->n_columns) at = -1;
         }
     }

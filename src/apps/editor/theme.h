@@ -23,7 +23,7 @@ typedef struct whit_look {
 
 typedef struct whit_theme {
     whit_look looks[WHIT_N_STYLES];
-    whit_look match; /* what a search has found */
+    whit_look match; /* matches of a search */
     bool colored;
 } whit_theme;
 
@@ -33,7 +33,7 @@ bool whit_theme_named(const char *name, whit_theme *theme);
 /* "STYLE = LOOK": a style's name ("comment", "match" ...) and e.g. "#808080 italic", "white on #303030",
  * "default bold". False where it makes no sense; then `why` says so, and the theme is as before. */
 bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
-/* The i-th style's name; NULL behind the last. */
+/* The i-th style's name; NULL after the last. */
 const char *whit_style_name(size_t i);
 
 /* How a cell is to be shown: its style's look, changed by its flags. */
@@ -44,7 +44,7 @@ whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);
 int whit_color_256(int32_t color);
 int whit_color_8(int32_t color);
 
-/* Appends what turns a terminal's display of `before` into that of `after`, in ECMA-48 sequences with
+/* Appends the ECMA-48 sequences that turn a terminal's display of `before` into one of `after`, with
  * 24-bit colours. `before` NULL, or of another size: the terminal is cleared first. False without memory. */
 bool whit_theme_paint(const whit_theme *theme, const whit_screen *before, const whit_screen *after, whit_buf *out);
 

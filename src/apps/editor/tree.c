@@ -19,9 +19,9 @@ struct span {
 };
 
 struct ed_tree {
-    const struct ed_grammar *grammar; /* NULL: there is none, and it was looked for */
+    const struct ed_grammar *grammar; /* NULL: not found (do not look again) */
     TSParser *parser;
-    TSTree *tree; /* that of the colours, from which the next one is made; told of every change */
+    TSTree *tree; /* tree for the colours, edited at every change; the next parse starts from it */
     TSQueryCursor *cursor;
     whit_text *text;
     whit_snapshot told, parsed; /* the text as of the last change, and as it is being parsed */
@@ -117,7 +117,7 @@ void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, ui
 {
     struct ed_tree *tree = doc->tree;
     if (!tree || !tree->grammar) return;
-    if (tree->text != doc->buffer->text) { /* the file was read again; the old text ends behind this call */
+    if (tree->text != doc->buffer->text) { /* the file was read again; the old text is closed after this call */
         ed_tree_close(doc);
         return;
     }
@@ -169,7 +169,7 @@ void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
         struct span span = {ts->ts_node_start_byte(capture->node), ts->ts_node_end_byte(capture->node), (uint8_t)style};
         const struct span *last = tree->n_spans ? &tree->spans[tree->n_spans - 1] : NULL;
         if (style == WHIT_STYLE_TEXT || span.end <= begin || span.begin >= end) continue;
-        /* Of several captures of a node the first holds. */
+        /* The first of several captures of a node counts. */
         if (last && last->begin == span.begin && last->end == span.end) continue;
         if (ed_grammar_holds(tree->grammar, tree->text, &match)) tree->spans[tree->n_spans++] = span;
     }
@@ -179,7 +179,7 @@ void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t
 {
     const struct ed_tree *tree = doc->tree;
     memset(styles, WHIT_STYLE_TEXT, n);
-    /* In the order of their beginnings, so that inner ones come behind the outer. */
+    /* Spans are in the order of their beginnings, so that inner ones overwrite outer ones. */
     for (size_t i = 0; i < tree->n_spans && tree->spans[i].begin < offset + n; i++) {
         const struct span *span = &tree->spans[i];
         if (span->end <= offset) continue;

@@ -8,11 +8,11 @@
 struct edit {
     uint64_t offset, n_removed, n_inserted;
     const uint8_t *inserted;
-    size_t first_span; /* of what was removed */
+    size_t first_span; /* first span of the removed text */
     uint32_t n_spans;
 };
 struct step {
-    uint32_t parent, redo; /* redo: the child that redo goes to; 0 for none */
+    uint32_t parent, redo; /* redo: the child that redo goes to, or 0 */
     size_t first_edit, n_edits;
 };
 
@@ -148,7 +148,7 @@ bool whit_undo_is_open(const whit_undo *history)
 
 static void widen(whit_range *range, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
 {
-    /* What was touched before moves with the text behind it. */
+    /* The end of the range of earlier edits moves with the text after this edit. */
     uint64_t end = offset + n_inserted;
     if (range->begin == UINT64_MAX) {
         *range = (whit_range){offset, end};

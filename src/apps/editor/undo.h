@@ -19,9 +19,9 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
 void whit_undo_seal(whit_undo *history);
 bool whit_undo_is_open(const whit_undo *history);
 
-/* One step back, or forward along the branch that was left last. False where there is none, or no
- * memory (then *error says so, and its status is not WHIT_OK). *changed is what the step touched, in
- * the text as it is now. */
+/* One step back, or forward along the branch that was left last. False if there is no such step, or no
+ * memory (then *error says so, and its status is not WHIT_OK). *changed is the range that the step changed,
+ * in the text as it is now. */
 bool whit_undo_back(whit_undo *history, whit_range *changed, whit_error *error);
 bool whit_undo_forward(whit_undo *history, whit_range *changed, whit_error *error);
 /* Chooses which branch redo takes next, where the current step has several; false with less. */

@@ -183,7 +183,7 @@ static void visual_again(ed *e)
     *ed_cursor(e) = (struct ed_cursor){vi->last_end < end ? vi->last_end : end, ED_NONE, -1};
 }
 
-/* As much again as '.' had selected. */
+/* Selects for '.' as much as the repeated command had selected. */
 static void select_extent(ed *e, const struct ed_vi_extent *extent)
 {
     struct ed_vi *vi = &e->vi;
@@ -408,7 +408,7 @@ static void open_search(ed *e, bool back)
     e->regex = true;
 }
 
-/* Where a motion or an object has led. */
+/* Moves the cursor to where a motion or an object leads, or applies the pending operator up to there. */
 static void go(ed *e, struct ed_vi_span span, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
@@ -517,7 +517,7 @@ static void take_operator(ed *e, uint32_t code)
     }
 }
 
-/* The key behind f, g, r, i, " and the like. */
+/* Handles the key after f, g, r, i, " and the like. */
 static void pending_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -741,7 +741,7 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
     finish(e);
 }
 
-/* Where the cursor may stand: on a character, or in an empty line; not behind the last line feed. */
+/* Moves the cursor to where vi allows it: on a character, or in an empty line; not after the last line feed. */
 void ed_vi_settle(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -750,7 +750,7 @@ void ed_vi_settle(ed *e, whit_key key)
         vi->asked = true;
         return;
     }
-    if (vi->asked && !ed_vi_is_inserting(e)) { /* what asked is over, also where Esc was the answer */
+    if (vi->asked && !ed_vi_is_inserting(e)) { /* the prompt has ended, perhaps with Esc */
         vi->changed = false;                   /* '.' does not repeat it */
         finish(e);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the parts of vi's keys share: vi.c takes keys, vi_motion.c and vi_object.c find places, vi_change.c
- * and vi_insert.c change the text, vi_line.c reads what stands behind ':'. Included by state.h alone. */
+ * Declarations that the parts of vi's keys share: vi.c takes keys, vi_motion.c and vi_object.c find places, vi_change.c
+ * and vi_insert.c change the text, vi_line.c reads the line after ':'. Included by state.h alone. */
 #ifndef WHIT_EDITOR_VI_H
 #define WHIT_EDITOR_VI_H
 
@@ -9,9 +9,9 @@
 
 #define ED_VI_MARKS       26
 #define ED_VI_COUNT_MAX   999999u
-#define ED_VI_KEYS_MAX    100000u     /* that a macro, '.' or a count play behind one key of the person's */
-#define ED_VI_BYTES_MAX   (64u << 20) /* that a count may insert at once */
-#define ED_VI_LITERAL     0x80        /* among a key's mods: pasted, so that it is not indented */
+#define ED_VI_KEYS_MAX    100000u     /* keys that a macro, '.' or a count may play after one typed key */
+#define ED_VI_BYTES_MAX   (64u << 20) /* bytes that a count may insert at once */
+#define ED_VI_LITERAL     0x80        /* among a key's mods: it was pasted, so it is not indented */
 #define ED_VI_NUMBERED    10          /* "0 is what was copied last, "1 what was deleted last, and so on */
 #define ED_VI_LAST_COLUMN 0x3FFFFFFF  /* the goal of a cursor that keeps to the ends of lines */
 
@@ -49,7 +49,7 @@ struct ed_vi_span {
 struct ed_vi_extent {
     ed_vi_mode mode;
     uint64_t n_lines; /* beyond the first */
-    int n_columns;    /* of the last line (or of a block's every line) */
+    int n_columns;    /* in the last line (or in a block's every line) */
     bool to_end;      /* $ */
 };
 
@@ -71,9 +71,9 @@ struct ed_vi {
     uint32_t wanted_register;
     uint32_t find, find_char;
     bool search_back, search_pending; /* the prompt's answer is where an operator goes */
-    uint64_t anchor, search_anchor;   /* of a visual mode; while something is searched for */
+    uint64_t anchor, search_anchor;   /* where a visual mode began; its copy while a search prompt is open */
     struct ed_vi_extent last_extent;
-    uint64_t last_begin, last_end; /* of the last visual mode, for gv, '< and '> */
+    uint64_t last_begin, last_end; /* range of the last visual mode, for gv, '< and '> */
     ed_vi_mode last_mode;
 
     struct ed_vi_keys typed, repeat; /* the command that is being typed; the last change, for '.' */
@@ -82,13 +82,13 @@ struct ed_vi {
     size_t repeat_from;                                                  /* where inserting begins in `repeat` */
     bool repeat_is_visual, repeating, from_visual, failed, changed;
     uint32_t n_played; /* keys */
-    uint32_t depth;    /* of macros in macros */
+    uint32_t depth;    /* nesting of macros */
 
     size_t insert_from; /* in `typed`: what was typed since inserting began */
     uint32_t insert_count, insert_key;
     uint64_t insert_begin, last_insert;
     bool block_appends;
-    bool auto_indent; /* the line holds only the indentation that came by itself */
+    bool auto_indent; /* the line holds only automatic indentation */
     bool once;        /* Ctrl-O: one command of normal mode */
     struct {
         uint32_t value;
@@ -108,7 +108,7 @@ struct ed_vi {
     uint64_t begun_ns;                /* when; 0: nothing is begun */
     char line[256];                   /* the last command line */
     struct {
-        uint64_t *begins; /* that :g has found */
+        uint64_t *begins; /* beginnings of the lines that :g has found */
         size_t n, at;
         struct ed_doc *doc;
     } lines;
@@ -121,7 +121,7 @@ enum {
 };
 
 typedef struct whit_editor ed;
-typedef enum ed_vi_found { ED_VI_OTHER, ED_VI_FOUND, ED_VI_FAILED } ed_vi_found; /* OTHER: the key is none of these */
+typedef enum ed_vi_found { ED_VI_OTHER, ED_VI_FOUND, ED_VI_FAILED } ed_vi_found; /* OTHER: not such a key */
 
 /* vi.c */
 bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
@@ -138,19 +138,19 @@ void ed_vi_run(ed *e, const char *command);
 void ed_vi_fail(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a macro ends there */
 void ed_vi_play(ed *e, const whit_key *keys, size_t n);
 bool ed_vi_keys_add(struct ed_vi_keys *keys, whit_key key);
-/* Of a visual mode: the ranges between two offsets, at most `max`; how many there are. */
+/* Gives the ranges that a visual mode selects between two offsets, at most `max`; returns their number. */
 size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
 void ed_vi_leave_visual(ed *e);
 
 /* vi_motion.c */
 ed_vi_found ed_vi_motion(ed *e, uint32_t prefix, whit_key key, uint64_t at, struct ed_vi_span *span);
 ed_vi_found ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
-uint64_t ed_vi_end(ed *e); /* of the last line, before its line feed */
+uint64_t ed_vi_end(ed *e); /* end of the last line, before its line feed */
 uint64_t ed_vi_line_begin(ed *e, uint64_t at);
 uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
-uint64_t ed_vi_next_line(ed *e, uint64_t at); /* its beginning; ED_NONE behind the last */
-uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* from 1; the last one where there are fewer */
-uint64_t ed_vi_first(ed *e, uint64_t at);     /* what is not blank of a line, or its last character */
+uint64_t ed_vi_next_line(ed *e, uint64_t at); /* beginning of the next line; ED_NONE after the last */
+uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* n from 1; the last line if there are fewer */
+uint64_t ed_vi_first(ed *e, uint64_t at);     /* the line's first character that is not blank, or its last one */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
 int ed_vi_column(ed *e, uint64_t at);
 uint64_t ed_vi_before(ed *e, uint64_t at);
@@ -194,7 +194,7 @@ void ed_vi_behind_z(ed *e, uint32_t code);
 void ed_vi_behind_window_key(ed *e, uint32_t code);
 
 /* vi_help.c */
-bool ed_vi_help(size_t i, const char **keys, const char **what); /* false behind the last */
+bool ed_vi_help(size_t i, const char **keys, const char **what); /* false after the last */
 
 /* vi_map.c. The first takes a line such as "imap jj <Esc>": false if it is another one; *why says what is wrong. The
  * second takes a key: false if it is no part of a mapping. A beginning is typed as it is after wait_ms (-1: none). */

@@ -10,9 +10,9 @@
 
 #include <utf8proc.h>
 
-#define CASE_BYTES (64u << 20) /* of which letters are turned at once */
+#define CASE_BYTES (64u << 20) /* longest text whose case is changed at once */
 
-/* Steps of undo are kept together until this is switched off. */
+/* Merges all edits into one step of undo until it is switched off. */
 void ed_vi_hold(ed *e, bool on)
 {
     struct ed_vi *vi = &e->vi;
@@ -88,7 +88,7 @@ static utf8proc_int32_t turned(utf8proc_int32_t code, uint32_t how)
     return how == 'u' ? lower : how == 'U' ? upper : code == lower ? upper : lower;
 }
 
-/* Letters large, small, or the other way round ('U', 'u', '~'). */
+/* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
 static void turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how)
 {
     size_t n = (size_t)(end - begin), length;
@@ -121,7 +121,7 @@ static void toggle_comments(ed *e, uint64_t begin, uint64_t last)
     ed_vi_run(e, "toggle-comment");
 }
 
-/* An operator over whole lines, from the one that begins at `begin` to the one that `last` is in. */
+/* Applies an operator to whole lines, from the line that begins at `begin` to the line that contains `last`. */
 void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
 {
     uint64_t behind = whit_text_line_end(ed_text(e), last);
@@ -255,7 +255,7 @@ static void block_case(ed *e, whit_range range, uint32_t code)
     turn_case(e, range.begin, range.end, code);
 }
 
-/* Cursors at the same column of all the block's lines; typing goes on in all of them. */
+/* Puts cursors at the same column of all the block's lines; typing continues in all of them. */
 static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, bool to_end)
 {
     size_t n = 0;
@@ -290,7 +290,7 @@ static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, b
 
 struct block {
     uint64_t first, last, n_lines;
-    int column, behind; /* the left one, and the one behind the right one */
+    int column, behind; /* the left column, and the column after the right one */
     bool to_end;
 };
 
@@ -569,7 +569,7 @@ void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space)
     if (cursor != ED_NONE) place(e, cursor);
 }
 
-/* Adds to the number at the cursor or behind it in the line. */
+/* Adds to the number at the cursor or after it in the line. */
 void ed_vi_add_number(ed *e, int64_t delta)
 {
     uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at);
@@ -578,7 +578,7 @@ void ed_vi_add_number(ed *e, int64_t delta)
     char text[72];
     uint64_t begin = at, from;
     while (begin > line && isxdigit(whit_layout_byte(layout, begin - 1))) begin--;
-    for (from = begin; from < end; from++) /* 0x... that ends at or behind the cursor */
+    for (from = begin; from < end; from++) /* 0x... that ends at or after the cursor */
         if (whit_layout_byte(layout, from) == '0' && (whit_layout_byte(layout, from + 1) | 32) == 'x' &&
             isxdigit(whit_layout_byte(layout, from + 2)))
             break;

@@ -43,7 +43,7 @@ static bool only_blanks(ed *e, uint64_t line)
     return ed_skip_blanks(e, line) >= ed_vi_line_end(e, line);
 }
 
-/* Indentation that came by itself goes where nothing was typed behind it. */
+/* Removes automatic indentation from a line in which nothing was typed after it. */
 static void drop_indent(ed *e, uint64_t at)
 {
     uint64_t line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at);
@@ -56,7 +56,8 @@ static void repeat_insert(ed *e)
     uint32_t n = vi->insert_count, key = vi->insert_key;
     const struct ed_vi_keys *from = vi->repeating ? &vi->repeat : &vi->typed;
     size_t first = vi->insert_from, n_keys = from->n > first ? from->n - first : 0;
-    if (n_keys && from->keys[from->n - 1].code == WHIT_KEY_ESCAPE) n_keys--; /* the one that ends it */
+    if (n_keys && from->keys[from->n - 1].code == WHIT_KEY_ESCAPE)
+        n_keys--; /* the Esc that ends inserting is not repeated */
     vi->insert_count = 1;
     if (n < 2 || !n_keys) return;
     whit_key *keys = malloc(n_keys * sizeof *keys);
@@ -93,7 +94,7 @@ void ed_vi_end_insert(ed *e)
     vi->auto_indent = vi->block_appends = false;
 }
 
-/* R: what the character takes the place of is kept for backspace. */
+/* R: keeps the character that is replaced for backspace. */
 static void overwrite(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What stands behind vi's ':': ranges, and the commands that people know by heart. Other words are names of the
+ * Lines after vi's ':': ranges, and the commands that people know by heart. Other words are names of the
  * editor's commands. Patterns are PCRE2's, as everywhere in the editor, with \< and \> for the ends of words. */
 #include "editor/state.h"
 
@@ -15,11 +15,11 @@
 
 struct range {
     uint64_t first, last; /* beginnings of lines */
-    int n_given;          /* of the two */
-    bool beyond;          /* the text has not so many lines */
+    int n_given;          /* number of addresses given, 0 to 2 */
+    bool beyond;          /* an address is after the last line */
 };
 
-/* The text up to the next `delimiter`, which is passed; one behind a backslash belongs to it. */
+/* Copies the text up to the next `delimiter`, which is passed; a delimiter after a backslash belongs to the text. */
 static void take_part(const char **at, char delimiter, char *part, size_t room)
 {
     size_t n = 0;
@@ -37,7 +37,7 @@ static void take_part(const char **at, char delimiter, char *part, size_t room)
 bool ed_vi_pattern(const char *pattern, char *text, size_t room)
 {
     size_t n = 0;
-    const char *members = NULL; /* of the class that is open, from its first */
+    const char *members = NULL; /* first member of the open class; NULL outside of a class */
     for (; *pattern && n + 16 < room; pattern++) {
         bool word = !members && pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
         if (word) n += (size_t)snprintf(text + n, room - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
@@ -74,7 +74,7 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* One address; false where there is none, or a wrong one (then *wrong). */
+/* Parses one address; false if no address follows, or an invalid one (then *wrong is set). */
 static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bool *beyond)
 {
     char *behind;
@@ -237,7 +237,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         *ed_cursor(e) = (struct ed_cursor){match.end, begin, -1};
         ed_replace_here(e);
         end += whit_text_size(ed_text(e)) - size;
-        at = ed_cursor(e)->offset; /* behind what was put in */
+        at = ed_cursor(e)->offset; /* after the replacement */
         last_change = line = ed_vi_line_begin(e, e->replace_behind);
         if (!all) at = whit_text_line_end(ed_text(e), e->replace_behind) + 1;
         if (e->replace_ended || at > end || at > whit_text_size(ed_text(e))) break;
@@ -330,7 +330,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* :m and :t, behind the line of an address; 0 is before the first. */
+/* :m and :t: moves or copies lines to after the line of an address; 0 is before the first line. */
 static void move_or_copy(ed *e, struct range range, const char *arguments, bool copies)
 {
     uint64_t target;
@@ -347,7 +347,7 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         ed_vi_fail(e, "lines cannot be moved into themselves");
         return;
     }
-    bool behind = to > size; /* a last line without a line feed: it goes in front of what comes */
+    bool behind = to > size; /* the target is a last line without a line feed: put one before the lines */
     if (!copies && behind && end == size) return;
     size_t n = (size_t)(end - range.first);
     if (n > ED_VI_BYTES_MAX || !ed_vi_may_change(e)) return;
@@ -406,13 +406,13 @@ static void normal(ed *e, struct range range, const char *arguments)
     for (uint64_t i = 0; i < n_lines && !e->done && !e->prompt.kind && e->window->doc == doc; i++) {
         if (range.n_given) {
             uint64_t line = ed_vi_nth_line(e, first + i + 1);
-            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* there are not so many any more */
+            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* the text has fewer lines by now */
             *ed_cursor(e) = (struct ed_cursor){line, ED_NONE, -1};
         }
         vi->failed = false;
         ed_vi_play(e, keys.keys, keys.n);
         if (!e->done && e->prompt.kind) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0);
-        if (!e->done) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0); /* what was begun ends */
+        if (!e->done) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0); /* ends an incomplete command */
     }
     free(keys.keys);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Where vi's motions lead. Positions are characters and the ends of lines; the empty line that the editor shows
- * behind a last line feed is none for vi. */
+ * Targets of vi's motions. Positions are characters and the ends of lines; the empty line that the editor shows
+ * after a last line feed does not exist for vi. */
 #include "editor/state.h"
 
 #include "base/utf8.h"
@@ -220,7 +220,7 @@ static bool match_bracket(ed *e, uint64_t *to)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Up or down by lines; false where there is none in that direction. */
+/* Moves up or down by lines; false if there is no line in that direction. */
 static bool by_lines(ed *e, uint64_t *line, uint32_t n, bool upward)
 {
     uint64_t at = ed_vi_line_begin(e, *line), from = at;
@@ -246,7 +246,7 @@ uint64_t ed_vi_nth_line(ed *e, uint64_t number)
     return start < last ? start : last;
 }
 
-/* { and }: an empty line behind one that is not. */
+/* { and }: moves to an empty line that follows (with {, precedes) a line that is not empty. */
 static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
 {
     uint64_t at = ed_vi_line_begin(e, *to);
@@ -276,7 +276,7 @@ static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
     return true;
 }
 
-/* Does a sentence end in front of an offset: a stop, closing signs, and then this blank or end of a line? */
+/* Does a sentence end before an offset: a stop, closing signs, and then this blank or end of a line? */
 static bool ends_sentence(ed *e, uint64_t at)
 {
     int byte = 0;
@@ -288,7 +288,8 @@ static bool ends_sentence(ed *e, uint64_t at)
 static bool begins_sentence(ed *e, uint64_t at)
 {
     if (!at) return true;
-    if (ed_vi_is_empty_line(e, at)) return !ed_vi_is_empty_line(e, ed_vi_before(e, at)); /* of empty lines the first */
+    if (ed_vi_is_empty_line(e, at))
+        return !ed_vi_is_empty_line(e, ed_vi_before(e, at)); /* the first of several empty lines */
     if (!ed_vi_class(e, at, true)) return false;
     uint64_t before = ed_vi_before(e, at);
     if (ed_vi_class(e, before, true)) return false;
@@ -341,8 +342,8 @@ ed_vi_found ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
     return ED_VI_FOUND;
 }
 
-/* * and #: the word at the cursor, or the next one of the line, or else the signs there; behind g also as a part of
- * other words. */
+/* * and #: searches the word at the cursor, or the next one of the line, or else the signs there; after g also as a
+ * part of other words. */
 static ed_vi_found search_word(ed *e, bool back, bool parts, uint64_t at, struct ed_vi_span *span)
 {
     char word[200], pattern[480], why[200];
@@ -408,8 +409,8 @@ static ed_vi_found said(bool ok)
     return ok ? ED_VI_FOUND : ED_VI_FAILED;
 }
 
-/* A number before the key or before the operator; 0 where there is none. It may be a line's, so that it is not cut
- * as the others are. */
+/* Returns the number before the key, or before the operator (both: their product); 0 if there is no number. It may be
+ * a line's, so it is not limited to ED_VI_COUNT_MAX as other counts are. */
 static uint64_t given_count(const ed *e)
 {
     uint64_t n = e->vi.count, before = e->vi.operator_count;

@@ -4,9 +4,9 @@
 
 #include <ctype.h>
 
-#define TAG_BYTES     (256u << 10) /* that are looked through on either side */
+#define TAG_BYTES     (256u << 10) /* bytes that are searched on either side */
 #define BRACKET_BYTES 1000000u
-#define OBJECTS_MAX   10000u /* of a count */
+#define OBJECTS_MAX   10000u /* limit of a count */
 
 static int byte_at(ed *e, uint64_t at)
 {
@@ -15,7 +15,7 @@ static int byte_at(ed *e, uint64_t at)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* The end (behind it) of the run of one kind that begins at an offset; ends of lines end it. */
+/* Returns the end (exclusive) of the run of characters of one class at an offset, at most the end of its line. */
 static uint64_t run_end(ed *e, uint64_t at, bool big)
 {
     int class = ed_vi_class(e, at, big);
@@ -32,7 +32,7 @@ static uint64_t run_begin(ed *e, uint64_t at, bool big)
     return at;
 }
 
-/* A line's end as it is passed on the way to the next run: only behind it goes on. */
+/* At the end of a line, moves to the next one, where the next run begins; false at the end of the text. */
 static bool next_run(ed *e, uint64_t *at)
 {
     if (*at < ed_vi_line_end(e, *at)) return true;
@@ -47,7 +47,7 @@ static bool words(ed *e, bool inner, bool big, bool visual, struct ed_vi_span *s
     uint64_t at = span->end, begin;
     bool blanks_first = false;
     if (n > OBJECTS_MAX) n = OBJECTS_MAX;
-    if (visual) { /* goes on behind what is selected */
+    if (visual) { /* extends the selection at its end */
         begin = span->begin;
         if (at >= ed_vi_end(e)) return false;
         at = ed_vi_behind(e, at);
@@ -71,7 +71,8 @@ static bool words(ed *e, bool inner, bool big, bool visual, struct ed_vi_span *s
             at = run_end(e, at, big);
         } else if (at < ed_vi_line_end(e, at) && !ed_vi_class(e, at, big)) {
             if (!blanks_first) at = run_end(e, at, big);
-        } else if (i + 1 == n && !visual && !blanks_first) { /* none behind: those before, but no indentation */
+        } else if (i + 1 == n && !visual &&
+                   !blanks_first) { /* no blanks after it: take the blanks before it, but no indentation */
             uint64_t line = ed_vi_line_begin(e, begin), before = begin;
             while (before > line && !ed_vi_class(e, ed_vi_before(e, before), big)) before = ed_vi_before(e, before);
             if (before > line) begin = before;
@@ -113,7 +114,8 @@ static bool sentences(ed *e, bool inner, bool visual, struct ed_vi_span *span)
         while (last > at && !ed_vi_class(e, ed_vi_before(e, last), true)) last = ed_vi_before(e, last);
         at = inner || blank_first ? last : behind;
         bool none = last == behind || last == ed_vi_line_end(e, last);
-        if (!inner && !blank_first && none && i + 1 == n && !visual) { /* no blanks behind: those before */
+        if (!inner && !blank_first && none && i + 1 == n &&
+            !visual) { /* no blanks after it: take the blanks before it */
             at = last;
             uint64_t line = ed_vi_line_begin(e, begin);
             while (begin > line && !ed_vi_class(e, ed_vi_before(e, begin), true)) begin = ed_vi_before(e, begin);
@@ -161,7 +163,7 @@ static bool paragraphs(ed *e, bool inner, bool visual, struct ed_vi_span *span)
             line = last_line(e, next);
         } else if (blank_first) {
             return false;
-        } else if (i + 1 == n && !visual) { /* no blank lines behind: those before */
+        } else if (i + 1 == n && !visual) { /* no blank lines after it: take the blank lines before it */
             for (uint64_t before; begin && is_blank_line(e, before = ed_vi_line_begin(e, begin - 1));) begin = before;
         }
     }
@@ -174,7 +176,7 @@ static bool paragraphs(ed *e, bool inner, bool visual, struct ed_vi_span *span)
 static bool quotes(ed *e, bool inner, int quote, struct ed_vi_span *span)
 {
     uint64_t at = span->end, line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at), begin = ED_NONE, close;
-    /* Pairs from the line's beginning on; the first that ends at or behind the cursor. */
+    /* Quotes are paired from the line's beginning on; the first pair that ends at or after the cursor is taken. */
     for (uint64_t i = line; i < end; i++) {
         int byte = byte_at(e, i);
         if (byte == '\\' && begin != ED_NONE) {
@@ -298,7 +300,7 @@ static uint64_t tag_name(ed *e, uint64_t at, bool *closes, uint64_t *name)
     return n;
 }
 
-/* Behind the '>' of the tag at an offset; *alone: it closes itself. */
+/* Returns the offset after the '>' of the tag at an offset; *alone: the tag closes itself ("<br/>"). */
 static uint64_t tag_end(ed *e, uint64_t at, uint64_t limit, bool *alone)
 {
     int quote = 0, before = 0;
@@ -325,7 +327,8 @@ static bool same_name(ed *e, uint64_t a, uint64_t b, uint64_t n)
     return true;
 }
 
-/* The tag that closes the one whose name stands at an offset: where it begins, and *behind it. */
+/* Finds, from `at` on, the tag that closes the element whose name is at `name`. Returns its beginning or ED_NONE; the
+ * last argument gets its end. */
 static uint64_t closing_tag(ed *e, uint64_t name, uint64_t n, uint64_t at, uint64_t *behind)
 {
     uint64_t limit = at + TAG_BYTES, other, n_other;
@@ -352,7 +355,7 @@ static bool tags(ed *e, bool inner, bool visual, struct ed_vi_span *span)
 {
     uint64_t at = visual ? span->begin : span->end, stop = at > TAG_BYTES ? at - TAG_BYTES : 0, cursor = span->end;
     uint32_t n = ed_vi_count(e), n_tried = 0;
-    if (!visual) /* in the blanks in front of a tag */
+    if (!visual) /* the cursor is in the blanks before a tag */
         if (ed_skip_blanks(e, ed_vi_line_begin(e, at)) > at) at = cursor = ed_skip_blanks(e, at);
     for (uint64_t from = at + 1; from-- > stop && n_tried < 2000;) {
         bool closes, alone = false;

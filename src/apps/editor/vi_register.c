@@ -70,7 +70,7 @@ void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool d
     if (!e->clipboard) return;
     const char *text = e->clipboard;
     size_t n = e->clipboard_bytes;
-    if (lines && n && text[n - 1] != '\n') { /* of a last line without its own */
+    if (lines && n && text[n - 1] != '\n') { /* a last line without a line feed gets one */
         const char *ending = ed_line_ending(e, ed_vi_line_begin(e, range.begin));
         char *grown = realloc(e->clipboard, n + 3);
         if (!grown) return;
@@ -103,7 +103,7 @@ void ed_vi_registers_free(ed *e)
     free(vi->small.text);
 }
 
-/* What a name stands for; false where it holds nothing. The text is the register's. */
+/* Gives the register of a name; false if it is empty. The text is the register's. */
 bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg)
 {
     const struct ed_vi *vi = &e->vi;
@@ -131,7 +131,7 @@ bool ed_vi_register_is_name(uint32_t name)
     return name && name < 128 && (isalnum((int)name) || strchr("\"+*-_%/:", (int)name));
 }
 
-/* Each line of the register at the same column, one below the other. */
+/* Puts each line of the register at the same column, one below the other. */
 static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint32_t n)
 {
     size_t width = 0;
@@ -212,11 +212,12 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
         if (before) {
             at = ed_vi_line_begin(e, at);
             ed_edit(e, at, 0, text, total);
-        } else { /* behind the line: its own line feed comes to stand behind what is put */
+        } else { /* after the line, whose own line feed then ends the inserted lines */
             at = whit_text_line_end(ed_text(e), at);
             if (at < whit_text_size(ed_text(e)))
                 n_ending = 1;
-            else if (total > 1 && text[total - 2] == '\r') /* it has none: the one that is put in front has both */
+            else if (total > 1 &&
+                     text[total - 2] == '\r') /* the last line has no CR LF: the text's own moves before it */
                 total--;
             memmove(text + n_ending, text, total - 1);
             memcpy(text, n_ending == 1 ? "\n" : ending, n_ending);
