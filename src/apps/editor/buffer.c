@@ -46,7 +46,7 @@ static whit_status begin_text(whit_buffer *buffer, whit_span bytes, whit_error *
 
 /* ---- the journal --------------------------------------------------------------------------- */
 
-/* Applies a record; false where it makes no sense here. */
+/* Applies a record; false if it does not fit the text. */
 static bool apply(whit_buffer *buffer, const whit_record *record)
 {
     whit_range changed;
@@ -115,7 +115,7 @@ static whit_buffer *new_buffer(void)
     return buffer;
 }
 
-/* Takes text, undo and base of another buffer; what was here goes with that one. */
+/* Swaps text, undo and base with another buffer. */
 static void swap_texts(whit_buffer *a, whit_buffer *b)
 {
     whit_text *text = a->text;
@@ -160,7 +160,7 @@ static bool find_spare(whit_buffer *buffer)
 
 #define COMPARED_MAX 1000
 
-/* Does a text stand in what the journal tells? Then this editor wrote it, though it was killed before it said so. */
+/* Is a text one of the journal's states? Then this editor wrote it, but was killed before it journalled the save. */
 static bool is_of_journal(const whit_record *base, const whit_span *contents, size_t offset, const whit_text *text)
 {
     whit_buffer *then = new_buffer();
@@ -255,7 +255,7 @@ static whit_status must_be_decided(const whit_buffer *buffer, whit_error *error)
                  : WHIT_OK;
 }
 
-/* A run that did not end as it should may have been killed while it saved. */
+/* Removes temporary files: a run that crashed may have been killed while it saved. */
 static void clean(const whit_buffer *buffer)
 {
     char folder[PATH_MAX];
@@ -477,7 +477,7 @@ char *whit_buffer_full_path(const char *path)
 {
     char real[PATH_MAX], *slash;
     if (realpath(path, real)) return strdup(real);
-    /* A file to be made: its folder exists, or saving will say so. */
+    /* The file does not exist yet: its folder does, or saving will report it. */
     char folder[PATH_MAX], *full = NULL;
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return NULL;
     slash = strrchr(folder, '/');
@@ -519,7 +519,7 @@ void whit_buffer_close(whit_buffer *buffer)
     bool decided = buffer->found == WHIT_FOUND_NOTHING || buffer->found == WHIT_FOUND_HISTORY;
     if (decided) {
         whit_journal_flush(&buffer->journal, NULL);
-        /* Only undo that reaches the text on disk is worth keeping. */
+        /* The undo history is kept only if it leads to the text on disk. */
         bool keep = buffer->path && buffer->journal.has_base && !buffer->journal.failed && !buffer->plain &&
             !whit_buffer_is_modified(buffer);
         whit_journal_close(&buffer->journal, !keep && !buffer->keep_journal);
@@ -555,7 +555,7 @@ static whit_status read_again(whit_buffer *buffer, whit_error *error)
     return status;
 }
 
-/* The file holds what the text is now. */
+/* Records that the file now has the content of the text. */
 static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
 {
     buffer->file.identity = *now;
@@ -590,7 +590,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     if (status != WHIT_OK) return status;
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
     note_saved(buffer, &now);
-    /* Written in place, under the map that the text's pieces are in. */
+    /* The file was written in place under the map that the text's pieces are in: read it again. */
     if (over_map) return read_again(buffer, error);
     return WHIT_OK;
 }
@@ -654,7 +654,7 @@ whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const c
 {
     WHIT_TRY(must_be_decided(buffer, error));
     whit_file_identity now = {0};
-    /* Under another name of the same file the text's pieces would be written over. */
+    /* Under another name of the same file, saving would overwrite the text's pieces. */
     whit_file_identify(path, &now);
     if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);

@@ -21,7 +21,7 @@ bool ed_delete_selection(ed *e, struct ed_cursor *cursor)
     return range.end > range.begin && ed_edit(e, range.begin, range.end - range.begin, NULL, 0);
 }
 
-/* A closing bracket as the first thing of a line goes back one level. */
+/* Outdents the line by one level if a closing bracket is about to become its first character. */
 static void outdent_closing(ed *e, struct ed_cursor *cursor)
 {
     whit_layout *layout = ed_layout(e);
@@ -43,7 +43,7 @@ uint32_t ed_closing(int byte)
     return found && (found - pairs) % 2 == 0 ? (uint8_t)found[1] : 0;
 }
 
-/* With `pairs`: types both of a pair, or passes the closing one that is there already. */
+/* With `pairs`: types both signs of a pair, or moves past a closing sign that is there already. */
 static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
 {
     whit_layout *layout = ed_layout(e);
@@ -88,7 +88,7 @@ void ed_paste(ed *e, const char *text, size_t n)
         if (n) ed_complain(e, "%s is read-only", window->doc->buffer->name);
         return;
     }
-    /* Terminals send the end of a line as a carriage return; here it becomes what the lines of this text end with. */
+    /* Terminals send the end of a line as a carriage return, which becomes the line ending of this text. */
     const char *ending = ed_line_ending(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset));
     size_t kept = 0, n_ending = strlen(ending);
     char *copy = n <= SIZE_MAX / 2 ? malloc(n_ending * n) : NULL;
@@ -204,7 +204,7 @@ void ed_project_settings(struct ed_doc *doc)
 
 #define TIDY_BYTES (64u << 20) /* larger texts are saved as they are */
 
-/* Trailing blanks and the last line feed, as the project wants them; one step of undo. */
+/* Removes trailing blanks and adds the final line feed, as the project's settings say, as one step of undo. */
 static void tidy(struct ed_doc *doc)
 {
     whit_buffer *buffer = doc->buffer;
@@ -226,7 +226,7 @@ static void tidy(struct ed_doc *doc)
                 }
                 uint64_t n = n_blanks;
                 n_blanks = 0;
-                /* A carriage return belongs to the line's end, and blanks go from before it. */
+                /* A carriage return is part of the line ending: blanks before it are removed. */
                 in_end = byte == '\n' || (byte == '\r' && in_end && !n);
                 if (!n) continue;
                 at = begin + i + 1;

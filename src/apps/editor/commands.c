@@ -4,7 +4,7 @@
 
 /* ---- moving -------------------------------------------------------------------------------- */
 
-/* For every cursor: the offset that `to` gives. Without Shift a selection ends at its edge. */
+/* Moves every cursor to the offset that `to` returns. Without Shift a selection ends at its edge. */
 static void each(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
 {
     for (size_t i = 0; i < e->window->n_cursors; i++) {
@@ -33,7 +33,7 @@ uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor)
 {
     return ed_word_right(e, cursor->offset);
 }
-/* First what is not blank, then the beginning of the line. */
+/* Moves to the first character that is not blank, or from there to the beginning of the line. */
 static uint64_t to_home(ed *e, struct ed_cursor *cursor)
 {
     uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset), at = begin;
@@ -183,7 +183,7 @@ static void cursor_down(ed *e)
     add_cursor(e, 1);
 }
 
-/* Selects the word; then adds a cursor at the next place that reads the same. */
+/* Selects the word; called again, adds a cursor at its next occurrence. */
 static void cursor_next(ed *e)
 {
     struct ed_cursor *cursor = ed_cursor(e);
@@ -300,7 +300,7 @@ static void toggle_vi(ed *e)
     ed_say(e, e->vi.on ? "vi's keys" : "the usual keys");
 }
 
-/* Hides the lines below that are indented more, or shows them again. */
+/* Folds the following lines that are indented deeper, or unfolds them. */
 static void fold(ed *e)
 {
     whit_layout *layout = ed_layout(e);
@@ -375,7 +375,7 @@ static void record_macro(ed *e)
     if (e->recording)
         e->n_macro = 0;
     else if (e->n_macro)
-        e->n_macro--; /* the key that ended it */
+        e->n_macro--; /* without the key that ended the recording */
     ed_say(e, e->recording ? "recording a macro; the same key ends it" : "recorded %zu keys", e->n_macro);
 }
 static void play_macro(ed *e)

@@ -20,7 +20,7 @@ static void delete_to(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
     }
 }
 
-/* Backspace in the indentation goes back one level. */
+/* Backspace in the indentation removes one level. */
 static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 {
     struct ed_doc *doc = e->window->doc;
@@ -94,21 +94,21 @@ void ed_do_new_line(ed *e)
             e->pairs && deeper && last != ':' && whit_layout_byte(layout, cursor->offset) == (int)ed_closing(last);
         if (!ed_edit(e, cursor->offset, 0, text, n)) return;
         if (!splits) continue;
-        uint64_t at = cursor->offset; /* the closing one gets a line of its own */
+        uint64_t at = cursor->offset; /* the closing bracket gets a line of its own */
         ed_edit(e, at, 0, text, n_same);
         cursor->offset = at;
     }
 }
 
-/* By their last line, from the end of the text to its beginning. */
+/* Orders cursors by their last line, from the end of the text to its beginning. */
 static int compare_ranges(const void *a, const void *b)
 {
     uint64_t x = ((const whit_range *)a)->end, y = ((const whit_range *)b)->end;
     return x > y ? -1 : x < y;
 }
 
-/* Calls `change` for the beginning of every line that a cursor or selection touches, once each: from the last to the
- * first, so that what is yet to come stays where it is. */
+/* Calls `change` once for the beginning of every line that a cursor or selection touches, from the last to the
+ * first, so that edits do not move the remaining lines. */
 static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
 {
     whit_range lines[ED_CURSORS_MAX]; /* where the first and the last begin */
@@ -148,7 +148,7 @@ void ed_outdent_line(ed *e, uint64_t begin)
     if (n) ed_edit(e, begin, n, NULL, 0);
 }
 
-/* user: of several lines, the empty ones stay so. */
+/* user: if several lines are indented, empty ones stay empty. */
 static void indent_line(ed *e, uint64_t begin, void *user)
 {
     ed_indent_line(e, begin, !user);

@@ -67,13 +67,13 @@ bool ed_compare_update(struct ed_doc *doc)
     return true;
 }
 
-/* The line of the other text that stands beside a line of this one. */
+/* Returns the line of the other text that is shown beside a line of this one. */
 static uint64_t line_beside(const struct ed_doc *doc, uint64_t line)
 {
     const whit_diff_run *runs = (const whit_diff_run *)(const void *)doc->compared.runs.data;
     uint64_t beside = line;
     for (size_t i = 0; i < doc->compared.runs.size_bytes / sizeof *runs && runs[i].new_line <= line; i++) {
-        if (line < runs[i].new_line + runs[i].n_new) { /* within a change: as far as the other side goes */
+        if (line < runs[i].new_line + runs[i].n_new) { /* within a change: at most the end of its other side */
             uint64_t into = line - runs[i].new_line;
             return runs[i].old_line + (into < runs[i].n_old ? into : runs[i].n_old);
         }
@@ -92,5 +92,5 @@ void ed_compare_scroll(ed *e)
     uint64_t start = line == UINT64_MAX ? line : whit_text_line_start(other->buffer->text, line_beside(doc, line));
     if (start == UINT64_MAX) return;
     window->top = start;
-    window->moved_away = true; /* its cursor does not pull it back */
+    window->moved_away = true; /* its cursor does not scroll it back */
 }

@@ -58,7 +58,7 @@ static bool is_yes(const char *value, bool *result)
     return *result || !strcmp(value, "no");
 }
 
-/* "key = value"; false where it makes no sense, and `why` says what is wanted. */
+/* Sets one option; false if the option or value is invalid, and `why` says what is expected. */
 static bool set_option(ed *e, const char *name, const char *value, char *why, size_t why_bytes)
 {
     char *behind;
@@ -188,7 +188,7 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
     return set_option(e, name, value, why, why_bytes);
 }
 
-/* Mistakes are shown with their line; the other lines hold. */
+/* Applies settings; an invalid line is reported with its number, and the other lines are still applied. */
 void ed_config_read(ed *e, const char *text, const char *path)
 {
     whit_buf file = {0};

@@ -245,7 +245,7 @@ bool ed_read_again(ed *e)
     whit_error error;
     whit_layout *layout = ed_layout(e);
     uint64_t offset = ed_cursor(e)->offset, begin = whit_layout_line_begin(layout, offset), column = 1;
-    /* In a line that is too long to be walked, and where lines are not counted yet, the offset stays. */
+    /* In a line that is too long to be scanned, and where lines are not counted yet, the offset stays. */
     uint64_t line = offset - begin > WHIT_SEGMENT_BYTES ? UINT64_MAX : whit_text_line_at(ed_text(e), offset);
     for (uint64_t at = begin; line != UINT64_MAX && at < offset; column++) at = whit_layout_behind(layout, at);
     if (whit_buffer_take(e->window->doc->buffer, &error) != WHIT_OK) {
@@ -339,7 +339,7 @@ static whit_status show_first(ed *e, struct ed_doc *doc, whit_error *error)
 
 whit_status whit_editor_add_file(whit_editor *e, const char *name, whit_error *error)
 {
-    /* FILE:LINE[:COLUMN], where there is no file of the whole name. */
+    /* Splits FILE:LINE[:COLUMN], if there is no file of the whole name. */
     char path[PATH_MAX];
     unsigned long numbers[2] = {0, 0};
     snprintf(path, sizeof path, "%s", name);

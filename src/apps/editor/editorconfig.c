@@ -20,7 +20,7 @@
 struct matcher {
     unsigned n_steps, most;
     int depth;
-    bool has_groups; /* braces are paired; else all of them stand for themselves */
+    bool has_groups; /* braces are paired; otherwise all of them stand for themselves */
 };
 
 static bool match(struct matcher *matcher, const char *glob, const char *path);
@@ -37,7 +37,7 @@ static bool braces_are_paired(const char *glob)
     return depth == 0;
 }
 
-/* The brace that ends the group that begins at `glob`, or NULL. *comma: it is a list, with a comma before
+/* Returns the brace that ends the group that begins at `glob`, or NULL. *comma: it is a list, with a comma before
  * any brace is closed, or outside of inner groups. */
 static const char *group_end(const char *glob, bool *comma)
 {
@@ -105,7 +105,7 @@ static bool match_group(struct matcher *matcher, const char *group, const char *
     return false;
 }
 
-/* "[abc]", "[a-z]", "[!abc]"; NULL where it is no set: the bracket stands for itself. */
+/* Matches "[abc]", "[a-z]", "[!abc]" and returns its end; NULL if it is not a set: the bracket stands for itself. */
 static const char *match_set(const char *glob, uint8_t byte, bool *found)
 {
     const char *at = glob + 1;

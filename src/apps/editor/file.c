@@ -244,7 +244,7 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
     return WHIT_OK;
 }
 
-/* WHIT_ERROR_UNSUPPORTED (without a line) where the file has to be written in place. */
+/* Saves by renaming a new file over it. WHIT_ERROR_UNSUPPORTED (without a line) if it must be written in place. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
 {
     char folder[PATH_MAX];
@@ -275,7 +275,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     return status;
 }
 
-/* In place, after a whole copy to `spare`; a disk that is too full is noticed before the first byte. */
+/* Saves in place, after a whole copy to `spare`; a full disk is noticed before the first byte is overwritten. */
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                              whit_file_identity *identity, whit_error *error)
 {

@@ -43,7 +43,7 @@ static int by_tree(const void *a, const void *b)
     while (*x && *x == *y) x++, y++;
     bool x_folder = strchr(x, '/') != NULL, y_folder = strchr(y, '/') != NULL;
     if (x_folder != y_folder) return x_folder ? -1 : 1;
-    if (*x == '/' || *y == '/') return *x == '/' ? -1 : 1; /* a shorter name of a folder */
+    if (*x == '/' || *y == '/') return *x == '/' ? -1 : 1; /* one folder's name begins the other's */
     return (uint8_t)*x < (uint8_t)*y ? -1 : *x != *y;
 }
 
@@ -110,7 +110,7 @@ void ed_files_toggle(ed *e)
     whit_walk_files(e->options.project ? e->options.project : ".", add_path, files);
     if (files->n_paths) qsort(files->paths, files->n_paths, sizeof *files->paths, by_tree);
     write_tree(e);
-    /* The tree stands at the left, and is narrow. */
+    /* The tree is at the left, and narrow. */
     struct ed_window *inner = e->window->parent, *text = inner->child[0];
     inner->child[0] = e->window;
     inner->child[1] = text;

@@ -44,7 +44,7 @@ void ed_search_free(struct ed_search *search)
     free(search);
 }
 
-/* Small letters find large ones, too; a large one finds itself. */
+/* A pattern with an upper case letter is case-sensitive (smart case). */
 static bool has_upper(const char *pattern)
 {
     for (; *pattern; pattern++) {
@@ -180,7 +180,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
     return false;
 }
 
-/* The last match that begins before an offset. */
+/* Finds the last match that begins before an offset. */
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match)
 {
     uint64_t to = before;
@@ -232,7 +232,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
 
 /* ---- replacing ----------------------------------------------------------------------------- */
 
-/* The replacement of the match at an offset: $0 to $9, \n, \t and \\ with a regular expression. */
+/* Builds the replacement of the match at an offset: $0 to $9, \n, \t and \\ with a regular expression. */
 static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 {
     struct ed_search *search = e->search;

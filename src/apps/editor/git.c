@@ -49,7 +49,7 @@ const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *sty
 {
     const struct ed_git *git = &doc->git;
     size_t low = 0, high = git->n_changes;
-    while (low < high) { /* the first that does not end before the line */
+    while (low < high) { /* the first change that does not end before the line */
         size_t middle = (low + high) / 2;
         const whit_git_change *change = &git->changes[middle];
         if (change->line + (change->n_lines ? change->n_lines : 1) <= line)

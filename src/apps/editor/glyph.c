@@ -86,7 +86,7 @@ static bool add_code(whit_glyph *glyph, uint32_t code, int width)
     return true;
 }
 
-/* Writes out what has no picture. False without room: then nothing has changed. */
+/* Writes out a character without a picture. False without room: then nothing has changed. */
 static bool add_foreign(whit_glyph *glyph, uint32_t code, int n_digits)
 {
     int n = code < 128 ? 2 : n_digits + 2;

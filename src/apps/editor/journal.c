@@ -70,7 +70,7 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
             whit_journal_close(journal, false);
             return WHIT_OK;
         }
-        /* An editor that ended between the two calls took the name away with it. */
+        /* An editor that ended between the two calls has removed the file. */
         if (fstat(journal->fd, &about) || (lstat(path, &named) == 0 && named.st_ino == about.st_ino)) break;
         close(journal->fd);
     }

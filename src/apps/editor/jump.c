@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define N_SYMBOLS     100000u /* in the list of all */
+#define N_SYMBOLS     100000u /* length of the list of all symbols */
 #define N_UNSAVED     64
 #define UNSAVED_BYTES (4u << 20) /* larger unsaved texts are not parsed: their saved file counts */
 
@@ -61,7 +61,7 @@ static bool is_unsaved(const struct unsaved *unsaved, const char *file)
     return false;
 }
 
-/* The name of a definition, or of what a mention stands in. */
+/* Copies the name of a definition, or "(at the top)" outside of all definitions. */
 static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definition, char *name, size_t room)
 {
     snprintf(name, room, "(at the top)");
@@ -70,7 +70,7 @@ static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definiti
     snprintf(name, room, "%.*s", (int)(d->n_name < room ? d->n_name : room - 1), unsaved->texts[i].text + d->name);
 }
 
-/* It is kept open, and stays the editor's. */
+/* Returns the project's graph, opened or refreshed; it stays open and is the editor's. */
 static whit_graph *open_graph(ed *e)
 {
     whit_error error;
@@ -105,7 +105,7 @@ static void add_place(ed *e, const char *file, uint32_t line, const char *what, 
         ed_prompt_add(e, label, path, line, -1);
 }
 
-/* The identifier at the cursor, or what is selected. */
+/* Copies the selected text, or else the identifier at the cursor. */
 static bool word_here(ed *e, char *word, size_t room)
 {
     whit_range range = ed_selection(ed_cursor(e));
@@ -122,7 +122,7 @@ static bool word_here(ed *e, char *word, size_t room)
     return true;
 }
 
-/* One place is gone to, of several one is chosen. */
+/* Goes to the only place, or lets the person choose from several. */
 static void offer(ed *e, const char *word, const char *what)
 {
     size_t n = e->prompt.n_items;
@@ -131,7 +131,7 @@ static void offer(ed *e, const char *word, const char *what)
         ed_complain(e, "no %s of '%s' in the project", what, word);
         return;
     }
-    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS; /* goes there: no list that would stay */
+    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS; /* a list of symbols: it is not kept as the last list of results */
     ed_prompt_filter(e);
     if (n == 1)
         ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);
@@ -185,7 +185,7 @@ void ed_definition_by_graph(ed *e)
     size_t n_word = strlen(word);
     parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
-    /* What is local here hides what is elsewhere; what is local elsewhere is not meant. */
+    /* A local definition in this file hides definitions elsewhere; local ones of other files are skipped. */
     for (int pass = 0; pass < 2; pass++) {
         whit_graph_run run = whit_graph_symbols_of(graph, word, n_word);
         while (whit_graph_next_symbol(graph, &run, &symbol)) {

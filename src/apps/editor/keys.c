@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define SEQUENCE_BYTES 64 /* a longer one is no sequence */
+#define SEQUENCE_BYTES 64 /* longest escape sequence */
 #define MOVED_BYTES    (64u << 10)
 
 void whit_keys_free(whit_keys *keys)
@@ -18,7 +18,8 @@ void whit_keys_free(whit_keys *keys)
 
 bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes)
 {
-    if (keys->begin == keys->bytes.size_bytes || keys->begin >= MOVED_BYTES) { /* a paste leaves some bytes each time */
+    if (keys->begin == keys->bytes.size_bytes ||
+        keys->begin >= MOVED_BYTES) { /* a paste leaves a few bytes unread each time: move them rarely */
         size_t n = keys->bytes.size_bytes - keys->begin;
         if (n) memmove(keys->bytes.data, keys->bytes.data + keys->begin, n);
         keys->bytes.size_bytes = n;
@@ -32,7 +33,7 @@ bool whit_keys_is_waiting(const whit_keys *keys)
     return keys->begin < keys->bytes.size_bytes;
 }
 
-/* One byte that is a key of its own. */
+/* Returns the key of a control byte. */
 static whit_key control(uint8_t byte)
 {
     switch (byte) {
@@ -92,7 +93,7 @@ static uint32_t number_key(int number)
     return known ? keys[number] : WHIT_KEY_NONE;
 }
 
-/* ESC [ numbers final. Returns its length, 0 where more bytes are wanted. */
+/* Reads a control sequence: ESC [ numbers final. Returns its length, 0 if more bytes are needed. */
 static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
 {
     int numbers[4] = {0};
@@ -125,14 +126,14 @@ static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
             }
             return at + 1;
         } else if (byte < 0x20 || byte > 0x7E) {
-            break; /* no sequence after all: what was read is dropped */
+            break; /* not a sequence: drop the bytes read so far */
         }
     }
     *key = (whit_key){.code = WHIT_KEY_NONE};
     return at < n ? at : at >= SEQUENCE_BYTES ? at : 0;
 }
 
-/* Paste goes on to ESC [ 201 ~. Moves what is here into `paste`; true at its end. */
+/* A paste ends with ESC [ 201 ~. Moves its bytes into `paste`; true at its end. */
 static bool read_paste(whit_keys *keys, bool final)
 {
     static const char end[] = "\033[201~";

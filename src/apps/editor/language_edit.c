@@ -13,7 +13,7 @@
 struct edit {
     struct ed_doc *doc;
     uint64_t begin, end;
-    size_t order; /* as the server gave them */
+    size_t order; /* position in the server's list */
     const char *text;
 };
 
@@ -21,7 +21,7 @@ struct edits {
     struct edit *list;
     size_t n, n_docs;
     const char *done; /* "renamed" */
-    char why[300];    /* it cannot be done */
+    char why[300];    /* why the edits cannot be made; "": they can */
 };
 
 static int last_first(const void *a, const void *b)
@@ -37,7 +37,7 @@ static void refuse(struct edits *edits, const char *why, const char *path)
     if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not %s: %s%.200s", edits->done, why, path);
 }
 
-/* The edits of one file, which is opened where it is not; nothing is changed yet. */
+/* Collects the edits of one file, which is opened if it is not open yet; changes nothing. */
 static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
 {
     char path[PATH_MAX], project[PATH_MAX];
@@ -56,7 +56,7 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         refuse(edits, "more than 64 files", "");
         return;
     }
-    /* Named as a person would, not by the whole path. */
+    /* Name the buffer by the path within the project, as a person would. */
     if (!doc && !(doc = ed_open_file(e, e->options.project ? path : path + n_project + 1, &error))) {
         refuse(edits, "", error.message);
         return;
@@ -200,7 +200,7 @@ void ed_language_extend(ed *e, json_t *params)
                             json_pack("{s:i, s:b}", "tabSize", doc->indent_columns, "insertSpaces", !doc->indent_tabs));
         return;
     }
-    /* Actions: of the selection, with what was complained of in its lines. */
+    /* Code actions are asked for the selection, with the diagnostics of its lines. */
     whit_range range =
         e->window->doc == doc ? ed_selection(ed_cursor(e)) : (whit_range){e->asked.offset, e->asked.offset};
     uint64_t begin = whit_text_line_begin(doc->buffer->text, range.begin);
@@ -209,7 +209,7 @@ void ed_language_extend(ed *e, json_t *params)
     for (size_t i = 0; i < doc->language.n_diagnostics; i++) {
         const struct ed_diagnostic *one = &doc->language.diagnostics[i];
         if (one->range.begin < begin || one->range.begin > end) continue;
-        /* Edits since it came have moved its place. */
+        /* Edits since the diagnostic came have moved its range. */
         json_t *copy = json_copy(one->said);
         json_object_set_new(copy, "range", range_of(e->asked.server, doc->buffer->text, one->range));
         json_array_append_new(said, copy);

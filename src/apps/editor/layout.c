@@ -18,7 +18,7 @@ int whit_layout_byte(whit_layout *layout, uint64_t offset)
     return layout->span.data[offset - layout->span_begin];
 }
 
-/* The bytes from an offset on, as many as a glyph may need: where they lie, or a copy in `copied`. */
+/* Returns the bytes from an offset on, as many as a glyph may need: in place if contiguous, else a copy in `copied`. */
 static const uint8_t *glyph_bytes(whit_layout *layout, uint64_t offset, uint8_t copied[WHIT_GLYPH_BYTES], size_t *n)
 {
     *n = WHIT_GLYPH_BYTES;
@@ -70,8 +70,8 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     return byte < 0 ? offset : offset + (byte == '\r' ? 2 : 1);
 }
 
-/* The start of the glyph that holds a byte. Flags are paired from the first of their row, of which
- * CONTEXT_BYTES are looked at. */
+/* Returns the start of the glyph that contains a byte. Flags (pairs of regional indicators) are paired from the first
+ * of their sequence, of which CONTEXT_BYTES are read. */
 static uint64_t glyph_start(whit_layout *layout, uint64_t offset)
 {
     int byte = whit_layout_byte(layout, offset), before = offset ? whit_layout_byte(layout, offset - 1) : 0;
@@ -101,7 +101,7 @@ uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset)
     if (line != UINT64_MAX) end = whit_text_line_start(layout->text, line + 1);
     if (end == UINT64_MAX || end < offset)
         end = whit_text_line_end(layout->text, offset);
-    else if (end > offset && whit_layout_byte(layout, end - 1) == '\n') /* not so in the empty last row */
+    else if (end > offset && whit_layout_byte(layout, end - 1) == '\n') /* the empty last row has no line feed */
         end--;
     if (end > offset && whit_layout_byte(layout, end) == '\n' && whit_layout_byte(layout, end - 1) == '\r') end--;
     return end;
@@ -116,7 +116,7 @@ static const whit_range *fold_at(const whit_layout *layout, uint64_t offset)
     return NULL;
 }
 
-/* Where a segment may begin: not within a glyph. */
+/* Returns the first offset from `offset` on that is not within a glyph: a segment may begin there. */
 static uint64_t aligned(whit_layout *layout, uint64_t offset)
 {
     uint64_t start = glyph_start(layout, offset);

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #define HEADER_BYTES 4096u
-#define QUEUE_BYTES  (256u << 20) /* not read by the server: it is given up */
+#define QUEUE_BYTES  (256u << 20) /* unread by the server: beyond this, it is given up */
 #define WORDS_MAX    64
-#define END_MS       200 /* for a server to end by itself */
+#define END_MS       200 /* grace period for a server to end by itself */
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
@@ -122,7 +122,7 @@ bool whit_lsp_uri(const char *path, char *uri, size_t uri_bytes)
 
 struct whit_lsp {
     pid_t process;
-    int in, out; /* its output, its input */
+    int in, out; /* pipes from its output and to its input */
     whit_buf read, queued;
     size_t taken, sent;
     uint64_t number;
@@ -216,7 +216,7 @@ void whit_lsp_close(whit_lsp *lsp)
         close(lsp->out);
         lsp->out = -1;
         if (!has_ended(lsp, END_MS)) {
-            kill(-lsp->process, SIGKILL); /* with what it has started */
+            kill(-lsp->process, SIGKILL); /* also the processes that it has started */
             kill(lsp->process, SIGKILL);
             waitpid(lsp->process, NULL, 0);
         }
@@ -228,7 +228,7 @@ void whit_lsp_close(whit_lsp *lsp)
     free(lsp);
 }
 
-/* Takes the message. */
+/* Queues a message and releases it. */
 static bool queue(whit_lsp *lsp, json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;

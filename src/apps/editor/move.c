@@ -80,7 +80,7 @@ uint64_t ed_word_right(ed *e, uint64_t offset)
         offset = whit_layout_behind(layout, offset);
         moved = true;
     }
-    /* Not over the end of a line, unless that is where it begins. */
+    /* Blanks are not skipped across the end of a line, unless the movement begins there. */
     for (uint64_t from = offset; (byte = whit_layout_byte(layout, offset)) >= 0 && isspace(byte);) {
         bool ends = byte == '\n' || byte == '\r';
         if (ends && (moved || offset > from)) break;
@@ -118,7 +118,7 @@ uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit)
         if (!opens && !offset) return ED_NONE;
         if (opens) {
             offset++;
-        } else { /* pieces are found from their beginning: back a span at a time */
+        } else { /* spans are read forwards from their beginning: go back one span at a time */
             offset--;
             if (offset < ed_layout(e)->span_begin) {
                 uint64_t from = offset > 4096 ? offset - 4096 : 0;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WIDE_COLUMNS 100          /* from here on the panel stands beside the text */
-#define HASTE_NS     250000000ull /* keys that come so soon after a question are no answer to it */
+#define WIDE_COLUMNS 100          /* from this width on the panel is beside the text */
+#define HASTE_NS     250000000ull /* a key this soon after a question is not an answer to it */
 
 /* ---- its text -------------------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static void append_line(ed *e, const char *mark, const char *line)
     append(e, "\n", 1);
 }
 
-/* Shows it, in a window of its own where there is room, and goes there. */
+/* Shows the panel in a window, beside the text if the screen is wide, and makes that window current. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
@@ -76,7 +76,7 @@ static void ask_hunk(ed *e)
     const whit_panel_hunk *hunk = &panel->hunks[panel->at];
     char label[200], text[300];
     show_panel(e);
-    if (panel->shown <= panel->at) { /* once each */
+    if (panel->shown <= panel->at) { /* each hunk is appended once */
         begin_line(e);
         uint64_t from = whit_text_size(panel->doc->buffer->text);
         bool first = !panel->at || strcmp(panel->hunks[panel->at - 1].path, hunk->path) != 0;
@@ -86,7 +86,7 @@ static void ask_hunk(ed *e)
         }
         append(e, hunk->text, hunk->n_bytes);
         panel->shown = panel->at + 1;
-        /* A long one is shown from its beginning. */
+        /* A hunk longer than the window is shown from its beginning. */
         size_t n_lines = 0;
         for (size_t i = 0; i < hunk->n_bytes; i++) n_lines += hunk->text[i] == '\n';
         if (n_lines + 1 >= (size_t)e->window->n_rows) ed_cursor(e)->offset = from;
@@ -241,7 +241,7 @@ void ed_agent_redo(ed *e)
     take_back(e, WHIT_PANEL_REDO);
 }
 
-/* The selection, else the cursor's line. */
+/* Sends a request about the selection, or else about the cursor's line. */
 static void about_selection(ed *e, whit_panel_kind kind, const char *text)
 {
     struct ed_doc *doc = e->window->doc;

@@ -42,7 +42,7 @@ bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, in
     return true;
 }
 
-/* Do the letters of the text occur in the label, in this order? Less is better; -1 for no. */
+/* Fuzzy match: a cost (less is better) if the text's letters occur in the label in this order, or -1. */
 static int likeness(const char *label, const char *text)
 {
     int cost = 0, gap = 0;
@@ -153,7 +153,7 @@ void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *t
     snprintf(prompt->label, sizeof prompt->label, "%s", label);
     snprintf(prompt->text, sizeof prompt->text, "%s", text);
     prompt->n = prompt->at = strlen(prompt->text);
-    /* Words of the last time, or what was selected: typing takes their place. */
+    /* The text is the last pattern or the selection: typing replaces it. */
     prompt->is_offered = prompt->n && kind >= ED_PROMPT_FIND && kind <= ED_PROMPT_REPLACE_PROJECT_BY;
     if (ed_prompt_has_list(kind)) fill_list(e);
 }
@@ -344,7 +344,7 @@ static void cancel(ed *e)
     ed_prompt_close(e);
 }
 
-/* Questions that one letter answers. */
+/* Handles the answer to a question of one letter. */
 static void answer(ed *e, uint32_t letter)
 {
     ed_prompt_kind kind = e->prompt.kind;
@@ -460,7 +460,7 @@ static size_t char_behind(const struct ed_prompt *prompt)
     return prompt->at + glyph.n_bytes;
 }
 
-/* The rest of a file's name, as far as it is the only one. */
+/* Completes a file's name, as far as all candidates agree. */
 static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RANGE_BYTES  (16u << 20) /* limit of one command */
+#define RANGE_BYTES  (16u << 20) /* longest range of one command */
 #define PREFIX_BYTES 200
 
 struct paragraph {
-    char first[PREFIX_BYTES], others[PREFIX_BYTES]; /* beginnings of its lines */
+    char first[PREFIX_BYTES], others[PREFIX_BYTES]; /* prefixes of its first line and of the others */
     whit_buf *out;
     const char *ending;
     int width, column, n_words;

@@ -57,7 +57,7 @@ static bool is_shown(const struct ed_doc *doc, const char *path)
     return doc->buffer->path && !strcmp(doc->buffer->path, path);
 }
 
-/* The text of a place: one that is open, or a copy of the file that goes with the list. */
+/* Returns the document of a place: an open one, or a copy of the file that is freed with the list. */
 static struct ed_doc *doc_of(ed *e, const char *path)
 {
     struct ed_results *results = &e->results;
@@ -95,7 +95,7 @@ void ed_results_preview(ed *e)
     e->window->top = top;
 }
 
-/* The text that was shown before the list comes back. */
+/* Shows the text again that was shown before the list. */
 static void end_preview(ed *e)
 {
     struct ed_results *results = &e->results;

@@ -77,7 +77,7 @@ static bool is_within(const char *project, const char *folder, size_t n)
     return strlen(project) >= n && !memcmp(project, folder, n) && (!project[n] || project[n] == '/');
 }
 
-/* The answer for the nearest folder around the project: 1 yes, 0 no, -1 not asked yet. */
+/* Reads the stored answer for the nearest folder at or above the project: 1 yes, 0 no, -1 not asked yet. */
 static int read_answer(const char *project)
 {
     char path[PATH_MAX];

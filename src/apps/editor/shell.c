@@ -14,8 +14,8 @@
 
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
-#define LINE_BYTES   1000 /* longer lines of output name no place */
-#define FOLDERS_MAX  32   /* that make enters one in the other */
+#define LINE_BYTES   1000 /* longer lines of output are not parsed for places */
+#define FOLDERS_MAX  32   /* nesting of folders that make enters */
 
 static const char *folder_of(const ed *e)
 {
@@ -148,7 +148,7 @@ struct folders {
     size_t n;
 };
 
-/* "Entering directory 'x'" and "Leaving directory 'x'" of make. */
+/* Follows make's lines "Entering directory 'x'" and "Leaving directory 'x'". */
 static void follow_make(struct folders *folders, const char *line)
 {
     const char *enters = strstr(line, "Entering directory '"), *name = enters ? strchr(enters, '\'') + 1 : NULL;
@@ -207,7 +207,7 @@ static void find_places(ed *e)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* One line goes to the message line, more to a window of their own; the text keeps the keys. */
+/* Shows one line of output in the message line, several in a window; the keyboard focus stays in the text. */
 static void show_output(ed *e)
 {
     struct ed_shell *shell = &e->shell;

@@ -35,7 +35,7 @@ void ed_suggest_drop(ed *e)
     own->text.size_bytes = 0;
 }
 
-/* Was what the last key typed the beginning of what is suggested? Then the rest stays. */
+/* Did the last key type the beginning of the suggestion? Then its rest stays. */
 static bool was_expected(ed *e, uint64_t version, uint64_t offset)
 {
     struct ed_suggestion *own = &e->suggestion;

@@ -25,7 +25,7 @@ struct span {
     char open[TOKEN_BYTES], close[TOKEN_BYTES]; /* close empty: the end of the line */
     char escape;
     uint8_t style;
-    bool multi, nest, at_start; /* over lines; inside itself; only at the beginning of a line */
+    bool multi, nest, at_start; /* spans lines; nests in itself; opens only at the beginning of a line */
 };
 struct slot {
     const char *word;
@@ -35,12 +35,12 @@ struct whit_syntax {
     char name[24];
     struct span spans[N_SPANS];
     unsigned n_spans;
-    char word_chars[8]; /* beside letters, digits and _ */
+    char word_chars[8]; /* further bytes of words beside letters, digits and _ */
     bool any_case, calls, numbers;
     struct slot slots[N_SLOTS];
     unsigned n_words;
-    uint64_t opens[4]; /* bytes that a span begins with */
-    int comment;       /* the span that commenting uses; -1 for none */
+    uint64_t opens[4]; /* bit set of the bytes that a span may begin with */
+    int comment;       /* index of the span that commenting uses, or -1 */
 };
 
 static const char *next_line(const char *line)

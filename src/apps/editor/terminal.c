@@ -25,10 +25,10 @@
 #include <ncurses.h>
 #include <wchar.h>
 
-#define ESCAPE_MS   30 /* a lone escape is a key after that */
+#define ESCAPE_MS   30 /* after this time a lone ESC is the Escape key */
 #define STDIN_BYTES (1u << 30)
 
-/* What is used of the library, opened when an editor starts, so that no other verb pays for it. */
+/* Functions of ncurses, which is opened when an editor starts, so that other verbs need not load it. */
 #define FUNCTIONS(X)                                                                                                   \
     X(newterm)                                                                                                         \
     X(endwin)                                                                                                          \
@@ -62,11 +62,11 @@ struct terminal {
     int in, out;
     FILE *in_file, *out_file;
     bool colored, shown, mouse, direct; /* direct: painted without the library */
-    whit_screen screen, before;         /* before: what a terminal that is painted directly shows */
+    whit_screen screen, before;         /* before: the screen shown by a terminal that is painted directly */
     whit_keys keys;
-    uint64_t heard_ns; /* when keys came last */
+    uint64_t heard_ns; /* time of the last keys */
     whit_editor *editor;
-    int watch, watched; /* inotify */
+    int watch, watched; /* inotify: descriptor and watch of the current file */
 };
 
 static volatile sig_atomic_t resized, hung_up;
@@ -119,7 +119,7 @@ static void copy(void *user, const char *text, size_t n)
 {
     const struct terminal *terminal = user;
     size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
-    if (n > 256u << 10) return; /* terminals take no more */
+    if (n > 256u << 10) return; /* terminals accept no more */
     char *encoded = malloc(room);
     if (!encoded) return;
     sodium_bin2base64(encoded, room, (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
@@ -149,7 +149,7 @@ static void begin_colors(struct terminal *terminal)
     terminal->colored = true;
 }
 
-/* What is meant to stand out by a paper that the terminal does not have is shown in reverse. */
+/* Bars and matches whose background the terminal does not have are shown in reverse video. */
 static attr_t attributes_of(const struct terminal *terminal, const whit_cell *cell, short *pair)
 {
     static const attr_t known[] = {A_BOLD, A_DIM, A_ITALIC, A_UNDERLINE, A_REVERSE};
@@ -169,7 +169,7 @@ static attr_t attributes_of(const struct terminal *terminal, const whit_cell *ce
 
 /* ---- showing ------------------------------------------------------------------------------- */
 
-/* With 24-bit colours, which the library's description of the terminal does not have. */
+/* Paints with 24-bit colours, which the library's description of the terminal does not have. */
 static void show_direct(struct terminal *terminal)
 {
     whit_buf out = {0};
@@ -204,7 +204,7 @@ static void show(struct terminal *terminal)
             bool wide = x + 1 < screen->n_columns && !cell[1].codes[0];
             wchar_t text[WHIT_CELL_CODES + 1] = {0};
             for (int i = 0; i < WHIT_CELL_CODES && cell->codes[i]; i++) text[i] = (wchar_t)cell->codes[i];
-            /* The system's tables may be older than ours: what it would draw otherwise is left out. */
+            /* wcwidth's tables may be older than ours: a character of another width there is replaced by U+FFFD. */
             if (wcwidth(text[0]) != (wide ? 2 : 1)) {
                 text[0] = 0xFFFD;
                 text[1] = 0;
@@ -307,7 +307,7 @@ static void end(struct terminal *terminal)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Hears of changes to the current file without waking up for anything else. */
+/* Watches the current file with inotify, so that nothing else wakes the process. */
 static void watch_file(struct terminal *terminal)
 {
     const char *path = whit_editor_path(terminal->editor);
@@ -337,10 +337,10 @@ static void take_keys(struct terminal *terminal, bool final)
         take_key(terminal, key);
 }
 
-/* Where nothing came for so long the end of a paste was lost, and what is typed must not go into it. */
+/* After this long without a byte, the end of a paste was lost; keys typed later must not become part of it. */
 #define PASTE_MS 10000
 
-/* Milliseconds until a paste that has begun is taken as it is; -1 outside of one. */
+/* Milliseconds until an unfinished paste is taken as it is; -1 if there is no paste. */
 static int paste_wait_ms(const struct terminal *terminal)
 {
     if (!terminal->keys.pasting) return -1;

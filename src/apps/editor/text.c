@@ -44,7 +44,7 @@ void whit_text_close(whit_text *text)
     free(text);
 }
 
-/* Room for n bytes that lie together; they are used once used_bytes grows. */
+/* Returns a chunk with n free contiguous bytes; the caller adds them to used_bytes. */
 static struct chunk *chunk_with(whit_text *text, size_t n)
 {
     struct chunk *chunk = text->chunks;
@@ -68,7 +68,7 @@ static whit_status out_of_range(whit_error *error, uint64_t offset, uint64_t n, 
                      (unsigned long long)offset, (unsigned long long)(offset + n), (unsigned long long)size);
 }
 
-/* Cuts a span into pieces and puts them in, some at a time. */
+/* Cuts a span into pieces and inserts them, several at a time. */
 static bool insert_span(struct tree *tree, uint64_t offset, whit_span span, bool counted, uint64_t piece_bytes)
 {
     while (span.size_bytes) {
@@ -190,7 +190,7 @@ bool whit_text_count(whit_text *text, uint64_t budget_bytes, void (*drop)(void *
     uint64_t done = 0;
     while (text->tree.sum.unknown && done < budget_bytes) {
         whit_span span = tree_count_next(&text->tree);
-        if (!span.size_bytes) break; /* no memory for it now */
+        if (!span.size_bytes) break; /* out of memory: try again later */
         if (drop) drop(user, span);
         done += span.size_bytes;
     }

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "editor/pages.h"
 
-#define RESERVE 32 /* more than one change of a tree of any height in use takes */
+#define RESERVE 32 /* more nodes than one change takes in a tree of any height in use */
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
@@ -56,7 +56,7 @@ static bool add_slab(struct tree *tree, bool is_leaf)
     return true;
 }
 
-/* A change takes its nodes from the pools, which then cannot run dry in the middle of it. */
+/* Fills the pools with the nodes that a change may take, so that it cannot run out of memory halfway. */
 static bool reserve(struct tree *tree)
 {
     for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
@@ -80,7 +80,7 @@ static void *take(struct tree *tree, bool is_leaf)
     return node;
 }
 
-/* Gives one node back, whose children are somebody else's now. */
+/* Frees one node, whose children now belong to another. */
 static void give(struct tree *tree, struct whit_text_node *node)
 {
     push(pool_of(tree, node->is_leaf), node);
@@ -170,7 +170,7 @@ struct result {
     unsigned n;
 };
 
-/* The lines of the first `keep` bytes of a piece, by reading its smaller part. */
+/* Counts the lines of the first `keep` bytes of a piece, by reading its smaller part. */
 static uint32_t lines_before(const uint8_t *data, uint32_t size, uint32_t lines, uint32_t keep)
 {
     if (lines == TREE_UNCOUNTED || !lines) return lines;
@@ -220,7 +220,7 @@ static void cut(struct piece piece, uint32_t at, struct piece *left, struct piec
                             known ? (piece.lines > lines ? piece.lines - lines : 0) : TREE_UNCOUNTED};
 }
 
-/* One piece put in where there is room: what typing does, without gathering the leaf anew. */
+/* Inserts one piece if the leaf has room, without rebuilding it: the common case, typing. */
 static bool insert_one(struct leaf *leaf, uint64_t from, struct piece piece)
 {
     unsigned i = 0;
@@ -301,7 +301,7 @@ static struct result replace_in_leaf(struct tree *tree, struct leaf *leaf, uint6
     return (struct result){{&leaf->head, &second->head}, 2};
 }
 
-/* Joins two neighbours that fit into one node; the second is used up. */
+/* Merges two neighbours that fit into one node; the second is released. */
 static struct whit_text_node *join(struct tree *tree, struct whit_text_node *a, struct whit_text_node *b)
 {
     a = own(tree, a);

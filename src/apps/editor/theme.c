@@ -97,7 +97,7 @@ const char *whit_style_name(size_t i)
     return i < WHIT_N_STYLES ? style_names[i] : i == WHIT_N_STYLES ? "match" : NULL;
 }
 
-/* The weight of the keywords, and bars in reverse. */
+/* Makes the theme without colours: attributes such as bold stay, and bars are in reverse video. */
 static void make_plain(whit_theme *theme)
 {
     *theme = dark;
@@ -267,8 +267,8 @@ static void put_look(whit_buf *out, whit_look look)
     whit_buf_append_str(out, "m");
 }
 
-/* The terminal's width of a character follows the system's tables, as everywhere: what they would draw
- * wider or narrower than the cell is replaced. */
+/* Terminals take a character's width from the system's tables (wcwidth): a character that is wider or narrower there
+ * than its cell is replaced. */
 static void put_cell(whit_buf *out, const whit_cell *cell, bool wide)
 {
     bool fits = wcwidth((wchar_t)cell->codes[0]) == (wide ? 2 : 1);

@@ -8,10 +8,10 @@
 
 #include "editor/grammar.h"
 
-#define TEXT_BYTES  (16u << 20) /* larger texts keep their tables */
+#define TEXT_BYTES  (16u << 20) /* larger texts keep the colours by tables */
 #define SLICE_US    1500
 #define SPANS_MAX   16384
-#define MATCHES_MAX 512 /* that a query keeps open */
+#define MATCHES_MAX 512 /* limit of matches that a query keeps open */
 
 struct span {
     uint64_t begin, end;
@@ -91,7 +91,7 @@ bool ed_tree_update(ed *e, struct ed_doc *doc, bool *redraw)
     return *redraw;
 }
 
-/* Where `n` bytes from `offset` on end, as row and column; `at` is where they begin. */
+/* Returns the row and column of the end of the `n` bytes from `offset` on, which begin at `at`. */
 static TSPoint behind(TSPoint at, const whit_snapshot *snapshot, uint64_t offset, uint64_t n)
 {
     while (n) {

@@ -85,7 +85,7 @@ static void tell(const whit_undo *history, uint64_t offset, uint64_t n_removed, 
     if (history->watch) history->watch(history->user, offset, n_removed, n_inserted);
 }
 
-/* The pieces of [offset, offset + n) at the end of `spans`, not yet counted there. */
+/* Appends the pieces of [offset, offset + n) to `spans`; the caller then counts them. */
 static bool keep_spans(whit_undo *history, uint64_t offset, uint64_t n, uint32_t *n_kept)
 {
     *n_kept = 0;
@@ -177,7 +177,7 @@ static bool apply(whit_undo *history, const struct edit *edit, bool back, whit_r
     return true;
 }
 
-/* All edits of a step, or none. */
+/* Applies all edits of a step, or nothing on failure. */
 static bool apply_step(whit_undo *history, uint32_t number, bool back, whit_range *changed, whit_error *error)
 {
     const struct step *step = &history->steps[number];

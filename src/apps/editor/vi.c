@@ -248,7 +248,7 @@ static void finish(ed *e)
         vi->typed.n = 0;
         vi->typed_count = vi->typed_register = 0;
     }
-    if (vi->once && vi->mode == ED_VI_NORMAL && !e->prompt.kind) { /* Ctrl-O: back to inserting */
+    if (vi->once && vi->mode == ED_VI_NORMAL && !e->prompt.kind) { /* after Ctrl-O: back to inserting */
         vi->once = false;
         ed_vi_begin_insert(e, ED_VI_INSERT, 'i');
     }
@@ -287,7 +287,7 @@ static void repeat(ed *e)
         select_extent(e, &vi->repeat_extent);
     }
     vi->count = count;
-    /* A numbered register goes on to the next: "1p.. puts "1, "2 and "3. */
+    /* '.' increments a numbered register: "1p.. puts "1, "2 and "3. */
     if (vi->repeat_register >= '1' && vi->repeat_register < '0' + ED_VI_NUMBERED - 1) vi->repeat_register++;
     vi->wanted_register = vi->repeat_register;
     ed_vi_play(e, vi->repeat.keys, vi->repeat.n);

@@ -51,14 +51,14 @@ static void delete_lines(ed *e, uint64_t begin, uint64_t last)
     uint64_t end = whit_text_line_end(ed_text(e), last), size = whit_text_size(ed_text(e));
     if (end < size)
         end++;
-    else if (begin) /* the last line: the end of the one before goes */
+    else if (begin) /* the last line: the end of the line before is removed */
         begin = ed_vi_before(e, begin);
     if (end > begin) ed_edit(e, begin, end - begin, NULL, 0);
     if (begin > ed_vi_end(e)) begin = ed_vi_end(e);
     place(e, ed_vi_first(e, begin));
 }
 
-/* The lines' text goes, the first one's indentation stays. */
+/* Removes the text of lines but for the first one's indentation. */
 static void empty_lines(ed *e, uint64_t begin, uint64_t last)
 {
     uint64_t from = ed_skip_blanks(e, begin), end = ed_vi_line_end(e, last);
@@ -68,7 +68,7 @@ static void empty_lines(ed *e, uint64_t begin, uint64_t last)
     e->vi.auto_indent = from > begin;
 }
 
-/* From the last line to the first, so that offsets before stay as they are. */
+/* Calls `change` from the last line to the first, so that preceding offsets stay valid. */
 static void each_line(ed *e, uint64_t begin, uint64_t last, void (*change)(ed *e, uint64_t line))
 {
     for (uint64_t line = ed_vi_line_begin(e, last);; line = ed_vi_line_begin(e, line - 1)) {
@@ -133,7 +133,7 @@ void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t last)
     case 'c': empty_lines(e, begin, last); break;
     case '<':
     case '>':
-        last = ed_vi_line_end(e, last); /* it stays in its line when that one gets shorter */
+        last = ed_vi_line_end(e, last); /* the end of the line stays in it when it gets shorter */
         for (uint32_t n = e->vi.from_visual ? ed_vi_count(e) : 1; n-- && n < 64;) {
             uint64_t size = whit_text_size(ed_text(e));
             each_line(e, begin, last, code == '>' ? indent : ed_outdent_line);
@@ -194,7 +194,8 @@ void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span)
     if (!lines && span.inclusive) {
         if (end < ed_vi_line_end(e, end)) end = ed_vi_behind(e, end);
     } else if (!lines && !span.is_fixed && end > begin && end == ed_vi_line_begin(e, end)) {
-        /* Up to the beginning of a line is up to the end of the one before; of whole lines where it begins so. */
+        /* A motion to the beginning of a line ends at the end of the line before; it takes whole lines if only
+         * blanks precede its beginning. */
         lines = only_blanks_before(e, begin);
         end = ed_vi_before(e, end);
     }
@@ -216,12 +217,12 @@ void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span)
 
 /* ---- visual mode --------------------------------------------------------------------------- */
 
-/* The lines of a block from the last to the first, so that edits do not move what comes. */
+/* Calls `change` for the lines of a block from the last to the first, so that edits do not move the remaining lines. */
 static void each_block_line(ed *e, void (*change)(ed *e, whit_range range, uint32_t code), uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = ed_vi_line_begin(e, a < b ? a : b);
-    /* Columns are those from before the first edit. */
+    /* Columns are taken before the first edit. */
     uint64_t *lines = NULL;
     size_t n = 0, room = 0;
     for (uint64_t line = first; line != ED_NONE && line <= (a < b ? b : a); line = ed_vi_next_line(e, line)) {
@@ -608,7 +609,7 @@ void ed_vi_add_number(ed *e, int64_t delta)
     bool padded = text[0] == '0' && width > 1;
     minus = !hex && begin > line && whit_layout_byte(layout, begin - 1) == '-';
     int n;
-    if (hex) { /* letters are as large as the last one is */
+    if (hex) { /* the case of the last letter is used for all */
         bool upper = false;
         for (const char *digit = text; *digit; digit++)
             if (isalpha((uint8_t)*digit)) upper = isupper((uint8_t)*digit);

@@ -54,7 +54,7 @@ static void read_again(ed *e)
     if (ed_read_again(e)) ed_say(e, "read again");
 }
 
-/* A window goes, and with the last one of a text the text, which asks where it is not saved. */
+/* Closes the window, and with the last window of a text the text, which asks if it is not saved. */
 static void quit(ed *e, bool force)
 {
     if (e->root != e->window) {
@@ -167,7 +167,7 @@ bool ed_vi_files(ed *e, const char *at)
 
 /* ---- the shell ----------------------------------------------------------------------------- */
 
-/* A command with the text's file for each %, in quotes where its name needs them; \% is a plain one. */
+/* Copies a command with the text's file for each %, in quotes if its name needs them; \% is a plain %. */
 bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 {
     const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define REPLACED_BYTES (1u << 20) /* that backspace can bring back */
+#define REPLACED_BYTES (1u << 20) /* replaced bytes that backspace can restore */
 
 void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
 {
@@ -157,7 +157,7 @@ static void type_register(ed *e, uint32_t name)
         ed_paste(e, reg.text, reg.n_bytes);
 }
 
-/* Puts a character in as it is: over another one in replace mode. */
+/* Inserts a character as it is; in replace mode it overwrites one. */
 static void insert_code(ed *e, uint32_t code)
 {
     uint8_t text[4];

@@ -283,7 +283,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
             match.begin <= ed_vi_line_end(e, line);
         if (has && match.begin == match.end && match.begin < line) has = false;
         if (has == without) {
-            if (!has && !without) { /* on to the line of the next match, however far it is */
+            if (!has && !without) { /* skip to the line of the next match */
                 if (!ed_search_forward(e, ed_text(e), line, ED_NONE, &match) || match.begin < line) break;
                 uint64_t next = ed_vi_line_begin(e, match.begin);
                 if (next > range.last || next <= line) continue;
@@ -372,7 +372,7 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         if (!copies) {
             uint64_t first = range.first, length = end - range.first;
             if (to <= first) first += n;
-            if (!fed && first) { /* the end of the line before it instead of the one it had not */
+            if (!fed && first) { /* remove the line ending before it instead, since it had none itself */
                 unsigned n_before = first > 1 && whit_layout_byte(ed_layout(e), first - 2) == '\r' ? 2 : 1;
                 first -= n_before;
                 length += n_before;
@@ -385,8 +385,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* :normal KEYS, at the cursor or in each line of a range. The lines are counted: what the keys do above does not make
- * one come twice. */
+/* Plays :normal KEYS, at the cursor or in each line of a range. Lines are found by number, so that edits above do not
+ * make a line come twice. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;

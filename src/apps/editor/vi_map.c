@@ -106,7 +106,7 @@ static bool begins_with(const struct ed_mapping *mapping, const whit_key *keys, 
     return true;
 }
 
-/* Plays keys without a look at the mappings. */
+/* Plays keys without applying mappings. */
 static void play_plain(ed *e, const whit_key *keys, size_t n)
 {
     whit_key copy[ED_MAP_PLAYED_MAX];
@@ -135,7 +135,7 @@ bool ed_vi_map_key(ed *e, whit_key key)
         const struct ed_mapping *mapping = &vi->mappings[i];
         if (!(mapping->modes & mode_of(e)) || !begins_with(mapping, vi->begun, vi->n_begun)) continue;
         if (mapping->n_typed == vi->n_begun)
-            found = mapping; /* the latest counts */
+            found = mapping; /* the last definition counts */
         else
             longer = true;
     }

@@ -88,7 +88,7 @@ int ed_vi_column(ed *e, uint64_t at)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* w and W. For an operator the last word ends with its line. */
+/* w and W. For an operator, the last word ends at the end of its line at the latest. */
 static bool words_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool stays)
 {
     uint64_t end = ed_vi_end(e), at = *to;
@@ -174,7 +174,7 @@ static bool has_code(ed *e, uint64_t at, uint32_t code)
     return whit_text_read(ed_text(e), at, text, n) == n && !memcmp(text, wanted, n);
 }
 
-/* f t F T. `again`: by ; and , a character that t stands before already is left out. */
+/* f t F T. `again` (; and ,): t skips the character that the cursor is already before. */
 static bool find_char(ed *e, uint64_t *to, uint32_t how, uint32_t code, uint32_t n, bool again)
 {
     bool back = how == 'F' || how == 'T', before = how == 't' || how == 'T';

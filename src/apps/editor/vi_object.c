@@ -130,7 +130,7 @@ static bool is_blank_line(ed *e, uint64_t line)
     return ed_skip_blanks(e, line) >= ed_vi_line_end(e, line);
 }
 
-/* The last line of the run of blank or other lines that a line is in. */
+/* Returns the last line of the run of blank or nonblank lines that contains a line. */
 static uint64_t last_line(ed *e, uint64_t line)
 {
     bool blank = is_blank_line(e, line);
@@ -209,7 +209,8 @@ static bool quotes(ed *e, bool inner, int quote, struct ed_vi_span *span)
 
 /* ---- brackets ------------------------------------------------------------------------------ */
 
-/* The bracket that opens what an offset is in; one at the offset itself counts. */
+/* Returns the opening bracket that encloses an offset, ED_NONE if there is no such bracket. `here`: a bracket at the
+ * offset itself counts. */
 static uint64_t opening(ed *e, uint64_t at, int open, int close, bool here)
 {
     long depth = 1;
@@ -237,7 +238,7 @@ static uint64_t closing(ed *e, uint64_t at, int open, int close)
     return ED_NONE;
 }
 
-/* Where nothing encloses an offset, the next bracket that opens something. */
+/* If no bracket encloses an offset, the next opening bracket is taken. */
 static uint64_t next_opening(ed *e, uint64_t at, int open)
 {
     for (uint64_t n = 0; n < BRACKET_BYTES; n++, at++) {
@@ -267,7 +268,7 @@ static bool brackets(ed *e, bool inner, int open, int close, bool visual, struct
         *span = (struct ed_vi_span){.begin = from, .end = to + 1, .is_fixed = true};
         return true;
     }
-    /* Where the brackets stand alone at the end and at the beginning of their lines, the lines between. */
+    /* If the brackets end and begin their lines, the object is the lines between them. */
     uint64_t first = from + 1, line = ed_vi_line_begin(e, to), last = to;
     if (first == ed_vi_line_end(e, first) && first < to) first = ed_vi_behind(e, first);
     if (line > from && ed_skip_blanks(e, line) >= to) last = line;
@@ -275,7 +276,7 @@ static bool brackets(ed *e, bool inner, int open, int close, bool visual, struct
     bool same = visual && first == span->begin && last && ed_vi_before(e, last) == span->end;
     *span = (struct ed_vi_span){.begin = first, .end = last};
     if (!same) return true;
-    at = from; /* the same again is the next one out */
+    at = from; /* the same object is already selected: take the enclosing one */
     if ((from = opening(e, at, open, close, false)) == ED_NONE || (to = closing(e, from, open, close)) == ED_NONE)
         return false;
     *span = (struct ed_vi_span){.begin = from + 1, .end = to};
@@ -289,7 +290,7 @@ static bool is_name(int byte)
     return byte > 32 && !strchr("<>/=\"'", byte);
 }
 
-/* "<name" or "</name" at an offset: the length of the name, 0 where it is no tag. */
+/* Returns the length of the name in "<name" or "</name" at an offset, 0 if it is not a tag. */
 static uint64_t tag_name(ed *e, uint64_t at, bool *closes, uint64_t *name)
 {
     if (byte_at(e, at) != '<') return 0;

@@ -135,7 +135,7 @@ void ed_window_only(ed *e)
     }
 }
 
-/* In reading order, and round again. */
+/* Returns the next window in reading order; after the last, the first. */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window)
 {
     for (const struct ed_window *at = window; at->parent; at = at->parent)
@@ -163,7 +163,7 @@ int ed_window_margin(const ed *e, const struct ed_window *window)
     return digits + 2 < window->n_columns - 4 ? digits + 2 : 0;
 }
 
-/* Scrolls so that the cursor is to be seen. */
+/* Scrolls so that the cursor is visible. */
 void ed_window_follow(ed *e, struct ed_window *window)
 {
     whit_layout *layout = &window->layout;
