@@ -21,7 +21,7 @@ typedef struct whit_file {
     uint64_t size_bytes;
     bool is_mapped;
     bool has_mark; /* begins with a byte order mark, which is no part of the text; saving keeps it */
-    int guard;     /* -1 for none */
+    int guard;     /* slot of the SIGBUS handler for a mapped file, or -1 */
     whit_file_identity identity;
 } whit_file;
 
@@ -42,7 +42,7 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b);
 #define WHIT_FILE_MARK "\xEF\xBB\xBF" /* U+FEFF, the byte order mark of UTF-8 */
 bool whit_file_has_mark(const void *data, uint64_t size_bytes);
 
-/* Writes the text to `path`, all of it or nothing: beside it and renamed over it, keeping mode, owner
+/* Writes the text to `path` atomically: to a new file that is renamed over it, keeping mode, owner
  * and extended attributes; a symbolic link stays one. Where that would lose something (hard links, an
  * owner who is somebody else, a folder that may not be written to) it is written in place after a full
  * copy to `spare`, which stays there if the writing is interrupted. `source` (may be NULL) is what the

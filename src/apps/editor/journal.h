@@ -11,7 +11,7 @@
 #include "editor/file.h"
 
 #define WHIT_JOURNAL_BASE_BYTES  (1u << 20) /* larger files are named, not copied */
-#define WHIT_JOURNAL_LIMIT_BYTES (8u << 20) /* a save begins a longer one anew */
+#define WHIT_JOURNAL_LIMIT_BYTES (8u << 20) /* a save restarts a longer journal */
 
 typedef enum whit_record_kind {
     WHIT_RECORD_BASE = 1,
@@ -33,7 +33,7 @@ typedef struct whit_record {
 } whit_record;
 
 typedef struct whit_journal {
-    int fd; /* -1: none is kept */
+    int fd; /* -1: no journal is kept */
     char *path;
     whit_buf pending;
     uint64_t size_bytes; /* on disk */

@@ -43,9 +43,9 @@ typedef struct whit_key {
 #define WHIT_PASTE_LIMIT_BYTES (256u << 20)
 
 typedef struct whit_keys {
-    whit_buf bytes; /* not yet understood */
+    whit_buf bytes; /* received, not yet decoded */
     size_t begin;
-    whit_buf paste; /* failed: it was too long, and is not to be taken in part */
+    whit_buf paste; /* failed: the paste was too long, and is discarded as a whole */
     bool pasting;
 } whit_keys;
 

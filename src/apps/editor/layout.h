@@ -24,7 +24,7 @@ typedef struct whit_layout {
 /* Drops cached bytes; to be called after every change of the text. */
 void whit_layout_forget(whit_layout *layout);
 int whit_layout_byte(whit_layout *layout, uint64_t offset);
-/* The glyph at an offset; a tab is blanks up to the next stop from `column`. False at the end of a
+/* Gives the glyph at an offset; a tab is blanks up to the next stop after `column`. False at the end of a
  * line and of the text. */
 bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph);
 /* The start of the glyph before an offset, and the end of the glyph at it. A line end, also CR LF, is one glyph. */
@@ -32,7 +32,7 @@ uint64_t whit_layout_before(whit_layout *layout, uint64_t offset);
 uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset);
 
 uint64_t whit_layout_line_begin(whit_layout *layout, uint64_t offset);
-/* Before CR LF or LF, or the end of the text. */
+/* Returns the end of the line's text: before CR LF or LF, or the end of the text. */
 uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset);
 
 /* The row that an offset is in. */

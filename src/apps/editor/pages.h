@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Lets the pages of memory be there. */
+/* Asks the kernel to provide the pages of a range of memory now. */
 void whit_pages_ready(void *memory, size_t size_bytes);
 /* For memory of `room_bytes` that fills from its beginning and is ready for `ready_bytes`: where
  * `used_bytes` go over that, lets an eighth more be there, from 16 KiB to 1 MiB. Returns what is ready then. */

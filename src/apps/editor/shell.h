@@ -12,7 +12,7 @@
 struct ed_doc;
 typedef struct whit_editor ed;
 
-/* The use that is made of a command's output. */
+/* How a command's output is used. */
 typedef enum ed_shell_kind {
     ED_SHELL_SHOW,
     ED_SHELL_MAKE,   /* shown, and its places become the list of results */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the parts of the editor share; for this room alone. Names begin with ed_. */
+ * Declarations that the parts of the editor share; for this room alone. Names begin with ed_. */
 #ifndef WHIT_EDITOR_STATE_H
 #define WHIT_EDITOR_STATE_H
 
@@ -27,7 +27,7 @@
 /* Changes since the last commit, as of one version of the text. */
 struct ed_git {
     whit_git_file *file;
-    bool asked; /* whether there is one */
+    bool asked; /* git was asked whether there is a committed file */
     uint64_t version;
     whit_git_change *changes;
     size_t n_changes;
@@ -47,7 +47,7 @@ struct ed_doc {
     whit_syntax *syntax;
     whit_syntax_states states;
     int tab_columns, indent_columns;
-    bool indent_tabs, told;    /* told: that another editor has it open */
+    bool indent_tabs, told;    /* told: the person was told that another editor has it open */
     whit_editorconfig project; /* the project's settings for the text */
     struct ed_git git;
     struct ed_compared compared;

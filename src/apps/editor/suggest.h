@@ -26,7 +26,7 @@ typedef struct whit_suggestion_question {
 typedef struct whit_suggester {
     void *user;
     int fd; /* readable when there is news */
-    /* All texts are copied; what was asked before is given up. False where no suggestion will come, or without
+    /* All texts are copied; a question that was asked before is cancelled. False if no suggestion will come, or without
      * memory. */
     bool (*ask)(void *user, const whit_suggestion_question *question);
     void (*cancel)(void *user);
@@ -44,7 +44,7 @@ struct whit_editor;
 typedef enum ed_suggest { ED_SUGGEST_LOCALLY, ED_SUGGEST_ANYWHERE, ED_SUGGEST_NEVER } ed_suggest;
 
 struct ed_suggestion {
-    struct ed_doc *doc;       /* NULL: none is asked for or shown */
+    struct ed_doc *doc;       /* NULL: no suggestion is asked for or shown */
     uint64_t version, offset; /* version of the text, offset of the cursor */
     whit_buf text;            /* the part of the suggestion that was not typed yet */
     bool done;

@@ -307,7 +307,7 @@ static void end(struct terminal *terminal)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Watches the current file with inotify, so that nothing else wakes the process. */
+/* Watches the current file with inotify, so that it need not be polled. */
 static void watch_file(struct terminal *terminal)
 {
     const char *path = whit_editor_path(terminal->editor);

@@ -7,7 +7,7 @@
 #include "editor/suggest.h"
 
 typedef struct whit_edit_options {
-    const char *const *files; /* FILE, FILE:LINE, or "-" for what comes on stdin */
+    const char *const *files; /* FILE, FILE:LINE, or "-" for stdin */
     size_t n_files;
     const char *config_path;         /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
     const whit_suggester *suggester; /* NULL: none */

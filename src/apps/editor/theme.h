@@ -30,8 +30,8 @@ typedef struct whit_theme {
 /* "auto", "dark", "light" or "plain" (no colours); false for another name, and *theme is as before.
  * "auto" is light where COLORFGBG says that the terminal's background is. */
 bool whit_theme_named(const char *name, whit_theme *theme);
-/* "STYLE = LOOK": a style's name ("comment", "match" ...) and e.g. "#808080 italic", "white on #303030",
- * "default bold". False where it makes no sense; then `why` says so, and the theme is as before. */
+/* Applies "STYLE = LOOK": a style's name ("comment", "match" ...) and e.g. "#808080 italic", "white on #303030",
+ * "default bold". False if it is invalid; then `why` says so, and the theme is as before. */
 bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
 /* The i-th style's name; NULL after the last. */
 const char *whit_style_name(size_t i);

@@ -10,15 +10,15 @@ struct ed_doc;
 struct whit_editor;
 typedef struct ed_tree ed_tree;
 
-/* A slice of parsing; true while there is more. *redraw: the colours would now be others. */
+/* Parses for one time slice; true while there is more to do. *redraw: the colours have changed. */
 bool ed_tree_update(struct whit_editor *e, struct ed_doc *doc, bool *redraw);
-/* After a change of the text. */
+/* Must be called after every change of the text. */
 void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
-/* Is there one to take colours from? */
+/* Is there a syntax tree to take colours from? */
 bool ed_tree_is_there(const struct ed_doc *doc);
-/* Finds the colours of what is to be drawn. */
+/* Finds the spans of colour in [begin, end), for ed_tree_styles. */
 void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end);
-/* The styles of n bytes from `offset` on, all within what was prepared. */
+/* Gives the styles of n bytes from `offset` on, all within the range that was prepared. */
 void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t *styles);
 void ed_tree_close(struct ed_doc *doc);
 

@@ -42,7 +42,8 @@ struct ed_vi_span {
     bool lines;     /* by whole lines */
     bool inclusive; /* the character at `end` is part of it */
     bool jumps;     /* `` comes back */
-    bool is_fixed;  /* an operator takes it as it is: nothing is made of an end at the beginning of a line */
+    bool
+        is_fixed; /* an operator takes it as it is: an end at the beginning of a line is not moved to the line before */
 };
 
 /* How much a visual mode had selected, so that '.' takes as much again. */

@@ -35,7 +35,7 @@ static void append(struct ed_vi_register *reg, const char *text, size_t n, bool 
     *reg = (struct ed_vi_register){grown, at, reg->lines || lines, false};
 }
 
-/* Stores copied or deleted text in the register that was named, and in those that vi sets by itself. */
+/* Stores copied or deleted text in the register that was named, and in the registers that vi sets by itself. */
 void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted)
 {
     struct ed_vi *vi = &e->vi;
