@@ -24,7 +24,7 @@ typedef enum whit_isa {
 #define WHIT_CPU_AVX_VNNI        (1u << 0) /* VPDPBUSD at the AVX2 level */
 #define WHIT_CPU_AVX512_POPCOUNT (1u << 1) /* VPOPCNTDQ */
 #define WHIT_CPU_AVX512_BF16     (1u << 2)
-#define WHIT_CPU_AMX_BF16        (1u << 3) /* with the former */
+#define WHIT_CPU_AMX_BF16        (1u << 3) /* together with WHIT_CPU_AVX512_BF16 */
 
 #define WHIT_CPU_MAX_CORES 1024
 
@@ -33,9 +33,9 @@ typedef struct whit_cpu {
     uint32_t features;                     /* WHIT_CPU_ bits */
     char model[64];                        /* for people; "unknown" where it cannot be found */
     uint32_t n_logical;                    /* processors this process may use */
-    uint32_t n_cores;                      /* physical ones among them */
+    uint32_t n_cores;                      /* physical cores among them */
     uint32_t n_threads;                    /* how many threads to use: n_cores, or what a quota leaves; at least 1 */
-    uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* of each such core, one logical processor */
+    uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* one logical processor of each of these cores */
 } whit_cpu;
 
 void whit_cpu_detect(whit_cpu *cpu);
@@ -44,14 +44,14 @@ void whit_cpu_detect_isa(whit_cpu *cpu);
 /* Empties all caches of these bytes, so that the next read of them comes from memory. False where
  * this architecture gives programs no way. */
 bool whit_cpu_flush(const void *data, size_t size_bytes);
-/* The processors' worth of time that control groups leave this process: the smallest quota of its
- * groups and those above them, of either version; 0 where there is none. `list` is a file as
- * /proc/self/cgroup, `mount` the folder that the groups lie in. */
+/* Returns how many processors' worth of time control groups leave this process: the smallest quota of its groups and
+ * their parents, version 1 or 2; 0 without a quota. `list` is a file like /proc/self/cgroup, `mount` the folder where
+ * the groups are mounted. */
 double whit_cpu_quota(const char *list, const char *mount);
 
 const char *whit_isa_name(whit_isa isa); /* "avx512" */
-/* A cap as WHIT_CPU names it. NULL, "" and a level of the other family are no cap; false for a
- * name that is no level. *isa becomes the strongest level both allow, `isa` being the machine's. */
+/* A cap as WHIT_CPU names it. NULL, "" and a level of the other family set no limit; false for a
+ * name that is not a level. *isa becomes the strongest level both allow, `isa` being the machine's. */
 bool whit_isa_cap(const char *cap, whit_isa *isa);
 /* May code of level `needed` run where `available` is the strongest level? */
 bool whit_isa_allows(whit_isa available, whit_isa needed);

@@ -9,8 +9,8 @@
 typedef struct whit_map {
     const uint8_t *data;
     size_t size_bytes;
-    char *path;    /* own copy, for messages */
-    bool borrowed; /* the bytes are somebody else's */
+    char *path;    /* a copy, for messages */
+    bool borrowed; /* the bytes belong to the caller */
     const whit_allocator *allocator;
 } whit_map;
 
@@ -23,8 +23,8 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
 whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path, const whit_allocator *allocator,
                                  whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
-/* Lets go of the memory behind a part of the map; its bytes stay readable (from the page cache, or
- * the disk again), and the process counts as smaller. Ranges outside the map are left alone. */
+/* Releases the memory of a part of the map; its bytes stay readable (from the page cache, or again from disk), and the
+ * process counts as smaller. Ranges outside the map are ignored. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
 /* How a part of a map will be read: all of it over and over, for which the system is asked for huge
  * pages (these stream from memory a third faster, and load faster from disk), or a little here and
@@ -54,9 +54,9 @@ whit_status whit_writer_open(const char *path, const whit_allocator *allocator, 
 /* The same for a file that only its owner may read (mode 0600); the commit refuses to replace one. */
 whit_status whit_writer_open_private(const char *path, const whit_allocator *allocator, whit_writer *writer,
                                      whit_error *error);
-/* From now on appended pieces are gathered and written in large ones that end at multiples of two
- * megabytes, so that the system keeps them in huge pages for those who map the file next. Errors of
- * writing may then come later, at the latest from whit_writer_commit. */
+/* From now on, appended pieces are gathered and written in large blocks that end at multiples of two megabytes, so that
+ * the system keeps them in huge pages for a later map of the file. Write errors may then be reported later, at the
+ * latest by whit_writer_commit. */
 whit_status whit_writer_gather(whit_writer *writer, whit_error *error);
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error);
 whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
@@ -75,7 +75,7 @@ void whit_writer_clean(const char *folder, const char *name);
 /* A whole small file into `buf` (at most limit_bytes). A pipe is waited for, ten seconds in all. */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
-/* All of it to an open file, pipe or terminal, which blocks; false with errno set. */
+/* Writes everything to an open file, pipe or terminal, which blocks; false with errno set. */
 bool whit_write_all(int fd, const void *data, size_t size_bytes);
 
 /* Gives an open file what another one has beside its content: owner, group, extended attributes with access lists, and

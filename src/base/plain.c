@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define MARK_BYTES 16 /* of <U+10FFFF> and its end */
+#define MARK_BYTES 16 /* size of "<U+10FFFF>" with its terminator */
 
 static bool is_control(uint32_t code)
 {
@@ -61,7 +61,7 @@ bool whit_plain_has_hidden(const char *text, size_t n)
     return false;
 }
 
-/* Could these bytes, which are no character, become one with more behind them? */
+/* Are these bytes, which are not a character, the incomplete beginning of one? */
 static bool is_unfinished(const uint8_t *text, size_t n, size_t length)
 {
     uint8_t first = text[0];
@@ -113,7 +113,7 @@ size_t whit_plain_end(whit_plain *state, char *out)
 
 size_t whit_plain_line(char *line, size_t n)
 {
-    /* Nothing grows: what is written never passes what was read, and the held bytes lie between. */
+    /* The text never grows: writing never passes reading, with the held bytes in between. */
     whit_plain state = {.is_narrow = true};
     char piece[WHIT_PLAIN_ROOM(64)];
     size_t n_out = 0;

@@ -63,7 +63,7 @@ void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
     double squares[WHIT_QUAT_SCALES][BLOCK];
     for (uint32_t begin = 0; begin < n; begin += BLOCK) {
         float block[BLOCK], rounded[BLOCK];
-        double weights[BLOCK]; /* what is not finite has none */
+        double weights[BLOCK]; /* 1, or 0 for padding and values that are not finite */
         uint32_t count = n - begin < BLOCK ? n - begin : BLOCK;
         for (uint32_t i = 0; i < BLOCK; i++) {
             bool counts = i < count && isfinite(x[begin + i]);

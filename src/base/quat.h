@@ -7,7 +7,7 @@
  * Lane i is bit i mod 64 of word i / 64. As a number of two bits, (sign, extra) is ordered like the
  * value; the magnitude is 2 where sign and extra agree. There is no zero: x + (-x) is +1. Lanes past
  * the end of a vector (padding) may hold anything and reach no result: functions over elements work
- * on whole words, those that count take the number of elements and mask the last word.
+ * on whole words; functions that count take the number of elements and mask the last word.
  *
  * Addition and multiplication saturate at 2. src/engine/kernels/quat has the functions of the table. */
 #ifndef WHIT_BASE_QUAT_H

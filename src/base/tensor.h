@@ -59,7 +59,7 @@ typedef enum whit_scale_type {
     WHIT_SCALE_TYPE_COUNT
 } whit_scale_type;
 
-/* How the activations in front of this tensor are taken. */
+/* How this tensor's input activations are quantised. */
 typedef enum whit_tensor_act {
     WHIT_TENSOR_ACT_AUTO = 0,  /* float matrices f32; coded ones as the session says */
     WHIT_TENSOR_ACT_TOKEN = 1, /* W1.58A8: int8 with one scale per token, always */

@@ -192,8 +192,8 @@ static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_wake)
     if (atomic_load(&pool->n_asleep)) futex_wake(&pool->epoch, (int)n_wake);
 }
 
-/* The caller has no chunk left to take: waits for those that workers have begun. `own_from_ns` is
- * when it began its own; 0 where it came too late for any. */
+/* Called when the caller has no chunk left to take: waits for the chunks that workers have begun. `own_from_ns` is when
+ * the caller began its own chunks, 0 if it came too late to take any. */
 static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
 {
     uint64_t from_ns = 0;

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-/* Does items [begin, end). `worker` is below whit_pool_size and names a scratch of one's own. */
+/* Processes items [begin, end). `worker` is below whit_pool_size and selects a scratch buffer per worker. */
 typedef void whit_pool_fn(void *context, uint32_t worker, uint32_t begin, uint32_t end);
 
 typedef struct whit_pool whit_pool;
@@ -24,17 +24,17 @@ enum { WHIT_POOL_THREADS_MAX = 1024 };
  * enough, run with the default floating-point environment and take no asynchronous signals. A
  * thread that cannot be started is WHIT_ERROR_MEMORY, and then none is left. */
 whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error);
-/* Threads, the caller included; 1 for NULL. */
+/* Number of threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
 /* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or
  * several of them a call, and returns when all are done; everything fn wrote is then visible to the
  * caller. Not reentrant. A NULL pool runs on the caller alone. */
 void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk);
 
-/* Does one item of a job that can fail. */
+/* Processes one item of a job that can fail. */
 typedef whit_status whit_pool_item_fn(void *context, uint32_t worker, uint32_t item, whit_error *error);
 /* As whit_pool_run, for such a job: returns the status and the error of the first item that fails, first by its
- * number, so that it is the same whatever the threads; items behind it may not have run. */
+ * number, so that it is the same whatever the threads; later items may not have run. */
 whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context, uint32_t n_items, uint32_t chunk,
                           whit_error *error);
 void whit_pool_close(whit_pool *pool);

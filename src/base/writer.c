@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Atomic writes. The new content has no name until it is whole (O_TMPFILE), where the file system can
  * do that; elsewhere it is FILE.tmp-XXXXXX beside FILE. A writer holds a lock (flock) on its file, so
- * that the next writer of FILE can tell what a killed one left behind, and removes it. */
+ * that the next writer of FILE recognises the file of a killed one and removes it. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -60,7 +60,7 @@ void whit_writer_clean(const char *folder, const char *name)
     if (directory) closedir(directory);
 }
 
-/* What a name stands for once links are followed; the last one may lead to nothing yet. */
+/* Follows the symbolic links of a name; the last one may point to a file that does not exist yet. */
 static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_error *error)
 {
     char target[PATH_MAX], folder[PATH_MAX];
