@@ -50,7 +50,7 @@ static bool put(const char *path, const char *text, size_t n)
     return ok;
 }
 
-/* "N N 1": this user alone, as itself. No printf behind a fork. */
+/* Writes "N N 1", which maps this user to itself alone. printf is not allowed after a fork. */
 static bool map_to_self(const char *path, unsigned id)
 {
     char digits[12], line[32];
@@ -65,8 +65,8 @@ static bool map_to_self(const char *path, unsigned id)
     return put(path, line, at);
 }
 
-/* A view of the machine that is read-only but for the folders of the rules, and of /proc only what
- * belongs to the command. The walls stand without it; modes and owners of files are behind it alone. */
+/* Makes the file system read-only except for the folders of the rules, and mounts a /proc that shows only the command's
+ * processes. Landlock and seccomp hold without this view; changes of modes and owners are stopped by it alone. */
 static bool make_view(const whit_child_plan *plan)
 {
     const char *const *folders = plan->command->rules.write;
@@ -78,7 +78,7 @@ static bool make_view(const whit_child_plan *plan)
     ok = ok && syscall(CALL_MOUNT_SETATTR, AT_FDCWD, "/", AT_WHOLE_TREE, &read_only, sizeof read_only) == 0;
     for (const char *const *p = folders; ok && p && *p; p++)
         ok = syscall(CALL_MOUNT_SETATTR, AT_FDCWD, *p, AT_WHOLE_TREE, &writable, sizeof writable) == 0;
-    /* Refused in some containers: there is no /proc then. */
+    /* Some containers refuse this mount; then the command has no /proc. */
     if (ok && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") == 0)
         (void)whit_landlock_allow_read(plan->ruleset, "/proc");
     return ok;
@@ -218,7 +218,7 @@ static void keep(const whit_child_plan *plan, int parent, command_line line)
     if (line.n_bytes) memset(line.text, 0, line.n_bytes);
     close(ready[0]);
     close(ready[1]);
-    /* What reads until the last writer is gone must not wait for the keeper. */
+    /* Readers wait for the last writer to close; the keeper must not be one. */
     close(plan->output);
     close(plan->listeners);
     tell(plan, CHILD_STARTED, child, 0);
@@ -227,7 +227,7 @@ static void keep(const whit_child_plan *plan, int parent, command_line line)
         if (ended != child && (ended > 0 || errno == EINTR)) continue;
         kill(-child, SIGKILL);
         tell(plan, CHILD_ENDED, status, 0);
-        _exit(0); /* of a name space of processes, this ends all */
+        _exit(0); /* in a PID namespace this ends all of its processes */
     }
 }
 
@@ -235,7 +235,7 @@ pid_t whit_child_start(const whit_child_plan *plan)
 {
     unsigned long spaces =
         plan->has_namespaces ? CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC : 0;
-    /* Tells behind the fork whether this process has ended; getppid is always 0 in a name space. */
+    /* After the fork it tells whether this process has ended; getppid is always 0 in a PID namespace. */
     const int self = (int)syscall(CALL_PIDFD_OPEN, getpid(), 0u);
     const command_line line = find_command_line();
     pid_t child = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, 0, 0, 0, 0);

@@ -7,22 +7,22 @@
 
 #include <sys/types.h>
 
-/* What a child tells over its pipe. */
+/* A message that a child sends over its pipe. */
 typedef struct whit_child_word {
     enum { CHILD_STARTED, CHILD_FAILED, CHILD_NO_SPACES, CHILD_ENDED } kind;
-    int value; /* its number; errno; errno; the status of waitpid */
-    int step;  /* of a failure: index into whit_child_steps */
+    int value; /* by kind: process number of the command; errno; errno; status from waitpid */
+    int step;  /* CHILD_FAILED: index into whit_child_steps */
 } whit_child_word;
 extern const char *const whit_child_steps[];
 
-/* All of it is made before the fork and only read behind it. */
+/* Everything that a child needs. It is prepared before the fork and only read after it. */
 typedef struct whit_child_plan {
     const whit_sandbox_command *command;
     const whit_sandbox_limits *limits; /* without zeros */
     char *const *environment;
     struct sock_fprog program;
     int ruleset;                         /* -1: unconfined */
-    int words, output, empty, listeners; /* pipes of words and of output, /dev/null, a socket for the listener */
+    int words, output, empty, listeners; /* pipes for messages and output, /dev/null, a socket for the listener */
     bool has_namespaces;
     uid_t user;
     gid_t group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Filters of system calls, made by libseccomp, which is opened at first use: programs for the kernel
- * are made before a fork and installed behind it. */
+ * are made before a fork and installed after it. */
 #include "sandbox/walls.h"
 #include "whit_config.h"
 
@@ -24,7 +24,7 @@ int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool 
 #include <seccomp.h>
 #include <sys/mman.h>
 
-#define NEW_CALLS_FIRST 463 /* those of kernels after 6.9 have not been judged: they are not there */
+#define NEW_CALLS_FIRST 463 /* system calls newer than Linux 6.9 were not reviewed: refused with ENOSYS */
 #define NEW_CALLS_LAST  600
 
 struct api {

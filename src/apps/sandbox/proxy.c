@@ -24,7 +24,7 @@
 #define CALL_PIDFD_GETFD 438
 #define SET_IDS          ((uint64_t)(S_ISUID | S_ISGID))
 
-/* The file's place behind the folder's path; NULL: it is not below it. */
+/* Returns the file's path relative to the folder, or NULL if it is not below it. */
 static const char *below(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
@@ -53,7 +53,7 @@ static int open_path(const whit_writable *folders, size_t n, const char *path, b
     return -1;
 }
 
-/* What the process has open as `number`, if that is below one of the folders. */
+/* Opens (O_PATH) the file that the process has open as `number`, if it is below one of the folders; else -1, errno. */
 static int open_number(const whit_writable *folders, size_t n, pid_t pid, int number)
 {
     char link[64], path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Running a command behind the walls, and seeing to its end. */
+ * Runs a command in the sandbox and ends its processes afterwards. */
 #include "sandbox/child.h"
 #include "sandbox/quota.h"
 

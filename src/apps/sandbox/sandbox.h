@@ -4,7 +4,7 @@
  *
  * Two uses: a command is run in a folder that it may change, with its output caught and all of its
  * processes ended with it (whit_sandbox_run); or this process, having opened what it needs, gives up
- * the rest (whit_sandbox_enter). Both say what they cannot enforce; neither goes on with less. */
+ * the rest (whit_sandbox_enter). Both say what they cannot enforce; neither continues with less. */
 #ifndef WHIT_SANDBOX_SANDBOX_H
 #define WHIT_SANDBOX_SANDBOX_H
 
@@ -13,8 +13,8 @@
 typedef struct whit_sandbox_support {
     uint32_t landlock_abi; /* 0: the kernel has no Landlock, or it is switched off */
     bool seccomp;          /* libseccomp is here, and the kernel does not refuse its filters */
-    bool holds;            /* a command was held by all that it takes */
-    bool namespaces;       /* of users, mounts, processes and network: a second wall, not the first */
+    bool holds;            /* a test command was confined by everything that a command needs */
+    bool namespaces;       /* user, mount, process and network namespaces: a second wall, not the first */
 } whit_sandbox_support;
 
 /* Asks the kernel, by trying in a process of its own where there is no other way (some milliseconds). */
@@ -60,11 +60,11 @@ typedef struct whit_sandbox_command {
 
 /* Zero-initialise; whit_sandbox_result_free releases the buffers. */
 typedef struct whit_sandbox_result {
-    int status; /* of exit; -1: ended by `signal` */
+    int status; /* exit status; -1: ended by `signal` */
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
-    bool is_spaced;   /* it ran in name spaces of its own */
-    char over[120];   /* which sum was over its limit, so that the command was ended; else "" */
+    bool is_spaced;   /* it ran in its own namespaces */
+    char over[120];   /* the sum (memory, disk) whose limit ended the command; else "" */
     whit_buf output;  /* stdout and stderr as they came */
     whit_buf refused; /* a line for each thing it tried and may not, the first 200 of them */
     uint32_t n_refused;
@@ -73,13 +73,13 @@ typedef struct whit_sandbox_result {
 
 /* Runs a command to its end and ends what it has left running. Without a terminal, without descriptors
  * but its own, stdin is empty. Errors: unsupported (whit_sandbox_lacks), io (a path of the rules, the
- * program), memory. A command that fails is no error: its status says so. */
+ * program), memory. A command that fails is not an error: its exit status says so. */
 whit_status whit_sandbox_run(const whit_sandbox_command *command, whit_sandbox_result *result, whit_error *error);
 void whit_sandbox_result_free(whit_sandbox_result *result);
 
 /* Restricts the calling thread and all that it starts from now on, for good; call it before other threads
  * are started (seccomp takes those along, Landlock does not). Open descriptors stay as they are, so
- * listening sockets go on accepting. Refused calls fail with EPERM or EACCES. Errors: unsupported (no
+ * listening sockets still accept. Refused calls fail with EPERM or EACCES. Errors: unsupported (no
  * Landlock or no seccomp; nothing is restricted then), io (a path of the rules), memory. */
 whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *error);
 

@@ -42,15 +42,15 @@ int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool 
 
 typedef struct whit_watch whit_watch;
 
-/* Answers for one command the calls that its filter hands over: what the filter refuses is refused and
- * noted; calls that name paths go on, to be judged by Landlock, and are noted where they lead outside. */
+/* Answers the calls that one command's filter hands over. Calls that the filter refuses fail and are noted; calls that
+ * name paths continue, to be judged by Landlock, and are noted where they lead outside the rules. */
 whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch, whit_error *error);
-/* Before the first answer. */
+/* Call before the first answer. */
 void whit_watch_begin(int listener);
-/* One notification from the listener; false where there is no listener any more. */
+/* Answers one notification from the listener; false if the listener is closed. */
 bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result);
 void whit_watch_close(whit_watch *watch);
-/* A string of another process, at most `room` bytes with its end. */
+/* Reads a string of another process, at most `room` bytes including its end. */
 bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room);
 
 /* The calls that a filter refuses or hands over; those with two paths stand twice. */
@@ -70,14 +70,14 @@ typedef struct whit_call {
         CALL_SOCKET,   /* refused without may_connect */
         CALL_START,    /* refused without may_start */
     } kind;
-    int folder_at, path_at; /* arguments; folder_at -1: the current folder; path_at -1: none */
+    int folder_at, path_at; /* argument numbers; folder_at -1: the current folder; path_at -1: no path */
     uint64_t mask, value;   /* CALL_REFUSE: only where argument `path_at` & mask == value; mask 0: always */
     int number;             /* 0: looked up by name */
 } whit_call;
 extern const whit_call whit_calls[]; /* ends with name NULL */
 extern const uint32_t whit_requests[];
 extern const size_t whit_n_requests;
-/* The number of a call on this machine; negative: it has none. */
+/* Returns the number of a call on this machine; negative if it does not exist there. */
 int whit_call_number(const whit_call *call);
 
 /* ---- calls that the watcher makes (proxy.c) ----------------------------------------------------- */

@@ -26,9 +26,9 @@ struct whit_watch {
     bool may_connect;
     char *roots[64]; /* resolved; the first n_writable may be changed */
     size_t n_roots, n_writable;
-    whit_writable folders[64]; /* of those, the command's own */
+    whit_writable folders[64]; /* the command's writable folders: the first n_folders of `roots` */
     size_t n_folders;
-    char last[PATH_MAX + 80]; /* the same again is counted, not noted */
+    char last[PATH_MAX + 80]; /* last noted line; a repetition is counted, not noted again */
 };
 
 static bool add_root(whit_watch *watch, const char *path)
@@ -102,7 +102,7 @@ static bool read_link(const char *path, char *target)
     return n > 0;
 }
 
-/* Where the path leads, links followed; of a file that is not there, its folder with the name behind. */
+/* Resolves a path, following links; for a file that does not exist, its resolved folder and its name. */
 static bool resolve(const char *path, char *out)
 {
     char own[64], copy[PATH_MAX * 2 + 2];
@@ -186,7 +186,7 @@ static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
     return its == group ? 0 : its < 0 ? ESRCH : EPERM;
 }
 
-/* What the caller is answered. */
+/* Decides what one intercepted call is answered. */
 static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result,
                   struct seccomp_notif_resp *answer)
 {
@@ -219,7 +219,7 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
     if (!goes_on) note(watch, result, line);
     if (goes_on)
         answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    else /* programs that copy attributes do without where a file system has none */
+    else /* programs that copy attributes accept a file system without them */
         answer->error = strstr(line, "setxattr") ? -EOPNOTSUPP : -EPERM;
 }
 
@@ -228,7 +228,7 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
 
 void whit_watch_begin(int listener)
 {
-    (void)ioctl(listener, SET_FLAGS, 1ul); /* older kernels do without */
+    (void)ioctl(listener, SET_FLAGS, 1ul); /* kernels before 6.6 lack this option and work without it */
 }
 
 bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result)
