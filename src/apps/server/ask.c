@@ -14,10 +14,10 @@
 #include "server/json_text.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
-/* Of a request's program: one that takes long holds up all who are stepped with it. */
+/* Limits of a request's program: a slow program delays all requests that are stepped together with it. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
-/* How many tokens an answer has at most; below zero: as many as fit. */
+/* Reads the maximum number of tokens of an answer; a negative number means as many as fit. */
 static bool read_most(const json_t *body, double *value, whit_web_reply *reply)
 {
     if (!whit_field_count(body, "max_tokens", -1, 1 << 30, value, reply) ||
@@ -27,7 +27,8 @@ static bool read_most(const json_t *body, double *value, whit_web_reply *reply)
     return true;
 }
 
-/* Those of the sampler alone, in any order. */
+/* Accepts "dry_sequence_breakers" only if it lists exactly the sampler's fixed breakers, in any order; ignored without
+ * DRY. */
 static bool read_breakers(const json_t *body, const whit_sampler_options *s, whit_web_reply *reply)
 {
     static const char fixed[] = "\n:\"*";
@@ -306,7 +307,7 @@ static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **
     return status == WHIT_OK;
 }
 
-/* Of one request: prompts as token ids, one behind the other. */
+/* Token ids of the prompts of one request. */
 struct prompts {
     int32_t *ids[WHIT_API_MOST_ANSWERS];
     size_t n_ids[WHIT_API_MOST_ANSWERS];

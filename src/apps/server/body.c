@@ -6,14 +6,15 @@
 #include "server/body.h"
 #include "server/json_text.h"
 
-/* A value takes about 40 bytes of memory and two of text, a list or an object 250 and three. So many of both, counted
- * by what they take, are 40 MB; a prompt of as many ids as any context holds is an eighth of that. */
+/* A value takes about 40 bytes of memory and two of text; a list or an object takes 250 and three, and counts as
+ * HOLDER_VALUES values. MOST_VALUES values take 40 MB; a prompt with as many ids as the largest context holds takes an
+ * eighth of that. */
 enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8, VALUE_BYTES = 40 };
 
-/* The way to a value, from its end; steps beyond the last ones are counted alone. */
+/* The path to a value, from its end; of a deeper path only the number of steps is kept. */
 struct place {
     struct {
-        const char *key; /* NULL: of a list */
+        const char *key; /* NULL: an index of a list */
         size_t i;
     } steps[MOST_STEPS];
     size_t n;

@@ -12,7 +12,7 @@ enum { MOST_PROBS = 20 };
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
-/* A text that may be absent, behind what is there. */
+/* Appends the text of a member of the request to `out`; it may be absent. */
 static bool append_text(const json_t *body, const char *key, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *own = json_object_get(body, key);
@@ -22,7 +22,7 @@ static bool append_text(const json_t *body, const char *key, whit_buf *out, whit
         whit_field_refuse(reply, key, "out of memory");
 }
 
-/* What stands in front: other files first, then the text before the gap. */
+/* Builds the prefix: the other files first, then the text before the gap. */
 static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *reply)
 {
     const json_t *files;

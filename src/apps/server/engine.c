@@ -33,14 +33,14 @@ typedef struct slot {
     whit_sampler *sampler;
     whit_stage stages[2]; /* a program's, then a grammar's, which has the last word */
     const whit_stage *stage_list[2];
-    int32_t *held; /* tokens in the sequence, where it is free */
+    int32_t *held; /* tokens in the sequence of a free slot */
     size_t n_held;
-    whit_mount mounts[WHIT_MOUNTS_MAX]; /* that they were computed with */
+    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters that they were computed with */
     size_t n_mounts;
-    bool is_kept;           /* in the cache folder, as it is */
-    bool is_prompt_counted; /* of the job at work */
-    uint64_t used;          /* the step of its last use */
-    uint64_t conversation;  /* the job's, whose tokens it holds */
+    bool is_kept;           /* saved in the cache folder, unchanged since */
+    bool is_prompt_counted; /* the prompt of the current job is in the counts already */
+    uint64_t used;          /* the step in which it was last used */
+    uint64_t conversation;  /* conversation of the job whose tokens the slot holds */
 } slot;
 
 struct whit_engine {
@@ -51,13 +51,13 @@ struct whit_engine {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t work, changed;
-    whit_job *first, *last; /* that wait */
+    whit_job *first, *last; /* queue of waiting jobs */
     errand *first_errand, *last_errand;
     whit_session *embedder; /* NULL until the first errand */
     whit_keep keep;
     whit_engine_counts counts;
     whit_error *opening; /* where `run` says why it could not open; NULL once it has tried */
-    whit_status status;  /* of that */
+    whit_status status;  /* status of the opening */
     bool stop, running;
 };
 
@@ -144,7 +144,8 @@ static size_t common_tokens(const int32_t *a, size_t n_a, const int32_t *b, size
     return i;
 }
 
-/* What a slot's sequence holds: of one that works, its generation's tokens as far as they were fed. */
+/* Returns the tokens of a slot's sequence. For a busy slot these are its generation's tokens, as far as they were
+ * fed. */
 static const int32_t *held_tokens(const whit_engine *e, uint32_t i, size_t *n)
 {
     const slot *s = &e->slots[i];
@@ -271,7 +272,7 @@ static void free_slot(whit_engine *e, uint32_t at)
     s->used = e->counts.n_steps;
 }
 
-/* The waiting job whose key has the fewest at work; of equals, the one that came first. */
+/* Takes the waiting job whose key has the fewest jobs in slots; among equals, the job that was submitted first. */
 static whit_job *next_job(whit_engine *e)
 {
     whit_job *best = NULL, *before_best = NULL, *before = NULL;
@@ -548,7 +549,7 @@ static void load_kept(whit_engine *e)
     }
 }
 
-/* Of free slots: adapters are not part of what is kept. */
+/* Should a free slot be saved? Tokens computed with adapters are not. */
 static bool is_to_be_kept(const whit_engine *e, const slot *s)
 {
     return e->keep.prefix && !s->job && s->held && !s->is_kept && !s->n_mounts;
@@ -562,7 +563,7 @@ static void keep_slot(whit_engine *e, uint32_t i)
     s->is_kept = true;
 }
 
-/* With the lock held, and nothing to do: waits for work, and after a while writes down what slots hold. */
+/* Call with the lock held and nothing to do: waits for work, and after a while saves what slots hold. */
 static void wait_idle(whit_engine *e)
 {
     struct timespec until;
@@ -580,8 +581,8 @@ static void wait_idle(whit_engine *e)
     pthread_mutex_lock(&e->lock);
 }
 
-/* The session's workers are pinned away from the core of the thread that opens it, which has to be the one that steps
- * it: else both can stand on one core. */
+/* The session's workers are pinned to cores other than that of the thread that opens it. The same thread must step the
+ * session: otherwise a worker could share the stepping thread's core. */
 static bool open_session(whit_engine *e)
 {
     whit_session_options wanted = whit_engine_session_options(&e->options);

@@ -32,35 +32,35 @@ typedef struct whit_job {
     whit_sampler_options sampling; /* bias_ids and bias_values belong to the job */
     uint32_t n_tokens, n_top;
     bool logprobs, ignore_end, keep_special;
-    bool prompt_logprobs; /* of the prompt's tokens, too; nothing of it is taken from what is held */
-    int32_t end_id;       /* one more that ends the answer; -1: none */
+    bool prompt_logprobs; /* log-probabilities of the prompt's tokens, too; the prompt then reuses no cached prefix */
+    int32_t end_id;       /* one more token that ends the answer; -1: no such token */
     char **stops;
-    size_t n_stops, n_own_stops;        /* own: those that were asked for, which come first */
+    size_t n_stops, n_own_stops;        /* the first n_own_stops are the stop strings that were asked for */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters; their owner outlives the engine */
     size_t n_mounts;
-    whit_shared_grammar *grammar; /* NULL: none. With `state`, the engine's from submission on */
+    whit_shared_grammar *grammar; /* may be NULL; with `state`, belongs to the engine after submission */
     whit_grammar_state *state;
-    whit_program *program; /* also the engine's from submission on; NULL: none */
-    uint64_t key;          /* whose request it is, for fairness */
-    uint64_t conversation; /* a hash of its name: it goes to the slot that holds it; 0: without a name */
-    int32_t id_slot;       /* the slot to take where it is free; -1: any */
+    whit_program *program; /* also the engine's after submission; may be NULL */
+    uint64_t key;          /* identifies the requester, for fairness */
+    uint64_t conversation; /* hash of the conversation's name: the job prefers the slot that holds it; 0: no name */
+    int32_t id_slot;       /* the slot to take if it is free; -1: any */
     bool keeps_tokens;     /* `tokens` is wanted */
-    bool tells_progress;   /* `progress` is */
-    bool is_clipped;       /* the context ends it before the number of tokens that was asked for */
+    bool tells_progress;   /* `progress` is wanted */
+    bool is_clipped;       /* the context ends it before the requested number of tokens */
     uint64_t deadline_ns;
     atomic_bool cancelled;
 
     whit_buf text;               /* all of it so far */
-    whit_buf logprobs_of;        /* whit_logprob[1 + n_top] by token */
-    whit_buf prompt_logprobs_of; /* the same of the prompt's tokens from the second on, all at once */
+    whit_buf logprobs_of;        /* whit_logprob[1 + n_top] for each token */
+    whit_buf prompt_logprobs_of; /* the same for the prompt's tokens from the second on, all at once */
     whit_buf tokens;             /* int32_t ids of the answer */
     uint32_t n_generated, n_cached;
     whit_buf progress; /* whit_progress by step, until the prompt is done */
     bool started, finished;
     bool is_late; /* finished by its deadline, as WHIT_FINISH_CANCELLED */
     whit_finish finish;
-    const char *stopped_by; /* of `stops`, the one of its own that ended it; NULL: none did */
-    whit_error error;       /* status WHIT_OK: none */
+    const char *stopped_by; /* the requested stop string that ended the answer; NULL: no stop string did */
+    whit_error error;       /* status WHIT_OK: no error */
     uint64_t queued_ns, started_ns, first_ns, last_ns, done_ns;
 
     atomic_int n_holders;
@@ -85,14 +85,14 @@ typedef struct whit_engine_options {
     whit_kv_type kv;
     uint32_t n_kv_window;
     whit_act_type act;
-    uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of others short */
+    uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of other requests short */
     bool exact_head;
-    const char *cache_dir; /* where beginnings outlive the engine; NULL: nowhere */
-    uint32_t i_twin;       /* among engines of the same weights in that folder, each of which has files of its own */
+    const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */
+    uint32_t i_twin;       /* number among engines with the same weights in that folder; each has its own files */
 } whit_engine_options;
-/* Of the session that it opens. */
+/* Options of the session that the engine opens. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);
-/* The same of the session for embeddings, which is opened at the first one. */
+/* Options of the session for embeddings, which is opened by the first embedding request. */
 whit_session_options whit_engine_embedder_options(const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
@@ -104,20 +104,20 @@ whit_status whit_engine_submit(whit_engine *engine, whit_job *const *jobs, size_
 bool whit_engine_is_full(whit_engine *engine, size_t n);
 void whit_engine_lock(whit_engine *engine);
 void whit_engine_unlock(whit_engine *engine);
-/* With the lock held: until something changed, at most so long. */
+/* Call with the lock held: waits until something changed, at most `ms` milliseconds. */
 void whit_engine_wait(whit_engine *engine, uint32_t ms);
 void whit_engine_count(whit_engine *engine, whit_engine_counts *counts);
 /* The mean of the hidden states of `ids`, of length 1, into `values` (whit_model_embedding_size). Waits until the
  * engine's thread has computed it, between two steps. */
 whit_status whit_engine_embed(whit_engine *engine, const int32_t *ids, size_t n_ids, float *values, whit_error *error);
-/* What is done to a slot that answers nothing. */
+/* An action on a free slot. */
 typedef struct whit_slot_action {
     enum { WHIT_SLOT_SAVE, WHIT_SLOT_RESTORE, WHIT_SLOT_ERASE } kind;
     uint32_t id_slot;
     const char *path; /* a session file; NULL where the slot is erased */
     size_t n_tokens;  /* saved (whole blocks of 64 tokens), restored or erased; set by the engine */
 } whit_slot_action;
-/* Waits until the engine's thread has done it, between two steps. */
+/* Waits until the engine's thread has done the action, between two steps. */
 whit_status whit_engine_act(whit_engine *engine, whit_slot_action *action, whit_error *error);
 bool whit_engine_is_idle(whit_engine *engine);
 

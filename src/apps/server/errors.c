@@ -81,7 +81,7 @@ void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result)
     whit_reply_header(reply, "Retry-After", "1");
 }
 
-/* What whit_api_fail wrote; NULL: the reply is none of its. */
+/* Parses the error body that whit_api_fail wrote; NULL if the reply has no such body. */
 static json_t *written_error(const whit_web_reply *reply)
 {
     if (reply->stream || reply->status < 400) return NULL;

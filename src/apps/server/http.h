@@ -20,7 +20,7 @@ typedef struct whit_web_request {
     bool headers_only; /* the first of two calls: a reply with a status refuses the request unread */
 } whit_web_request;
 
-/* What a stream gives: bytes copied, 0 for the end, -1 where the client left. Called again and again. */
+/* Produces a stream, called repeatedly: returns the number of bytes copied, 0 at the end, -1 if the client left. */
 typedef long whit_web_stream_fn(void *user, char *data, size_t room);
 
 typedef struct whit_web_reply {
@@ -30,8 +30,8 @@ typedef struct whit_web_reply {
     const char *headers[16]; /* pairs; they outlive the reply */
     size_t n_headers;
     whit_claim *claim;          /* memory of the request, released when the reply is sent; NULL: not counted */
-    char id[48];                /* of the request; "": none */
-    bool is_logged;             /* by whoever made it */
+    char id[48];                /* id of the request; "": no id */
+    bool is_logged;             /* whoever made the reply logs it */
     whit_web_stream_fn *stream; /* in place of a body */
     void (*end_stream)(void *user);
     void *stream_user;

@@ -45,7 +45,7 @@ struct whit_web_server {
     atomic_uint n_in_flight;
 };
 
-/* Of one request. */
+/* State of one request. */
 struct exchange {
     whit_web_server *server;
     whit_claim claim;
@@ -114,9 +114,9 @@ const char *whit_web_query(const whit_web_request *request, const char *name)
     return c->api->lookup(c->of, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* The library counts the time in which nothing was read or written, and looks at it behind a handler and before the
- * reply goes out: an answer that took longer than the timeout would be thrown away. A timeout that was 0 begins anew
- * where it is set. */
+/* The library measures the time in which nothing was read or written, and checks it after a handler has run and before
+ * the reply is sent: an answer that took longer than the timeout would be dropped. Setting the timeout to 0 and back
+ * restarts the measurement. */
 static void restart_timeout(const whit_web_server *server, struct MHD_Connection *connection)
 {
     server->api.set_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);

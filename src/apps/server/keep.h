@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Beginnings that outlive the server: what a slot holds, as a session file in the folder of --cache-dir. */
+ * A prefix cache that outlives the server: each slot's tokens as a session file in the folder of --cache-dir. */
 #ifndef WHIT_SERVER_KEEP_H
 #define WHIT_SERVER_KEEP_H
 
@@ -7,8 +7,8 @@
 #include "whit.h"
 
 typedef struct whit_keep {
-    char *prefix; /* of the files' paths; NULL: nothing is kept */
-    bool failed;  /* a line about it was written */
+    char *prefix; /* prefix of the files' paths; NULL: nothing is saved */
+    bool failed;  /* the failure was reported */
 } whit_keep;
 
 /* `folder` NULL: nothing is kept. Files are named by what their blocks depend on, and by `i_twin`: engines of the same
@@ -16,7 +16,8 @@ typedef struct whit_keep {
 whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_twin,
                            const whit_session_options *session, whit_keep *keep, whit_error *error);
 void whit_keep_close(whit_keep *keep);
-/* What the file of slot `i` holds becomes the sequence's; its tokens, for the caller to free, NULL: none. */
+/* Loads the file of slot `i` into the sequence. Returns its tokens, freed by the caller, or NULL if there is no
+ * file. */
 int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids);
 /* Puts the blocks of a sequence that holds `ids` into its file, in place of what that held. The sequence has whole
  * blocks of 64 tokens afterwards: *n_ids of them. What goes wrong is a line on stderr, once. */
@@ -25,7 +26,7 @@ void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const in
  * of 64. *n_ids: the tokens that the sequence holds afterwards. */
 whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, const int32_t *ids, size_t *n_ids,
                             size_t *n_saved, whit_error *error);
-/* Makes the sequence what a session file holds; *ids: its tokens, for the caller to free, or NULL. */
+/* Loads a session file into the sequence; *ids: its tokens, freed by the caller, or NULL. */
 whit_status whit_keep_read(whit_session *session, uint32_t i, const char *path, int32_t **ids, size_t *n_ids,
                            whit_error *error);
 

@@ -19,7 +19,7 @@ static bool refuse(whit_web_reply *reply, const char *what)
 
 /* The place of a content within the request, for errors: messages[2].content, system. */
 typedef struct place {
-    const json_t *outer; /* of a block within a block's content: that block; else NULL */
+    const json_t *outer; /* the outer block, for a content within a block's content; else NULL */
     size_t i_message, i_outer;
     bool is_system;
 } place;

@@ -9,7 +9,7 @@
 
 #define WHIT_HISTOGRAM_BOUNDS 15
 
-/* Of times: how many were at most each bound, in seconds (metrics.c), and above the last. */
+/* Histogram of times: how many fell into each bucket, up to its bound in seconds (metrics.c), and above the last bound. */
 typedef struct whit_histogram {
     uint64_t counts[WHIT_HISTOGRAM_BOUNDS + 1];
     uint64_t sum_ns;
@@ -17,14 +17,14 @@ typedef struct whit_histogram {
 
 void whit_histogram_add(whit_histogram *histogram, uint64_t ns);
 void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other);
-/* In Prometheus' text format: what whit:NAME is, in front of its lines; a histogram's lines of one model, whose name
- * is escaped. */
+/* Write Prometheus' text format. The first writes the HELP and TYPE lines of whit:NAME, the second a histogram's lines
+ * for one model, whose name is escaped. */
 void whit_metric_begin(const char *name, const char *type, const char *help, whit_buf *out);
 void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *model, whit_buf *out);
 
 typedef struct whit_request_log {
-    int fd;     /* -1: nothing is logged */
-    bool texts; /* what was asked and answered, too */
+    int fd;     /* -1: no log */
+    bool texts; /* log the texts of requests and answers, too */
 } whit_request_log;
 
 /* Opens `path` for appending, made with mode 0600; "-" is stderr; NULL: no log. */

@@ -7,20 +7,20 @@
 
 #include "server/site.h"
 
-/* One of the models that are served. Members behind `options` change under the lock of the site's models. */
+/* A served model. Members after `options` change under the lock of the site's models. */
 typedef struct whit_entry {
     const whit_server_model *options;
     whit_api *api; /* NULL: closed */
     bool is_opening;
     uint64_t used_ns;
-    whit_engine_counts past; /* counters of its engines that are closed */
-    size_t n_bytes;          /* that it takes when it is open */
-    size_t n_file_bytes;     /* that are mapped of its files */
+    whit_engine_counts past; /* counters of its closed engines */
+    size_t n_bytes;          /* memory that it takes when open */
+    size_t n_file_bytes;     /* bytes of its files that are mapped */
     char family[64];         /* general.architecture */
     uint32_t n_vocab, n_ctx_train, n_ctx;
-    struct timespec changed; /* of the file, and which one it is */
+    struct timespec changed; /* modification time and inode of the file, which tell a replaced file */
     ino_t file;
-    char digest[65]; /* the identity */
+    char digest[65]; /* hash that identifies the content */
 } whit_entry;
 
 typedef struct whit_models {
@@ -38,24 +38,24 @@ whit_status whit_models_open(whit_site *site, whit_error *error);
 /* Starts the engine of the first; whit_models_open reads files and starts no threads. */
 whit_status whit_models_start(whit_site *site, whit_error *error);
 void whit_models_close(whit_site *site);
-/* Whether a request means that name; Ollama's clients put ":latest" behind it. */
+/* Does a request's model name mean `own`? Ollama's clients append ":latest" to it. */
 bool whit_is_named(const char *own, const char *name);
 /* The model by that name (NULL: the first), ready to be used until whit_models_release. NULL: the reply says why. */
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply);
 /* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says
  * why not. */
 bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply);
-void whit_models_keep(whit_api *api); /* once more, by who has it */
+void whit_models_keep(whit_api *api); /* one more reference, by a caller that has one */
 void whit_models_release(whit_api *api);
 /* Files that were replaced on disk are taken; a line on stderr for each, also where that fails. */
 void whit_models_reload(whit_site *site);
 bool whit_models_are_idle(whit_site *site);
-/* How many models before the one by that name, which is one of the site's own texts, have the same weights. */
+/* Returns how many models before the named model, whose name is one of the site's own texts, have the same weights. */
 uint32_t whit_models_twin(whit_site *site, const char *name);
-/* Counts of the model by that name, which is one of the site's own texts; NULL: of all together. Counters go on where a
- * model was closed or replaced. */
+/* Counts of the named model, whose name is one of the site's own texts; NULL: sums of all models. Counters continue
+ * after a model was closed or replaced. */
 void whit_models_count(whit_site *site, const char *name, whit_engine_counts *counts);
-/* For lists: of the i-th, what is known while it is closed, too. */
+/* Copies the i-th entry, for lists; most of it is known while the model is closed, too. False if there is no i-th. */
 bool whit_models_at(whit_site *site, size_t i, whit_entry *entry);
 
 #endif

@@ -29,8 +29,8 @@ static json_t *now_text(void)
     return json_string(text);
 }
 
-/* Ollama has a call's arguments as an object where OpenAI has them as text. A call that was cut has none yet, and is
- * left out: its readers would take {} for all of them. */
+/* Ollama represents a call's arguments as an object, OpenAI as text. A truncated call has no complete arguments and is
+ * left out: readers would take {} for its whole arguments. */
 static json_t *calls_json(const json_t *calls)
 {
     json_t *list = json_array();
@@ -79,7 +79,7 @@ static bool refuse(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Clients send what they leave out as null, "" or []; that is no value. */
+/* Clients send absent values as null, "" or []; these do not count as given. */
 static bool is_given(const json_t *value)
 {
     if (json_is_string(value)) return json_string_length(value) > 0;
@@ -87,7 +87,7 @@ static bool is_given(const json_t *value)
     return value && !json_is_null(value);
 }
 
-/* Of /api/generate: what would change the answer, but has no place in its prompt. */
+/* Refuses parameters of /api/generate that would change the answer but have no place in its prompt. */
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     if (is_given(json_object_get(body, "template")))
@@ -99,7 +99,7 @@ static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
     return true;
 }
 
-#define OPEN_CALLS_MAX 256 /* of one message; results of more need their ids */
+#define OPEN_CALLS_MAX 256 /* calls of one message that are matched by name; results of further calls need ids */
 
 /* The calls of a message, [id, name] each, as those without a result. */
 static void open_calls(json_t *open, const json_t *calls)

@@ -20,7 +20,7 @@ enum { LOOK_MS = 20, PING_MS = 10000, CHUNK_TOKENS = 64 };
 
 static const char *finish_name(const whit_job *job, bool calls)
 {
-    /* What a time limit cut is not whole either. */
+    /* An answer that a time limit cut is not complete either. */
     if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "length";
     return calls ? "tool_calls" : "stop";
 }
@@ -116,7 +116,8 @@ static void end_ask(whit_ask *ask, int status)
 
 /* ---- whole ------------------------------------------------------------------------------------- */
 
-/* From which a parser knows whether the prompt opened the thinking; an answer that a schema holds has none. */
+/* Returns the prompt from which a parser learns whether it opened the thinking; NULL for an answer that a schema
+ * constrains, which contains no thinking. */
 static const whit_chat_prompt *prompt_of(const whit_ask *ask)
 {
     return ask->is_formed ? NULL : ask->prompt;

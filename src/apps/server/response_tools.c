@@ -176,7 +176,7 @@ static const json_t *offered(const json_t *list, const json_t *name)
     return NULL;
 }
 
-/* Keeps of the tools those that {"type": "allowed_tools"} lists; others are as if they were not there. */
+/* Keeps the tools that {"type": "allowed_tools"} lists; all others are treated as absent. */
 static bool keep_allowed(const json_t *choice, json_t **list, json_t *chat, whit_web_reply *reply)
 {
     const json_t *names = json_object_get(choice, "tools"), *mode = json_object_get(choice, "mode");

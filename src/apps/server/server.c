@@ -137,8 +137,8 @@ static whit_status confine(const whit_site *site, whit_error *error)
     return status;
 }
 
-/* Memory that a request had goes back to the system behind it: bodies are mapped by themselves, and the threads of
- * connections have few heaps between them. */
+/* Returns a request's memory to the system after the request: bodies are mapped on their own, and the connection
+ * threads share few arenas. */
 static void keep_memory_flat(void)
 {
     whit_malloc_map_from(256 << 10);

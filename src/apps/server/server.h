@@ -8,11 +8,11 @@
 #include "whit.h"
 
 typedef struct whit_server_model {
-    const char *name;  /* in requests and replies */
-    const char *path;  /* for open_model; NULL: the built-in one */
-    whit_model *model; /* opened; the server takes it over */
-    const char *file;  /* that the model lies in; NULL: none */
-    bool is_converted; /* a copy of what `path` names, which may be made again */
+    const char *name;  /* name in requests and replies */
+    const char *path;  /* path for open_model; NULL: the built-in model */
+    whit_model *model; /* an opened model; the server takes it over */
+    const char *file;  /* the file that the model is in; NULL: no file */
+    bool is_converted; /* `file` is a converted copy of `path`, which may be made again */
 } whit_server_model;
 
 enum { WHIT_SERVER_MOST_ADAPTERS = 64 };
@@ -22,22 +22,23 @@ typedef struct whit_server_adapter {
 
 typedef struct whit_server_options {
     const char *host, *socket_path;  /* socket_path: a Unix socket in place of host and port */
-    uint32_t port;                   /* 0: any that is free */
+    uint32_t port;                   /* 0: any free port */
     const whit_server_model *models; /* one at least */
     size_t n_models;
     const whit_server_adapter *adapters;
     size_t n_adapters;
-    /* Opens one again, in the sandbox. */
+    /* Opens a model again, in the sandbox. */
     whit_status (*open_model)(void *user, const char *path, whit_model **model, whit_error *error);
     void *open_user;
     uint32_t max_memory_mb;     /* bound for open models; 0: no bound */
     uint32_t request_memory_mb; /* bound for all requests, a quarter of it for each; 0: no bound */
     const char *key_file;       /* one API key a line; NULL: none are asked for */
     const char *cors_origin;
-    const char *log_path; /* of requests, "-" is stderr; NULL: none */
-    bool log_texts;       /* what was asked and answered goes there, too */
-    bool is_unconfined;   /* without the sandbox */
-    /* Unless it is: told that the sandbox holds (NULL), or why this machine has none. */
+    const char *log_path; /* log of requests, "-" is stderr; NULL: no log */
+    bool log_texts;       /* log the texts of requests and answers, too */
+    bool is_unconfined;   /* run without the sandbox */
+    /* Called unless is_unconfined: with NULL if the sandbox holds, else with the reason why this machine has no
+     * sandbox. */
     void (*confined)(void *user, const char *why_not);
     void *confined_user;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
@@ -47,7 +48,7 @@ typedef struct whit_server_options {
     uint32_t n_batch_tokens; /* 0: the server's own choice */
     bool exact_head;
     bool no_tool_fallback; /* a template without tools takes none */
-    const char *cache_dir; /* where beginnings outlive the server; NULL: nowhere */
+    const char *cache_dir; /* folder where prefixes outlive the server; NULL: not saved */
 } whit_server_options;
 
 /* Serves until *stop is 1 and what runs has ended, or *stop is 2; looks for replaced files where *reload is not 0.

@@ -18,7 +18,7 @@ static bool is_file_name(const char *name)
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
 }
 
-/* The session file of the request's `filename`, beside those that the server keeps by itself. */
+/* Builds the path of the session file that `filename` of the request names, in the folder of the server's own files. */
 static bool read_path(const whit_call *call, char path[PATH_BYTES], const char **name)
 {
     const json_t *given;
