@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #define CONTEXT     3
-#define MAX_ROUNDS  2000 /* edits; memory is their square */
-#define LINE_ROUNDS 500  /* of whit_diff_lines, which runs while somebody types */
+#define MAX_ROUNDS  2000 /* bound on edits; memory grows with their square */
+#define LINE_ROUNDS 500  /* bound for whit_diff_lines, which runs while somebody types */
 
 typedef struct line {
     const char *text;
-    size_t n_bytes; /* with its end */
+    size_t n_bytes; /* line end included */
 } line;
 
 typedef struct side {

@@ -40,9 +40,9 @@ struct git {
 };
 
 struct whit_git_file {
-    int fd;        /* what the process hands over comes here; -1: it is done */
-    whit_buf got;  /* its size (u64), and the content as HEAD has it */
-    bool is_known; /* all of it has come */
+    int fd;        /* pipe from the process; -1: it is done */
+    whit_buf got;  /* the content's size (u64), then the content in HEAD */
+    bool is_known; /* the content has arrived completely */
 };
 
 /* Without one, the library need not be opened at all. */
@@ -71,7 +71,7 @@ static bool load(struct git *git)
     return whole && git->git_libgit2_init() > 0;
 }
 
-/* In the process of its own: the content behind its size, or nothing. */
+/* Runs in the child process: writes the content's size and then the content, or nothing. */
 static void hand_over(const char *path, int fd)
 {
     struct git git = {0};

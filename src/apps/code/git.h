@@ -13,7 +13,7 @@ typedef enum whit_git_kind {
 } whit_git_kind;
 
 typedef struct whit_git_change {
-    uint64_t line, n_lines; /* of the text, from 1 */
+    uint64_t line, n_lines; /* lines of the text, from 1 */
     whit_git_kind kind;
 } whit_git_change;
 
@@ -22,9 +22,10 @@ typedef struct whit_git_file whit_git_file;
 /* Begins to find out how HEAD has a file; `path` is absolute. False, and *file NULL, where it is in no work tree, or
  * where this whit or this machine has no libgit2. */
 bool whit_git_ask(const char *path, whit_git_file **file);
-/* What to poll for reading while the answer comes; -1 where it has come. NULL is allowed here and below. */
+/* Returns the descriptor to poll for reading while the answer arrives; -1 once it has arrived. `file` may be NULL here
+ * and below. */
 int whit_git_fd(const whit_git_file *file);
-/* Takes what has come of the answer, without waiting. */
+/* Reads what has arrived of the answer, without waiting. */
 void whit_git_pump(whit_git_file *file);
 /* Whether the file is known: not while the answer comes, nor where it is in no commit, or over 8 MiB. */
 bool whit_git_is_known(const whit_git_file *file);

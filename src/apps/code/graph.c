@@ -311,7 +311,8 @@ uint32_t whit_graph_file_number(const whit_graph *graph, const char *path)
     return WHIT_GRAPH_NONE;
 }
 
-/* Where a file's runs are; *in_edits: in the edits, whose entries are numbered behind the others. */
+/* Returns the entry that lists a file's runs, or NULL. *in_edits: it is in the edits, whose entries are numbered after
+ * those of the graph. */
 static const struct graph_file *file_at(const whit_graph *graph, uint32_t file, bool *in_edits)
 {
     *in_edits = false;

@@ -20,22 +20,22 @@ typedef struct whit_graph_symbol {
     const char *name, *file; /* the file's path is relative to the project */
     uint32_t line, end_line; /* from 1 */
     whit_symbol_kind kind;
-    uint32_t parent; /* a symbol that contains it; WHIT_GRAPH_NONE */
-    bool is_local;   /* other files cannot mean it */
+    uint32_t parent; /* a symbol that contains it, or WHIT_GRAPH_NONE */
+    bool is_local;   /* only its own file can refer to it */
     uint32_t number, file_number;
 } whit_graph_symbol;
 
 typedef struct whit_graph_mention {
     const char *file;
     uint32_t file_number, line;
-    uint32_t symbol; /* the symbol it stands in; WHIT_GRAPH_NONE */
+    uint32_t symbol; /* the symbol that contains it, or WHIT_GRAPH_NONE */
     bool calls;
 } whit_graph_mention;
 
 typedef struct whit_graph_counts {
     uint32_t n_files, n_symbols, n_mentions, n_imports;
     uint64_t n_lines, size_bytes;
-    bool is_new; /* files were read by this call */
+    bool is_new; /* this call read files */
 } whit_graph_counts;
 
 /* The graph of a folder as its files are now: from the cache where nothing has changed since. Up to 64 files that have
@@ -48,9 +48,11 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
 /* The same where one file is known to have changed, by its path in the folder: no other is looked at. */
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
-/* As it was left in the cache, whatever the files are now: in moments. WHIT_ERROR_IO where there is none. */
+/* Opens the graph as the cache has it, in moments, without comparing it with the files. WHIT_ERROR_IO if the cache
+ * has no graph of the folder. */
 whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
-/* Any bytes: refused with WHIT_ERROR_FORMAT where they are no whole graph. They outlive it. */
+/* Opens a graph in memory, which must outlive it. Any bytes may be given: WHIT_ERROR_FORMAT if they are not a complete
+ * graph. */
 whit_status whit_graph_open_memory(const void *data, size_t size_bytes, whit_graph **graph, whit_error *error);
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
@@ -63,12 +65,12 @@ typedef struct whit_graph_run {
 /* The symbols of a name, and all of them. */
 whit_graph_run whit_graph_symbols_of(const whit_graph *graph, const char *name, size_t n);
 whit_graph_run whit_graph_all_symbols(const whit_graph *graph);
-/* The mentions of a name; those of a name that the project does not define are not kept. */
+/* The mentions of a name; mentions of names that the project does not define are not kept. */
 whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name, size_t n);
 /* Takes the next of a run; false at its end. */
 bool whit_graph_next_symbol(const whit_graph *graph, whit_graph_run *run, whit_graph_symbol *out);
 bool whit_graph_next_mention(const whit_graph *graph, whit_graph_run *run, whit_graph_mention *out);
-/* By its number, such as a parent's; false for none. */
+/* Looks a symbol up by its number, such as a parent's; false if there is no such symbol. */
 bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_symbol *out);
 const char *whit_graph_file(const whit_graph *graph, uint32_t file);
 /* The number of a file by its path in the project. */
@@ -76,8 +78,8 @@ uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
 /* The symbols that a file defines, in the order of its lines: entries first to first + n of an array. */
 uint32_t whit_graph_file_symbols(const whit_graph *graph, uint32_t file, uint32_t *n);
 uint32_t whit_graph_file_symbol(const whit_graph *graph, uint32_t entry);
-/* What a file imports, as it is written there ("from . import name" is ".name"), and the project's file that it is
- * (WHIT_GRAPH_NONE: none). */
+/* The imports of a file: the text as written there ("from . import name" is ".name") and the project's file that it
+ * means (WHIT_GRAPH_NONE: not in the project). */
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
                           uint32_t *line);
@@ -89,14 +91,14 @@ typedef struct whit_graph_hit {
     double likeness; /* 1: the same, 0: nothing in common */
 } whit_graph_hit;
 
-/* The k functions and types most like one of that name, by the letters of their names and by what they call and what
- * calls them, or like the words where no name is that; likest first. They are kept in an associative memory in the
- * cache folder, which the first question of a graph that was built anew makes. */
+/* The k functions and types most like the named one, most similar first: by the letters of their names, by what they
+ * call and by what calls them. If the name is unknown, they are compared with its words. They are kept in an
+ * associative memory in the cache folder, which is built by the first query of a new graph. */
 whit_status whit_graph_like(const whit_graph *graph, const char *folder, const char *cache_folder, const char *name,
                             whit_graph_hit *hits, uint32_t k, uint32_t *n, whit_error *error);
 
-/* An outline of the project in at most n_tokens (of about four bytes each): files with their symbols,
- * those that are mentioned most. Appends text to `out`. */
+/* Appends an outline of the project in at most n_tokens (of about four bytes each) to `out`: files with their most
+ * mentioned symbols. */
 whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_buf *out,
                            whit_error *error);
 

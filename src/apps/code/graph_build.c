@@ -23,7 +23,7 @@ struct raw_import {
 
 struct build {
     const char *folder;
-    const struct graph_part *base; /* of edits: what they are edits of */
+    const struct graph_part *base; /* for edits: the graph that they belong to; else NULL */
     whit_parse parse;
     whit_buf strings, files, names, symbols, mentions, imports, sorted;
     uint32_t *slots;
@@ -306,8 +306,8 @@ static size_t folder_above(const char *path, size_t n)
     return n;
 }
 
-/* The file that an import means: in the folder where it is looked for first, which are n_first bytes of the path of
- * the one that imports, else the path that ends so. */
+/* Finds the file that an import means: `wanted` in the folder of the first n_first bytes of the importing file's path,
+ * else a path that ends in `wanted`. */
 static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted, bool *is_first)
 {
     const char *key = key_of(wanted);
@@ -319,7 +319,7 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
         if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
             (n_file > n_wanted && file[n_file - n_wanted - 1] != '/'))
             continue;
-        size_t common = 0; /* the nearer in the tree of folders, the likelier */
+        size_t common = 0; /* prefer the nearest file in the folder tree */
         while (common < n_folder && from[common] == file[common]) common++;
         if (common >= n_first && n_file == n_first + n_wanted) common = SIZE_MAX;
         if (best == WHIT_GRAPH_NONE || common > best_common) {
@@ -457,7 +457,8 @@ whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
     return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
 }
 
-/* What files mention is kept of names that the project defined when they were read. */
+/* Mentions were kept only for names that the project defined then. Does an edited file define another name that files
+ * mention? */
 static bool defines_what_was_left_out(const struct build *build)
 {
     const struct graph_name *names = (const struct graph_name *)build->names.data;

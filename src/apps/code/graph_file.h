@@ -2,8 +2,8 @@
  * The layout of a graph's file; for this room alone. All numbers are little-endian; sections begin at
  * multiples of 8 bytes. docs/graph.md describes it.
  *
- * Beside it may lie a second one of the same layout, the edits: the files that have changed since, which hide
- * what the first has of them. */
+ * Beside it may lie a second one of the same layout, the edits: the files that have changed since, whose
+ * entries replace those of the first. */
 #ifndef WHIT_CODE_GRAPH_FILE_H
 #define WHIT_CODE_GRAPH_FILE_H
 
@@ -31,17 +31,18 @@ struct graph_head {
     char magic[8];
     uint32_t version, n_sections;
     uint64_t size_bytes, n_lines;
-    uint8_t edits_of[8]; /* of edits: the graph's check; else 0 */
-    uint8_t check[8];    /* of the head, where the checksum of all behind it stands in this place */
+    uint8_t edits_of[8]; /* in edits: the `check` of the graph; else 0 */
+    /* checksum of the head, computed while this field held the checksum of everything after the head */
+    uint8_t check[8];
     struct {
         uint64_t begin, n;
     } sections[GRAPH_N_SECTIONS];
 };
 
 struct graph_file {
-    uint64_t stamp; /* of its size, times and inode */
+    uint64_t stamp; /* hash of its size, times and inode */
     uint32_t path, first_import, n_imports, first_order, n_order, n_lines;
-    uint32_t number, unused; /* its number; of edits: that of the file in the graph */
+    uint32_t number, unused; /* its number; in edits: the number of that file in the graph */
 };
 struct graph_name {
     uint32_t text, n_text, first_symbol, n_symbols, first_mention, n_mentions;
@@ -71,14 +72,14 @@ struct graph_part {
     uint64_t n[GRAPH_N_SECTIONS];
 };
 
-/* Numbers of symbols, mentions, imports and entries of the order go on from the graph's to those of the edits;
- * files have one number in both. */
+/* Symbols, mentions, imports and order entries of the edits are numbered after those of the graph; files have the same
+ * number in both. */
 struct whit_graph {
     whit_map map;
-    whit_buf own; /* where it is in memory alone */
+    whit_buf own; /* the bytes of a graph that is in memory only */
     whit_buf own_edits;
-    struct graph_part base, edits; /* edits.head is NULL where there are none */
-    uint32_t *hidden;              /* with edits, by file: its number in them + 1, or 0 */
+    struct graph_part base, edits; /* edits.head is NULL without edits */
+    uint32_t *hidden;              /* with edits, by file: its number in the edits + 1, or 0 */
     bool is_new;
 };
 
@@ -90,21 +91,21 @@ struct graph_changed {
 
 uint32_t graph_hash(const char *text, size_t n);
 void graph_check(const uint8_t *data, size_t size_bytes, uint8_t check[8]);
-/* Where the cache has what it keeps of a folder: "graph", "edits", "memory". False where it has nowhere. */
+/* The path of a folder's cache file of a kind: "graph", "edits", "memory". False if there is no place for it. */
 bool graph_cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX]);
-/* Of a file's size, times and inode; false where there is none. */
+/* Hashes a file's size, times and inode; false if the file does not exist. */
 bool graph_stamp(const char *folder, const char *path, uint64_t *stamp);
-/* The folder's graph as bytes. */
+/* Builds the folder's graph as bytes. */
 whit_status graph_build(const char *folder, whit_buf *out, whit_error *error);
-/* The edits of a graph as bytes: n files, in the order of their numbers; those that the graph's edits have with that
- * stamp are taken from there, the others read. False where they would not tell the truth: a file is gone, or one
- * defines a name that files mention which the graph has not kept. */
+/* Builds the edits of a graph as bytes, for n files in the order of their numbers. Files that the present edits have
+ * with the same stamp are copied from there, the others read. False where edits would be wrong: a file is gone, or a
+ * file defines a name whose mentions the graph has not kept. */
 bool graph_build_edits(const whit_graph *graph, const char *folder, const struct graph_changed *changed, size_t n,
                        whit_buf *out);
-/* The bytes, which outlive it, as the graph; WHIT_ERROR_FORMAT where they are none. */
+/* Attaches the bytes, which outlive the graph; WHIT_ERROR_FORMAT if they are not a graph. */
 whit_status graph_attach(whit_graph *graph, const void *data, size_t size_bytes, const char *path, whit_error *error);
-/* Takes edits and leaves `edits` empty; without any (size 0) those that are there are dropped. False where the bytes
- * are none of this graph; then nothing has changed. */
+/* Takes the edits over and leaves `edits` empty; size 0 drops the present edits. False, with nothing changed, if the
+ * bytes are not edits of this graph. */
 bool graph_take_edits(whit_graph *graph, whit_buf *edits);
 const struct graph_name *graph_find(const struct graph_part *part, const char *name, size_t n);
 

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NEIGHBOURS    32 /* of each kind that count */
+#define NEIGHBOURS    32 /* neighbours of each kind that count */
 #define BATCH_RECORDS 4096
 #define NAME_BYTES    256
 
-/* What the functions call: names of `symbol` are names[first[symbol]] to names[first[symbol + 1]]. */
+/* The names that each function calls: symbol i calls names[first[i]] to names[first[i + 1]]. */
 struct calls {
     uint32_t *first;
     const char **names;
@@ -148,7 +148,8 @@ static bool is_of(const whit_memory *memory, const whit_graph *graph)
     return n == 8 && !memcmp(text, graph->base.head->check, 8);
 }
 
-/* A record for each function and type of the graph as it was built, in the order of their numbers, behind the first. */
+/* Builds a memory with one record for each function and type of the graph, without edits, in the order of their
+ * numbers, after a first record with the graph's checksum. */
 static whit_status build_memory(struct like *like, const char *path, whit_error *error)
 {
     const whit_graph *graph = like->graph;

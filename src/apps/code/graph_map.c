@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The outline of a project that fits so many tokens. */
+ * The outline of a project that fits into a number of tokens. */
 #include "base/utf8.h"
 #include "code/graph.h"
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TOKEN_BYTES 4   /* of source code, about */
-#define LINE_BYTES  120 /* of a definition's line that are shown */
+#define TOKEN_BYTES 4   /* bytes per token of source code, about */
+#define LINE_BYTES  120 /* length at which a definition's line is cut */
 #define FILE_BYTES  (16u << 20)
 
 struct chosen {
@@ -113,12 +113,12 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
     whit_graph_symbol symbol;
     while (whit_graph_next_symbol(graph, &run, &symbol)) {
         if (symbol.kind == WHIT_SYMBOL_VARIABLE) continue;
-        /* What other files can mean comes first. */
+        /* Symbols that other files can refer to come first. */
         uint32_t weight = n_mentions[symbol.number] / (symbol.is_local ? 4 : 1);
         all[n++] = (struct chosen){symbol.number, symbol.file_number, symbol.line, weight};
     }
     qsort(all, n, sizeof *all, by_mentions);
-    for (; n_chosen < n; n_chosen++) { /* how many fit, by what a line takes at the most */
+    for (; n_chosen < n; n_chosen++) { /* how many symbols fit, by the longest line */
         whit_graph_symbol_at(graph, all[n_chosen].symbol, &symbol);
         size_t bytes = LINE_BYTES / 2 + 10 + (named[symbol.file_number] ? 0 : strlen(symbol.file) + 2);
         if (used + bytes > budget) break;

@@ -74,15 +74,15 @@ whit_status whit_graph_open_cached(const char *folder, const char *cache_folder,
     return status;
 }
 
-/* What has changed since the graph was built. */
+/* The files that have changed since the graph was built. */
 struct comparison {
     const whit_graph *graph;
     const char *folder;
     uint32_t next;
     struct graph_changed changed[GRAPH_EDITS];
     size_t n;
-    bool known;   /* as the edits have it */
-    bool too_far; /* other files, or too many */
+    bool known;   /* the present edits record exactly these changes */
+    bool too_far; /* files were added or removed, or too many changed */
 };
 
 static void compare(struct comparison *c, uint32_t number, uint64_t stamp)

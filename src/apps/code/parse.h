@@ -17,25 +17,25 @@ typedef enum whit_symbol_kind {
 #define WHIT_PARSE_NONE UINT32_MAX
 
 typedef struct whit_parse_definition {
-    uint32_t name, n_name;   /* where in the text */
+    uint32_t name, n_name;   /* position in the text */
     uint32_t line, end_line; /* from 1 */
-    uint32_t parent;         /* a definition; WHIT_PARSE_NONE */
+    uint32_t parent;         /* a definition, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;
-    bool is_local; /* other files cannot mean it */
+    bool is_local; /* only its own file can refer to it */
 } whit_parse_definition;
 
 typedef struct whit_parse_mention {
     uint32_t name, n_name, line;
-    uint32_t inside; /* the definition it is in; WHIT_PARSE_NONE */
+    uint32_t inside; /* the definition that contains it, or WHIT_PARSE_NONE */
     bool calls, imports;
-    uint32_t n_dots; /* of an import: to be put in front of the name, where the text has them elsewhere */
+    uint32_t n_dots; /* imports: number of dots to put before the name, where the text has them elsewhere */
 } whit_parse_mention;
 
 typedef struct whit_parse {
     whit_parse_definition *definitions;
     whit_parse_mention *mentions;
     size_t n_definitions, n_mentions, definitions_room, mentions_room;
-    bool failed; /* no memory: what is here is not all */
+    bool failed; /* out of memory: the lists are incomplete */
 } whit_parse;
 
 typedef enum whit_code_language {

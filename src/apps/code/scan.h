@@ -15,7 +15,7 @@ struct scan {
     whit_parse *parse;
     const char *text;
     uint32_t n, at, line;
-    uint32_t no_end_before; /* no block comment that is looked for ends in front of it */
+    uint32_t no_end_before; /* the rest of the line up to this offset contains no end of a block comment */
     bool at_line_begin, has_block_comments;
 };
 

@@ -8,15 +8,15 @@
 
 #define DEPTH_MAX      256
 #define IFS_MAX        64
-#define TOKENS_MAX     512 /* of one declaration that are looked at */
-#define OPERATOR_BYTES 200 /* of an operator's name */
+#define TOKENS_MAX     512 /* tokens of one declaration that are looked at */
+#define OPERATOR_BYTES 200 /* longest name of an operator */
 
 enum scope_kind { CONTAINER, BODY, LIST, ENUM };
 
 struct scope {
     enum scope_kind kind;
-    uint32_t definition; /* what it belongs to */
-    bool members;        /* a type's body: what it declares are no variables */
+    uint32_t definition; /* the definition that contains the scope */
+    bool members;        /* a type's body: its declarations are not variables */
 };
 
 struct c {
@@ -24,10 +24,10 @@ struct c {
     struct scope scopes[DEPTH_MAX];
     unsigned depth;
     unsigned ifs[IFS_MAX], n_ifs;
-    struct token tokens[TOKENS_MAX]; /* of the declaration that is being read */
+    struct token tokens[TOKENS_MAX]; /* tokens of the declaration that is being read */
     unsigned n_tokens;
-    int parens;    /* open ones in it */
-    bool in_value; /* behind a '=' */
+    int parens;    /* open parentheses in it */
+    bool in_value; /* after a '=' */
 };
 
 static const char *const keywords[] = {"if",
@@ -241,7 +241,7 @@ static bool is_name(const struct c *c, struct token token)
     return token.kind == 'a' && !scan_is_one_of(c->scan, token, keywords);
 }
 
-/* "operator==", "operator()", "operator bool": one name, up to the bracket in front of the parameters. */
+/* Reads "operator==", "operator()", "operator bool" as one name, up to the bracket before the parameters. */
 static struct token read_operator(struct scan *scan, struct token token)
 {
     uint32_t end = scan->at;
@@ -421,8 +421,8 @@ static bool is_named_before(const struct c *c, int macro)
     return before.kind == '*' || (before.kind == 'a' && !scan_is_one_of(c->scan, before, no_types));
 }
 
-/* The name before the first '(' outside of other brackets: a function's, where a body follows. Behind
- * __attribute__((...)) and macros of an attribute it is looked for further on. */
+/* Finds the name before the first '(' outside of other brackets, which is a function's if a body follows. The search
+ * continues after __attribute__((...)) and macros that are attributes. */
 static int function_name(const struct c *c)
 {
     int depth = 0, found = -1;
@@ -430,7 +430,8 @@ static int function_name(const struct c *c)
         char kind = c->tokens[i].kind;
         if (kind == '=' && !depth) break;
         if (kind == '(' && depth++ == 0 && i && is_name(c, c->tokens[i - 1])) {
-            /* NAME(...) NAME(...): the first is a macro in front, unless the second is one behind. */
+            /* NAME(...) NAME(...): the first is a macro before the declaration, unless the second is an attribute macro
+             * after it. */
             bool whole_first = found == 0 && i - 1 > 0;
             bool attribute = found > 0 && is_shouted(c, c->tokens[found]) && !is_shouted(c, c->tokens[i - 1]);
             if (found < 0 || whole_first || attribute) found = (int)i - 1;
@@ -511,8 +512,8 @@ static void open_brace(struct c *c)
     }
 }
 
-/* The name that a typedef of a function, or of a pointer to one, has in brackets in front of its parameters:
- * "(NAME)(...)", "(CONVENTION *NAME)(...)". A token; -1 for none. */
+/* Finds the bracketed name of a typedef of a function, or of a pointer to one, before its parameters: "(NAME)(...)",
+ * "(CONVENTION *NAME)(...)". Returns a token's index, or -1. */
 static int bracketed_name(const struct c *c)
 {
     for (unsigned i = 1; i < c->n_tokens; i++) {
@@ -550,7 +551,7 @@ static void define_others(struct c *c, uint32_t parent)
     }
 }
 
-/* "struct NAME {...} PACKED;": what stands alone behind a type with a name may be an attribute's macro. */
+/* "struct NAME {...} PACKED;": a single word after a type with a name may be an attribute's macro. */
 static bool is_attribute(const struct c *c)
 {
     struct token last = c->tokens[c->n_tokens - 1];
@@ -653,7 +654,8 @@ void scan_c(struct scan *scan)
             struct scope closed = *scope(&c);
             close_brace(&c);
             bool is_type = closed.kind != LIST && (was_typedef || closed.members);
-            /* It stands in front of the names that follow: a typedef, a type with a name, one without. */
+            /* A placeholder token for the type comes before the names that follow: 'T' a typedef, 'N' a type with a
+             * name, 'S' one without. */
             char type = was_typedef ? 'T' : closed.definition != inside(&c) ? 'N' : 'S';
             if (scope(&c)->kind == CONTAINER && is_type && c.n_tokens < TOKENS_MAX)
                 c.tokens[c.n_tokens++] = (struct token){0, 0, token.line, type};
@@ -684,7 +686,7 @@ void scan_c(struct scan *scan)
             if (token.kind == ')') c.parens--;
             if (token.kind == '=' && !c.parens && kind == CONTAINER) c.in_value = true;
             bool word = is_name(&c, token);
-            bool in_value = kind == ENUM && c.n_tokens > 0; /* of an enumerator */
+            bool in_value = kind == ENUM && c.n_tokens > 0; /* after the name of an enumerator */
             if (kind == ENUM && word && !in_value) scan_define(scan, token, WHIT_SYMBOL_VARIABLE, inside(&c));
             if (kind == ENUM) c.n_tokens = token.kind == ',' && c.parens <= 0 ? 0 : 1;
             if (word && (kind == BODY || kind == LIST || c.in_value || in_value)) {

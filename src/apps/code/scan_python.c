@@ -5,7 +5,7 @@
 #include <ctype.h>
 
 #define DEPTH_MAX 64
-#define DOTS_MAX  32 /* in front of an import: no folder of a project is deeper */
+#define DOTS_MAX  32 /* dots before an import's name: no folder of a project is deeper */
 
 static const char *const python_keywords[] = {
     "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
@@ -101,7 +101,8 @@ static void mention_word(struct scan *scan, struct token word, uint32_t inside)
 
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside);
 
-/* The expression of a field, up to its '}', or to the ':' in front of its format: true. */
+/* Mentions the names in a field's expression, up to its '}' or to the ':' before its format; returns true after the
+ * ':'. */
 static bool mention_field(struct scan *in, uint32_t inside)
 {
     int brackets = 0;
@@ -156,13 +157,13 @@ static void import_name(struct scan *scan, struct token name, uint32_t n_dots, u
     if (scan->parse->n_mentions > n) scan->parse->mentions[n].n_dots = n_dots;
 }
 
-/* import a.b as c, d   and   from ..x.y import z: modules, with the dots in front, are imports, names are mentions.
+/* import a.b as c, d   and   from ..x.y import z: modules, with their leading dots, are imports, names are mentions.
  * Names of   from . import z   may be modules: they are both. */
 static struct token read_import(struct scan *scan, bool from, uint32_t inside)
 {
     struct token token, path = {0};
     bool module = true, named = false; /* the path is more than dots */
-    bool renamed = false;              /* behind "as" */
+    bool renamed = false;              /* after "as" */
     uint32_t n_dots = 0;
     int parens = 0;
     for (;;) {
@@ -268,8 +269,8 @@ static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
     return 0;
 }
 
-/* A slash and a star of a pattern of paths begin no comment: they stand behind a folder's name, and nothing in their
- * line ends one. */
+/* The slash and star of a path pattern do not begin a comment: they come after a folder's name, and their line contains
+ * no end of a comment. */
 static bool begins_comment(struct scan *scan)
 {
     uint8_t before = scan->at ? (uint8_t)scan->text[scan->at - 1] : '\n';
@@ -327,7 +328,7 @@ static struct token next_other(struct scan *scan)
 void scan_other(struct scan *scan)
 {
     whit_symbol_kind kind = 0;
-    int receiver = 0; /* of a Go method, between "func" and its name */
+    int receiver = 0; /* bracket depth in the receiver of a Go method, between "func" and its name */
     uint32_t inside = WHIT_PARSE_NONE;
     for (struct token token; (token = next_other(scan)).kind;) {
         if (kind && token.kind == '(') receiver++;

@@ -21,8 +21,8 @@
 struct rule {
     char pattern[120];
     bool negated, folders, anchored;
-    int depth;     /* of the folder whose .gitignore it is in */
-    size_t n_base; /* of that folder's path, with its slash */
+    int depth;     /* depth of the folder whose .gitignore it is in */
+    size_t n_base; /* length of that folder's path, with its slash */
 };
 struct walk {
     struct rule *rules;
@@ -31,7 +31,7 @@ struct walk {
     void *user;
     const char *folder;
     const whit_walk_how *how;
-    bool stopped, is_cut; /* is_cut: something was passed over for a limit */
+    bool stopped, is_cut; /* is_cut: a limit made the walk skip something */
 };
 
 static void read_rules(struct walk *walk, const char *base, int depth)
@@ -136,7 +136,7 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
     const bool all = walk->how->all;
     size_t n_rules = walk->n_rules, n = 0, room = 0;
     read_rules(walk, base, depth);
-    char **names = NULL; /* with a '/' behind folders */
+    char **names = NULL; /* with '/' after the names of folders */
     for (struct dirent *entry; (entry = readdir(entries));) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || (!all && !strcmp(name, ".git"))) continue;
