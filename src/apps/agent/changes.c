@@ -35,7 +35,7 @@ const whit_change *whit_changes_find(const whit_changes *set, const char *path)
     return NULL;
 }
 
-/* What was staged of the path, else what is there. `content` takes what is read. */
+/* Finds the present state of a path: its staged content, else the text that is there. `content` holds what is read. */
 static whit_status begin(const whit_changes *set, const char *project, const char *path, whit_buf *content,
                          whit_change *change, const char **now, size_t *now_bytes, bool *there, whit_error *error)
 {

@@ -6,11 +6,11 @@
 #include "agent/patch.h"
 #include "agent/texts.h"
 
-/* Zero-initialised is none. */
+/* Zero-initialise for an empty set. */
 typedef struct whit_changes {
-    const whit_open_texts *open; /* texts that come before files; NULL: none */
-    whit_buf changes;            /* whit_change[]: of a path the last one holds */
-    whit_buf contents;           /* whit_buf[]: what the changes point into */
+    const whit_open_texts *open; /* open texts, which take precedence over files; may be NULL */
+    whit_buf changes;            /* whit_change[]: the last change of a path is the valid one */
+    whit_buf contents;           /* whit_buf[]: texts that the changes point into */
     whit_buf paths;              /* char *[] */
     whit_buf results;            /* whit_patch_result[], one for each change */
 } whit_changes;
@@ -28,13 +28,13 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
 /* Stages a file's whole content (copied). */
 whit_status whit_changes_put(whit_changes *set, const char *project, const char *path, const char *text, size_t n_bytes,
                              whit_error *error);
-/* Leaves one change for each path, and drops those that change nothing. */
+/* Keeps only the last change of each path, and drops changes without effect. */
 void whit_changes_settle(whit_changes *set);
-/* Another content of a change; takes `content` over, and frees it on failure. */
+/* Replaces the content of a change; takes `content` over, and frees it on failure. */
 whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error);
 /* Adds a copy of a change. */
 bool whit_changes_copy(whit_changes *set, const whit_change *change);
-/* Before and after change places. */
+/* Swaps before and after. */
 void whit_change_turn_round(whit_change *change);
 /* Removes the changes whose path is empty. */
 void whit_changes_drop(whit_changes *set);

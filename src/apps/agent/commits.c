@@ -82,12 +82,12 @@ static bool open_library(struct api *api)
 struct work {
     struct api api;
     git_repository *repository;
-    const char *prefix; /* of the project in the work tree, with its '/' */
+    const char *prefix; /* path of the project in the work tree, with a final '/' */
     git_tree *base;
     git_commit *parent;
 };
 
-/* Where the chain goes on: the last turn's commit, else HEAD's; nothing in a repository without commits. */
+/* Finds the parent of the next commit: the last turn's commit, else HEAD's; NULL in a repository without commits. */
 static bool find_parent(struct work *w)
 {
     git_oid id;

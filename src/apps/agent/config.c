@@ -16,7 +16,7 @@ static whit_status wrong(whit_error *error, const char *name, const char *key, c
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%.60s' must be %s", name, key, wanted);
 }
 
-/* Adds strings of a list behind those that are there. */
+/* Appends the strings of a JSON list to `list`. */
 static whit_status add_list(const char **list, const json_t *value, const char *name, const char *key,
                             whit_error *error)
 {

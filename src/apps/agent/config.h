@@ -19,7 +19,7 @@ typedef struct whit_agent_config {
     const char *read[33];   /* folders that commands may read */
     uint32_t command_s;     /* a command's time; 0: the sandbox's default */
     json_t *servers;        /* MCP servers by name; borrowed from `values`; NULL: none */
-    json_t *values[2];      /* what the files held */
+    json_t *values[2];      /* the parsed files */
 } whit_agent_config;
 
 /* Adds the settings of a text (`name` for messages). Errors: format, with the place and what is allowed. */

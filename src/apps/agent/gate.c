@@ -6,7 +6,7 @@
 
 #define WHY_BYTES 8000
 #define DEPTH_MAX 4096
-#define COPY_NAME "gate" /* of the scratch copy for checks alone */
+#define COPY_NAME "gate" /* name of the scratch copy that only checks use */
 
 /* ---- brackets ---------------------------------------------------------------------------------- */
 

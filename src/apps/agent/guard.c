@@ -29,7 +29,7 @@ static const char *const secrets[] = {
     "credentials.toml", "credentials.xml", "credentials.y*ml", ".secret*", "secrets.json", "secrets.y*ml",
     "secrets.toml", "secrets.ini", "client_secret*.json", "service-account*.json", "service_account*.json", ".mozilla",
     ".thunderbird", ".databrickscfg", ".snowsql",
-    /* what was typed */
+    /* histories of typed commands */
     ".*_history", ".history", ".lesshst", ".viminfo"};
 
 /* Dot files that hold no program and name none. */
@@ -298,8 +298,8 @@ static size_t token_bytes(const char *text, size_t n)
     return 0;
 }
 
-/* "-----BEGIN ... PRIVATE KEY-----" with a key after it, whose lines may end as in JSON; a program that only names the
- * header has none. */
+/* Returns the length of "-----BEGIN ... PRIVATE KEY-----" with the key after it, whose lines may end as in JSON; 0
+ * where a program only names the header. */
 static size_t private_key_bytes(const char *text, size_t n)
 {
     static const char begin[] = "-----BEGIN ", words[] = "PRIVATE KEY", putty[] = "PuTTY-User-Key-File-";

@@ -14,9 +14,9 @@ bool whit_guard_is_secret(const char *path);
  * harmless, another name of a list, or a file of a folder that git takes for a repository? */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
-/* Finds a private key or a token of a published form in a text: bytes *begin to *end. False: there is none. */
+/* Finds a private key or a token of a published form in a text: bytes *begin to *end. False if there is no key. */
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
-/* Replaces each by a note. */
+/* Replaces each key by a note. */
 void whit_guard_hide_keys(whit_buf *text);
 
 typedef enum whit_guard_folder {

@@ -14,7 +14,7 @@ typedef struct whit_hunk {
     size_t n_bytes;
 } whit_hunk;
 
-/* Zero-initialised is none. */
+/* Zero-initialise for an empty list. */
 typedef struct whit_hunks {
     whit_hunk *list;
     size_t n;
@@ -25,7 +25,8 @@ typedef struct whit_hunks {
  * every other (whit_plain_show). Every way of showing a change goes through this or through hunks. */
 whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_error *error);
 
-/* Of settled changes, in their order. A file that is made or deleted is one hunk. */
+/* Makes the hunks of settled changes (whit_changes_settle), in their order. A file that is made or deleted is one
+ * hunk. */
 whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_changes *staged, whit_error *error);
 /* Leaves in `staged` what is taken (a byte for each hunk): files without a taken hunk go, others hold the old text
  * with the taken hunks in it. */

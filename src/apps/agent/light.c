@@ -109,7 +109,7 @@ static char ask(char *line, size_t n)
     char answer[16] = "";
     int terminal = open_terminal();
     if (terminal < 0) return 0;
-    (void)tcflush(terminal, TCIFLUSH); /* what was typed before the question is no answer to it */
+    (void)tcflush(terminal, TCIFLUSH); /* input that was typed before the question does not answer it */
     /* The reason has a path that a model chose: nothing in it may command the terminal. */
     dprintf(terminal, "%.*s", (int)whit_plain_line(line, n), line);
     ssize_t got = read(terminal, answer, sizeof answer - 1);

@@ -13,7 +13,7 @@ bool whit_light_secret(const char *project, const char *path);
 
 /* Is there a terminal at which somebody could be asked? */
 bool whit_light_has_terminal(void);
-/* Writes a text that is safe for a terminal (whit_change_show) to the one where questions are asked. */
+/* Writes a text that is safe for a terminal (whit_change_show) to the terminal where questions are asked. */
 void whit_light_tell(const char *text, size_t n);
 /* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
  * n_files 0: something else, which it says. */

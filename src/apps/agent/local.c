@@ -18,13 +18,13 @@ struct whit_local_model {
     whit_session *session;
     uint32_t sequence;
     whit_local_options options;
-    whit_chat_template *chat; /* NULL: the model has none */
+    whit_chat_template *chat; /* NULL: the model has no template */
     whit_grammar_vocabulary *vocabulary;
-    uint64_t *closing; /* a bit for each token that begins with what ends a string, a list or an object */
+    uint64_t *closing; /* a bit for each token that begins with the end of a string, a list or an object */
     uint32_t n_vocab;
     uint64_t n_answers;
-    /* Of the answer that is written: */
-    uint32_t n_left; /* tokens */
+    /* State of the answer that is being written: */
+    uint32_t n_left; /* tokens that may still be written */
     whit_buf text;
 };
 
@@ -36,7 +36,7 @@ static const char common_rules[] =
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,8})\n"
     "boolean ::= \"true\" | \"false\"\n";
 
-/* Whether a grammar can hold values to a schema: those of other people's tools ask for more. */
+/* Can a grammar be made from the schema? Schemas of other servers' tools may use more than grammars support. */
 static bool can_hold(const whit_local_model *l, const char *schema)
 {
     whit_grammar *grammar = NULL;
@@ -48,8 +48,8 @@ static bool can_hold(const whit_local_model *l, const char *schema)
     return can;
 }
 
-/* A property that is not wanted always may be left out; they come in their order. A value of a type that has
- * no rule here (lists, objects of other tools) is any JSON of its schema, or any at all. */
+/* Writes the rule for the arguments of a tool. Properties come in their order, and optional ones may be left out. A
+ * value of a type without a rule here (lists, objects of other tools) is any JSON of its schema, or any JSON at all. */
 static void write_arguments(const whit_local_model *l, whit_buf *out, const json_t *parameters)
 {
     const char *name;
@@ -66,7 +66,7 @@ static void write_arguments(const whit_local_model *l, whit_buf *out, const json
         json_t *own;
         json_array_foreach(required, i, own) must =
             must || strcmp(json_string_value(own) ? json_string_value(own) : "", name) == 0;
-        if (!plain || (!must && first)) continue; /* a comma in front is only known behind one that is there */
+        if (!plain || (!must && first)) continue; /* a comma can only be placed after a member that is always present */
         whit_buf_printf(out, " %s\"%s\\\"%s\\\":\" ", must ? "" : "(", first ? "" : ",", name);
         if (type && (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 || strcmp(type, "boolean") == 0)) {
             whit_buf_append_str(out, type);
@@ -119,7 +119,8 @@ static whit_status find_closing(whit_local_model *l, whit_error *error)
     return status;
 }
 
-/* Behind the grammar's stage: where the room ends, what can be closed is closed. */
+/* Runs after the grammar's stage: when at most END_TOKENS tokens are left, only tokens that close something stay
+ * allowed, if there is one. */
 static whit_status end_in_time(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
     whit_local_model *l = user;
@@ -223,7 +224,7 @@ static whit_status generate(whit_local_model *l, const int32_t *ids, size_t n_id
     return status;
 }
 
-/* What was written as a message with a call, or with text, which is shown. */
+/* Parses the answer into a message with a call, or with text, which is shown. */
 static json_t *read_answer(whit_local_model *l, bool *is_formed)
 {
     json_t *message = whit_plain_answer((const char *)l->text.data, l->text.size_bytes, l->n_answers, is_formed);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_MAX 32 /* of one answer */
+#define CALLS_MAX 32 /* calls of one answer */
 
 typedef struct loop {
     const whit_agent_options *options;
@@ -28,8 +28,8 @@ typedef struct loop {
     whit_changes staged;
     whit_buf *refused; /* hashes of changes that the person refused, and of checks agreed to; shared with sub-agents */
     whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
-    bool was_cut;      /* the last answer, at its length: the next one goes on with it */
-    uint32_t number;   /* of a sub-agent in its answer; 0: none */
+    bool was_cut;      /* the last answer was cut at its length: the next one continues it */
+    uint32_t number;   /* number of a sub-agent in its answer; 0: not a sub-agent */
     uint32_t n_agents; /* sub-agents of this answer so far */
     whit_buf proposed; /* hashes of the changes that are asked about */
 } loop;
@@ -46,7 +46,7 @@ static whit_status no_memory(whit_error *error)
     return whit_fail_memory(error, "messages", 0);
 }
 
-/* ---- what an answer wants to write ---------------------------------------------------------- */
+/* ---- the changes of an answer --------------------------------------------------------------- */
 
 static void hash_change(const whit_change *c, uint8_t digest[WHIT_HASH_BYTES])
 {
@@ -218,7 +218,7 @@ static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
     return status;
 }
 
-/* Nothing of what was shown is written. */
+/* Reports that nothing of what was shown is written. */
 static void drop_shown(const loop *l)
 {
     if (l->options->written) l->options->written(l->options->user, 0, NULL, 0);
@@ -296,7 +296,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     if (is_asked && o->choose && !o->is_alone) {
         WHIT_TRY(choose(l, &n_left, error));
         agreed = whit_changes_count(&l->staged) > 0;
-        if (n_left) WHIT_TRY(refuse(l, error)); /* what was proposed as a whole */
+        if (n_left) WHIT_TRY(refuse(l, error)); /* The proposed changes, as a whole, were refused. */
         n = whit_changes_count(&l->staged);
         hash_changes(&l->staged, approved);
         if (agreed && n_left) WHIT_TRY(pass_gate(l, &passed, outcome, error));
@@ -351,8 +351,8 @@ static void cut_result(const loop *l, whit_buf *result)
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
 }
 
-/* Another loop with the same model, beginning and permissions, and messages of its own. What it did is
- * text for the one that asked for it. */
+/* Runs another loop with the same model and permissions, and messages of its own. Its result is text for the agent that
+ * asked for it. */
 static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *result, whit_error *error)
 {
     json_t *arguments = json_loads(arguments_text, JSON_REJECT_DUPLICATES, NULL);
@@ -393,7 +393,7 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     return status;
 }
 
-/* A call whose answer is missing makes endpoints refuse all that comes behind it: each gets one. */
+/* Answers one call. Endpoints refuse all messages after a call without an answer, so each call gets one. */
 static whit_status answer_call(loop *l, const json_t *call, const whit_buf *result, whit_error *error)
 {
     static const char ended[] = "error: the task ended before this was done";
@@ -504,7 +504,7 @@ static void count_tokens(loop *l, const json_t *answer)
     if (out > 0) l->report->tokens_out += (uint64_t)out;
 }
 
-/* Does a text that was cut end in a call, or in the line that begins a block? What goes on with it would be neither. */
+/* Does a text that was cut end inside a call, or in the line that begins a block? Neither could be continued. */
 static bool is_part_of_call(const char *text)
 {
     const char *begin = text ? text + strspn(text, " \t\r\n") : "", *line = strrchr(begin, '\n');

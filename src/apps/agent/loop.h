@@ -12,14 +12,14 @@
 
 typedef struct whit_agent_options {
     const char *project;   /* resolved */
-    const char *state_dir; /* of the journal; NULL: the usual place */
+    const char *state_dir; /* folder of the journal; NULL: the usual place */
     const char *task;
     uint32_t n_turns_max;  /* answers of the model */
     uint64_t n_tokens_max; /* in and out, of all answers; 0: any number */
-    bool may_write;        /* what is not red needs no question */
+    bool may_write;        /* changes that are not red need no question */
     bool is_alone;         /* nobody is there to answer: what needs an answer is refused, with that reason */
-    whit_runner *runner;   /* runs commands and checks; NULL: neither */
-    whit_mcp *mcp;         /* servers of tools; NULL: none */
+    whit_runner *runner;   /* runs commands and checks; NULL: no commands, no checks */
+    whit_mcp *mcp;         /* servers of tools; may be NULL */
     /* Told every change before anything is asked or written; a failure ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
@@ -31,7 +31,7 @@ typedef struct whit_agent_options {
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
     const whit_open_texts *open; /* texts that are open and not saved; NULL: none */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
-    void (*note)(void *user, const char *line); /* what goes on */
+    void (*note)(void *user, const char *line); /* told about progress, line by line */
     whit_buf *refused;           /* hashes of what the person has answered, for later tasks; NULL: for this one */
     const volatile bool *cancel; /* ends the run between answers, too; NULL: never */
     void *user;
@@ -46,9 +46,9 @@ typedef struct whit_agent_report {
     bool tokens_are_guessed; /* the model did not say: a token for four bytes */
 } whit_agent_report;
 
-/* Runs a task to its end, behind the messages that are there. What the report holds is counted on; its
- * answer is the last. Filled in on failure, too. Errors: those of the model and of the journal; format
- * (an answer that is not one); limit. */
+/* Runs a task to its end, after the messages that are there. The report's counters are added to; its answer is the last
+ * one. It is filled in on failure, too. Errors: errors of the model and the journal; format (an answer that is not
+ * one); limit. */
 whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
                            whit_agent_messages *messages, whit_agent_report *report, whit_error *error);
 

@@ -28,12 +28,12 @@ struct whit_mcp {
     struct server servers[32];
     size_t n_servers;
     json_t *tools;
-    size_t owners[TOOLS_MAX]; /* of each tool: the server that offers it */
+    size_t owners[TOOLS_MAX]; /* index of the server that offers each tool */
 };
 
 extern char **environ;
 
-/* ---- what they say ----------------------------------------------------------------------------- */
+/* ---- replies of servers ------------------------------------------------------------------------- */
 
 static bool is_offered(const json_t *tools, const char *name)
 {
@@ -185,7 +185,7 @@ static void stop(struct server *s)
         usleep(10000);
     }
     if (s->child > 0) {
-        kill(-s->child, SIGKILL); /* what a wrapper has left; until it is waited for, the group's number is its own */
+        kill(-s->child, SIGKILL); /* kills what a wrapper has left; the group number cannot be reused before waitpid */
         waitpid(s->child, &status, 0);
     }
     whit_rpc_free(&s->rpc);

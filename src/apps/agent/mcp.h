@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-#define WHIT_MCP_PREFIX "mcp__" /* of names: mcp__SERVER__TOOL; a server's name has no "__", which divides them */
+/* tools are named mcp__SERVER__TOOL; a server's name contains no "__", which separates the parts */
+#define WHIT_MCP_PREFIX "mcp__"
 
 typedef struct whit_mcp whit_mcp;
 
@@ -25,8 +26,9 @@ bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
 /* Calls it; `result` gets text for the model in every case. */
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);
 
-/* Of what servers send: the tools of a reply to tools/list, under names of the server, those alone that are
- * named and described as the protocol has it, at most 200; and the text of a reply to tools/call. */
+/* Read replies of servers. The first takes the tools of a reply to tools/list, at most 200, under names of the server,
+ * and only tools that are named and described as the protocol requires; the second takes the text of a reply to
+ * tools/call. */
 void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools);
 void whit_mcp_read_result(const json_t *reply, whit_buf *result);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define RECENT      8     /* messages whose results stay whole */
-#define RULES_BYTES 32768 /* of AGENTS.md */
+#define RULES_BYTES 32768 /* largest part of AGENTS.md that is used */
 #define FILE_BYTES  ((size_t)64 << 20)
 
 static const char system_text[] =

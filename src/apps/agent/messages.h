@@ -9,24 +9,24 @@
 
 typedef struct whit_agent_messages {
     json_t *list;
-    size_t limit_bytes; /* of contents; older results become a line each before it is reached */
+    size_t limit_bytes; /* bound on contents; older results become one line each before it is reached */
 } whit_agent_messages;
 
-/* With the system's message, which has the project's AGENTS.md. Errors: io, memory. */
+/* Begins with the system message, which contains the project's AGENTS.md. Errors: io, memory. */
 whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char *project, size_t limit_bytes,
                                       whit_error *error);
 void whit_agent_messages_free(whit_agent_messages *messages);
-/* A message; of a tool's result `call_id` is its call's. Bytes that are not UTF-8 become '?'. */
+/* Adds a message; for a tool's result, `call_id` is the id of its call. Bytes that are not UTF-8 become '?'. */
 whit_status whit_agent_messages_add(whit_agent_messages *messages, const char *role, const char *call_id,
                                     const char *text, size_t n_bytes, whit_error *error);
-/* An assistant's, with its calls (may be NULL). */
+/* Adds an assistant's message, with its calls if it has any. */
 whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const json_t *message, whit_error *error);
 /* Replaces old results by one line each where they take more than there is room for; never what the person
  * or the model said. */
 void whit_agent_messages_shorten(whit_agent_messages *messages);
 
-/* The session's file, mode 0600, whole or not at all. Reading puts what it holds behind the system's
- * message; false in *there where there is no such file. Errors: io, format (no session's file). */
+/* Save and load the session's file, mode 0600, written whole or not at all. Loading adds its messages after the system
+ * message; *there is false if there is no such file. Errors: io, format (not a session's file). */
 whit_status whit_agent_messages_save(const whit_agent_messages *messages, const char *path, whit_error *error);
 whit_status whit_agent_messages_load(whit_agent_messages *messages, const char *path, bool *there, whit_error *error);
 whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char *text, size_t n_bytes, const char *name,

@@ -11,7 +11,7 @@ typedef struct whit_agent_model {
     /* Messages and tools as OpenAI's API has them; the answer as /chat/completions gives it, the caller's. */
     whit_status (*ask)(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error);
     void *user;
-    size_t context_bytes; /* of messages that it takes; 0: 400,000 */
+    size_t context_bytes; /* size of the messages that it accepts; 0: 400,000 */
 } whit_agent_model;
 
 /* ---- at an endpoint (remote.c) ---------------------------------------------------------------- */
@@ -32,7 +32,7 @@ whit_agent_model whit_remote_as_model(whit_remote_model *remote);
 typedef struct whit_local_model whit_local_model;
 
 typedef struct whit_local_options {
-    uint32_t n_tokens; /* of an answer at most; 0: 2,048 */
+    uint32_t n_tokens; /* most tokens of an answer; 0: 2,048 */
     float temperature; /* 0: the likeliest */
     uint64_t seed;
     bool no_grammar; /* answers are not held to the schema: to see what that is worth */

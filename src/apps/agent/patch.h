@@ -34,7 +34,7 @@ typedef struct whit_patch_hunk {
     bool no_final_newline; /* the new text ends the file without one */
     bool final_newline;    /* only the old text did, whose last line goes */
     bool is_block;         /* SEARCH/REPLACE: may change what an earlier block has put there */
-    uint32_t source_line;  /* of the patch, for messages */
+    uint32_t source_line;  /* line of the patch, for messages */
 } whit_patch_hunk;
 
 typedef enum whit_patch_action { WHIT_PATCH_CHANGE, WHIT_PATCH_ADD, WHIT_PATCH_DELETE } whit_patch_action;
@@ -64,10 +64,10 @@ typedef struct whit_patch_result {
     uint32_t n_hunks;
 } whit_patch_result;
 
-/* The content of a file after the hunks of `file`, appended to `out`. A byte order mark in front of it
- * is no part of line 1 and stays, unless a hunk removes line 1 with the mark and adds it without. On
- * failure (WHIT_ERROR_FORMAT) `out` is as before and the line says which hunk, the first differing line
- * at the nearest place, or the places where the hunk is ambiguous, and the hash of the content. */
+/* Appends the content of a file after the hunks of `file` to `out`. A byte order mark before line 1 is not part of it
+ * and stays, unless a hunk removes line 1 with the mark and adds it without. On failure (WHIT_ERROR_FORMAT) `out` is
+ * unchanged and the message says which hunk, the first differing line at the nearest place, or the places where the
+ * hunk is ambiguous, and the hash of the content. */
 whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *file, const char *name,
                              const char *content, size_t n_bytes, whit_buf *out, whit_patch_result *result,
                              whit_error *error);

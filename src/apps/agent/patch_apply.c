@@ -10,7 +10,7 @@
 
 #define NOWHERE         SIZE_MAX
 #define MAX_FILE_LINES  ((size_t)4 << 20)
-#define MAX_COMPARISONS 200000000u /* of lines, over one patch: time in bounds whatever the texts are */
+#define MAX_COMPARISONS 200000000u /* bound on compared lines over one patch, which bounds the time for any texts */
 
 /* A line of the file: text and line end. */
 typedef struct span {
@@ -23,9 +23,9 @@ typedef struct job {
     const char *name;
     const char *content;
     size_t n_bytes;
-    bool has_mark;  /* a byte order mark stands in front of `content`, which begins behind it */
-    whit_buf spans; /* of the text so far */
-    whit_buf added; /* bool[]: lines of it that an earlier hunk has put there */
+    bool has_mark;  /* the file begins with a byte order mark, which `content` does not include */
+    whit_buf spans; /* lines of the text so far */
+    whit_buf added; /* bool[]: lines that an earlier hunk has added */
     uint64_t n_comparisons;
     whit_error *error;
 } job;
@@ -80,7 +80,7 @@ static void trim(const char **text, size_t *n, bool both)
     while (both && *n && is_blank(**text)) ++*text, --*n;
 }
 
-/* Steps over a byte order mark; false where there is none. */
+/* Skips a byte order mark; false if the text does not begin with one. */
 static bool skip_mark(const char **text, size_t *n)
 {
     static const char mark[] = WHIT_PATCH_MARK;
@@ -231,7 +231,7 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
                      (int)(differing->n_bytes < 80 ? differing->n_bytes : 80), differing->text, hash);
 }
 
-/* Where to look from: behind the anchor's line, which must stand once. */
+/* Finds where to search from: after the anchor's line, which must occur exactly once. */
 static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *from)
 {
     *from = 0;
@@ -298,7 +298,7 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     }
     for (; *grade < WHIT_PATCH_GRADES; ++*grade) {
         size_t n = find_places(j, hunk, '-', from, *grade, places);
-        if (j->n_comparisons > MAX_COMPARISONS) /* what was not looked at may fit, too */
+        if (j->n_comparisons > MAX_COMPARISONS) /* places that were not compared may fit, too */
             return whit_fail(j->error, WHIT_ERROR_LIMIT,
                              "%s: hunk %zu (line %u of the patch): finding its place takes too long: give fewer or "
                              "rarer lines",
@@ -536,7 +536,8 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
                            "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
                            n_present, file->n_hunks);
     result->already_applied = status == WHIT_OK && n_present && n_present + n_repeats == file->n_hunks;
-    if (file->action == WHIT_PATCH_DELETE && !j.n_bytes) j.has_mark = false; /* nothing is left to stand in front of */
+    /* a deleted file keeps no byte order mark */
+    if (file->action == WHIT_PATCH_DELETE && !j.n_bytes) j.has_mark = false;
     if (status == WHIT_OK &&
         ((j.has_mark && !whit_buf_append(out, WHIT_PATCH_MARK, strlen(WHIT_PATCH_MARK))) ||
          !whit_buf_append(out, j.content, j.n_bytes))) {

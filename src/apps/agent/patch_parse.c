@@ -10,7 +10,7 @@
 typedef struct reader {
     const char *text;
     size_t n_bytes, at;
-    uint32_t number; /* of the line read last, from 1 */
+    uint32_t number; /* number of the last line read, from 1 */
     whit_patch *patch;
     whit_error *error;
 } reader;
@@ -62,7 +62,8 @@ static whit_patch_line *line_at(const reader *r, size_t i)
     return (whit_patch_line *)(void *)r->patch->lines.data + i;
 }
 
-/* What git puts in quotes: C's escapes and bytes as three octal digits. False where it is not that; `out` holds n. */
+/* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. False if it is malformed; `out` has
+ * room for n bytes. */
 static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
 {
     static const char letters[] = "abfnrtv\\\"", meant[] = "\a\b\f\n\r\t\v\\\"";
@@ -82,7 +83,7 @@ static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
                     if (text[i + k] < '0' || text[i + k] > '7') return false;
                     value = value * 8 + (unsigned)(text[i + k] - '0');
                 }
-                if (!value) return false; /* no name goes on behind a zero byte */
+                if (!value) return false; /* a name cannot contain a zero byte */
                 c = (char)value;
                 i += 2;
             }
@@ -120,7 +121,7 @@ static whit_patch_file *last_file(const reader *r)
     return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
 }
 
-/* A file that is named again right behind its own hunks goes on: models write the path before each block. */
+/* A file that is named again directly after its own hunks is continued: models write the path before each block. */
 static whit_status begin_file(reader *r, whit_patch_action action, char *path)
 {
     whit_patch_file file = {
@@ -253,7 +254,7 @@ static whit_status parse_blocks(reader *r)
             WHIT_TRY(parse_search(r, before ? path_of(before, n_before, false) : NULL));
             before = NULL;
         } else if (n && !begins(line, n, "```")) {
-            before = line; /* a path, as a rule: the last line in front of a block */
+            before = line; /* usually a path: the last line before a block */
             n_before = n;
         }
     }
@@ -374,7 +375,7 @@ static bool is_beyond_lines(const char *line, size_t n)
     return false;
 }
 
-/* "-- ", in front of the version at the end of what git format-patch writes. */
+/* Is this the "-- " before the version at the end of what git format-patch writes? */
 static bool is_signature(const char *line, size_t n)
 {
     return n == 3 && memcmp(line, "-- ", 3) == 0;
@@ -412,7 +413,7 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
     return WHIT_OK;
 }
 
-/* A change behind a line that belongs to no hunk; left out, the rest of the patch would count as the whole. */
+/* Is this a changed line outside of any hunk? If it were skipped, the rest of the patch would pass for the whole. */
 static bool is_of_no_hunk(const char *line, size_t n)
 {
     return n && strchr("+-", *line) && *line && !is_signature(line, n);
@@ -474,7 +475,7 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
     size_t n;
     whit_status status = WHIT_OK;
     bool known = false;
-    if (begins(text, n_bytes, WHIT_PATCH_MARK)) { /* of the patch's own file: it would hide the first head */
+    if (begins(text, n_bytes, WHIT_PATCH_MARK)) { /* The patch's own byte order mark would hide the first header. */
         r.text += strlen(WHIT_PATCH_MARK);
         r.n_bytes -= strlen(WHIT_PATCH_MARK);
     }

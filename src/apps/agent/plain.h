@@ -12,9 +12,9 @@
  * NULL where memory runs out. */
 json_t *whit_plain_messages(const json_t *messages, const json_t *tools);
 
-/* What was answered as a message with calls, or with text: objects may stand between other words or in fences, and the
+/* Parses an answer into a message with calls, or with text: objects may stand between other words or in fences, and the
  * text of patches in fences stays text. `number` makes the ids of its calls. *is_formed: whether there was an object of
- * one of the two forms. The caller's; NULL where memory runs out. */
+ * one of the two forms. The message is the caller's; NULL if memory runs out. */
 json_t *whit_plain_answer(const char *text, size_t n_bytes, uint64_t number, bool *is_formed);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <utf8proc.h>
 
-#define STATEMENT_BYTES 4096 /* of a statement that are compared */
+#define STATEMENT_BYTES 4096 /* bytes of a statement that are compared */
 #define ALIASES_MAX     1000
 #define CHANGES_TEST    "it changes a test that is there, which may leave fewer checks"
 
@@ -83,7 +83,7 @@ static const struct flagged {
     C_UNSAFE("tmpnam"),
     C_UNSAFE("tempnam"),
     C_UNSAFE("mktemp"),
-    /* of Python also the modules, since `from subprocess import run as r` leaves nothing else to see */
+    /* For Python, modules are listed too: `from subprocess import run as r` shows nothing else. */
     PYTHON("eval"),
     PYTHON("exec"),
     PYTHON("compile"),
@@ -201,8 +201,8 @@ typedef struct side {
     size_t n;
     whit_code_language language;
     whit_parse parse;
-    whit_buf lines;   /* size_t[]: where each begins, and the end */
-    whit_buf digests; /* of the text of each definition, then of the whole */
+    whit_buf lines;   /* size_t[]: offset of each line, and of the end */
+    whit_buf digests; /* digests of each definition's text, then of the whole text */
     whit_buf aliases; /* struct span[]: names that stand for flagged ones */
 } side;
 
@@ -326,7 +326,7 @@ static void hash_span(const side *s, size_t begin, size_t end, uint8_t digest[WH
     whit_hash_end(&hash, digest);
 }
 
-/* Of the whole: s->parse.n_definitions. */
+/* Index s->parse.n_definitions is the digest of the whole text. */
 static const uint8_t *digest_at(const side *s, size_t i)
 {
     return s->digests.data + i * WHIT_HASH_BYTES;
@@ -369,11 +369,11 @@ static size_t statement_end(const side *s, size_t at)
 
 struct use {
     uint8_t digest[WHIT_HASH_BYTES];
-    int row; /* of the table; N_FLAGGED: an alias */
+    int row; /* row of the table; N_FLAGGED: an alias */
 };
 
-/* What must have been there before for a mention to be old: for programs all of its function, or of the file where
- * the parser does not know where functions end; else the statement. */
+/* Hashes the text that must have been there before for a mention to count as old: for programs its whole function, or
+ * the whole file where the parser does not know where functions end; otherwise its statement. */
 static struct use use_of(const side *s, const whit_parse_mention *m, int row, enum rule rule)
 {
     struct use use = {.row = row};

@@ -11,7 +11,7 @@
 
 #define WRITE_MS 30000 /* without a byte taken: the other side hangs */
 
-/* A whole line from what was read; false where there is none yet. */
+/* Takes a whole line from the bytes that were read; false if there is no whole line yet. */
 static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
 {
     const char *text = (const char *)rpc->bytes.data + rpc->n_taken;
@@ -44,7 +44,7 @@ static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
     return true;
 }
 
-/* What has come, behind the rest; false: the end, or no memory. */
+/* Reads the bytes that have arrived, after the rest; false at the end of the input or without memory. */
 static bool take_bytes(whit_rpc *rpc)
 {
     if (!whit_buf_reserve(&rpc->bytes, 65536)) return false;

@@ -15,7 +15,7 @@ typedef struct whit_rpc {
     const volatile bool *cancel; /* NULL: never */
     whit_buf bytes;              /* read and not taken yet */
     size_t n_taken;
-    bool has_ended; /* the input */
+    bool has_ended; /* the input has ended */
     int64_t next_id;
 } whit_rpc;
 
@@ -27,9 +27,9 @@ typedef enum whit_rpc_got {
     WHIT_RPC_OTHER
 } whit_rpc_got;
 
-/* The next message, the caller's; an empty line is none. Waits at most timeout_ms (negative: for ever).
- * BAD: a line that is not JSON, or too long; OTHER: JSON that is not an object; the next may be read. END: of the
- * input, whose last line may lack its line feed, or cancelled. */
+/* Reads the next message, which is the caller's; empty lines are skipped. Waits at most timeout_ms (negative: for
+ * ever). BAD: a line that is not JSON, or too long; OTHER: JSON that is not an object; the next message may be read.
+ * END: cancelled, or the end of the input, whose last line may lack its line feed. */
 whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message);
 /* Takes the message over. False where the other side is gone, or takes nothing for half a minute. */
 bool whit_rpc_write(whit_rpc *rpc, json_t *message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Commands of an agent: run in a scratch copy behind the sandbox, each noted in a list. */
+ * Commands of an agent: run in a scratch copy, in the sandbox, each noted in a list. */
 #ifndef WHIT_AGENT_RUNS_H
 #define WHIT_AGENT_RUNS_H
 
@@ -11,19 +11,20 @@
 /* Zero-initialise but for the first four; the loop sets `note`. */
 typedef struct whit_runner {
     const char *project;   /* resolved */
-    const char *state_dir; /* of the list; NULL: the usual place */
-    const char *cache_dir; /* of the copies; NULL: the usual place */
+    const char *state_dir; /* folder of the list; NULL: the usual place */
+    const char *cache_dir; /* folder of the copies; NULL: the usual place */
     const whit_agent_config *config;
-    bool no_sandbox;                            /* a person said so: commands that are asked about run without walls */
+    /* a person said so: commands that are asked about run without the sandbox */
+    bool no_sandbox;
     const volatile bool *cancel;                /* NULL: never */
-    void (*note)(void *user, const char *line); /* told what a person should know of a command; NULL: nobody is */
+    void (*note)(void *user, const char *line); /* told what a person should know of a command; may be NULL */
     void *user;
     bool was_probed, was_said;
-    char pass[WHIT_PASS_BYTES]; /* of the checks that ran last; "": none did */
+    char pass[WHIT_PASS_BYTES]; /* number of the last pass of checks; "": no checks ran */
     whit_sandbox_support support;
 } whit_runner;
 
-/* Why commands cannot run behind walls here; NULL: they can. */
+/* Returns why commands cannot run in the sandbox here, or NULL if they can. */
 const char *whit_runner_lacks(whit_runner *runner);
 
 /* Runs a line of shell in the copy `copy` of the project with the staged changes on top, and adds it to

@@ -26,9 +26,9 @@
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
 #define FOLDERS_DEEP   64
-#define KEY_BYTES      ((size_t)1 << 20) /* of a file that are looked through for keys */
+#define KEY_BYTES      ((size_t)1 << 20) /* bytes of a file that are searched for keys */
 
-/* What a file of the project and its copy were when it was copied. */
+/* The state of a file of the project, and of its copy, when it was copied. */
 struct stamp {
     uint64_t size, inode;
     int64_t modified_s, changed_s, copy_changed_s;
@@ -153,7 +153,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-/* Lines of numbers and a path; a line that is none is as if its file had not been copied. */
+/* Reads the list: lines of numbers and a path. A malformed line is ignored, as if its file had not been copied. */
 static void read_list(struct update *u)
 {
     char path[PATH_MAX + 16];
@@ -290,7 +290,8 @@ static void remove_gone(struct update *u)
     }
 }
 
-/* What neither the project has nor its rules ignore: a check that ran before may have made it, to be obeyed now. */
+/* Removes a file that is neither in the project nor ignored by its rules: an earlier check may have made it, and
+ * programs would obey it now. */
 static bool remove_stranger(void *user, const char *path)
 {
     struct update *u = user;

@@ -16,7 +16,7 @@ typedef struct whit_scratch {
     char folder[PATH_MAX];     /* holds the two below */
     char tree[PATH_MAX + 8];   /* the copy */
     char home[PATH_MAX + 8];   /* HOME and TMPDIR of commands */
-    int lock, tree_fd;         /* of one user at a time */
+    int lock, tree_fd;         /* a lock that one user holds at a time; a descriptor of the copy */
     uint32_t n_copied, n_same; /* by the last update */
     bool removes_strangers;    /* the next update removes what neither the project has nor its .gitignore names */
 } whit_scratch;

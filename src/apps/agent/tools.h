@@ -14,7 +14,7 @@
 
 typedef struct whit_tool_place {
     const char *project;  /* resolved */
-    whit_changes *staged; /* of this turn of the model; knows what is open in an editor */
+    whit_changes *staged; /* changes staged in this turn of the model; knows which texts are open in an editor */
     whit_runner *runner;  /* NULL: there is no tool that runs commands */
     whit_mcp *mcp;        /* NULL: there are no servers */
     bool is_alone;        /* nobody is there to agree or to answer */
@@ -30,7 +30,7 @@ typedef struct whit_tool_place {
  * is too long for a person to read, or memory ran out. */
 bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text);
 
-/* The list for "tools" of a request, with or without the one that runs commands; NULL: out of memory. */
+/* Returns the list for "tools" of a request, with or without the tool that runs commands; NULL: out of memory. */
 json_t *whit_tools_schema(bool may_run);
 
 /* Runs a call; `result` gets text for the model in every case, an error too: what is outside the

@@ -48,7 +48,7 @@ struct whit_turns {
     whit_ndf_log log;
     whit_buf turns;     /* whit_turn[] */
     whit_buf frames;    /* uint32_t[]: the frame of each turn */
-    whit_status commit; /* of the last turn, into git */
+    whit_status commit; /* result of committing the last turn to git */
     whit_error commit_error;
 };
 
@@ -79,7 +79,7 @@ static whit_status resolve(const char *project, char *known, const char *path, c
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", path);
     if (!whit_agent_path_is_plain(path))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
-    /* Of folders that are to be made, the nearest that is there decides. */
+    /* If folders are to be made, the nearest existing folder decides. */
     snprintf(folder, sizeof folder, "%s", full);
     *strrchr(folder, '/') = 0;
     if (known && strcmp(known, folder) == 0) return WHIT_OK;
@@ -92,7 +92,7 @@ static whit_status resolve(const char *project, char *known, const char *path, c
             if (errno == ENOENT) continue;
             return whit_fail_errno(error, folder, "resolve");
         }
-        size_t n_real = n > 1 ? n : 0; /* of the project "/" every path is below */
+        size_t n_real = n > 1 ? n : 0; /* every path is below the project "/" */
         if (strncmp(real, project, n_real) != 0 || (real[n_real] && real[n_real] != '/')) {
             if (known) *known = 0;
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
@@ -113,7 +113,7 @@ static whit_status resolve(const char *project, char *known, const char *path, c
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
 }
 
-/* A plain file of moderate size, in the fewest calls; false where it is none, or where it changes meanwhile. */
+/* Reads a plain file of moderate size in the fewest calls; false if it is not such a file, or changes meanwhile. */
 static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 {
     struct stat info;
@@ -122,7 +122,7 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
     bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size < PENDING_BYTES;
     size_t size = ok ? (size_t)info.st_size : 0;
     ok = ok && whit_buf_reserve(content, size + 1);
-    /* One byte more than there should be: nothing is behind them. */
+    /* Asks for one byte more, to see that the file has not grown. */
     ok = ok && read(fd, content->data + content->size_bytes, size + 1) == (ssize_t)size;
     close(fd);
     if (!ok) return false;
@@ -201,7 +201,7 @@ static whit_status put(const whit_turns *journal, char *known, const whit_change
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
-    if (fd < 0 && errno == EEXIST && unlink(beside) == 0) fd = open(beside, flags, 0666); /* of a crash */
+    if (fd < 0 && errno == EEXIST && unlink(beside) == 0) fd = open(beside, flags, 0666); /* left by a crash */
     if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
     int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
@@ -380,7 +380,7 @@ static void swap_sides(whit_change *c)
     c->after_bytes = old.before_bytes;
 }
 
-/* The frame of a turn that wrote; UINT32_MAX where there is none. */
+/* Returns the frame of a turn that wrote, or UINT32_MAX. */
 static uint32_t frame_of(const whit_turns *journal, uint32_t number)
 {
     for (uint32_t i = 0; i < whit_turns_count(journal); i++)
@@ -641,8 +641,8 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
     return write_turn(journal, head, changes, n, error);
 }
 
-/* The turn whose undo is the latest of those that no redo has followed; 0: none. By number the latest turn would come
- * first, whose files are not yet what it was made of. */
+/* Returns the turn whose undo is the latest of all turns that are still undone; 0: no turn. The turn with the highest
+ * number would be wrong: its files do not have the contents yet that it was made from. */
 static uint32_t undone_last(const whit_turns *journal)
 {
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
@@ -655,7 +655,7 @@ static uint32_t undone_last(const whit_turns *journal)
     return 0;
 }
 
-/* The latest turn that may be undone, the one undone last where it is to be made again, or the one that is named. */
+/* Picks the named turn. Without a name: to undo, the latest turn that may be undone; to redo, the turn undone last. */
 static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, uint32_t *index, whit_error *error)
 {
     const char *verb = undo ? "undone" : "made again";

@@ -15,7 +15,7 @@
 typedef struct whit_change {
     const char *path; /* below the project, with '/' between */
     bool was, is;     /* does it exist before, after */
-    bool open;        /* of a text that is open in an editor and not saved: never of a turn of the journal */
+    bool open;        /* a text that is open in an editor and not saved; never set in a turn of the journal */
     uint32_t mode;    /* permission bits before (0: none), kept after */
     const char *before, *after;
     size_t before_bytes, after_bytes;
@@ -29,16 +29,16 @@ typedef struct whit_turn {
     uint32_t of; /* the turn that this one takes back or makes again */
     bool undone; /* taken back by a later one */
     int64_t time_s;
-    char note[120]; /* of the task, for the list */
+    char note[120]; /* beginning of the task, for the list */
     uint32_t n_changes;
     size_t n_bytes; /* written */
 } whit_turn;
 
 typedef struct whit_turns whit_turns;
 
-/* Opens the journal of a project folder, taking its lock; makes it where there is none. Undoes a turn
- * that was cut off; *recovered then has its number, else 0. `state_dir` NULL: $XDG_STATE_HOME/whit, or
- * $HOME/.local/state/whit. Errors: io, format (a damaged journal), limit (locked by another agent). */
+/* Opens the journal of a project folder and takes its lock; makes it if it does not exist. Undoes a turn that was cut
+ * off; *recovered then has its number, else 0. `state_dir` NULL: $XDG_STATE_HOME/whit, or $HOME/.local/state/whit.
+ * Errors: io, format (a damaged journal), limit (locked by another agent). */
 whit_status whit_turns_open(const char *project, const char *state_dir, whit_turns **journal, uint32_t *recovered,
                             whit_error *error);
 void whit_turns_close(whit_turns *journal);
@@ -50,22 +50,21 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < n_
  * is not any more what `before` says; nothing is written then. On failure the tree is as before. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
-/* Why the last turn is no commit under refs/whit; NULL: it is one, or there is no repository. */
+/* Returns why the last turn was not committed under refs/whit; NULL if it was, or if there is no repository. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
-/* Takes back a turn, or makes a taken-back one again, as a new turn. `number` 0: the latest that can be
- * taken back, or the one that was taken back last. *number is then the one. With `preview` nothing is
- * written. on_change is told every file. */
+/* Undoes a turn, or redoes an undone one, as a new turn. `number` 0: the latest turn that can be undone, or the turn
+ * that was undone last; *number becomes its number. With `preview` nothing is written. on_change is told every file. */
 typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 
-/* A whole file below the project as a change's `before`: content into `content`, *exists, *mode.
- * Links out of the project, devices and folders are refused. */
+/* Reads a whole file below the project as a change's `before`: content into `content`, *exists, *mode. Links out of the
+ * project, devices and folders are refused. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
-/* Whether the path is a plain one whose folder is in the project, also behind links. */
+/* Checks that the path is plain and that its folder, with links followed, is in the project. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
 #endif

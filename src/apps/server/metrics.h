@@ -9,7 +9,8 @@
 
 #define WHIT_HISTOGRAM_BOUNDS 15
 
-/* Histogram of times: how many fell into each bucket, up to its bound in seconds (metrics.c), and above the last bound. */
+/* Histogram of times: how many fell into each bucket, up to its bound in seconds (metrics.c), and how many above the
+ * last bound. */
 typedef struct whit_histogram {
     uint64_t counts[WHIT_HISTOGRAM_BOUNDS + 1];
     uint64_t sum_ns;
