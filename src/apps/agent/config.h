@@ -18,7 +18,7 @@ typedef struct whit_agent_config {
     const char *checks[33]; /* commands that must succeed before a turn is written */
     const char *read[33];   /* folders that commands may read */
     uint32_t command_s;     /* a command's time; 0: the sandbox's default */
-    json_t *servers;        /* MCP servers by name; borrowed from `values`; NULL: none */
+    json_t *servers;        /* MCP servers by name; borrowed from `values`; may be NULL */
     json_t *values[2];      /* the parsed files */
 } whit_agent_config;
 

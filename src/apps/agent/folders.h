@@ -12,7 +12,7 @@
  * folder is made with mode 0700. Errors: io. */
 whit_status whit_agent_state_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);
-/* The same below `given`, else $XDG_CACHE_HOME/whit or ~/.cache/whit. */
+/* The same path in `given`, else in $XDG_CACHE_HOME/whit or ~/.cache/whit. */
 whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);
 /* Whether a path of the project's is relative, without "." and "..", empty parts and line feeds; a '/' may

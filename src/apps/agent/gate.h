@@ -10,9 +10,9 @@
  * the reason and returns false where it is refused. */
 bool whit_gate_syntax(const whit_change *change, whit_buf *why);
 
-/* All of it: the syntax of every change, then the checks of the runner's configuration in its copy
- * "gate". *passed false: `why` says what failed, for the model. `on_check` (may be NULL) is told each
- * command, and false holds it back. Errors: those of whit_runner_run. */
+/* Runs the whole gate: the syntax of every change, then the checks of the runner's configuration in its copy "gate".
+ * *passed false: `why` says what failed, for the model. `on_check` (may be NULL) is told each command, and prevents it
+ * by returning false. Errors: errors of whit_runner_run. */
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
                            bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error);

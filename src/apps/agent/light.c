@@ -16,8 +16,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Where links lead from the path: its nearest folder that is there, resolved, and the rest of its name. `real` gets the
- * whole, the result is without the project's own name; "" outside of the project. */
+/* Resolves a path: the nearest existing folder with links followed, and the rest of the name. `real` gets the whole
+ * path; the result is the part below the project, or "" outside of it. */
 static const char *real_below(const char *project, const char *path, char real[PATH_MAX])
 {
     char folder[PATH_MAX], whole[PATH_MAX];

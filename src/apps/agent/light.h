@@ -5,10 +5,10 @@
 
 #include "agent/hunks.h"
 
-/* Why a change needs a person whatever is allowed; NULL: it does not. Folders are looked at both as
- * written and as links lead. */
+/* Returns why a change needs a person whatever is allowed, or NULL. Folders are examined both as written and with links
+ * followed. */
 const char *whit_light_red(const char *project, const whit_change *change);
-/* Is the path one whose content is not given to a model: version control's own, keys, secrets? */
+/* Must the path's content be kept from a model: version control's own files, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
 
 /* Is there a terminal at which somebody could be asked? */
@@ -18,8 +18,8 @@ void whit_light_tell(const char *text, size_t n);
 /* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
  * n_files 0: something else, which it says. */
 bool whit_light_agreed(const char *reason, size_t n_files);
-/* The same for hunks: asks about all of them, or about each where the answer is h, which `show` then prints. A byte
- * of `taken` is set for each that is agreed to. */
+/* Asks about hunks: about all of them, or about each if the answer is h; `show` then prints it. Sets a byte of `taken`
+ * for each hunk that is agreed to. */
 void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
                        uint8_t *taken);
 

@@ -136,7 +136,7 @@ static void hash_path(const char *path, uint8_t digest[WHIT_HASH_BYTES])
     whit_hash_end(&hash, digest);
 }
 
-/* The sub-agent that has changed the file in the same answer; 0: none has. */
+/* Returns the number of the sub-agent that has changed the file in the same answer; 0: no sub-agent. */
 static uint32_t taken_by(const loop *l, const char *path)
 {
     uint8_t digest[WHIT_HASH_BYTES];
@@ -241,7 +241,7 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     drop_shown(l);
 }
 
-/* Why a person is asked whatever is allowed: the first change that says so; "" where none does. */
+/* Finds why a person must be asked whatever is allowed: the reason of the first such change, or "". */
 static void find_reason(const loop *l, char *reason, size_t room)
 {
     *reason = 0;
@@ -341,7 +341,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     return WHIT_OK;
 }
 
-/* Keys that a command has printed, or that stand in lines that were found, are no model's. */
+/* Cuts a result to its limit, and hides keys that a command has printed or that a search has found. */
 static void cut_result(const loop *l, whit_buf *result)
 {
     whit_guard_hide_keys(result);
@@ -484,7 +484,7 @@ static whit_status run_fenced(loop *l, const whit_tool_place *place, const char 
     return status;
 }
 
-/* Without numbers of the model: a token for four bytes of all that it was given. */
+/* Adds the model's token counts; without them, guesses one token for four bytes of messages and answer. */
 static void count_tokens(loop *l, const json_t *answer)
 {
     const json_t *usage = json_object_get(answer, "usage");

@@ -15,7 +15,7 @@ typedef struct whit_agent_options {
     const char *state_dir; /* folder of the journal; NULL: the usual place */
     const char *task;
     uint32_t n_turns_max;  /* answers of the model */
-    uint64_t n_tokens_max; /* in and out, of all answers; 0: any number */
+    uint64_t n_tokens_max; /* tokens in and out, of all answers; 0: no limit */
     bool may_write;        /* changes that are not red need no question */
     bool is_alone;         /* nobody is there to answer: what needs an answer is refused, with that reason */
     whit_runner *runner;   /* runs commands and checks; NULL: no commands, no checks */
@@ -29,7 +29,7 @@ typedef struct whit_agent_options {
     /* Told what was written, with the turn's number in the journal (0: in open texts alone), or with n 0 that nothing
      * of what was shown is; NULL: not wanted. */
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
-    const whit_open_texts *open; /* texts that are open and not saved; NULL: none */
+    const whit_open_texts *open; /* texts that are open and not saved; may be NULL */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* told about progress, line by line */
     whit_buf *refused;           /* hashes of what the person has answered, for later tasks; NULL: for this one */

@@ -19,7 +19,7 @@ typedef struct whit_agent_model {
 typedef struct whit_remote_model {
     whit_endpoint *endpoint;
     const char *name;                                              /* NULL: the endpoint's own */
-    void (*on_text)(void *user, const char *text, size_t n_bytes); /* as it comes; NULL: not wanted */
+    void (*on_text)(void *user, const char *text, size_t n_bytes); /* called with text as it arrives; may be NULL */
     void *user;
     void (*on_note)(const char *said); /* once, where the endpoint refuses tools, with its words; NULL: not wanted */
     bool takes_no_tools;               /* found out by the first answer */

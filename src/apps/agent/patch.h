@@ -28,8 +28,8 @@ typedef struct whit_patch_line {
 } whit_patch_line;
 
 typedef struct whit_patch_hunk {
-    size_t first, n_lines; /* in the patch's lines */
-    const char *anchor;    /* a line that comes before the place; NULL: none */
+    size_t first, n_lines; /* index in the patch's lines */
+    const char *anchor;    /* a line that must come before the place; NULL: no anchor */
     size_t anchor_bytes;
     bool no_final_newline; /* the new text ends the file without one */
     bool final_newline;    /* only the old text did, whose last line goes */
@@ -43,7 +43,7 @@ typedef struct whit_patch_file {
     whit_patch_action action;
     char *path;            /* as written, without a/ and b/; NULL: the caller's default */
     char *move_to;         /* NULL: stays */
-    size_t first, n_hunks; /* in the patch's hunks */
+    size_t first, n_hunks; /* index in the patch's hunks */
 } whit_patch_file;
 
 /* Zero-initialise with the allocator of the three lists set; free with whit_patch_free. */

@@ -142,7 +142,7 @@ static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_pa
     return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
 }
 
-/* How many lines of a side match at a place before the first that does not; all: SIZE_MAX. */
+/* Counts the lines of a side that match at a place, up to the first mismatch; SIZE_MAX if all match. */
 static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t place, whit_patch_grade grade,
                        const whit_patch_line **differing)
 {
@@ -167,7 +167,7 @@ static size_t n_on_side(const job *j, const whit_patch_hunk *hunk, char side)
     return n;
 }
 
-/* All places of a side from line `from` on: how many (counting ends at 3), the first two in places[]. */
+/* Finds the places of a side from line `from` on: returns how many (at most 3) and the first two in places[]. */
 static size_t find_places(job *j, const whit_patch_hunk *hunk, char side, size_t from, whit_patch_grade grade,
                           size_t places[2])
 {

@@ -27,7 +27,7 @@ static whit_status post(whit_remote_model *remote, const json_t *messages, const
     return status;
 }
 
-/* The text of an answer becomes calls, or what is shown. An answer without a message stays as it is. */
+/* Turns the text of an answer into calls, or into text that is shown. An answer without a message stays unchanged. */
 static whit_status read_plain(whit_remote_model *remote, json_t *answer, whit_error *error)
 {
     json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);

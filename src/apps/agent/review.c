@@ -354,7 +354,7 @@ static bool open_side(side *s, const char *path, const char *text, size_t n)
     return !s->parse.failed && !s->digests.failed && !s->aliases.failed;
 }
 
-/* From the name to the end of its statement: brackets closed, and a ';' or the line's end. */
+/* Finds the end of a name's statement: brackets closed, and a ';' or the end of the line. */
 static size_t statement_end(const side *s, size_t at)
 {
     int depth = 0;

@@ -66,7 +66,7 @@ static void remove_all(int folder, const char *name, int deep)
     (void)unlinkat(folder, name, AT_REMOVEDIR);
 }
 
-/* The folder of a path, made where it is missing; what is there and is no folder goes. -1 with errno. */
+/* Opens the folder of a path, and makes it if it is missing; other files in its place are removed. -1 with errno. */
 static int open_above(const whit_scratch *scratch, const char *path, const char **name)
 {
     char part[NAME_MAX + 1];
@@ -122,8 +122,8 @@ static bool copy_bytes(int from, int to, uint64_t size)
     return true;
 }
 
-/* Where it takes the place of other bytes it is as new as it looks: what was built of those is not
- * taken for built of these. */
+/* A first copy keeps the times of its file. A replaced file gets the present time instead, so that results built from
+ * the old bytes are rebuilt. */
 static bool put_copy(int folder, const char *name, const char *full, const struct stat *info, bool is_first)
 {
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -258,7 +258,7 @@ static bool visit(void *user, const char *path)
         (same ||
          (put_copy(folder, name, full, &own, !known && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) &&
           fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0));
-    /* A file that has gone, or that nobody may read, is not in the copy; a full disk ends the work. */
+    /* A file that has disappeared or cannot be read is left out of the copy; a full disk ends the update. */
     if (!ok && (errno == ENOSPC || errno == EDQUOT || errno == EROFS))
         u->status = whit_fail_errno(u->error, u->scratch->tree, "copy into");
     if (ok) {

@@ -17,14 +17,14 @@ typedef struct whit_scratch {
     char tree[PATH_MAX + 8];   /* the copy */
     char home[PATH_MAX + 8];   /* HOME and TMPDIR of commands */
     int lock, tree_fd;         /* a lock that one user holds at a time; a descriptor of the copy */
-    uint32_t n_copied, n_same; /* by the last update */
+    uint32_t n_copied, n_same; /* counts of the last update */
     bool removes_strangers;    /* the next update removes what neither the project has nor its .gitignore names */
 } whit_scratch;
 
 /* How to wait for a copy that another process uses. */
 typedef struct whit_scratch_wait {
     const volatile bool *cancel;                /* NULL: never */
-    void (*note)(void *user, const char *line); /* told once that this process waits; NULL: nobody is */
+    void (*note)(void *user, const char *line); /* told once that this process waits; may be NULL */
     void *user;
 } whit_scratch_wait;
 

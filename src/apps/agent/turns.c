@@ -235,7 +235,7 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change)
     return whole;
 }
 
-/* All that was put, at once: a flush for each file takes a hundred times as long for a hundred files. */
+/* Flushes all written files at once: a flush per file takes a hundred times as long for a hundred files. */
 static whit_status flush_files(const whit_turns *journal, whit_error *error)
 {
     int fd = open(journal->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -552,7 +552,7 @@ static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *e
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/* The turn is written; that git does not take it too is told, and is no failure. */
+/* Commits a written turn to git. A failed git commit is reported but does not fail the turn. */
 static void commit_turn(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n)
 {
     char message[220];

@@ -16,7 +16,7 @@ typedef struct whit_change {
     const char *path; /* below the project, with '/' between */
     bool was, is;     /* does it exist before, after */
     bool open;        /* a text that is open in an editor and not saved; never set in a turn of the journal */
-    uint32_t mode;    /* permission bits before (0: none), kept after */
+    uint32_t mode;    /* permission bits before (0: not set), kept after */
     const char *before, *after;
     size_t before_bytes, after_bytes;
 } whit_change;
