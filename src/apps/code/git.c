@@ -45,7 +45,7 @@ struct whit_git_file {
     bool is_known; /* the content has arrived completely */
 };
 
-/* Without one, the library need not be opened at all. */
+/* Without a work tree the library need not be opened. */
 static bool is_in_work_tree(const char *path)
 {
     char folder[PATH_MAX + 8];
@@ -101,7 +101,7 @@ bool whit_git_ask(const char *path, whit_git_file **file)
     pid_t child = own && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? fork() : -1;
     if (child == 0) { /* a child of the child, which nobody has to wait for */
         if (fork() == 0) {
-            alarm(PATIENCE_SECONDS); /* where a file system hangs */
+            alarm(PATIENCE_SECONDS); /* limit for a file system that hangs */
             for (int fd = 0; fd < FILES_MAX; fd++)
                 if (fd != ends[1]) close(fd); /* terminals and pipes that others wait on */
             hand_over(path, ends[1]);

@@ -43,10 +43,10 @@ typedef struct whit_graph_counts {
  * date. cache_folder NULL: $XDG_CACHE_HOME/whit or ~/.cache/whit; where it cannot be written the graph is kept in
  * memory alone. *graph is the caller's. */
 whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
-/* The same for a graph that is open, whose numbers and pointers are void then. False where it must be opened anew:
- * it stays as it was. */
+/* Refreshes an open graph; its numbers and pointers become invalid. False, with the graph unchanged, if it must be
+ * opened anew. */
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
-/* The same where one file is known to have changed, by its path in the folder: no other is looked at. */
+/* The same if one file is known to have changed, by its path in the folder: only that file is examined. */
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
 /* Opens the graph as the cache has it, in moments, without comparing it with the files. WHIT_ERROR_IO if the cache
  * has no graph of the folder. */

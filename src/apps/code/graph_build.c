@@ -85,7 +85,7 @@ static uint32_t add_name(struct build *build, const char *text, size_t n)
     return build->n_names - 1;
 }
 
-/* Types and macros of a C file that is no header are its own. */
+/* Types and macros of a C file that is not a header are local to it. */
 static bool is_source(const char *path, whit_code_language language)
 {
     const char *dot = strrchr(path, '.');
@@ -181,7 +181,7 @@ static void add_again(struct build *build, const struct graph_part *part, uint32
 {
     const struct graph_file *file = &part->files[k];
     uint32_t first_symbol = build->n_symbols, number = build->n_files;
-    uint32_t *now = malloc(((size_t)part->n[GRAPH_SYMBOLS] + 1) * sizeof *now); /* by their old numbers */
+    uint32_t *now = malloc(((size_t)part->n[GRAPH_SYMBOLS] + 1) * sizeof *now); /* indexed by old numbers */
     if (!now) {
         build->failed = true;
         return;
@@ -288,7 +288,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* All packages have a file of one name: the folder's tells them apart. */
+/* Every Python package has an __init__.py: the folder's name is part of the key. */
 static const char *key_of(const char *path)
 {
     const char *base = base_of(path);

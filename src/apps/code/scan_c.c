@@ -403,7 +403,7 @@ static void directive(struct c *c)
 
 /* ---- declarations -------------------------------------------------------------------------- */
 
-/* Without a small letter, as macros are named. */
+/* Is the token without lower-case letters, as macros are named? */
 static bool is_shouted(const struct c *c, struct token token)
 {
     for (uint32_t i = 0; i < token.n; i++)
@@ -635,7 +635,7 @@ void scan_c(struct scan *scan)
             if (kind == CONTAINER) {
                 open_brace(&c);
             } else {
-                /* In a body: a type of its own, or a block. */
+                /* A brace in a body opens a local type or a block. */
                 bool is_enum, is_type, is_space;
                 int name = type_name(&c, &is_enum, &is_type, &is_space);
                 if (kind == BODY && is_type && name >= 0 && !c.parens && function_name(&c) < 0 &&
