@@ -146,7 +146,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);
-    (void)put("/proc/self/oom_score_adj", "1000", 4); /* where memory runs out it is the first to go */
+    (void)put("/proc/self/oom_score_adj", "1000", 4); /* the first to be killed when memory runs out */
     if (chdir(command->folder) != 0) refuse(plan, STEP_FOLDER);
     if (dup2(plan->empty, 0) < 0 || dup2(plan->output, 1) < 0 || dup2(plan->output, 2) < 0) refuse(plan, STEP_START);
     if (!set_limits(plan->limits)) refuse(plan, STEP_LIMITS);
@@ -158,7 +158,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
         if (listener < 0 || !send_descriptor(plan->listeners, listener)) refuse(plan, STEP_FILTER);
         close(listener);
     }
-    /* Only the pipe of words stays, to say that the program cannot be run; that closes itself. */
+    /* Only the pipe for messages stays open, to report that the program cannot be run; execve closes it. */
     int words = plan->words;
     if (words > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)words - 1, 0u);
     (void)syscall(CALL_CLOSE_RANGE, (unsigned)words + 1, ~0u, 0u);
@@ -166,7 +166,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     refuse(plan, STEP_RUN);
 }
 
-/* Where this process keeps its own command line, which /proc shows to whoever may see the process. */
+/* Memory of this process's command line, which /proc shows to whoever may see the process. */
 typedef struct command_line {
     char *text;
     size_t n_bytes;

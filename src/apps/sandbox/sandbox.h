@@ -48,13 +48,13 @@ typedef struct whit_sandbox_limits {
 
 typedef struct whit_sandbox_command {
     const char *const *arguments;   /* NULL-terminated; [0] is the program's path */
-    const char *folder;             /* where it starts */
+    const char *folder;             /* initial working folder */
     const char *home;               /* HOME and TMPDIR, a folder below one of rules.write */
     const char *const *environment; /* "NAME=VALUE" beside PATH, HOME, TMPDIR, LANG and TERM; may be NULL */
     whit_sandbox_rules rules;
     whit_sandbox_limits limits;
     bool is_unconfined;          /* a person said so: no wall at all, clean environment and limits stay */
-    bool no_namespaces;          /* as on a machine that allows none */
+    bool no_namespaces;          /* as on a machine without namespaces */
     const volatile bool *cancel; /* NULL: never */
 } whit_sandbox_command;
 

@@ -140,7 +140,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     int folder = of->folder_at < 0 ? AT_FDCWD : (int)call->data.args[of->folder_at];
     if (!*text && folder == AT_FDCWD) return false;
     if (*text == '/') {
-        /* Its own /proc is another than ours: only processes of the command are in it. */
+        /* The command has its own /proc, which shows only its own processes. */
         if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return false;
         snprintf(joined, sizeof joined, "%s", text);
     } else {
