@@ -9,67 +9,67 @@ enum { WHIT_API_MOST_ANSWERS = 64 }; /* prompts times answers of each */
 
 typedef struct whit_ask whit_ask;
 
-/* How the answer of one job is written. Events of a stream go to `out`. */
+/* How one API writes the answer of a job. Events of a stream go to `out`. */
 typedef struct whit_dialect {
-    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* made of OpenAI's choice */
+    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* builds a whole answer from OpenAI's choice */
     void (*begin)(whit_ask *ask, whit_buf *out);
     void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
     void (*end)(whit_ask *ask, whit_buf *out);
     void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
     const char *type;      /* the content type of a stream; NULL: text/event-stream */
-    const char *ping;      /* written where nothing was for a while; NULL: ": still at work" */
+    const char *ping;      /* written after a while without output; NULL: ": still at work" */
     const char *logs_name; /* the member of log-probabilities; NULL: they are left out */
 } whit_dialect;
 
-/* Where a stream stands. */
+/* State of a stream. */
 typedef struct whit_dialect_state {
     bool open; /* a part has begun */
     whit_chat_event_kind kind;
-    int index; /* the part's, from 0 */
+    int index; /* index of the part, from 0 */
     uint64_t n_events, n_calls;
-    whit_buf text;                /* the part so far */
-    whit_buf tokens;              /* int32_t ids that the next event takes along */
-    uint32_t i_job;               /* the answer that is written, where there are several */
-    whit_buf logs;                /* log-probabilities that the next event takes along, as JSON */
-    char name[200];               /* the call's */
-    bool is_list, shows_thoughts; /* Gemini's: a stream as a list; thinking is wanted */
-    json_t *output;               /* parts that are whole */
-    json_t *kinds;                /* its tools that are not plain functions, by name; NULL: none */
-    json_t *request;              /* fields of it are repeated in the answer; NULL if not */
+    whit_buf text;                /* text of the part so far */
+    whit_buf tokens;              /* int32_t ids that the next event includes */
+    uint32_t i_job;               /* the answer that is being written, if there are several */
+    whit_buf logs;                /* log-probabilities that the next event includes, as JSON */
+    char name[200];               /* name of the call */
+    bool is_list, shows_thoughts; /* for Gemini: stream as a list; thinking is wanted */
+    json_t *output;               /* completed parts */
+    json_t *kinds;                /* tools of the request that are not plain functions, by name; may be NULL */
+    json_t *request;              /* request whose fields the answer repeats; may be NULL */
 } whit_dialect_state;
 
-/* The part of its tools that a grammar holds. */
+/* Which tool calls a grammar constrains. */
 typedef struct whit_ask_calls {
-    bool is_held;     /* anything is */
-    bool is_required; /* the answer is calls */
-    bool is_single;   /* at most one */
+    bool is_held;     /* a grammar constrains the calls */
+    bool is_required; /* the answer must consist of calls */
+    bool is_single;   /* at most one call */
     json_t *name;     /* the only function that may be called; NULL: any */
 } whit_ask_calls;
 
-/* Its jobs, and the facts that the reply needs; it owns all its values. */
+/* A request in progress: its jobs, and the facts that the reply needs. It owns all its values. */
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
     bool times_tokens, tells_progress; /* llama.cpp's timings_per_token and return_progress */
-    bool is_formed;                    /* a schema holds the answer from its first byte: no thinking before it */
+    bool is_formed;                    /* a schema constrains the answer from its first byte: no thinking before it */
     bool infill;                       /* the answer belongs between the prompt and `suffix` */
     json_t *suffix;                    /* a string; NULL: empty */
-    bool ollama, ollama_chat;          /* replies as Ollama has them; those of /api/chat */
-    uint32_t n, n_each;                /* jobs; answers of a prompt, whose jobs are adjacent */
+    bool ollama, ollama_chat;          /* Ollama's replies; replies of /api/chat */
+    uint32_t n, n_each;                /* number of jobs; of answers to each prompt, whose jobs are adjacent */
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
     whit_ask_calls calls;
-    whit_shared_grammar *grammar;                 /* until the jobs are submitted */
-    const char *form_param;                       /* the member that the grammar comes from, a constant */
-    whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* with echo, by prompt */
+    whit_shared_grammar *grammar;                 /* NULL once the jobs are submitted */
+    const char *form_param;                       /* the request member that holds the grammar, a constant */
+    whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* the prompts' texts, for echo */
     char id[40];
-    unsigned long long number; /* in the id */
+    unsigned long long number; /* number that is part of the id */
     time_t created;
     int fd;
-    const char *path;            /* the name of the API in the log, a constant */
+    const char *path;            /* name of the API in the log, a constant */
     uint64_t begun_ns, key;      /* key: a hash */
-    uint64_t conversation;       /* a hash of its name; 0: without a name */
-    char *body;                  /* as it came, where texts are logged */
+    uint64_t conversation;       /* hash of the conversation's name; 0: no name */
+    char *body;                  /* the request as it came, if texts are logged */
     const whit_dialect *dialect; /* NULL: OpenAI's form, or Ollama's */
     whit_dialect_state state;
 };
@@ -79,16 +79,16 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */
 /* Reads tools, tool_choice and parallel_tool_calls into `tools` and `calls`. */
 bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
-/* The grammar of an answer with those calls, or one that follows `answer_schema` (NULL: any text). */
+/* Makes the grammar of an answer that may contain those calls, or that follows `answer_schema` (NULL: any text). */
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
-enum { WHIT_STRENGTH_MAX = 16 }; /* and least, of an adapter */
+enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is between -16 and 16 */
 /* Adapters and their strengths, by "model", "adapters" or "lora"; without any of these, the site's own. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
-/* The prompt of a chat request, the caller's; false: refused, and the reply says why. */
+/* Renders the prompt of a chat request, which the caller frees; false: refused, and the reply says why. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
                      whit_web_reply *reply);
-/* How many tokens a chat request has; false: the reply says why not. */
+/* Counts the tokens of a chat request; false: the reply says why not. */
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
 
 #endif

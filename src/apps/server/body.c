@@ -45,7 +45,7 @@ static bool find_zero(const json_t *value, struct place *place)
     return false;
 }
 
-/* As in messages[0].content. */
+/* Writes a place as text, such as messages[0].content. */
 static void write_place(const struct place *place, char *text, size_t room)
 {
     size_t at = (size_t)snprintf(text, room, "%s", place->n > MOST_STEPS ? "..." : "");

@@ -48,7 +48,7 @@ static bool is_list(const json_t *prompt)
     return json_array_size(prompt) > 1;
 }
 
-/* As OpenAI has it; NULL: refused. */
+/* Translates the request into OpenAI's form; NULL: refused. */
 static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
 {
     json_t *own = json_copy((json_t *)body), *most = json_object_get(body, "n_predict");

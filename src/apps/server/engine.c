@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Continuous batching: every step takes the next token of all that generate, and as much of waiting
- * prompts as fits. Sequences keep what they hold when a request ends; the next one takes over the
- * longest common beginning, its own sequence's or another's. */
+ * Continuous batching: every step computes the next token of all generations, and as much of the waiting
+ * prompts as fits. Sequences keep their tokens when a request ends; the next request reuses the longest
+ * common prefix, of its own sequence or of another. */
 #include "server/engine.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared)
     return shared->grammar;
 }
 
-/* By the thread that the states of the grammar belong to. */
+/* Call in the thread that the states of the grammar belong to. */
 static void close_grammar(whit_job *job)
 {
     whit_grammar_state_close(job->state);
@@ -238,7 +238,7 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     return whit_generation_open(e->session, s->sampler, job->ids, job->n_ids, &options, &s->generation, error);
 }
 
-/* With the lock held, by the engine's thread or after its end. */
+/* Call with the lock held, in the engine's thread or after its end. */
 static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const whit_error *error)
 {
     close_grammar(job); /* others may still follow the grammar */
@@ -293,7 +293,8 @@ static whit_job *next_job(whit_engine *e)
     return best;
 }
 
-/* With the lock held: requests that wait and whose client left or whose time is over, wherever they stand. */
+/* Call with the lock held: ends waiting jobs whose client has left or whose deadline has passed, wherever in the
+ * queue. */
 static void sweep_queue(whit_engine *e)
 {
     uint64_t now_ns = e->first ? whit_now_ns() : 0;
@@ -316,7 +317,7 @@ static void sweep_queue(whit_engine *e)
     e->last = last;
 }
 
-/* With the lock held, which it lets go of while a job is prepared: its prompt may be long. */
+/* Call with the lock held; it is released while a job is prepared, whose prompt may be long. */
 static void start_jobs(whit_engine *e)
 {
     sweep_queue(e);
@@ -369,7 +370,7 @@ static bool take_output(whit_engine *e, slot *s)
     const char *text = whit_generation_text(s->generation, &n);
     if (n && !whit_buf_append(&job->text, text, n)) atomic_store(&job->cancelled, true);
     whit_generation_result(s->generation, &result);
-    /* An answer may end without a token: none was wanted, or the first ended it. */
+    /* An answer may end without a token: no token was wanted, or the first one ended it. */
     bool prompt_done = result.n_generated_tokens || whit_generation_finished(s->generation);
     note_progress(e, s, prompt_done);
     if (prompt_done && !s->is_prompt_counted) {
@@ -450,7 +451,7 @@ static void step(whit_engine *e)
 
 /* ---- errands ----------------------------------------------------------------------------------- */
 
-/* With the lock held. */
+/* Call with the lock held. */
 static errand *next_errand(whit_engine *e)
 {
     errand *first = e->first_errand;
@@ -459,7 +460,7 @@ static errand *next_errand(whit_engine *e)
     return first;
 }
 
-/* In a session of its own, so that what the slots hold stays. */
+/* Uses a separate session, so that the slots keep their tokens. */
 static whit_status embed(whit_engine *e, errand *one)
 {
     if (!e->embedder) {
@@ -469,7 +470,7 @@ static whit_status embed(whit_engine *e, errand *one)
     return whit_embed(e->embedder, one->ids, one->n_ids, NULL, one->values, one->error);
 }
 
-/* With the lock held. */
+/* Call with the lock held. */
 static void finish_errand(whit_engine *e, errand *one, whit_status status)
 {
     one->status = status;
@@ -730,7 +731,7 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-/* With the lock held. Jobs that free slots take at once do not wait. */
+/* Call with the lock held. Jobs that free slots take at once do not wait. */
 static bool is_full(const whit_engine *e, size_t n)
 {
     uint32_t n_free = e->options.n_slots - e->counts.n_busy;

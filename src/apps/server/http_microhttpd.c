@@ -173,10 +173,10 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     return result;
 }
 
-/* How the request is framed. Where a server before this one could understand it otherwise, a request can be hidden in
- * another's body (request smuggling), so that nothing but one plain way is taken. The library hides some of the bytes:
- * that a line ended with LF alone, what followed a zero byte in a value, and extensions of chunks, which are to be
- * ignored (RFC 9112, 2.2 and 7.1.1). */
+/* Framing of a request. If a proxy before this server understood it differently, a request could be hidden in another's
+ * body (request smuggling), so only one plain form is accepted. The library hides some of the bytes: that a line ended
+ * with LF alone, what followed a zero byte in a value, and chunk extensions, which are to be ignored (RFC 9112, 2.2 and
+ * 7.1.1). */
 struct framing {
     uint32_t n_lengths, n_codings, n_hosts;
     bool is_odd;     /* a name or a value that is read in more than one way */
@@ -205,7 +205,7 @@ static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* Why the headers are not taken; NULL: they are. */
+/* Returns why the headers are refused, or NULL. */
 static const char *find_oddity(const whit_web_server *server, struct MHD_Connection *connection, const char *version)
 {
     struct framing f = {0};

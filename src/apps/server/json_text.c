@@ -10,8 +10,8 @@
 /* ---- integers beyond 63 bits --------------------------------------------------------------------- */
 
 struct wide {
-    double value;                          /* that stands for the digits */
-    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* with the sign */
+    double value;                          /* a double that stands for the digits in the parsed JSON */
+    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* the digits, with their sign */
 };
 
 static _Thread_local struct wide wides[WHIT_WIDE_MAX];

@@ -82,7 +82,7 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     if (access(path, R_OK) != 0) return NULL;
     whit_status status = whit_keep_read(session, i, path, &ids, n_ids, &error);
     if (status == WHIT_OK) return ids;
-    /* In use by another server, or for a larger context; what is damaged is of no use to anybody. */
+    /* The file may be in use by another server, or belong to a larger context; a damaged one is useless and removed. */
     if (status == WHIT_ERROR_FORMAT) unlink(path);
     complain(keep, "a beginning is not taken from the cache", error.message);
     return NULL;
@@ -119,8 +119,8 @@ whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path,
     return status;
 }
 
-/* Into a new file, which then takes the place of the old one: a full disk leaves that as it is. The new file's
- * sequence is empty at first, and is made from the blocks that the session still has. */
+/* Writes a new file, which then replaces the old one, so that a full disk leaves the old one intact. The new file's
+ * sequence is empty at first and is filled with the blocks that the session still has. */
 void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids)
 {
     char path[PATH_BYTES];

@@ -72,7 +72,7 @@ static json_t *usage(const whit_ask *ask)
                      "speed");
 }
 
-/* The same whole and streamed. */
+/* Makes the id of a call, the same in whole and streamed answers. */
 static json_t *call_id(const whit_ask *ask, uint32_t i)
 {
     return json_sprintf("toolu_%s_%u", ask->id, (unsigned)i);

@@ -24,7 +24,7 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
 }
 
-/* With the lock held, of a model that goes away: its counters stay with its entry. */
+/* Call with the lock held, for a model that goes away: moves its counters to its entry. */
 static void keep_counts(whit_models *models, const whit_api *api)
 {
     whit_engine_counts one;
@@ -86,7 +86,7 @@ static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_e
                      entry->options->name, entry->n_bytes >> 20, api->options->max_memory_mb);
 }
 
-/* As make_api, and counts what it takes. */
+/* As make_api; also counts the memory of the model's adapters. */
 static whit_status make_counted(whit_site *site, whit_entry *entry, whit_model *model, whit_api **api,
                                 whit_error *error)
 {
@@ -214,7 +214,7 @@ void whit_models_close(whit_site *site)
     site->models = NULL;
 }
 
-/* With the lock held, which it lets go of: closes idle models until so much more fits. */
+/* Call with the lock held; it is released meanwhile. Closes idle models until n_bytes more fit. */
 static bool make_room(whit_site *site, size_t n_bytes)
 {
     whit_models *models = site->models;
@@ -371,7 +371,7 @@ void whit_models_release(whit_api *api)
     if (over) close_api(api);
 }
 
-/* With the lock held: what `next` says of the file, which `entry` has from now on. */
+/* Call with the lock held: copies the facts about the new file from `next` to `entry`. */
 static void take_facts(whit_entry *entry, const whit_entry *next)
 {
     entry->n_bytes = next->n_bytes;

@@ -3,7 +3,7 @@
 #ifndef WHIT_SERVER_NOTIFY_H
 #define WHIT_SERVER_NOTIFY_H
 
-/* The socket that $NOTIFY_SOCKET names; -1: nobody wants to know. */
+/* Opens the socket that $NOTIFY_SOCKET names; -1 if it is not set. */
 int whit_notify_open(void);
 /* "READY=1", "STOPPING=1" ... */
 void whit_notify(int fd, const char *state);

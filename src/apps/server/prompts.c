@@ -43,7 +43,7 @@ static bool is_system(const json_t *message)
     return has_role(message, "system") || has_role(message, "developer");
 }
 
-/* How many messages begin the list that are system messages. */
+/* Counts the system messages at the beginning of the list. */
 static size_t count_first(const json_t *messages)
 {
     size_t n = 0;
@@ -51,7 +51,7 @@ static size_t count_first(const json_t *messages)
     return n;
 }
 
-/* Whether the prompt has the text, without the blanks around it that templates cut off. */
+/* Does the prompt contain the text, without the blanks around it that templates trim? */
 static bool prompt_has(const whit_chat_prompt *prompt, const json_t *text)
 {
     size_t n_prompt, n = json_string_length(text);
@@ -120,7 +120,8 @@ static whit_status render(const whit_api *api, struct texts *texts, const json_t
     return status;
 }
 
-/* As it is; else with late system messages as the person's; else with all of them. */
+/* Renders the messages as they are. If that fails or loses late system messages, these are given as the person's; if
+ * that fails, too, all system messages are. */
 static whit_status render_somehow(const whit_api *api, struct texts *texts, const json_t *messages,
                                   whit_chat_prompt **prompt, whit_error *error)
 {

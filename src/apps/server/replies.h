@@ -16,7 +16,7 @@ void whit_api_fail(whit_web_reply *reply, int status, const char *type, const ch
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
 /* Counts memory that the request is about to take; false: the reply is a 413 or a 503, and nothing is to be taken. */
 bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes);
-/* That reply where a claim was not taken. */
+/* Writes the 413 or 503 reply for a claim that was not taken. */
 void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result);
 /* Gives that reply a "code", by which clients tell errors apart. */
 void whit_api_set_code(whit_web_reply *reply, const char *code);

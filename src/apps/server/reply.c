@@ -358,7 +358,7 @@ static void send_event(struct stream *s, json_t *event)
     s->last_ns = whit_now_ns();
 }
 
-/* A chunk with a delta (chat) or a text, which is taken over, and log-probabilities as JSON (NULL: none). */
+/* Sends a chunk with a delta (chat) or a text, which is taken over, and log-probabilities as JSON (may be NULL). */
 static void send_chunk(struct stream *s, uint32_t i, json_t *piece, const whit_buf *logs, const char *finish)
 {
     json_t *event = envelope(s->ask, true);
@@ -479,7 +479,7 @@ static void finish_part(struct stream *s, uint32_t i)
                    finish_name(job, s->parts[i].n_calls > 0));
 }
 
-/* New text of an answer, and log-probabilities as JSON (NULL: none). */
+/* Sends new text of an answer, and log-probabilities as JSON (may be NULL). */
 static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, const whit_buf *logs)
 {
     begin_part(s, i, NULL);

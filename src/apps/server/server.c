@@ -25,8 +25,8 @@
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
 
-/* A socket that nobody listens on is left from a server that was killed. connect() refuses for any other file as well,
- * which is not the server's to remove. */
+/* Detects the socket of a server that was killed, on which nobody listens. connect() refuses other files as well, but
+ * these must not be removed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     struct stat about;
@@ -107,8 +107,8 @@ static void free_folders(folders *list)
     for (size_t i = 0; i < list->n; i++) free(list->paths[i]);
 }
 
-/* From here on: what is open stays open, and beside it there are the folders of models and adapters, to read, and
- * that of converted ones, where there are any. */
+/* Confines the server: descriptors that are open stay usable, the folders of models and adapters can be read, and the
+ * folders of converted models and of the cache changed. */
 static whit_status confine(const whit_site *site, whit_error *error)
 {
     const whit_server_options *options = site->options;
@@ -196,8 +196,8 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         nanosleep(&moment, NULL);
     }
     whit_notify(notify, "STOPPING=1");
-    /* Before the socket closes: from then on another server may take its name. In the sandbox it stays, and the next
-     * server takes its place. */
+    /* Removed before the socket closes, since another server may take its name afterwards. In the sandbox it cannot be
+     * removed, and the next server replaces it. */
     if (options->socket_path) unlink(options->socket_path);
     whit_web_quiesce(server);
     /* The last replies go out; a client that reads or sends too slowly is not waited for. */

@@ -34,10 +34,10 @@ typedef struct whit_api {
     whit_engine *engine;
     whit_chat_template *chat;                 /* NULL: the model lacks one */
     whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
-    whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
+    whit_grammar_vocabulary *call_vocabulary; /* has the special tokens of calls; NULL: `vocabulary` has them */
     const atomic_int *stop;
     whit_request_log log;
-    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* by number in the options; NULL: for another model */
+    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* indexed by number in the options; NULL: for another model */
     /* Under the lock of the site's models: */
     uint32_t n_users;
     bool is_retired; /* replaced: closed by its last user */

@@ -79,7 +79,7 @@ void whit_tokenize_post(whit_call *call)
     whit_reply_pieces(reply, list_tokens, free_listed, l);
 }
 
-/* The text of tokens, as it is written. */
+/* The text of a list of tokens, detokenised as it is written. */
 struct spelt {
     whit_api *api;
     json_t *tokens;
