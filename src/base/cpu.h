@@ -31,7 +31,7 @@ typedef enum whit_isa {
 typedef struct whit_cpu {
     whit_isa isa;                          /* the strongest level that may run here */
     uint32_t features;                     /* WHIT_CPU_ bits */
-    char model[64];                        /* for people; "unknown" where it cannot be found */
+    char model[64];                        /* for display; "unknown" if it cannot be found */
     uint32_t n_logical;                    /* processors this process may use */
     uint32_t n_cores;                      /* physical cores among them */
     uint32_t n_threads;                    /* how many threads to use: n_cores, or what a quota leaves; at least 1 */
@@ -39,7 +39,7 @@ typedef struct whit_cpu {
 } whit_cpu;
 
 void whit_cpu_detect(whit_cpu *cpu);
-/* Only `isa` and `features`, for which no file is read. */
+/* Detects only `isa` and `features`, for which no file is read. */
 void whit_cpu_detect_isa(whit_cpu *cpu);
 /* Empties all caches of these bytes, so that the next read of them comes from memory. False where
  * this architecture gives programs no way. */

@@ -26,9 +26,9 @@ void whit_map_close(whit_map *map);
 /* Releases the memory of a part of the map; its bytes stay readable (from the page cache, or again from disk), and the
  * process counts as smaller. Ranges outside the map are ignored. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
-/* How a part of a map will be read: all of it over and over, for which the system is asked for huge
- * pages (these stream from memory a third faster, and load faster from disk), or a little here and
- * there, for which it is asked to keep the process small. Only a hint. */
+/* Hints how a part of a map will be read. All of it repeatedly: the system is asked for huge pages, which stream from
+ * memory a third faster and load faster from disk. A little here and there: the system is asked to keep the process
+ * small. */
 void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 
 /* A file that takes the place of `path` when it is committed, whole or not at all: until then it has
@@ -51,7 +51,7 @@ typedef struct whit_writer {
 } whit_writer;
 
 whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error);
-/* The same for a file that only its owner may read (mode 0600); the commit refuses to replace one. */
+/* The same for a file that only its owner may read (mode 0600); the commit does not replace an existing file. */
 whit_status whit_writer_open_private(const char *path, const whit_allocator *allocator, whit_writer *writer,
                                      whit_error *error);
 /* From now on, appended pieces are gathered and written in large blocks that end at multiples of two megabytes, so that

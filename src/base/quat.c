@@ -6,7 +6,7 @@
 
 #include "base/quat.h"
 
-static const int values[4] = {-2, -1, 1, 2}; /* by 2 sign + extra */
+static const int values[4] = {-2, -1, 1, 2}; /* indexed by 2 sign + extra */
 
 static void set(whit_quat_map *map, unsigned entry, int value)
 {

@@ -83,8 +83,7 @@ static void relax(void)
 #endif
 }
 
-/* Returns when woken, when *word is not `expected`, at the timeout (NULL: none), or for no reason.
- */
+/* Returns when woken, when *word is not `expected`, at the timeout (NULL: no timeout), or spuriously. */
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected, const struct timespec *timeout)
 {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
@@ -247,8 +246,8 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
 typedef struct trial {
     whit_pool_item_fn *fn;
     void *context;
-    _Atomic uint32_t failed; /* the first item known to fail; UINT32_MAX: none */
-    pthread_mutex_t lock;    /* for what follows, and for lowering `failed` */
+    _Atomic uint32_t failed; /* the lowest item known to fail; UINT32_MAX: no item */
+    pthread_mutex_t lock;    /* protects the following members, and lowering `failed` */
     whit_status status;
     whit_error *error;
 } trial;

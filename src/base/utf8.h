@@ -59,7 +59,7 @@ static inline size_t whit_utf8_encode(uint32_t code, uint8_t out[4])
     return 4;
 }
 
-/* How much of `text` fits in n_most bytes without the last character being divided. */
+/* Returns how many bytes of `text` fit in n_most without dividing the last character. */
 static inline size_t whit_utf8_cut(const char *text, size_t n, size_t n_most)
 {
     if (n <= n_most) return n;
@@ -67,7 +67,7 @@ static inline size_t whit_utf8_cut(const char *text, size_t n, size_t n_most)
     return n_most;
 }
 
-/* How many bytes of valid UTF-8 stand at the start of `text`; n where all of it is. */
+/* Returns how many bytes at the start of `text` are valid UTF-8; n if all are. */
 size_t whit_utf8_valid_bytes(const uint8_t *text, size_t n);
 
 #endif
