@@ -9,9 +9,9 @@
 
 #define WHIT_COMMITS_REF "refs/whit/turns"
 
-/* Adds a commit whose tree is that of the turn before (of HEAD, at first) with the changes in it. Files
- * that git ignores and those with secrets are left out. *made false without an error: the project is in
- * no repository, or this build or machine has no libgit2. Errors: io (what git says), memory. */
+/* Adds a commit whose tree is the last turn's tree (at first HEAD's) with the changes in it. Files that git ignores and
+ * files with secrets are left out. *made false without an error: the project is not in a repository, or this build or
+ * machine has no libgit2. Errors: io (git's message), memory. */
 whit_status whit_commit_turn(const char *project, const whit_change *changes, size_t n, const char *message, bool *made,
                              whit_error *error);
 

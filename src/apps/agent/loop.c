@@ -106,7 +106,7 @@ static bool may_check(void *user, const char *line)
     return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
 
-/* The gate; false: `outcome` says what failed, and nothing is to be written. */
+/* Runs the gate. *passed false: `outcome` says what failed, and nothing may be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {
     whit_buf why = {0};
@@ -157,7 +157,7 @@ static whit_status take(loop *l, whit_error *error)
     return WHIT_OK;
 }
 
-/* Asks hunk by hunk; what is not agreed to leaves the staged changes. *n_left: hunks that are out. */
+/* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left: number of refused hunks. */
 static whit_status choose(loop *l, size_t *n_left, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -179,8 +179,8 @@ static whit_status refuse(loop *l, whit_error *error)
     return whit_buf_append(l->refused, l->proposed.data, l->proposed.size_bytes) ? WHIT_OK : no_memory(error);
 }
 
-/* Open texts first, which say at once whether they still are what was shown; the files are a turn of the journal.
- * Where that fails the texts are as before. */
+/* Writes open texts first, since these detect at once whether they have changed since they were shown; the files are
+ * written as a turn of the journal. If that fails the texts are restored. */
 static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
 {
     const whit_agent_options *o = l->options;

@@ -136,7 +136,8 @@ static bool on_side(const whit_patch_line *line, char side)
     return line->kind == ' ' || line->kind == side;
 }
 
-/* Would a hunk of a diff take away what an earlier one has put there? A diff is made of one text: it is stale. */
+/* Would a hunk of a diff remove a line that an earlier hunk has added? A diff is made from one text, so it is stale
+ * then. */
 static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_patch_line *line, size_t place)
 {
     return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
@@ -195,7 +196,7 @@ static void hash_text(const job *j, char text[17])
     text[16] = 0;
 }
 
-/* The place where most lines match in a row, and what stops it there. */
+/* Fails with the place where most lines match in a row, and the line that differs there. */
 static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hunk)
 {
     size_t best = 0, best_place = 0;

@@ -77,7 +77,7 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
     }
 }
 
-/* Until the other side, which may itself be waiting for its words to be read, takes more of ours. */
+/* Waits until the other side, which may itself wait for its output to be read, accepts more bytes. */
 static bool wait_to_write(whit_rpc *rpc)
 {
     const uint64_t begin = whit_now_ns();

@@ -17,7 +17,7 @@ const char *whit_runner_lacks(whit_runner *runner)
     return whit_sandbox_lacks(&runner->support);
 }
 
-/* A line of JSON; that it cannot be written fails the run, since what is not noted is not run. */
+/* Appends a line of JSON about the command to the list. If that fails the run fails, so that no run goes unrecorded. */
 static whit_status note(const whit_runner *runner, const char *copy, const char *line,
                         const whit_sandbox_result *result, whit_error *error)
 {
@@ -45,7 +45,7 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     return status;
 }
 
-/* The texts that are open and not saved, below what is staged; `all` borrows from both. */
+/* Puts texts that are open and not saved below the staged changes; `all` borrows from both. */
 static whit_status add_unsaved(const whit_runner *runner, const whit_changes *staged, whit_changes *unsaved,
                                whit_changes *all, whit_error *error)
 {

@@ -353,7 +353,7 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* The arguments against the tool's parameters: what is wanted is there, and what is there is of its type. */
+/* Checks the arguments against the tool's parameters: required ones are present, and all have the right type. */
 static bool check(const struct tool *tool, const json_t *arguments, whit_buf *result)
 {
     for (const char *at = tool->parameters; *at; at += strcspn(at, " "), at += *at == ' ') {

@@ -28,7 +28,7 @@
 /* ---- the frame: header, then for each change a record, path, before, after ------------------- */
 
 enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
-/* An undo or redo holds no changes: they are those of the turn `of`, for an undo with their sides swapped. */
+/* The frame of an undo or redo contains no changes: they are the changes of turn `of`, swapped for an undo. */
 enum { CHANGES_HERE = 0, CHANGES_OF_TURN = 1 };
 
 typedef struct frame_head {
@@ -188,8 +188,9 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* The content of one side, atomically; all else that belongs to the file stays. One with other names, or with what a
- * new file cannot have, is written in place, with a whole copy beside it. flush_files flushes what was put to disk. */
+/* Writes the content of one side atomically and keeps the file's metadata. A file with other links, or with metadata
+ * that a new file cannot get, is written in place, with a whole copy beside it. flush_files flushes the written
+ * files. */
 static whit_status put(const whit_turns *journal, char *known, const whit_change *change, bool after, whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
@@ -245,7 +246,7 @@ static whit_status flush_files(const whit_turns *journal, whit_error *error)
     return status;
 }
 
-/* Is the file what one side of the change says? */
+/* Does the file have the content of that side of the change? */
 static whit_status is_side(const whit_turns *journal, char *known, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {
@@ -571,7 +572,7 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
-/* Whether the file still is what the change was made of. */
+/* Requires that the file still has the content that the change was made from. */
 static whit_status need_before(const whit_turns *journal, char *known, const whit_change *change, uint32_t of,
                                whit_error *error)
 {
