@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Bytes as a graph, and what stands in it: reading alone. */
+ * Reads a graph: attaches its bytes and looks up its symbols and mentions. */
 #include "code/graph.h"
 
 #include "base/hash.h"

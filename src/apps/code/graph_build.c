@@ -297,8 +297,8 @@ static const char *key_of(const char *path)
     return base;
 }
 
-/* The first n bytes of a path are a folder with its slash: how many those of the folder around it are. SIZE_MAX: it
- * lies outside of the project. */
+/* The first n bytes of a path are a folder with its slash. Returns the length of its parent folder; SIZE_MAX if that is
+ * outside of the project. */
 static size_t folder_above(const char *path, size_t n)
 {
     if (!n || n == SIZE_MAX) return SIZE_MAX;

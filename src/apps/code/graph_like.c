@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Symbols by likeness: a hypervector for each function and type, of its name's letters and of what it calls and what
- * calls it, kept in an associative memory beside the graph. */
+ * Finds similar symbols: each function and type has a hypervector, made of the letters of its name, its callees and
+ * its callers, kept in an associative memory beside the graph. */
 #include "base/cpu.h"
 #include "code/graph_file.h"
 #include "memory/store.h"
@@ -200,7 +200,7 @@ static double likeness(uint32_t distance)
     return 1 - 2.0 * distance / WHIT_MEMORY_BITS;
 }
 
-/* The memory knows the graph as it was built; hidden symbols are left out, those of edits put in. */
+/* Searches the memory, which has the graph without edits; hidden symbols are left out, the edits' symbols added. */
 static whit_status search(struct like *like, const whit_memory *memory, const uint64_t *query, whit_graph_hit *hits,
                           uint32_t k, uint32_t *n, whit_error *error)
 {

@@ -111,7 +111,7 @@ static bool compare_next(void *user, const char *path)
     return !c->too_far;
 }
 
-/* Renamed over what is there. It need not reach the disk: what is damaged is built again. */
+/* Writes a draft and renames it over the cache file. It is not flushed to disk: a damaged file is built again. */
 static void put(const char *path, const whit_buf *bytes)
 {
     char draft[PATH_MAX + 32];
@@ -123,7 +123,7 @@ static void put(const char *path, const whit_buf *bytes)
     if (!ok || rename(draft, path) != 0) unlink(draft);
 }
 
-/* Reads what the comparison found; the cache follows as far as it can be written. */
+/* Reads the files that the comparison found again, and updates the cache as far as it can be written. */
 static bool take(whit_graph *graph, const struct comparison *c, const char *cache_folder)
 {
     char path[PATH_MAX];

@@ -277,8 +277,8 @@ static void skip_template(struct c *c)
     } while (angles > 0);
 }
 
-/* Passes what stands between two brackets and them, the opening one being the next token. What cuts it off
- * is left where it is; false then. */
+/* Skips two brackets and everything between them; the opening one is the next token. False at a token of `stops`, which
+ * is not consumed. */
 static bool skip_brackets(struct c *c, char open, char close, const char *stops)
 {
     struct scan *scan = c->scan;
@@ -342,8 +342,8 @@ static void skip_constraint(struct c *c)
     }
 }
 
-/* May "requires" begin a constraint here? After a function's parameters and what may follow them; elsewhere it
- * is a name, as C has it. */
+/* May "requires" begin a constraint here? It does after a function's parameters and their qualifiers; elsewhere it is a
+ * name, as in C. */
 static bool follows_parameters(const struct c *c)
 {
     static const char *const words[] = {"const", "volatile", "noexcept", "override", "final", NULL};

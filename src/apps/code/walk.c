@@ -81,8 +81,8 @@ static bool segment_matches(const char *pattern, size_t n_pattern, const char *n
     return !fnmatch(own, copy, 0);
 }
 
-/* Name by name; "**" stands for any number of folders. Only the last one that was met ever takes more: what an
- * earlier one could take, it can, too. */
+/* Matches a path name by name; "**" stands for any number of folders. Backtracks only to the last "**": it can match
+ * anything an earlier one could. */
 static bool matches(const char *pattern, const char *path)
 {
     const char *behind_stars = NULL, *taken = NULL;
