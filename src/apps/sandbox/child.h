@@ -28,8 +28,8 @@ typedef struct whit_child_plan {
     gid_t group;
 } whit_child_plan;
 
-/* Starts the keeper of a command: it makes the name spaces, starts the command, collects what is
- * orphaned and tells the end. -1 with errno. */
+/* Starts the keeper of a command: it makes the namespaces, starts the command, reaps orphans and reports the end. -1
+ * with errno. */
 pid_t whit_child_start(const whit_child_plan *plan);
 
 #endif

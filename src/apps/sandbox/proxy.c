@@ -2,9 +2,9 @@
  * Calls that are made for a command, in the folders that it may change, since Landlock has no hook for them: watches,
  * and modes and times where the command has no name spaces of its own. The filter hands such calls over.
  *
- * What is read of the calling process is of its own making and may change at once. It only says which file below those
- * folders is meant: that is opened from the folder's descriptor, by a walk that neither leaves it nor passes a mount,
- * and changed by what was opened. Files from elsewhere are not there under another name: Landlock refuses to link and
+ * Memory of the calling process is untrusted and may change at any time. It only selects the file below those
+ * folders: that is opened from the folder's descriptor, by a walk that neither leaves it nor passes a mount,
+ * and changed by its descriptor. Files from elsewhere cannot be there under another name: Landlock refuses to link and
  * to move them. */
 #include "sandbox/walls.h"
 

@@ -192,7 +192,7 @@ static bool is_new(whit_quota *quota, const struct stat *info)
     return true;
 }
 
-/* Adds files without a name that a process has open to what the disk or what memory holds. */
+/* Adds new unlinked files that a process has open to the sums of disk or memory. */
 static void add_lost_files(whit_quota *quota, pid_t pid, uint64_t *disk, uint64_t *memory)
 {
     char path[64];

@@ -10,7 +10,7 @@
 
 typedef struct whit_quota whit_quota;
 
-/* Notes what the disk and the memory have free now. NULL: out of memory. The arguments outlive it. */
+/* Records the free disk space and memory at the start. NULL: out of memory. The arguments outlive it. */
 whit_quota *whit_quota_open(const whit_sandbox_rules *rules, const whit_sandbox_limits *limits);
 /* Counts the processes that descend from `keeper`, and a part of the folders that may be changed: a look takes a few
  * milliseconds, however large they are. False: over a limit, and `over` says which. */

@@ -53,7 +53,7 @@ void whit_watch_close(whit_watch *watch);
 /* Reads a string of another process, at most `room` bytes including its end. */
 bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room);
 
-/* The calls that a filter refuses or hands over; those with two paths stand twice. */
+/* The calls that a filter refuses or hands over; calls with two paths have two entries. */
 typedef struct whit_call {
     const char *name;
     enum {
