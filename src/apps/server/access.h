@@ -7,11 +7,11 @@
 
 /* Reads the file of API keys into the site. */
 whit_status whit_keys_read(whit_site *site, whit_error *error);
-/* Whether the request gives one of the keys, or none is asked for; *key: a hash of what it gives. Compares with every
- * key, in the same time whichever fits. */
+/* Does the request give one of the keys, or is no key required? *key: a hash of the given key. Compares with every key,
+ * in the same time whichever fits. */
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key);
-/* Whether a page of another site sent it: it could not read the answer, but its question would cost as much as one's
- * own. */
+/* Was the request sent by a page of another site? That page could not read the answer, but its request would cost as
+ * much as any other. */
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request);
 /* Lets pages of the origin of --cors read the answer. True: they only asked whether they may, and the reply tells. */
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);

@@ -83,7 +83,7 @@ static bool is_several(const json_t *input)
     return json_array_size(input) > 0;
 }
 
-/* Vectors are computed without adapters: refused rather than those of another model. */
+/* Embeddings are computed without adapters: a request with adapters is refused instead of answered without them. */
 static bool has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
 {
     whit_job job = {0};

@@ -361,7 +361,7 @@ static void note_progress(const whit_engine *e, const slot *s, bool is_done)
     whit_buf_append(&job->progress, &last, sizeof last);
 }
 
-/* Gives out what became final; true where the job is over. With the lock held. */
+/* Call with the lock held: passes final text and tokens on; true if the job is over. */
 static bool take_output(whit_engine *e, slot *s)
 {
     whit_job *job = s->job;
@@ -478,7 +478,7 @@ static void finish_errand(whit_engine *e, errand *one, whit_status status)
     pthread_cond_broadcast(&e->changed);
 }
 
-/* Saves, restores or erases what a free slot holds. */
+/* Saves, restores or erases the tokens of a free slot. */
 static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_error *error)
 {
     slot *s = &e->slots[action->id_slot];

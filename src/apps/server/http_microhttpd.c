@@ -217,7 +217,7 @@ static const char *find_oddity(const whit_web_server *server, struct MHD_Connect
     return f.is_encoded ? "Bodies are read as they are: send this one without a Content-Encoding.\n" : NULL;
 }
 
-/* Whether fields after a body say what only those before it may. */
+/* Do fields after a body contain something that is only allowed before it? */
 static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection *connection)
 {
     struct framing f = {0};
@@ -234,7 +234,7 @@ static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_
     return send_reply(server, connection, &reply);
 }
 
-/* Keeps a part of a body, or forgets what came where it is too long or too much memory is taken. */
+/* Keeps a part of a body; discards the body if it is too long or takes too much memory. */
 static void keep_body(struct exchange *x, const char *data, size_t n)
 {
     if (x->refusal.status || x->is_too_long || x->body_claim != WHIT_CLAIM_TAKEN) return;

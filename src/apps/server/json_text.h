@@ -2,8 +2,8 @@
  * JSON from text and to text, for all readers and writers of the server: integers beyond 63 bits are read everywhere.
  *
  * jansson has no such integers. They are read as the nearest double, and the digits of the first
- * WHIT_WIDE_MAX different ones of a request are kept by the thread that serves it: what is written with that
- * value has those digits again. A request is served by one thread, its stream included. */
+ * WHIT_WIDE_MAX different ones of a request are kept by the thread that serves it: a number that is written with that
+ * value gets those digits again. A request is served by one thread, its stream included. */
 #ifndef WHIT_SERVER_JSON_TEXT_H
 #define WHIT_SERVER_JSON_TEXT_H
 

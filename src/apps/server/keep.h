@@ -11,18 +11,18 @@ typedef struct whit_keep {
     bool failed;  /* the failure was reported */
 } whit_keep;
 
-/* `folder` NULL: nothing is kept. Files are named by what their blocks depend on, and by `i_twin`: engines of the same
- * weights in one process have files of their own. */
+/* Opens the cache; `folder` NULL: nothing is saved. The names of the files are made of everything that their blocks
+ * depend on, and of `i_twin`: engines with the same weights in one process have their own files. */
 whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_twin,
                            const whit_session_options *session, whit_keep *keep, whit_error *error);
 void whit_keep_close(whit_keep *keep);
 /* Loads the file of slot `i` into the sequence. Returns its tokens, freed by the caller, or NULL if there is no
  * file. */
 int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids);
-/* Puts the blocks of a sequence that holds `ids` into its file, in place of what that held. The sequence has whole
- * blocks of 64 tokens afterwards: *n_ids of them. What goes wrong is a line on stderr, once. */
+/* Saves the blocks of a sequence that holds `ids` to its file, replacing the previous content. Afterwards the sequence
+ * has whole blocks of 64 tokens: *n_ids of them. A failure is reported on stderr, once. */
 void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids);
-/* Writes the sequence, which holds `ids`, to a session file, in place of what that was: *n_saved tokens, whole blocks
+/* Writes the sequence, which holds `ids`, to a session file, replacing an existing one: *n_saved tokens, whole blocks
  * of 64. *n_ids: the tokens that the sequence holds afterwards. */
 whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, const int32_t *ids, size_t *n_ids,
                             size_t *n_saved, whit_error *error);

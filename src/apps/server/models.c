@@ -63,7 +63,7 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     return status;
 }
 
-/* Adds the adapters' files and what mounting them together takes. */
+/* Adds the sizes of the adapters' files and the memory that mounting them together takes. */
 static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_error *error)
 {
     whit_mount mounts[WHIT_MOUNTS_MAX];

@@ -19,7 +19,7 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char whit_page_begin[], whit_page_end[];
 
-/* 'sha256-...' of what stands between the tags: a browser runs this script and no other. */
+/* Writes 'sha256-...' of the text between the tags, so that a browser runs this script and no other. */
 static void hash_between(const char *open, const char *close, char text[sodium_base64_ENCODED_LEN(32, 1)])
 {
     uint8_t hash[crypto_hash_sha256_BYTES] = {0};

@@ -183,7 +183,7 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
     return choice;
 }
 
-/* A reply with log-probabilities, written piece by piece: texts, and between them those of each answer. */
+/* A reply with log-probabilities, written piece by piece: texts alternate with the log-probabilities of each answer. */
 struct long_reply {
     whit_ask *ask;
     whit_logs_form form;
@@ -558,7 +558,7 @@ static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
     }
 }
 
-/* A copy of what is new of an answer, made with the engine's lock held. */
+/* A copy of the new part of an answer, made with the engine's lock held. */
 struct news {
     char *text;
     size_t n;
@@ -601,8 +601,8 @@ static struct news take_news(struct stream *s, uint32_t i)
     return news;
 }
 
-/* Writes log-probabilities of new tokens, of completions only of those whose text is out: a stop string would take the
- * others back. Returns whether there are any. */
+/* Writes log-probabilities of new tokens; for completions only of tokens whose text has been sent, since a stop string
+ * would revoke the others. Returns whether there are any. */
 static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news, whit_buf *out)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -633,7 +633,7 @@ static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news
     return true;
 }
 
-/* Sends what is new of one answer, waiting a little where nothing is and `waits`. */
+/* Sends the new part of one answer; if there is nothing new and `waits`, waits a little. */
 static void look_at_part(struct stream *s, uint32_t i, bool waits)
 {
     whit_engine *engine = s->ask->api->engine;

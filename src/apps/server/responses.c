@@ -173,7 +173,7 @@ static const char *kind_of(const whit_ask *ask)
     return ask->state.kind == WHIT_CHAT_TEXT ? "msg" : ask->state.kind == WHIT_CHAT_THINKING ? "rs" : "fc";
 }
 
-/* {"item_id", "output_index"} and, of what has parts, "content_index". */
+/* Makes {"item_id", "output_index"} and, for an item with parts, "content_index". */
 static json_t *place(const whit_ask *ask)
 {
     json_t *own = json_pack("{s:o, s:i}", "item_id", item_id(ask, kind_of(ask), ask->state.index), "output_index",
@@ -189,7 +189,8 @@ static json_t *with(json_t *object, const char *key, json_t *value)
     return object;
 }
 
-/* The events that end the arguments of a call; those of a custom tool's text, which come at once. */
+/* Sends the event that ends a function call's arguments, or the whole text of a custom tool's call, which is sent at
+ * once. */
 static void close_call(whit_ask *ask, const json_t *item, whit_buf *out)
 {
     if (whit_response_is_function(ask->state.kinds, ask->state.name)) {
