@@ -64,10 +64,10 @@ whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const voi
 /* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
-/* For a file that is made in several steps, each of which wants its name: where links lead from `path`, and a name
- * beside that, like those of writers. Both PATH_MAX bytes. Refuses what is there and no regular file. */
+/* For a file that is made in several steps, each of which needs its name: `path` with links followed, and a temporary
+ * name beside it, as writers have. Both PATH_MAX bytes. Refuses an existing file that is not a regular one. */
 whit_status whit_writer_beside(const char *path, char *resolved, char *beside, whit_error *error);
-/* Gives the finished file the name, in place of what has it; flushes the folder. */
+/* Renames the finished file to `resolved`, replacing an existing one; flushes the folder. */
 whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error);
 /* Removes from `folder` the temporary files of `name` (NULL: of any) that no writer holds any more. */
 void whit_writer_clean(const char *folder, const char *name);
@@ -78,8 +78,8 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
 /* Writes everything to an open file, pipe or terminal, which blocks; false with errno set. */
 bool whit_write_all(int fd, const void *data, size_t size_bytes);
 
-/* Gives an open file what another one has beside its content: owner, group, extended attributes with access lists, and
- * the mode. False where something of it cannot be kept: the old file is to be written in place then. */
+/* Copies the metadata of one open file to another: owner, group, extended attributes with access lists, and the mode.
+ * False if some of it cannot be kept: then the old file must be written in place. */
 bool whit_copy_metadata(int from, int to);
 /* Writes over a regular file in place, which keeps its other names and all that belongs to it. A disk that is too full
  * is noticed before the first byte; a crash leaves a mixture, for which the caller keeps a copy. Flushed to disk. */

@@ -146,7 +146,7 @@ static whit_status open_memory(whit_writer *writer, whit_error *error)
     return WHIT_OK;
 }
 
-/* A device or a pipe takes the bytes one after the other once they are whole. */
+/* A device or a pipe gets all bytes in order at the commit, once they are complete. */
 static whit_status open_special(whit_writer *writer, const char *path, mode_t mode, whit_error *error)
 {
     if (S_ISDIR(mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
