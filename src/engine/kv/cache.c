@@ -8,7 +8,7 @@ static uint32_t blocks_of(uint32_t n_tokens)
     return n_tokens / WHIT_KV_BLOCK_TOKENS + (n_tokens % WHIT_KV_BLOCK_TOKENS != 0);
 }
 
-/* The most blocks that n neighbouring positions lie in. */
+/* The largest number of blocks that n consecutive positions can overlap. */
 static uint64_t blocks_over(uint64_t n_tokens)
 {
     return n_tokens < 2 ? n_tokens : (n_tokens + 2 * WHIT_KV_BLOCK_TOKENS - 2) / WHIT_KV_BLOCK_TOKENS;
@@ -16,7 +16,7 @@ static uint64_t blocks_over(uint64_t n_tokens)
 
 /* ---- classes -------------------------------------------------------------------------------- */
 
-/* What a layer's class is like. An endless cache gives every layer a window. */
+/* The class that a layer needs. An endless cache gives every layer a window. */
 static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *layer)
 {
     whit_kv_class class = {.type = shape->type,
@@ -60,9 +60,9 @@ uint32_t whit_kv_kinds(const whit_kv_shape *shape)
     return n;
 }
 
-/* Open blocks are kept as far as queries read them; beyond that there is room in the last block for some tokens to
- * be taken back. The first block of an endless cache is read open until it is read closed, however short the window
- * is: for its sinks. */
+/* Turns a class into that of open blocks. Its window covers the positions that queries read in the open form, its
+ * `beyond` the rest of the last block, so that some tokens can be taken back. The window of an endless cache's layer
+ * does not shorten it: block 0 is read open, for its sinks, until it is read closed. */
 static void open_for(whit_kv_class *class)
 {
     const uint32_t window = class->n_sinks ? 0 : class->window;
@@ -74,7 +74,7 @@ static void open_for(whit_kv_class *class)
     class->n_sinks = 0; /* pinned as a closed block */
 }
 
-/* The class of a layer, made where it is the first of its kind; -1 where there are too many. */
+/* The index of a layer's class, added if the layer is the first of its kind; -1 if there are too many kinds. */
 static int class_of(whit_kv *kv, const whit_kv_layer *layer)
 {
     const whit_kv_class kind = kind_of(&kv->shape, layer);
@@ -98,11 +98,11 @@ static size_t head_bytes_of(const whit_kv_class *class)
                                              : whit_kv_block_bytes(class->type, class->head_dim);
 }
 
-/* How many blocks the sequences of a class hold at most, all together; sets the length of their tables.
+/* The largest number of blocks that all sequences of a class use together; sets the length of their tables.
  *
- * At rest a sequence with a window has window + BEYOND - 1 positions. A pass adds a of them, and then it lies in at
- * most (a + 62) / 64 blocks more than with one: over all sequences a 64th of the batch and one for each that adds
- * two or more. Each by itself lies in no more blocks than with the whole batch. */
+ * Between passes a sequence with a window has window + BEYOND - 1 positions. A pass that adds a positions needs at most
+ * (a + 62) / 64 blocks more than a pass that adds one: over all sequences a 64th of the batch, and one block for each
+ * sequence that adds two or more. A single sequence needs no more blocks than if it added the whole batch. */
 static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 {
     const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;
@@ -198,7 +198,7 @@ static bool is_pinned(const whit_kv_class *class, uint32_t block)
     return block == 0 && class->n_sinks;
 }
 
-/* Whether a class ever has a block of that index. */
+/* Whether a class can have a block of that index: a class of sinks has only block 0. */
 static bool is_kind(const whit_kv_class *class, uint32_t block)
 {
     return class->role != WHIT_KV_ROLE_SINKS || block == 0;
@@ -209,7 +209,8 @@ static void drop(whit_kv_class *class, uint32_t sequence, uint32_t block)
     whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
 }
 
-/* The block that position n_tokens lies in, where others are before it: it is written over from here on. */
+/* Makes the partly filled block of position n_tokens writable: a shared block is copied, the name of an unshared one is
+ * removed. */
 static void own_last(whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     uint32_t *last = whit_kv_entry(class, sequence, n_tokens / WHIT_KV_BLOCK_TOKENS), shared = *last;
@@ -239,7 +240,7 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
     return WHIT_OK;
 }
 
-/* The first block that is kept of a sequence that ends at n_tokens. */
+/* The first block that is kept of a sequence of n_tokens. */
 static uint32_t first_kept(const whit_kv_class *class, uint32_t n_tokens)
 {
     uint64_t kept = (uint64_t) class->window + class->beyond;
@@ -273,7 +274,7 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
         uint32_t *first = &class->first[sequence], begin = blocks_of(n_tokens);
-        /* The last first: of what is kept, beginnings go last. */
+        /* From the last block to the first: eviction takes the oldest kept block, so prefixes are evicted last. */
         for (uint32_t b = blocks_of(had); b-- > begin && b >= *first;)
             if (!is_pinned(class, b) && is_kind(class, b)) drop(class, sequence, b);
         if (n_tokens == 0) *first = 0;
@@ -307,7 +308,7 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
     return WHIT_OK;
 }
 
-/* ---- found again ---------------------------------------------------------------------------- */
+/* ---- prefix cache --------------------------------------------------------------------------- */
 
 void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS])

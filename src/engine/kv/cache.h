@@ -21,19 +21,19 @@
 #include "kv/pool.h"
 #include "kv/state.h"
 
-/* Positions that a window's queries see no more and that are kept nevertheless. */
+/* Positions kept before a window although no query sees them, so that the last tokens can be taken back. */
 #define WHIT_KV_BEYOND_TOKENS 128
-#define WHIT_KV_KINDS_MAX     8                       /* of layers */
+#define WHIT_KV_KINDS_MAX     8                       /* different kinds of layers in a model */
 #define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types take three for each */
 
-/* What a layer needs of the cache. */
+/* A layer's requirements of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
     uint32_t window;                        /* positions that a query sees, its own included; 0: all */
-    uint32_t rope_pairs;                    /* of a head's keys; 0: they are not rotated */
+    uint32_t rope_pairs;                    /* pairs that RoPE rotates in each key head; 0: keys are not rotated */
     uint32_t rope;                          /* index of the RoPE table that they are rotated by */
     bool has_key_bias;
-    whit_state_layer state; /* of a recurrent layer */
+    whit_state_layer state; /* shape of a recurrent layer's state */
 } whit_kv_layer;
 
 typedef struct whit_kv_shape {
@@ -43,28 +43,28 @@ typedef struct whit_kv_shape {
     uint32_t n_sequences, n_ctx_tokens;
     uint32_t n_batch_tokens; /* most tokens that one pass adds, to all sequences together */
     bool is_endless;
-    uint32_t n_sinks;         /* of an endless cache */
-    uint32_t n_window_blocks; /* of a packed type: full blocks that a query reads as f16 */
+    uint32_t n_sinks;         /* endless cache: number of sink positions */
+    uint32_t n_window_blocks; /* packed types: full blocks that a query reads as f16 */
 } whit_kv_shape;
 
-/* A packed type has three classes for a kind of layers, one after the other: of closed blocks, which is the one
- * that layers name; of open blocks, those of the newest positions in f16; of sinks, one block a sequence. */
+/* A packed type has three consecutive classes per kind of layers: closed blocks, the class that whit_kv.layers names;
+ * open blocks, which store the newest positions in f16; and sinks, one block per sequence. */
 typedef enum whit_kv_role { WHIT_KV_ROLE_LAYERS, WHIT_KV_ROLE_OPEN, WHIT_KV_ROLE_SINKS } whit_kv_role;
 
 typedef struct whit_kv_class {
-    whit_kv_type type; /* of the blocks: of open ones f16 */
+    whit_kv_type type; /* type of the blocks; open blocks are f16 */
     uint8_t role;      /* whit_kv_role */
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
-    uint32_t window;                      /* 0: none */
+    uint32_t window;                      /* positions that a query sees; 0: all */
     uint32_t beyond;                      /* positions that are kept before it */
-    uint32_t n_window_blocks, rope_pairs; /* packed types; pairs of keys that are rotated, */
-    uint32_t rope;                        /* and the index of their RoPE table */
+    uint32_t n_window_blocks, rope_pairs; /* packed types only; rope_pairs: rotated pairs per key head, */
+    uint32_t rope;                        /* rope: index of the RoPE table that rotates them */
     uint32_t n_sinks;                     /* positions that every query sees beside its window */
-    bool keeps_all;                       /* the window brings nothing */
+    bool keeps_all;                       /* no block is ever dropped: there is no window, or it saves no memory */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
     uint32_t *table; /* (n_sequences, n_places + 1) block numbers; with sinks the last entry is block 0's */
-    uint32_t *first; /* (n_sequences) the first block that is there, beside block 0 of a class with sinks */
+    uint32_t *first; /* (n_sequences) the first stored block; block 0 of a class with sinks is stored, too */
 } whit_kv_class;
 
 typedef struct whit_kv {
@@ -73,50 +73,53 @@ typedef struct whit_kv {
     uint32_t n_classes;
     struct whit_kv_place {
         uint16_t class, layer;
-    } * layers;         /* (n_layers) which class, and which of its layers */
-    uint32_t *n_tokens; /* (n_sequences) positions that have a place */
-    whit_state state;   /* of the recurrent layers */
+    } * layers;         /* (n_layers) class, and the layer's index within that class */
+    uint32_t *n_tokens; /* (n_sequences) positions that have a block */
+    whit_state state;   /* state of the recurrent layers */
 } whit_kv;
 
-/* Of how many kinds the layers are; where they are of too many, WHIT_KV_KINDS_MAX + 1. */
+/* Number of different kinds of layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there are more. */
 uint32_t whit_kv_kinds(const whit_kv_shape *shape);
-/* Sets everything but memory, and says how much of that it takes; false where that overflows, or layers are of too
- * many kinds. */
+/* Sets everything but the memory; *bytes: the memory that whit_kv_init needs. False if that overflows or there are more
+ * than WHIT_KV_KINDS_MAX kinds of layers. */
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
 /* `memory` is 64-byte aligned and large enough; its keys and values need not be zeroed. */
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 
-/* Gives positions [0, n_tokens) of a sequence a place, once a pass. A last block that is shared is copied
- * first. WHIT_ERROR_LIMIT beyond the context. */
+/* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied
+ * first (copy on write). WHIT_ERROR_LIMIT beyond the context. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
-/* After a pass: what windows cannot reach any more goes. */
+/* After a pass: drops the blocks that lie before every query's window. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
-/* Whether a sequence can go on at position n_tokens, of those that it has: what the next query sees is there. */
+/* Whether a sequence can be resumed at position n_tokens, at most its length: every block that the next query sees, and
+ * the recurrent state, are still stored. */
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Drops positions from n_tokens on, which it reaches (0 always). */
+/* Drops positions from n_tokens on. n_tokens is 0 or satisfies whit_kv_reaches. */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Makes `to` the first n_tokens of `from`, which that reaches; blocks are shared until one of them writes. */
+/* Makes `to` the first n_tokens of `from`, for which whit_kv_reaches holds. Blocks are shared until either sequence
+ * writes to them (copy on write). */
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
 
-/* ---- found again ---- */
+/* ---- prefix cache ---- */
 
-/* The first block that a class must have for a sequence to go on at position n_tokens; with sinks block 0 too. */
+/* The first block that a class must store for a sequence to be resumed at position n_tokens; with sinks it must store
+ * block 0, too. */
 static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
-/* Names a full block of a sequence in every class that has it. */
+/* Names a full block of a sequence in every class that stores it. */
 void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* The name of a sequence's block; NULL where it has none. */
+/* The name of a sequence's block; NULL if it is not named. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* Appends full block number `block` to a sequence that has none before what is needed: to go on at n_tokens, in
- * every class that needs it. It is there under that name. closed_only: of a packed type, closed blocks alone; a tail
- * is to follow (kv/tail.h). */
+/* Appends full block number `block`, which the pools contain under that name, to a sequence, in every class that needs
+ * it to resume at n_tokens. The sequence has no blocks before the first needed one. closed_only: adopts only the closed
+ * blocks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
                    const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only);
-/* Makes a sequence one of n_blocks full blocks, whose contents the caller writes where a class has them; of a packed
- * type they are closed, and a tail is to follow. */
+/* Replaces a sequence by n_blocks full blocks. The caller writes their contents, in the classes that store them. Blocks
+ * of a packed type are closed, and the caller restores a tail afterwards. */
 whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error);
 
 /* ---- where things lie ---- */
@@ -127,13 +130,13 @@ static inline uint32_t *whit_kv_entry(const whit_kv_class *class, uint32_t seque
     if (block == 0 && class->n_sinks) return &row[class->n_places];
     return &row[block < class->n_places ? block : block % class->n_places];
 }
-/* Whether a class has a block of a sequence, of those whose positions have a place. */
+/* Whether a class stores `block`, one of the blocks of the sequence's positions. */
 static inline bool whit_kv_has(const whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
     if (class->role == WHIT_KV_ROLE_SINKS) return block == 0;
     return block >= class->first[sequence] || (block == 0 && class->n_sinks);
 }
-/* Where tokens are written, and the sinks of a packed type, of the class that layers name. */
+/* The class in which tokens are written, and a packed type's class of sinks, for the class that layers name. */
 static inline const whit_kv_class *whit_kv_open_class(const whit_kv_class *class)
 {
     return class + (whit_kv_is_packed(class->type) ? WHIT_KV_ROLE_OPEN : 0);
@@ -142,8 +145,8 @@ static inline const whit_kv_class *whit_kv_sinks_class(const whit_kv_class *clas
 {
     return class + WHIT_KV_ROLE_SINKS;
 }
-/* Whether a query at `position` reads a block of a packed type closed: where it has left it behind by the window and
- * WHIT_KV_LINGER_TOKENS. That depends on nothing else. */
+/* Whether a query at `position` reads a block of a packed type in its closed form: the block ends at least
+ * n_window_blocks blocks and WHIT_KV_LINGER_TOKENS positions before it. The form depends on nothing else. */
 #define WHIT_KV_LINGER_TOKENS 16
 static inline bool whit_kv_reads_closed(const whit_kv_class *class, uint32_t position, uint32_t block)
 {
@@ -154,7 +157,7 @@ static inline const whit_kv_class *whit_kv_class_of(const whit_kv *kv, uint32_t 
 {
     return &kv->classes[kv->layers[layer].class];
 }
-/* What one head of a class's layer has in a block of a sequence: a block of kernels/kv_block.h. */
+/* The keys and values of one head of a class's layer in a block of a sequence, laid out as in kernels/kv_block.h. */
 static inline void *whit_kv_class_block(const whit_kv_class *class, uint32_t layer, uint32_t head, uint32_t sequence,
                                         uint32_t block)
 {
@@ -169,16 +172,16 @@ static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32
 
 /* ---- a block of all layers ---- */
 
-/* Bytes of a block in all layers together; of a packed type closed. */
+/* Bytes of a block in all layers together; packed types: of the closed form. */
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
-/* Whether all layers have a block of a sequence; of a packed type, closed. */
+/* Whether all layers store a block of a sequence; packed types: in the closed form. */
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* The pieces of a block: by layer of the model, then by head. `data` is NULL where its class does not have the
- * block. Begins with a zeroed one; false behind the last. */
+/* Iterates over the pieces of a block, by layer of the model, then by head. `data` is NULL if the layer's class does
+ * not store the block. Begin with a zeroed piece; the result is false after the last. */
 typedef struct whit_kv_piece {
     uint8_t *data;
     size_t size_bytes;
-    uint32_t layer, head; /* of the next one */
+    uint32_t layer, head; /* layer and head of the next piece */
 } whit_kv_piece;
 bool whit_kv_next_piece(const whit_kv *kv, uint32_t sequence, uint32_t block, whit_kv_piece *piece);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A pool of KV blocks of one shape: taken, shared by count, found again by name, taken anew where nobody wants
- * them any more.
+ * A pool of KV blocks of one shape. Blocks are reference-counted and can be found by the hash of their contents; blocks
+ * without users are kept until they are evicted, least recently used first.
  *
  * A block holds 64 positions of one sequence for all layers and KV heads of a class; each layer and head has a
  * piece of it, laid out as kernels/kv_block.h says. Blocks lie in groups of four, and in a group the pieces of a
@@ -13,26 +13,25 @@
 #include "base/status.h"
 #include "kernels/kv_block.h"
 
-/* What is known of a block's contents, so that it can be found again: all that its keys and values depend
- * on. Only full blocks have one. */
+/* The name of a full block, under which it can be found again: everything that its keys and values depend on. */
 typedef struct whit_kv_name {
-    uint8_t key[WHIT_HASH_BYTES]; /* over everything up to the block's end */
+    uint8_t key[WHIT_HASH_BYTES]; /* hash of everything up to the block's end */
     int32_t ids[WHIT_KV_BLOCK_TOKENS];
-    uint32_t next;         /* in its bucket: block number + 1, or 0 */
-    uint32_t older, newer; /* kept and unused: neighbours in the order of disuse, as above */
+    uint32_t next;         /* next block in the same bucket: number + 1, or 0 */
+    uint32_t older, newer; /* neighbours in the eviction list of kept, unused blocks: number + 1, or 0 */
     bool is_named, is_kept;
 } whit_kv_name;
 
 typedef struct whit_kv_pool {
     uint32_t n_layers, n_kv_heads, n_blocks;
-    size_t head_bytes; /* of one head in one block */
+    size_t head_bytes; /* bytes of one head's piece of a block */
     size_t block_bytes;
     uint8_t *data;        /* (groups, n_layers, n_kv_heads, blocks of the group) of head_bytes */
-    uint32_t *references; /* (n_blocks) who use it */
+    uint32_t *references; /* (n_blocks) number of users */
     uint32_t *free_blocks;
     uint32_t n_free;
-    /* Blocks that nobody uses any more but whose contents may be wanted again; they are taken, the one that went
-     * first, where no block is free. */
+    /* Kept blocks have no users, but their contents may be needed again. If no block is free, the kept block that was
+     * released first is evicted. */
     whit_kv_name *names;     /* (n_blocks) */
     uint32_t *buckets;       /* (n_buckets) by key: block number + 1, or 0 */
     uint32_t n_buckets;      /* a power of two */
@@ -45,24 +44,25 @@ bool whit_kv_pool_size(whit_kv_pool *pool, uint32_t n_layers, uint32_t n_kv_head
 /* `memory` is 64-byte aligned and of that size; keys and values need not be zeroed. Gives its end. */
 uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory);
 
-/* A block for one user. Users never hold more blocks than there are, so one is always free or kept. */
+/* Takes a free block, or evicts the oldest kept one, for one user. Users never have more blocks than the pool, so this
+ * cannot fail. */
 uint32_t whit_kv_pool_take(whit_kv_pool *pool);
-/* One user more, of a block in use or kept. */
+/* Adds a user to a block that is in use or kept. */
 void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);
-/* One user less; without any a named block is kept. */
+/* Removes a user. Without users a named block is kept, another becomes free. */
 void whit_kv_pool_drop(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_copy(whit_kv_pool *pool, uint32_t from, uint32_t to);
 
-/* Names a full block; where another has that name, nothing happens. */
+/* Names a full block; does nothing if it has a name or another block has this one. */
 void whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* It is about to be written over. */
+/* Removes the name of a block that is about to be overwritten. */
 void whit_kv_pool_forget(whit_kv_pool *pool, uint32_t block);
-/* A block of that name, key and ids, used or kept; UINT32_MAX where there is none. */
+/* The number of the block, in use or kept, that is named by `key` and `ids`; UINT32_MAX if not found. */
 uint32_t whit_kv_pool_find(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES],
                            const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 
-/* What one head of one layer has in a block. */
+/* The piece of a block that belongs to one head of one layer. */
 static inline void *whit_kv_pool_piece(const whit_kv_pool *pool, uint32_t layer, uint32_t head, uint32_t block)
 {
     uint32_t first = block / WHIT_KV_GROUP_BLOCKS * WHIT_KV_GROUP_BLOCKS, rest = pool->n_blocks - first;

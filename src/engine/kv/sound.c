@@ -3,7 +3,7 @@
 
 enum { BLOCK = WHIT_KV_BLOCK_TOKENS };
 
-/* Of steps: what packing makes of numbers that are none is NaN. */
+/* Whether x can be a scale or step: finite and not negative, or NaN, which packing writes if a number is not finite. */
 static bool is_scale(float x)
 {
     return (x >= 0 && x < INFINITY) || x != x;
@@ -16,7 +16,7 @@ static bool is_scales(const float *x, uint32_t n)
     return all;
 }
 
-/* Whether it is the scale of f16 of which the largest magnitude has these bits. */
+/* Whether `scale` is the scale of f16 numbers whose largest magnitude has the f16 bits `most`. */
 static bool is_f16_scale(float scale, int16_t most)
 {
     const float largest = whit_f32_from_f16((uint16_t)most);
@@ -24,7 +24,7 @@ static bool is_f16_scale(float scale, int16_t most)
     return whit_f32_bits(scale) == bits || (scale != scale && bits >= 0x7F800000);
 }
 
-/* Loops that compilers turn into vectors: a file of beginnings has a hundred million of these numbers. */
+/* The loops must be vectorisable: a file of saved prefixes has a hundred million of these numbers. */
 static bool is_sound_f16(uint32_t head_dim, const void *block)
 {
     const whit_kv_arrays at = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
@@ -48,7 +48,7 @@ static bool is_sound_f16(uint32_t head_dim, const void *block)
     return is_sound;
 }
 
-/* Words of keys are at most 2,047 and what rounding adds, and are worth what they are made by. */
+/* Words of keys are at most 2,047 plus rounding, and TO_WORD is the factor that belongs to WORD. */
 static bool is_sound_packed(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block)
 {
     const whit_kv_packed at = whit_kv_packed_arrays(type, head_dim, block);
@@ -92,7 +92,7 @@ bool whit_kv_block_is_sound(whit_kv_type type, uint32_t head_dim, uint32_t rope_
     return is_scales(whit_kv_block_arrays(type, head_dim, block).key_scales, 2 * BLOCK);
 }
 
-/* Open blocks of a class, or its sinks. */
+/* Whether the open blocks of a class, or its sinks, are valid. */
 static bool is_sound_class(const whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     const bool is_open = class->role == WHIT_KV_ROLE_OPEN;

@@ -110,8 +110,8 @@ uint64_t whit_state_saved_bytes(const whit_state *state)
     return state->sequence_elems ? HEADER_BYTES + state->sequence_elems * sizeof(float) : 0;
 }
 
-/* Copies a ring of rows (n_rows, width) between its place, where position p is row p mod n_rows, and the order of
- * positions, where the last row is that of n_tokens - 1. Rows of positions before `first` are zeros when saved. */
+/* Copies the rows (n_rows, width) of a ring buffer, where position p is row p mod n_rows, to (is_saved) or from the
+ * saved form, ordered by position up to n_tokens - 1. Positions before `first` are saved as zeros. */
 static void copy_ring(float *ring, float *saved, uint32_t n_rows, size_t width, uint32_t first, uint32_t n_tokens,
                       bool is_saved)
 {
@@ -143,7 +143,7 @@ static void copy_head(const whit_state_layer *shape, whit_state_head place, whit
     copy_ring(place.decays, saved.decays, WHIT_STATE_RING, 1, committed, n_tokens, is_saved);
 }
 
-/* Between a sequence and floats that have its layout but for the order of the rings. */
+/* Copies all layers between a sequence and its saved form, which differs only in the order of the rings' rows. */
 static void copy_layers(const whit_state *state, uint32_t sequence, float *saved, uint32_t committed, uint32_t n_tokens,
                         bool is_saved)
 {

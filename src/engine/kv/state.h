@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * State of recurrent layers: what a sequence keeps of its past beside keys and values.
+ * State of recurrent layers: the part of a sequence's past that is not in the KV cache.
  *
- * A layer has a causal convolution, and may have a delta rule behind it. Everything is f32:
+ * A layer has a causal convolution, optionally followed by a delta rule. Everything is f32:
  *
  *   convolution   ring of the inputs of the newest tokens: (n_taps - 1 + WHIT_STATE_RING, n_channels)
  *   delta rule    for each value head: the state (key_dim, value_dim) at the *committed* position, and a ring of the
@@ -18,7 +18,7 @@
 
 #include "base/status.h"
 
-/* What of a layer commits a position by itself: a pass may be cancelled between the two. */
+/* Parts of a layer that commit positions independently: a pass may be cancelled between the two. */
 enum { WHIT_STATE_CONVOLUTION, WHIT_STATE_DELTA, WHIT_STATE_PARTS };
 
 #define WHIT_STATE_RING        16u
@@ -42,8 +42,8 @@ typedef struct whit_state {
     uint64_t sequence_elems;  /* 0: no layer is recurrent */
 } whit_state;
 
-/* Sets the sizes of a state, and gives the bytes that init takes, 64-byte aligned; false if they overflow. layers:
- * (n_layers) at `stride_bytes`. */
+/* Sets the sizes of a state; *bytes: the memory that init needs, 64-byte aligned. False if it overflows. layers:
+ * (n_layers), stride_bytes apart. */
 bool whit_state_measure(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                         uint32_t n_sequences, uint64_t *bytes);
 void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
@@ -58,10 +58,10 @@ static inline uint32_t whit_state_commit(uint32_t n_tokens)
 }
 /* Whether a sequence that has at least n_tokens can be continued there: no layer has committed a later position. */
 bool whit_state_reaches(const whit_state *state, uint32_t sequence, uint32_t n_tokens);
-/* Whether all layers have committed the same position, as after every pass that was not cancelled. A part that a
- * layer does not have follows the other. */
+/* Whether all layers have committed the same position, as after every pass that was not cancelled. If a layer lacks one
+ * part, that part's committed position equals the other's. */
 bool whit_state_is_even(const whit_state *state, uint32_t sequence);
-/* Makes the state that of no tokens. */
+/* Resets a sequence to the state of no tokens. */
 void whit_state_reset(whit_state *state, uint32_t sequence);
 void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
 
@@ -71,9 +71,9 @@ void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
 uint64_t whit_state_saved_bytes(const whit_state *state);
 /* Saves the state at n_tokens, which the sequence reaches; its layers are even. */
 void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_tokens, uint8_t *saved);
-/* Whether the header is one that save writes for n_tokens. Numbers are not looked at: any of them is safe. */
+/* Whether the header is one that save writes for n_tokens. The floats are not checked: any value is safe. */
 bool whit_state_is_sound(uint32_t n_tokens, const uint8_t *saved);
-/* Whether a sequence could be continued at `position` from it. */
+/* Whether a sequence could be continued at `position` from a saved state. */
 bool whit_state_serves(const uint8_t *saved, uint32_t position);
 void whit_state_load(whit_state *state, uint32_t sequence, const uint8_t *saved);
 

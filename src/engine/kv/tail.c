@@ -10,13 +10,13 @@ static uint32_t blocks_of(uint32_t n_tokens)
     return n_tokens / BLOCK + (n_tokens % BLOCK != 0);
 }
 
-/* The first block that a class of open blocks has in the tail at n_tokens, which is not 0. */
+/* The first block of a class of open blocks that the tail at n_tokens > 0 contains. */
 static uint32_t first_of(const whit_kv_class *class, uint32_t n_tokens)
 {
     return whit_kv_first_needed(class, n_tokens - 1);
 }
 
-/* Whether tails have the last block of this class, of a plain type, when it is not full. */
+/* Whether the tail contains this class's last block: a partly filled one of a plain type. */
 static bool has_last(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->role == WHIT_KV_ROLE_LAYERS && kv->state.sequence_elems && !whit_kv_is_packed(kv->shape.type) &&
@@ -28,7 +28,7 @@ bool whit_kv_needs_tails(const whit_kv *kv)
     return whit_kv_is_packed(kv->shape.type) || kv->state.sequence_elems;
 }
 
-/* Blocks [*begin, *end) of a class that the tail at n_tokens, which is not 0, has. */
+/* Blocks [*begin, *end) of a class that the tail at n_tokens > 0 contains. */
 static void blocks_in_tail(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens, uint32_t *begin,
                            uint32_t *end)
 {
@@ -97,7 +97,7 @@ bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
     return whit_state_reaches(&kv->state, sequence, n_tokens) && whit_state_is_even(&kv->state, sequence);
 }
 
-/* The state's part of a tail. */
+/* The recurrent state in a tail. */
 static const uint8_t *state_in_tail(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
 {
     return tail + whit_kv_tail_bytes(kv, n_tokens) - whit_state_saved_bytes(&kv->state);
@@ -118,7 +118,7 @@ bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail
     return !kv->state.sequence_elems || whit_state_is_sound(n_tokens, state_in_tail(kv, n_tokens, tail));
 }
 
-/* Clears what a block of a head has at positions from n on. */
+/* Clears the keys, values and scales of a head's block at positions from n on. */
 static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, uint32_t n)
 {
     const whit_kv_arrays at = whit_kv_block_arrays(type, head_dim, block);
@@ -133,7 +133,7 @@ static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, ui
     memset(at.value_scales + n, 0, (BLOCK - n) * sizeof(float));
 }
 
-/* Clears what follows the sinks, up to a whole line. */
+/* Clears the padding after the sinks. */
 static void clear_sinks(uint8_t *sinks, uint32_t head_dim, size_t n_bytes)
 {
     const size_t used = 2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t));
@@ -160,7 +160,7 @@ void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, 
     whit_state_save(&kv->state, sequence, n_tokens, tail);
 }
 
-/* Copies a block of all layers and heads into one that the sequence takes; gives its end. */
+/* Copies a saved block of all layers and heads into a new block of the sequence; returns the end of the saved block. */
 static const uint8_t *load_block(whit_kv_class *class, uint32_t sequence, uint32_t block, const uint8_t *from)
 {
     const whit_kv_pool *pool = &class->pool;
@@ -171,7 +171,7 @@ static const uint8_t *load_block(whit_kv_class *class, uint32_t sequence, uint32
     return from;
 }
 
-/* A file may hold any words: attention takes those of f16's codes. */
+/* Clamps the words of sinks to the range of f16's codes: a file may contain any words, attention needs these. */
 static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
 {
     for (uint32_t layer = 0; layer < class->pool.n_layers; layer++)
@@ -184,7 +184,8 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
         }
 }
 
-/* A class that layers name: a packed type's block that is being filled is closed later, a plain type's is read. */
+/* Gives a class that layers name its partly filled block: loaded from the tail for a plain type, only allocated for a
+ * packed one, which closes it later. Returns the end of the class's part of the tail. */
 static const uint8_t *load_last(const whit_kv *kv, whit_kv_class *class, uint32_t sequence, uint32_t n_tokens,
                                 uint32_t position, const uint8_t *tail)
 {
