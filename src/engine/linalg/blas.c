@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define ROUNDED_PIECE 64  /* rows of a shared product */
-#define LARGEST_PIECE 512 /* of one in f32 */
+#define ROUNDED_PIECE 64  /* rows of a shared bf16 product per job */
+#define LARGEST_PIECE 512 /* most rows of a shared f32 product */
 
 /* Numbers of the CBLAS interface. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
@@ -28,12 +28,12 @@ static void load_library(whit_blas *blas)
     whit_cpu cpu;
     whit_linalg_detect(&cpu);
     if (cpu.isa == WHIT_ISA_GENERIC) return;
-    /* It stays loaded: its threads do not survive being unloaded in all versions. */
+    /* RTLD_NODELETE, because the threads of some versions do not survive unloading. */
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) return;
     void (*set_threads)(int);
     int (*get_parallel)(void);
-    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
+    /* POSIX allows converting a pointer from dlsym to a function pointer, ISO C only through this detour. */
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
     *(void **)&get_parallel = dlsym(library, "openblas_get_parallel");
     *(void **)&blas->gemm = dlsym(library, "cblas_sgemm");
@@ -182,7 +182,7 @@ void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product 
     struct share_job job = {blas, p, ROUNDED_PIECE};
     if (blas->packed) {
         whit_pool_run(pool, pack_panels, &job, (uint32_t)n_panels(p), 1);
-    } else { /* about four pieces, for each packs all of b again */
+    } else { /* about four pieces, because each packs all of b again */
         job.piece = whit_round_up((p->m + 3) / 4, 64);
         if (job.piece > LARGEST_PIECE) job.piece = LARGEST_PIECE;
     }

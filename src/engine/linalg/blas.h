@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products, of one thread or partitioned over a pool, in one of two precisions.
+ * Matrix products on one thread or partitioned over a pool, in one of two precisions.
  *
  * f32: OpenBLAS where it is installed, a plain blocked loop otherwise and under WHIT_CPU=generic. OpenBLAS is loaded
- * when it is first wanted, because linking it would start its threads in every program that uses this library; it is
- * told to use one thread, and the worker pool partitions the work instead.
+ * on first use, because linking it would start its threads in every program that uses this library. It runs with one
+ * thread; the worker pool partitions the work instead.
  *
- * bf16: operands are rounded to bfloat16, sums are f32, by AMX. Where the processor has none it is
- * f32 again.
+ * bf16: AMX multiplies operands rounded to bfloat16 with sums in f32. Without AMX the precision falls back
+ * to f32.
  *
  * Pieces depend on shapes only, so the results do not depend on the number of threads. */
 #ifndef WHIT_LINALG_BLAS_H
@@ -22,7 +22,7 @@ typedef enum whit_precision {
 } whit_precision;
 
 typedef struct whit_blas {
-    whit_precision precision; /* that there is */
+    whit_precision precision; /* the precision in use */
     const whit_loops *loops;
     void *library; /* NULL: the plain loops */
     void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
@@ -30,14 +30,14 @@ typedef struct whit_blas {
     uint8_t *packed; /* bf16: right operands, one common and one per worker */
     size_t common_bytes, own_bytes, packed_bytes;
     const whit_allocator *allocator;
-    _Atomic uint64_t *multiply_adds; /* of products in f32 so far; NULL: nobody counts */
+    _Atomic uint64_t *multiply_adds; /* m * n * k of products so far, shared bf16 ones excepted; NULL: not counted */
 } whit_blas;
 
-/* Can products be bf16 here? */
+/* Whether this processor can multiply in bf16. */
 bool whit_blas_has_bf16(void);
-/* Room for right operands op(b) of so many elements, packed: for shared products and for each
- * worker's own (whit_blas_elems of the largest). Without OpenBLAS the plain loops are used; only
- * memory may be missing. */
+/* Opens the library, and allocates buffers for packed right operands op(b): common_elems for shared products and
+ * own_elems for each worker's own (whit_blas_elems of the largest). Without OpenBLAS the plain loops are used; the only
+ * possible error is a failed allocation. */
 whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit_loops *loops, size_t common_elems,
                            size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error);
 void whit_blas_close(whit_blas *blas); /* zero-initialised is closed */
@@ -80,9 +80,9 @@ static inline whit_product whit_product_packed(bool transpose_a, bool transpose_
                           .ldc = n};
 }
 
-/* By the calling thread, which is the pool's `worker`. */
+/* Computes a product on the calling thread, which is the pool's `worker`. */
 void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *product);
-/* By all of the pool. */
+/* Computes a product on all threads of the pool. */
 void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product *product);
 
 #endif

@@ -13,7 +13,7 @@ struct factor_job {
     float *negated;      /* (n, BLOCK) the panel below it, times -1 */
 };
 
-/* The diagonal block by the plain algorithm. */
+/* Factors the diagonal block with the unblocked algorithm. */
 static bool factor_block(float *a, size_t n, size_t at, size_t width)
 {
     double l[BLOCK][BLOCK];
@@ -33,7 +33,7 @@ static bool factor_block(float *a, size_t n, size_t at, size_t width)
     return true;
 }
 
-/* Rows below the block: x L^T = row, by forward substitution. */
+/* Solves x L^T = row for the rows below the block, by forward substitution. */
 static void solve_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;
@@ -49,7 +49,7 @@ static void solve_rows(void *context, uint32_t worker, uint32_t begin, uint32_t 
     }
 }
 
-/* What is right of and below the block, in strips of rows up to the diagonal. */
+/* Updates the matrix right of and below the block, in strips of rows up to the diagonal. */
 static void update_strips(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct factor_job *job = context;
@@ -98,7 +98,7 @@ struct invert_job {
     size_t n;
 };
 
-/* Columns [begin, end) of blocks: L x = e, blocks of rows from the diagonal down. */
+/* Solves L x = e for the block columns [begin, end), by blocks of rows from the diagonal down. */
 static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct invert_job *job = context;
@@ -110,7 +110,7 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
         for (size_t from = column; from < n; from += BLOCK) {
             size_t height = n - from < BLOCK ? n - from : BLOCK;
             float *x = job->inverse + from * n + column;
-            if (from > column) /* the sum over the blocks above; its sign is turned below */
+            if (from > column) /* the sum over the blocks above; its sign is changed below */
                 whit_blas_multiply(job->blas, worker,
                                    &(whit_product){.m = height,
                                                    .n = width,

@@ -12,15 +12,16 @@ enum { WHIT_CHOLESKY_BLOCK = 64 };
 /* Floats of scratch that the functions below take for matrices (n, n). */
 size_t whit_cholesky_scratch(size_t n);
 
-/* a (n, n), row-major and symmetric, becomes L (lower, zeros above) with a = L L^T. False where it is not
- * positive definite, or not a number: a then holds nothing of use. `blas` is f32. */
+/* a (n, n), row-major and symmetric, becomes L (lower, zeros above) with a = L L^T. False if a is not
+ * positive definite or contains NaN; a is then undefined. `blas` is f32. */
 bool whit_cholesky(const whit_blas *blas, whit_pool *pool, float *a, size_t n, float *scratch);
 
 /* inverse (n, n) = the inverse of L (lower, zeros above). */
 void whit_cholesky_invert(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n);
 
-/* a becomes U (upper, zeros below) with inverse(a) = U^T U, which is what GPTQ walks along (Frantar et al.
- * 2023, section 3.3): by factoring a with both orders reversed. `other` (n, n) is scratch too. False as above. */
+/* a becomes U (upper, zeros below) with inverse(a) = U^T U, the factor that GPTQ uses (Frantar et al. 2023,
+ * section 3.3), computed by factoring a with rows and columns reversed. `other` (n, n) is scratch, too. False as
+ * above. */
 bool whit_cholesky_of_inverse(const whit_blas *blas, whit_pool *pool, float *a, float *other, size_t n, float *scratch);
 
 #endif

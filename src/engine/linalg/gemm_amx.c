@@ -11,7 +11,7 @@
  * k, 32 rows of A are packed, to stay in L1, and multiplied by all columns of B, which stay in
  * L2: packed B has its blocks of k one after the other, in each the panels of 32 columns.
  *
- *   m, n, k  rows of C, columns of C, what is summed      (Intel SDM: TILELOADD, TDPBF16PS) */
+ *   m, n, k  rows of C, columns of C, summed dimension      (Intel SDM: TILELOADD, TDPBF16PS) */
 #include "linalg/gemm_amx.h"
 
 #include "kernels/x86/amx_tiles.h"
@@ -31,7 +31,7 @@ INLINE __mmask16 lanes(size_t n)
     return (__mmask16)(n >= 16 ? 0xFFFF : (1u << n) - 1);
 }
 
-/* t[i] = dwords of row i: elements [0, n_k) of it in pairs, zeros behind. */
+/* t[i] = row i as dwords: elements [0, n_k) in pairs, followed by zeros. */
 INLINE void load_rows(const float *from, size_t stride, size_t n_rows, size_t n_k, __m512i t[16])
 {
     __mmask16 low = lanes(n_k), high = lanes(n_k > 16 ? n_k - 16 : 0);
@@ -81,8 +81,8 @@ INLINE void transpose(__m512i t[16])
     }
 }
 
-/* Sixteen rows of A or columns of B, of which n are there, from i on, times 32 of k; `along_k`: these
- * lie side by side. */
+/* Packs n of sixteen rows of A or columns of B, from i on, times n_k of 32 k. along_k: elements of
+ * neighbouring k are adjacent in memory. */
 INLINE void pack_tile(const whit_gemm_operand *o, bool along_k, bool for_b, size_t i, size_t n, size_t k, size_t n_k,
                       uint8_t *to)
 {
@@ -95,7 +95,7 @@ INLINE void pack_tile(const whit_gemm_operand *o, bool along_k, bool for_b, size
     for (int r = 0; r < 16; r++) _mm512_store_si512(to + 64 * r, t[r]);
 }
 
-/* A panel of up to 32 rows or columns from i on, times [k, k + n_k): two tiles for every 32 of k. */
+/* Packs a panel of n up to 32 rows or columns from i on, times [k, k + n_k): two tiles for every 32 of k. */
 INLINE void pack_panel(const whit_gemm_operand *o, bool along_k, bool for_b, size_t i, size_t n, size_t k, size_t n_k,
                        uint8_t *to)
 {
@@ -172,7 +172,7 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, size_t k_tiles, bool ad
     amx_written();
 }
 
-/* The same for the n_rows x n_columns that there are. */
+/* The same for a block of n_rows x n_columns at the edge of c. */
 static void multiply_edge(const uint8_t *a, const uint8_t *b, size_t k_tiles, bool add, float *c, size_t ldc,
                           size_t n_rows, size_t n_columns)
 {
@@ -182,7 +182,7 @@ static void multiply_edge(const uint8_t *a, const uint8_t *b, size_t k_tiles, bo
     for (size_t i = 0; i < n_rows; i++) memcpy(c + i * ldc, block[i], n_columns * sizeof *c);
 }
 
-/* 32 rows from i on, of which n_rows are there, times one block of k. */
+/* Multiplies n_rows up to 32 rows of A from i on by one block of k. */
 static void multiply_panel(const whit_gemm_operand *a, const uint8_t *columns, size_t i, size_t n_rows, size_t n,
                            size_t k, size_t n_k, bool add, float *c, size_t ldc)
 {

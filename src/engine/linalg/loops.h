@@ -25,15 +25,15 @@ typedef struct whit_loops {
     void (*sum)(const float *a, const float *b, float *y, size_t n);      /* y = a + b */
     void (*scale)(float *y, const float *x, float factor, size_t n);      /* y = factor x */
     void (*add_scaled)(float *y, const float *x, float factor, size_t n); /* y += factor x */
-    void (*softmax)(float *x, float scale, size_t n);                     /* of scale * x, in place */
+    void (*softmax)(float *x, float scale, size_t n);                     /* softmax of scale * x, in place */
     /* y = x rounded to int8 with the scale max(|x|) / 127, as activations of W1.58A8 are. */
     void (*round_row)(const float *x, float *y, size_t n);
-    /* In place over dp: the gradient before a softmax p: scale * p * (dp - mean). */
+    /* Gradient of a softmax p with respect to its input, in place: dp = scale * p * (dp - mean). */
     void (*softmax_gradient)(const float *p, float mean, float scale, float *dp, size_t n);
 
     /* y = weight * x * r with r = 1 / sqrt(mean(x^2) + eps). */
     void (*norm)(const float *x, const float *weight, float eps, float *y, size_t n);
-    /* Its gradients: dx, added to what is there unless `overwrites`; dweight +=. */
+    /* Gradients of norm: dx is overwritten if `overwrites`, else added to; dweight is added to. */
     void (*norm_gradient)(const float *x, const float *weight, float eps, const float *dy, bool overwrites, float *dx,
                           float *dweight, size_t n);
     /* Rotates pairs (i, i + n_pairs) by the table's angles: cosines (n_pairs), then sines; `turn` is
@@ -53,7 +53,7 @@ typedef struct whit_loops {
                        double *ce_nats, double *kl_nats);
     void (*adamw)(const whit_adamw_row *a, float *x, const float *gradient, float *moment1, float *moment2, size_t n);
 
-    /* Sums of magnitudes above a threshold and of the others; and how many are above. */
+    /* The sum of the magnitudes above a threshold, the sum of the others, and the number above. */
     void (*split)(const float *w, size_t n, float threshold, float *above, float *below, float *count);
     /* out = w + share * (rounded - w), rounded to levels of quant/quantise.h. */
     void (*round_ternary)(const float *w, size_t n, float a, float share, float *out);
@@ -68,7 +68,7 @@ typedef struct whit_loops {
 
 extern const whit_loops whit_loops_generic, whit_loops_avx2, whit_loops_avx512;
 
-/* The widest that may run here under the cap (level.h); never NULL. */
+/* The widest table that this machine and the cap (level.h) allow; never NULL. */
 const whit_loops *whit_loops_find(void);
 
 /* Code of w in an i8 row of scale a: half to even, within [-127, 127]. */
