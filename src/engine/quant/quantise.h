@@ -13,15 +13,15 @@
 #include "base/tensor.h"
 #include "linalg/loops.h"
 
-/* Can training round to this type? */
+/* Whether training can round to this type. */
 bool whit_quantise_knows(const whit_tensor_type *type);
 
-/* Scales (fields: one, q2 two) that suit n latent weights, from nothing. */
+/* Fits the scales of n latent weights without a previous estimate (fields: one, for q2 two). */
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields);
-/* One round of Lloyd's method: scales of least squared error for the codes of the present ones. */
+/* One round of Lloyd's method: the scales of least squared error for the codes that the present scales give. */
 void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                          float *fields);
-/* fields as the file will hold them. */
+/* Rounds `fields` to the precision of the file. */
 void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2]);
 
 /* out = w + share * (rounded(w) - w), (n). */
