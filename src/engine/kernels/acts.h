@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Activations as matrix kernels take them: how they are quantised for a tensor, and where they lie.
+ * Activations as operands of matrix kernels: how they are quantised for a tensor, and their layout in memory.
  *
  * Integer activations are q with a scale, x = q s. The columns are cut into *steps*, the longest
  * runs in which neither the weight's scale nor the activation's changes; kernels add integers
@@ -12,17 +12,17 @@
 #include "whit.h"
 
 typedef enum whit_acts_kind {
-    WHIT_ACTS_F32 = 0, /* as they are */
+    WHIT_ACTS_F32 = 0, /* not quantised */
     WHIT_ACTS_I8 = 1,  /* int8 per token or per group */
-    WHIT_ACTS_Q2 = 2,  /* {-2, -1, 1, 2} in two bit planes, in front of b1 and q2 */
+    WHIT_ACTS_Q2 = 2,  /* {-2, -1, 1, 2} in two bit planes, for products with b1 and q2 */
     WHIT_ACTS_COUNT
 } whit_acts_kind;
 
-/* What a tensor wants in front of it; tensors with equal specs and inputs share activations. */
+/* The form of activations that a tensor is multiplied by; tensors with equal specs and inputs share activations. */
 typedef struct whit_acts_spec {
     uint8_t kind;
     uint32_t group; /* columns per activation scale; 0: one scale per token (W1.58A8) */
-    uint32_t step;  /* columns per step; 0: the whole row is one */
+    uint32_t step;  /* columns per step; 0: the whole row is one step */
 } whit_acts_spec;
 
 typedef struct whit_acts {
@@ -32,27 +32,27 @@ typedef struct whit_acts {
     size_t stride;    /* elements of f32, bytes of i8 or of one bit plane, from token to token */
     const float *f32; /* (n_tokens, stride) */
     int8_t *i8;       /* (n_tokens, stride), zeros from n_cols to the stride */
-    uint8_t *planes;  /* (n_tokens, 2, stride): s', then e', in the bit order of b1; zeros behind */
+    uint8_t *planes;  /* (n_tokens, 2, stride): s', then e', in the bit order of b1; zero-padded */
     float *scales;    /* (n_tokens, n_steps) */
     int32_t *sums;    /* (n_tokens, n_steps): sum of q in the step */
 } whit_acts;
 
-/* The rule of the house: float matrices take f32; W1.58A8 tensors int8 per token; others what the
- * session says, int8 in groups of the weight's own group size, but 32 at least and 128 at most
- * (and 128 where the weight has no groups, or has superblocks). */
+/* The default form of activations: float matrices take f32, W1.58A8 tensors int8 per token, all others the
+ * session's type `act`; int8 in groups of the weight's group size, at least 32 and at most 128 (128 if the weight
+ * has no groups, or has superblocks). */
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
 /* The all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
 whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);
 
-/* Steps of a row. */
+/* Number of steps in a row. */
 uint32_t whit_acts_steps(const whit_acts_spec *spec, uint32_t n_cols);
-/* Bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64. f32 needs none. */
+/* Bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64, for f32 0. */
 size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols);
-/* Lays activations out in `memory` (64-byte aligned); nothing is written yet. */
+/* Lays activations out in `memory` (64-byte aligned) without writing to it. */
 whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols, void *memory);
-/* f32 activations in place: (n_tokens, stride). */
+/* Wraps f32 activations (n_tokens, stride) without a copy. */
 whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols);
-/* Tokens [begin, begin + n) of activations that lie elsewhere. */
+/* A view of tokens [begin, begin + n) of `acts`. */
 whit_acts whit_acts_rows(const whit_acts *acts, uint32_t begin, uint32_t n);
 
 /* The integer of a token's column k, of int8 and quaternary activations. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Weight codecs: how a matrix lies in memory, and the readable pack and unpack that define it.
+ * Weight codecs: the layout of a matrix in memory, and the readable pack and unpack that define it.
  *
  * A matrix is (n_rows outputs, n_cols inputs). In WHIT_LAYOUT_TILE16 its rows are cut into tiles of
  * sixteen; a tile is a run of 64-byte lines along k; dword r of a line belongs to row r of the tile
- * (docs/kernels.md draws it). Its *logical content* is free of layout: integer codes (or float
+ * (docs/kernels.md draws it). Its *logical content* does not depend on the layout: integer codes (or float
  * elements) row by row, and for each scale group some *fields*: a scale, for q2 a second one, then
  * an offset where the type has one.
  *
@@ -25,7 +25,7 @@
 #define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31: int32 sums of any codec fit */
 #define WHIT_MAX_FIELDS 3     /* a, b, offset */
 #define WHIT_SUPER_COLS 256   /* columns that share the factors of WHIT_SCALE_K4, K8 and ODD4 */
-#define WHIT_SUPER_ACTS 128   /* columns of them whose products add up as integers, scales included */
+#define WHIT_SUPER_ACTS 128   /* columns of a superblock whose products are summed as integers, scales included */
 /* Columns unpacked at once; a multiple of every line period and of every group. */
 #define WHIT_CHUNK_COLS 1280
 
@@ -34,34 +34,34 @@ const whit_codec_info *whit_codec_find(unsigned codec);
 /* "t2" to WHIT_CODEC_T2; false for an unknown name. */
 bool whit_codec_parse(const char *name, uint8_t *codec);
 
-/* Known ids, a combination that exists, sizes within bounds, unused fields zero (so that a type
- * has one spelling). WHIT_ERROR_FORMAT with the reason otherwise. */
+/* Checks that ids are known, the combination exists, sizes are within bounds and unused fields are zero (so that a
+ * type has one spelling). WHIT_ERROR_FORMAT with the reason otherwise. */
 whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *error);
-/* The type, and that the parts of its codec are there, long enough exactly and 64-byte aligned. */
+/* Checks the type, and that all parts of its codec are present, of exactly the right length and 64-byte aligned. */
 whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error);
 
-/* What follows from a type. */
+/* The geometry of a matrix, derived from its type. */
 typedef struct whit_geometry {
     uint32_t n_tiles;
     uint32_t n_fields;     /* numbers per scale group; 0 for float codecs */
-    uint32_t field_bytes;  /* of one interleaved or per-row field */
+    uint32_t field_bytes;  /* bytes of one interleaved or per-row field */
     uint32_t n_groups;     /* groups along a row: ceil(n_cols / group), else 1 */
     uint32_t group_cols;   /* columns per scale: the group, else n_cols */
-    uint32_t block_groups; /* groups served by one interleaved block of scales; 0: no such block */
+    uint32_t block_groups; /* groups per interleaved block of scales; 0: scales are not interleaved */
     uint32_t block_lines;  /* lines of that block */
     uint32_t row_fields;   /* numbers in whit_rows.fields per row: at most n_groups n_fields, and 1 at least */
     uint32_t row_bytes;    /* numbers in whit_rows.fields_u8 per row */
-    uint64_t tile_bytes;   /* of the main part */
+    uint64_t tile_bytes;   /* bytes of a tile in the codes */
 } whit_geometry;
 
 whit_geometry whit_codec_geometry(const whit_tensor_type *type);
 
-/* Length of a part; 0 for one the type does not have. False where it would overflow. */
+/* Length of a part; 0 if the type does not have the part. False if it overflows. */
 bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
-/* All parts together, padding and scales included: what body_bits_per_weight counts. */
+/* Length of all parts together, padding and scales included, as counted by body_bits_per_weight. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 
-/* Those of a tensor that is there, corrections included. */
+/* Bytes of all parts of a tensor, corrections included. */
 static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
 {
     uint64_t bytes = 0;
@@ -69,20 +69,20 @@ static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
     return bytes;
 }
 
-/* Kernels multiply such a tensor by int8 activations without rounding up to the end of 128 columns: there is one number
- * of the group's byte, and a factor for all: scale = factor number (K4: offset = -(e minimum)). The numbers of K4 are
- * 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with d / 8 as their factor. */
+/* The factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4: offset =
+ * -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns, without rounding. Numbers of K4
+ * are 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with the factor d / 8. */
 static inline float whit_super_factor(unsigned scale_type, float d)
 {
     return scale_type == WHIT_SCALE_ODD4 ? d * 0.125f : d;
 }
 
-/* Scales whose factors stand before superblocks of 256 columns. */
+/* Whether the factors of the scales are stored before superblocks of 256 columns. */
 static inline bool whit_scale_in_superblocks(unsigned scale_type)
 {
     return scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4;
 }
-/* Scales that are kept in whit_rows.fields_u8. */
+/* Whether the scales are stored in whit_rows.fields_u8. */
 static inline bool whit_scale_in_bytes(unsigned scale_type)
 {
     return scale_type >= WHIT_SCALE_U8;
@@ -108,13 +108,13 @@ typedef struct whit_rows {
  * nearest. WHIT_ERROR_ARGUMENT where a code is outside the codec's range. */
 whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
                             uint8_t *const part[WHIT_PART_COUNT], whit_error *error);
-/* The inverse; any range of rows. Members of `rows` that the type does not use may be NULL. */
+/* The inverse of whit_codec_pack, for any range of rows. Members of `rows` that the type does not use may be NULL. */
 void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows);
-/* Rows chosen by id, to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
+/* Converts the rows of the given ids to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
  * n_rows. The values are: code * a rounded once; with an offset fma(code, a, offset); q2: a s' plus
  * b e', then plus the offset; then what the tensor's corrections add (kernels/corrections.h). */
 void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride);
-/* The same of one row of content, of codes, without corrections. */
+/* Converts one row of content, which has codes, to f32, without corrections. */
 void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *row, float *out);
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */
@@ -126,23 +126,23 @@ whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
  * their own width, then with u8 scales the row's f16 factors. */
 size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type);
 void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, uint8_t *out);
-/* The same bytes straight from n rows of content, before they are packed. */
+/* The same bytes computed directly from n rows of content, before packing. */
 void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, uint8_t *out);
 
-/* ---- tiles: what the generic kernels read --------------------------------------------------- */
+/* ---- tiles, as the generic kernels read them ------------------------------------------------ */
 
 /* Codes of columns [k_begin, k_begin + n) of a tile, k-major: codes[16 k + r]. k_begin is a
  * multiple of WHIT_CHUNK_COLS, n at most that; `codes` holds 16 * WHIT_CHUNK_COLS, since whole
  * lines (of t5: half superblocks) are written. q2: bits s, e. */
 void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *codes);
-/* The same of a float codec, to f32. */
+/* The same for a float codec, as f32. */
 void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, float *values);
 /* Fields of one scale group of a tile: fields[f][r]. */
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
                       float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS]);
-/* Scales in superblocks: numbers[0] of a group's scales and, of K4, numbers[1] of its minima. */
+/* Scales in superblocks: numbers[0] are those of a group's scales; for K4, numbers[1] those of its minima. */
 void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group, int32_t numbers[2][WHIT_TILE_ROWS]);
-/* Their factors in the superblock with column k: factors[0] of the scales, factors[1] of the minima. */
+/* The factors of the superblock with column k: factors[0] for the scales, factors[1] for the minima. */
 void whit_tile_factors(const whit_tensor *tensor, uint32_t tile, uint32_t k, float factors[2][WHIT_TILE_ROWS]);
 
 #endif

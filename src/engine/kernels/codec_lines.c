@@ -112,7 +112,7 @@ void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint
     }
 }
 
-/* Fields of four bits to levels, and back; the first of equal levels. */
+/* Converts four-bit fields to levels and back; packing chooses the first of equal levels. */
 static void fields_to_levels(const int8_t levels[16], unsigned n, int8_t *codes)
 {
     for (unsigned i = 0; i < n; i++) codes[i] = levels[codes[i] & 15];
@@ -230,7 +230,7 @@ uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, 
     return line * WHIT_LINE_BYTES;
 }
 
-/* Lines of the last superblock are fewer where it is a half. */
+/* Lines of codes in a superblock; fewer if the last one is a half. */
 static uint32_t superblock_code_lines(const whit_tensor_type *type, uint32_t superblock)
 {
     uint32_t cols = type->n_cols - 256 * superblock;
@@ -249,7 +249,7 @@ uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *g,
                            uint32_t row)
 {
     uint64_t line;  /* where the block of scales begins */
-    uint32_t index; /* of the field among the fields of this row in the block */
+    uint32_t index; /* index of the field among this row's fields in the block */
     if (type->codec == WHIT_CODEC_T5) {
         uint32_t half = type->group == 128 ? group & 1 : 0;
         uint32_t superblock = type->group == 128 ? group / 2 : group;

@@ -477,7 +477,7 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
 
     unsigned radix;
     uint8_t bias;
-    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* of the row scales and the low part */
+    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes per tile of the row scales and of the low part */
     whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
     whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
     tile_scale_bytes /= g.n_tiles;

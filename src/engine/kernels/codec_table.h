@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The codec table: the one place that says how many bits a codec's numbers have and what they stand for. In a header,
- * so that a kernel that is compiled for one codec finds constants. */
+ * The codec table: the only definition of how many bits a codec's numbers have and which values they encode. It is in a
+ * header so that kernels compiled for one codec see constants. */
 #ifndef WHIT_KERNELS_CODEC_TABLE_H
 #define WHIT_KERNELS_CODEC_TABLE_H
 
@@ -13,18 +13,18 @@ typedef struct whit_codec_info {
     uint8_t line_cols;      /* columns that a period of lines covers */
     uint8_t lines;          /* lines per period: 1; planes of q2: 2; i3: 3; codebooks: 2 */
     uint8_t elem_bytes;     /* float codecs */
-    uint8_t bits;           /* of a field of a line */
+    uint8_t bits;           /* bits of a field in a line */
     uint8_t canonical_bits; /* per code in the canonical row */
     int16_t bias;           /* kernels multiply unsigned numbers u: the code is u - bias */
-    uint8_t largest;        /* of these numbers */
+    uint8_t largest;        /* largest u */
     bool is_sign;           /* u is 0 or 1, and the code 2 u - bias */
-    uint8_t planes;         /* sums that a product has: q2 2 */
+    uint8_t planes;         /* sums that a product needs: 2 for q2, else 1 */
     int8_t code_min, code_max;
-    uint16_t group_min;   /* smallest group of scales; 0: none may be interleaved */
-    uint8_t scale_types;  /* bit whit_scale_type: those that exist for it */
+    uint16_t group_min;   /* smallest group of scales; 0: scales cannot be interleaved */
+    uint8_t scale_types;  /* bit whit_scale_type is set if the codec allows that scale type */
     const int8_t *levels; /* fields of a line index these; NULL: the field is u */
-    const uint16_t *grid; /* codebook of eights of levels, in order; NULL: none */
-    uint8_t high_bits;    /* of its indices, above the eighth: a line each before a superblock's codes */
+    const uint16_t *grid; /* codebook: entries of eight levels, sorted; NULL: no codebook */
+    uint8_t high_bits;    /* bits of a codebook index above the low eight: one line each before a superblock's codes */
 } whit_codec_info;
 
 static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
@@ -62,7 +62,7 @@ static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
 };
 /* clang-format on */
 
-/* Columns of the table as functions of a codec that is not of floats; constants where the codec is one. */
+/* Columns of the table as functions of an integer codec; constants if the codec is a constant. */
 static inline __attribute__((always_inline)) int whit_codec_bits(unsigned codec)
 {
     return whit_codecs[codec].bits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What is built of kernels and has no ISA of its own: RoPE tables, the bound of the screened
- * head. */
+ * Functions built on kernels that are the same for every ISA: RoPE tables, the bound of the
+ * screened head. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
@@ -36,7 +36,7 @@ void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *ta
 /* ---- the screened head ---------------------------------------------------------------------- */
 
 #define STANDARD_ERRORS     8.0
-#define LOW_NIBBLE_VARIANCE 21.25 /* of a uniform integer on 0..15: (16^2 - 1) / 12 */
+#define LOW_NIBBLE_VARIANCE 21.25 /* variance of a uniform integer on 0..15: (16^2 - 1) / 12 */
 
 float whit_screen_bound(const whit_acts *x, uint32_t token)
 {
@@ -51,7 +51,7 @@ float whit_screen_bound(const whit_acts *x, uint32_t token)
     return (float)(STANDARD_ERRORS * sqrt(LOW_NIBBLE_VARIANCE * energy));
 }
 
-/* Scores the rows exactly and keeps the results among the logits. */
+/* Computes the rows' exact logits and stores them among the screened ones. */
 static void rescore_in_place(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x, uint32_t token,
                              const uint32_t *rows, uint32_t n, float *logits)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define ROWS WHIT_TILE_ROWS
-#define HEAD 64 /* bytes in front of a plane's columns and of a factor */
+#define HEAD 64 /* bytes before a plane's columns and before a factor's codes */
 
 static uint32_t tiles_of(const whit_tensor_type *type)
 {
@@ -38,7 +38,7 @@ whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols)
                               .n_cols = n_cols};
 }
 
-/* A matrix of codes and row scales, one directly behind the other; gives where they end. */
+/* A view of a matrix whose row scales directly follow its codes; returns the end of the scales. */
 static const uint8_t *matrix_at(const uint8_t *data, const whit_tensor_type *type, whit_tensor *matrix)
 {
     *matrix = (whit_tensor){.type = *type};
@@ -203,9 +203,9 @@ void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values)
     add_low_rank_row(w, row, values);
 }
 
-/* ---- making them ------------------------------------------------------------------------------- */
+/* ---- building --------------------------------------------------------------------------------- */
 
-/* The record of a tile: its outliers are [begin, end). */
+/* Appends the record of a tile whose outliers are [begin, end). */
 static bool put_tile(whit_buf *out, uint32_t n_cols, const whit_outlier *begin, const whit_outlier *end, float scale,
                      bool *fits)
 {

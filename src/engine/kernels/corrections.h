@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Corrections: parts of a tensor that add to what its codes say (docs/format.md, section 4).
+ * Corrections: parts of a tensor that add to the values of its codes (docs/format.md, section 4).
  *
  * Outliers: single weights, an int8 times a scale of their tile. The part is
  *
@@ -8,8 +8,8 @@
  *   records, tile by tile:        u16 scale (f16), u8 count[16] of each row's outliers, then row by row, rising in a
  *                                 row, their columns, then their values (i8), zero to a multiple of two
  *
- * Columns are u8 where the tensor has at most 256 of them, else u16. A tile without outliers has no record. So a pass
- * over some tiles reads one run of bytes from front to back.
+ * Columns are u8 where the tensor has at most 256 of them, else u16. A tile without outliers has no record. A pass
+ * over consecutive tiles therefore reads one contiguous run of bytes.
  *
  * A second sign plane: signs times a scale of their row, on the columns of a list. The part is
  *
@@ -17,13 +17,13 @@
  *   u16 column[n], rising         zeros to a multiple of 64
  *   codes, then row scales        of a b1 matrix (n_rows, n) in tiles of 16 rows with f16 scales per row
  *
- * Its product is that of a matrix of its own, of the activations gathered at those columns.
+ * Its product is a product of a separate matrix with the activations gathered at those columns.
  *
  * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, as an
  * adapter's factors are. Part A is u32 rank, zeros to 64, codes, row scales; part B codes, row scales.
  *
- * Any bytes have a value: columns that do not exist read 0; a record that is shorter than its counts say, or ends
- * behind the part, is none. */
+ * Any bytes have a value: a column outside the tensor reads 0; a record that is shorter than its counts require, or
+ * extends past the end of the part, is ignored. */
 #ifndef WHIT_KERNELS_CORRECTIONS_H
 #define WHIT_KERNELS_CORRECTIONS_H
 
@@ -38,9 +38,9 @@
 /* Outliers of one tile. */
 typedef struct whit_outlier_tile {
     float scale;
-    uint16_t scale_bits; /* of the f16 */
+    uint16_t scale_bits; /* the scale as f16 bits */
     uint32_t n;
-    const uint8_t *counts;  /* (16), n together */
+    const uint8_t *counts;  /* (16) outliers per row; their sum is n */
     const uint8_t *columns; /* (n) of whit_outlier_column_bytes each */
     const int8_t *values;   /* (n) */
 } whit_outlier_tile;
@@ -49,19 +49,19 @@ static inline uint32_t whit_outlier_column_bytes(uint32_t n_cols)
 {
     return n_cols <= 256 ? 1 : 2;
 }
-/* The column of outlier i, one of a tensor of n_cols or any other. */
+/* The column of outlier i; corrupt data may give a column that is not below n_cols. */
 static inline uint32_t whit_outlier_column(const whit_outlier_tile *tile, uint32_t n_cols, uint32_t i)
 {
     return n_cols <= 256 ? tile->columns[i] : whit_load_u16(tile->columns + 2 * (size_t)i);
 }
 
-/* Bytes in front of the records. */
+/* Bytes before the first record. */
 static inline uint64_t whit_outliers_head_bytes(uint32_t n_tiles)
 {
     return ((uint64_t)n_tiles * 4 + 4 + 63) / 64 * 64;
 }
 
-/* Those of a tile of a tensor that has the part; false where there are none. */
+/* Finds the outliers of a tile; the tensor has the part. False if the tile has no valid record. */
 static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, whit_outlier_tile *out)
 {
     const uint8_t *part = w->part[WHIT_PART_OUTLIERS];
@@ -102,7 +102,7 @@ typedef struct whit_low_rank_pair {
 /* The types of the plane's matrix and of a pair's factors. */
 whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n);
 whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
-/* The plane and the pair of a tensor that passed whit_tensor_check; false where it has none. */
+/* The plane and the pair of a tensor that passed whit_tensor_check; false if it does not have one. */
 bool whit_plane_of(const whit_tensor *w, whit_plane *plane);
 bool whit_low_rank_of(const whit_tensor *w, whit_low_rank_pair *pair);
 
@@ -116,13 +116,13 @@ static inline bool whit_is_corrected(const whit_tensor *w)
  * stride); 0 where a column does not exist. */
 void whit_plane_gather(const whit_plane *plane, const whit_acts *x, float *out, size_t stride);
 
-/* Append a part to an empty buffer, of contents as whit_codec_pack takes them. columns (n), rising. */
+/* Append a part to an empty buffer, from contents in the form of whit_codec_pack. columns (n), ascending. */
 whit_status whit_plane_build(const whit_tensor_type *type, const uint16_t *columns, uint32_t n, const whit_rows *signs,
                              const whit_allocator *allocator, whit_buf *out, whit_error *error);
 whit_status whit_low_rank_build(const whit_tensor_type *type, uint32_t rank, const whit_rows *a, const whit_rows *b,
                                 const whit_allocator *allocator, whit_buf *out_a, whit_buf *out_b, whit_error *error);
 
-/* The tensor that the codes alone are. */
+/* The tensor without its corrections. */
 static inline whit_tensor whit_without_corrections(const whit_tensor *w)
 {
     whit_tensor codes = *w;
@@ -133,12 +133,12 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
     return codes;
 }
 
-/* Whether a type may have them: matrices of t2, t5, b1 and q2. */
+/* Whether a type may have corrections: matrices of t2, t5, b1 and q2. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
-/* The lengths of the parts against the type and what stands in their heads. NULL, or what is wrong. */
+/* Checks the lengths of the parts against the type and the parts' heads. NULL if they are valid, else the error. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
-/* Adds to row `row` (n_cols) what the parts say, the plane first: value + sign scale; value = fma(outlier, scale,
+/* Adds the corrections of row `row` to its values (n_cols), the plane first: value + sign scale; value = fma(outlier, scale,
  * value); then fma(sum of b a, 1, value), the sum in ranks ascending from +0 of rounded products. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
@@ -149,12 +149,13 @@ typedef struct whit_outlier {
 } whit_outlier;
 
 /* Appends the part to an empty buffer: n outliers in the order of row and column, none twice; scales (n_tiles), f16
- * values. At most 255 of a row have room, and 65,536 columns: WHIT_ERROR_LIMIT. */
+ * values. WHIT_ERROR_LIMIT for more than 255 outliers in a row or more
+ * than 65,536 columns. */
 whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier *outliers, size_t n,
                                 const float *scales, whit_buf *out, whit_error *error);
 
-/* Adds the canonical bytes of the corrections to a tensor's digest, behind those of its rows: per part a u32, its
- * kind, then a u64, bytes, and the bytes. Nothing where there are none. */
+/* Adds the canonical bytes of the corrections to a tensor's digest, after the bytes of its rows: for each part a u32
+ * kind, a u64 length and the bytes. Adds nothing if the tensor has no corrections. */
 void whit_corrections_digest(const whit_tensor *w, whit_hash *hash);
 
 #endif

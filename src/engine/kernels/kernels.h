@@ -34,8 +34,8 @@ typedef void whit_matmul_fn(const whit_tensor *w, const whit_acts *x, uint32_t t
 
 /* out = f(gate) * up, (n); out may be gate or up. */
 typedef void whit_gate_fn(const float *gate, const float *up, uint32_t n, float *out);
-/* y = f(x gateᵀ) * (x wᵀ): two products of one codec and shape, both with offsets or neither, of
- * which only what becomes of them is written. */
+/* y = f(x gateᵀ) * (x wᵀ): two products of one codec and shape, both with offsets or neither. Only
+ * the result is written. */
 typedef void whit_matmul_gated_fn(const whit_tensor *gate, const whit_tensor *w, whit_gate_fn *f, const whit_acts *x,
                                   uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, void *scratch);
 
@@ -43,17 +43,17 @@ typedef struct whit_matmul_kernel {
     const char *name;                /* grammar in docs/kernels.md */
     whit_isa isa;                    /* lowest level that may run it */
     uint32_t features;               /* WHIT_CPU_ bits it needs beside the level */
-    uint32_t min_tokens, max_tokens; /* it is meant for; correct for any number */
+    uint32_t min_tokens, max_tokens; /* numbers of tokens it is selected for; it is correct for any */
     bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
-    /* Bytes per thread; NULL for none. */
+    /* Bytes of scratch per thread; NULL: 0. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens);
-    /* Columns that a run should have, of so many. NULL: all. */
+    /* How many of the n_tokens columns to process per call. NULL: all. */
     uint32_t (*slice_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
-    /* Makes of x what runs look up in the same scratch, before the first of them. NULL: nothing. */
+    /* Prepares tables from x in the scratch, before the first run that uses them. NULL: not needed. */
     void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;
-    /* In the same scratch; NULL: not offered. */
-    whit_matmul_fn *run_added; /* y += ... instead */
+    /* Variants with the same scratch; NULL: not implemented. */
+    whit_matmul_fn *run_added; /* adds to y instead of overwriting it */
     whit_matmul_gated_fn *run_gated;
 } whit_matmul_kernel;
 
@@ -71,9 +71,9 @@ typedef void whit_add_fn(float *x, const float *y, uint32_t n);
 /* x *= factor, (n). */
 typedef void whit_scale_fn(float *x, float factor, uint32_t n);
 
-/* Rows that are made, normalised and quantised in one go, as they lie between two matrices. Row t
- * is x = a + b, gate(a) * b or a itself; then acts = quantise(rms_norm(x)), as the kernels above
- * have it. All rows are acts->n_cols wide. */
+/* Rows that are computed, normalised and quantised in one call, between two matrix products. Row t
+ * is x = a + b, gate(a) * b or a itself; then acts = quantise(rms_norm(x)), as defined by the kernels
+ * above. All rows are acts->n_cols wide. */
 typedef enum whit_row_source {
     WHIT_ROW_GIVEN, /* x = a; b and x are a too */
     WHIT_ROW_SUM,
@@ -84,11 +84,11 @@ typedef struct whit_norm_rows {
     whit_row_source source;
     const float *a, *b; /* (n_tokens, a_stride), (n_tokens, b_stride) */
     size_t a_stride, b_stride;
-    float *x; /* (n_tokens, x_stride), may be a; stride 0: one row, nobody wants them later */
+    float *x; /* (n_tokens, x_stride), may be a; stride 0: a single scratch row that is not kept */
     size_t x_stride;
     const float *weight; /* NULL is all ones */
     float eps;
-    float *normed; /* (n_cols) scratch, may be x where that has stride 0 */
+    float *normed; /* (n_cols) scratch, may be x if x_stride is 0 */
 } whit_norm_rows;
 typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts, uint32_t token_begin,
                                uint32_t token_end);
@@ -104,24 +104,23 @@ typedef bool whit_all_finite_fn(const float *x, uint32_t n);
  * from `slot` (position mod 64) on, slot + n <= 64. */
 typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
                                const float *values, size_t stride);
-/* Makes n queries (n, q_stride) ready: out (n, whit_kv_query_bytes). */
+/* Converts n queries (n, q_stride) to the form that attention reads: out (n, whit_kv_query_bytes). */
 typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim, uint8_t *out);
-/* Softmax of each of n queries over its span of one group of blocks, as partials (n,
- * whit_kv_partial_elems); scores are times `scale`. queries as whit_kv_query_fn left them. Blocks
- * are 64-byte aligned; of those that no query sees any nothing is read. `next` is the group that
- * will be attended to after this one, NULL where it is not known. Where `into` is not NULL they are
- * merged into it, n partials too, and `partials` is scratch for WHIT_KV_PASS_QUERIES or n of them,
- * whichever are fewer. */
+/* Attention of n queries, each over its span of one group of blocks, as partials (n,
+ * whit_kv_partial_elems); scores are multiplied by `scale`. queries are the output of
+ * whit_kv_query_fn. Blocks are 64-byte aligned; blocks that no query sees are not read. `next` is
+ * the group of the next call, prefetched; NULL if unknown. If `into` (n partials) is not NULL, the
+ * results are merged into it, and `partials` is scratch for min(n, WHIT_KV_PASS_QUERIES) partials. */
 typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
                                float *into);
 #define WHIT_KV_PASS_QUERIES 64
-/* Closes a block of a packed type: makes of an open one that is full, 64-byte aligned, the closed form
- * (whit_kv_block_bytes) and, where `sinks` is not NULL, its first positions as sinks (the same bytes at
- * most), which bound no channel then. */
+/* Closes a block of a packed type: converts a full open block, 64-byte aligned, to the closed form
+ * (whit_kv_block_bytes). If `sinks` is not NULL, also writes its first positions as sinks (at most the
+ * same number of bytes) and excludes them from the channels' bounds. */
 typedef void whit_kv_pack_fn(const void *open, uint32_t head_dim, const whit_kv_packing *how, void *closed,
                              void *sinks);
-/* Merges `from` (the group after) into `into`, n partials each; a sum of 0 is nothing seen. */
+/* Merges `from`, of the following group, into `into`, n partials each. A partial with sum 0 saw no position. */
 typedef void whit_kv_merge_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
 /* out = partial's out / sum, (head_dim). */
 typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *out);
@@ -151,7 +150,7 @@ typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, floa
  * for c < n, f is SiLU or nothing. rows: (n_taps) pointers to the inputs of the last n_taps tokens, oldest first. The
  * first product is rounded, the others are fused in the order of j. */
 #define WHIT_CONV_TAPS_MAX 8
-#define WHIT_DELTA_DIM_MAX 512 /* of keys and values of a head */
+#define WHIT_DELTA_DIM_MAX 512 /* largest dimension of a head's keys and values */
 typedef void whit_causal_conv_fn(const float *const *rows, const float *weight, size_t weight_stride, uint32_t n_taps,
                                  bool is_silu, uint32_t n, float *out);
 
@@ -181,11 +180,11 @@ typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low
 
 /* ---- corrections ----------------------------------------------------------------------------- */
 
-/* Activations as outliers take them: integers of sixteen bits with one scale per token. */
+/* Activations as factors of outliers: 16-bit integers with one scale per token. */
 typedef struct whit_outlier_acts {
     uint32_t n_tokens;
     size_t stride;  /* a multiple of 16, above the number of columns */
-    int16_t *codes; /* (n_tokens, stride), zeros behind the columns */
+    int16_t *codes; /* (n_tokens, stride), zeros after the columns */
     float *scales;  /* (n_tokens) */
 } whit_outlier_acts;
 
@@ -197,7 +196,7 @@ typedef void whit_outlier_codes_fn(const whit_acts *x, const whit_outlier_acts *
 typedef void whit_outliers_fn(const whit_tensor *w, const whit_outlier_acts *x, uint32_t tile_begin, uint32_t tile_end,
                               float *y, size_t y_stride);
 
-/* ---- probes: what this machine can do, for the bench ---------------------------------------- */
+/* ---- probes: the speed of this machine, for the bench --------------------------------------- */
 
 /* Reads memory once, as fast as it goes; returns the sum of its 64-bit words. size_bytes is a
  * multiple of 64, memory 64-byte aligned. */
@@ -208,16 +207,16 @@ typedef uint64_t whit_probe_read_fn(const void *memory, size_t size_bytes);
  * 64-byte aligned. Returns the sum of all products modulo 2^32. */
 typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t n_rounds);
 #define WHIT_PROBE_COLS         256
-#define WHIT_PROBE_BYTES        (32 * WHIT_PROBE_COLS) /* of w, and of x */
+#define WHIT_PROBE_BYTES        (32 * WHIT_PROBE_COLS) /* bytes of w, and of x */
 #define WHIT_PROBE_MACS_A_ROUND (32 * 32 * WHIT_PROBE_COLS)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct whit_kernels {
-    whit_isa isa;         /* the level in use: the machine's or its cap */
-    uint32_t features;    /* extras in use; none where a cap below their level stands */
-    uint32_t kv_queries;  /* that should share a reading of a block, where there are so many */
-    bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers, and wants a cache for them */
+    whit_isa isa;         /* the level in use: the machine's, or a lower cap */
+    uint32_t features;    /* extra instruction sets in use; 0 if the cap is below their level */
+    uint32_t kv_queries;  /* preferred number of queries that share one read of a block */
+    bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers and needs a cache for them */
     whit_quantise_fn *quantise;
     whit_rms_norm_fn *rms_norm;
     whit_rope_fn *rope_half;   /* NeoX: halves of a head */
@@ -255,7 +254,7 @@ typedef struct whit_kernels {
 } whit_kernels;
 
 /* Fills the table for this machine: generic first, then stronger levels up to `cap` (a name as
- * WHIT_CPU has; NULL or "" for none). WHIT_ERROR_ARGUMENT for a name that is no level. */
+ * in WHIT_CPU; NULL or "": no cap). WHIT_ERROR_ARGUMENT if the name is not a level. */
 whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels, whit_error *error);
 
 /* The matrix kernel for a tensor, its activations and a number of tokens. Never NULL: generic
@@ -268,7 +267,7 @@ typedef struct whit_kernel_row {
     const char *op; /* "rms_norm" */
     whit_isa isa;
     uint32_t features;
-    size_t table_offset; /* of its pointer in whit_kernels */
+    size_t table_offset; /* offset of the kernel's pointer in whit_kernels */
     void (*function)(void);
 } whit_kernel_row;
 
@@ -277,7 +276,7 @@ const whit_kernel_row *whit_kernel_rows(size_t *n);
 const whit_matmul_kernel *const *whit_matmul_kernels(size_t *n);
 bool whit_kernel_runs(const whit_kernels *kernels, whit_isa isa, uint32_t features);
 
-/* Before the first run on x in this scratch. */
+/* Must be called before the first run on x with this scratch. */
 static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const whit_acts *x, void *scratch)
 {
     if (kernel->prepare) kernel->prepare(x, scratch);
@@ -292,7 +291,7 @@ static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const w
 #undef WHIT_MATMUL
 /* clang-format on */
 
-/* By type of cache. Packed types append to open blocks and read queries as f16 does. */
+/* Kernels by type of cache. Packed types append to open blocks and use the query format of f16. */
 static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_type kv)
 {
     return kv == WHIT_KV_F32 ? k->kv_append_f32
@@ -326,7 +325,7 @@ static inline whit_kv_finish_fn *whit_kv_finish(const whit_kernels *k, whit_kv_t
     return whit_kv_is_packed(kv) ? k->kv_finish_packed : k->kv_finish;
 }
 
-/* ---- built of kernels, the same for every ISA ------------------------------------------------ */
+/* ---- built on kernels, the same for every ISA ------------------------------------------------ */
 
 /* RoPE: frequency of pair i is theta^(-i / n_pairs) / factors[i] (factors NULL: 1), as f64. */
 void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors, double *frequencies);
@@ -338,7 +337,7 @@ void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *ta
 /* The bound of the screen for one token: eight standard errors of a row's screened logit are
  * bound * |scale of the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */
 float whit_screen_bound(const whit_acts *x, uint32_t token);
-/* Makes the n_best largest of screened logits (n_rows) right, for one token: rescores the n_best
+/* Makes the n_best largest of one token's screened logits (n_rows) exact: rescores the n_best
  * rows that look best, then every row that may still beat the least of them. Returns the number of
  * rows rescored, `rows` (n_rows) naming them; their logits are now the full product's bits, the
  * others stay as screened, below the n_best-th. */

@@ -8,15 +8,15 @@
  *   keys         u32 (ceil(head_dim / 32), active and positive, 64): bit b of word w is dimension 32 w + b
  *   values       u32 (ceil(head_dim / 16), 2, active and positive, 16): of lane r of vector v, half h, bit b is
  *                position 32 h + b, dimension 16 v + r
- *   units        f32 (4): of key steps; of the middles, a power of two; of value steps
- *   middles      s16 (head_dim): of a key channel's least and most, up to 2,047
- *   key_steps    u8 (head_dim): of a channel, times their unit
- *   value_steps  u8 (groups of 64 dimensions, 64 positions), times their unit
+ *   units        f32 (4): unit of key steps; of middles, a power of two; of value steps
+ *   middles      s16 (head_dim): middle of a key channel's least and most, up to 2,047
+ *   key_steps    u8 (head_dim): step of a channel, in units
+ *   value_steps  u8 (groups of 64 dimensions, 64 positions): steps, in units
  *
  *   key          middle + trit * step, of keys after RoPE
  *   value        trit * step
  *
- * Behind the last channel and dimension stand zeros. */
+ * The entries after the last channel and dimension are zero. */
 #ifndef WHIT_KERNELS_KV_BITMAP_H
 #define WHIT_KERNELS_KV_BITMAP_H
 
@@ -30,7 +30,7 @@ typedef struct whit_kv_bitmap {
     float *units;
     int16_t *middles;
     uint8_t *key_steps, *value_steps;
-    size_t bytes; /* of all, a multiple of 64 */
+    size_t bytes; /* bytes of the block, a multiple of 64 */
 } whit_kv_bitmap;
 
 static inline uint32_t whit_kv_bitmap_words(uint32_t head_dim)
@@ -42,7 +42,7 @@ static inline uint32_t whit_kv_bitmap_vectors(uint32_t head_dim)
     return (head_dim + WHIT_KV_BITMAP_LANES - 1) / WHIT_KV_BITMAP_LANES;
 }
 
-/* block may be NULL where only the bytes are asked for. */
+/* block may be NULL if only `bytes` is needed. */
 static inline whit_kv_bitmap whit_kv_bitmap_arrays(uint32_t head_dim, const void *block)
 {
     const uintptr_t keys = (uintptr_t)block,

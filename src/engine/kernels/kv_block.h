@@ -9,8 +9,8 @@
  *              f16 is read as an integer of up to 2047: divided by the scale, which is the power of
  *              two that makes the largest of its head fit, and rounded.
  *
- * Each of these arrays starts on a cache line. A block is reached by pointer alone, so blocks may
- * be shared by sequences and reused in a ring; the cache that owns them is not known here. */
+ * Each of these arrays starts on a cache line. Kernels reach blocks only through pointers, so blocks may
+ * be shared by sequences and reused in a ring buffer; kernels do not know the cache that owns them. */
 #ifndef WHIT_KERNELS_KV_BLOCK_H
 #define WHIT_KERNELS_KV_BLOCK_H
 
@@ -30,8 +30,8 @@
 /* f16, i8: probabilities become integers up to this. For f16 their sum stays below 64 times as
  * much (and what rounding adds), so that products with values of up to 2047 fit an int32. */
 #define WHIT_KV_PROB_MAX 16383.0f
-/* Of an f16 group the integer WHIT_KV_PROB_MAX stands for its largest probability, or for this fraction of
- * their sum where that is more. */
+/* f16: the integer WHIT_KV_PROB_MAX represents a group's largest probability, or this fraction of their sum if
+ * that is larger. */
 #define WHIT_KV_PROB_FRACTION (1 / 64.0f)
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
@@ -47,7 +47,7 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     return (size_t)head_dim * WHIT_KV_BLOCK_TOKENS * whit_kv_elem_bytes(kv);
 }
-/* A multiple of 64. Of a packed type: a closed block. */
+/* Bytes of a block, a multiple of 64; packed types: of a closed block. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     if (kv == WHIT_KV_BITMAP) return whit_kv_bitmap_arrays(head_dim, NULL).bytes;
@@ -74,14 +74,14 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
     return arrays;
 }
 
-/* A query made ready for the scores of a cache type, R being head_dim rounded up to 64:
+/* A query in the form that a cache type's scores need; R is head_dim rounded up to 64:
  *
  *   f32   as it is
  *   i8    codes s8 (R), scale f32, sum of the codes i32
  *   f16   codes s16 (R), their high digits s8 (R), low digits s8 (R): code = 128 high + low, low in
  *         0..127; scale f32
  *
- * Behind the last dimension stand zeros. */
+ * The entries after the last dimension are zero. */
 static inline size_t whit_kv_query_scale_offset(whit_kv_type kv, uint32_t head_dim)
 {
     size_t elems = whit_round_up(head_dim, 64);
@@ -98,9 +98,9 @@ static inline float whit_kv_query_max(uint32_t head_dim)
     return head_dim <= 512 ? WHIT_KV_QUERY_MAX : 1023.0f;
 }
 
-/* The scale of numbers that become integers up to `max`, of which the largest magnitude has these
- * bits, and what they are multiplied with. Below 2^-100 they count as 0; where one is not finite,
- * the scale is NaN. */
+/* The scale of numbers that are quantised to integers up to `max`; `largest` has the bits of their
+ * largest magnitude. *factor: multiplies a number to give its integer. A largest magnitude below
+ * 2^-100 counts as 0; if a number is not finite, the scale is NaN. */
 static inline float whit_kv_code_scale(uint32_t largest, float max, float *factor)
 {
     float amax = whit_f32_from_bits(largest);
@@ -109,9 +109,9 @@ static inline float whit_kv_code_scale(uint32_t largest, float max, float *facto
     return is_zero ? 0 : largest >= 0x7F800000 ? NAN : amax / max;
 }
 
-/* The scale of f16 numbers whose largest magnitude, an f16, has these bits as f32: 0 for 0, NaN
- * where it is not finite. And what numbers are multiplied with for their codes, where the scale is
- * neither. */
+/* The scale (as f32 bits) of f16 numbers whose largest magnitude has the f32 bits `largest`: 0 for
+ * 0, NaN if it is not finite. For other scales, whit_kv_f16_factor_bits gives the factor that turns
+ * numbers into codes. */
 static inline uint32_t whit_kv_f16_scale_bits(uint32_t largest)
 {
     return largest == 0 ? 0 : largest >= 0x7F800000 ? 0x7FC00000 : (largest & 0x7F800000) - (10u << 23);
@@ -121,23 +121,23 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
     return 0x7F000000 - scale;
 }
 
-/* Blocks of one KV head that share a softmax: those of 256 neighbouring positions, by absolute
- * index. NULL: no query sees any of it. */
+/* Blocks of one KV head that share a softmax: 256 consecutive positions, by absolute index. A NULL
+ * block is not seen by any query. */
 #define WHIT_KV_GROUP_BLOCKS 4
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {
     const void *blocks[WHIT_KV_GROUP_BLOCKS];
     /* Packed types. */
-    uint32_t closed;     /* bit b: blocks[b] is a closed one; those are the first of the group */
-    const void *sinks;   /* where block 0 of the sequence is closed: whit_kv_sinks, read in the place of its
-                            first positions. Else NULL */
+    uint32_t closed;     /* bit b: blocks[b] is closed; closed blocks come first in the group */
+    const void *sinks;   /* if block 0 of the sequence is in the group and closed: whit_kv_sinks, read instead
+                            of its first positions; else NULL */
     const float *rope;   /* (2 * rope_pairs, 64) as of whit_kv_packing */
     uint32_t rope_pairs; /* 0: keys are not rotated */
-    void *converted;     /* whit_kv_converted_bytes, 64-byte aligned: a cache for f16 as integers; or NULL */
-    uint32_t valid;      /* bit b: `converted` holds block b. Kernels set it, the caller clears it. */
+    void *converted;     /* whit_kv_converted_bytes, 64-byte aligned: cache of f16 blocks as integers; or NULL */
+    uint32_t valid;      /* bit b: `converted` contains block b. Kernels set it, the caller clears it. */
 } whit_kv_group;
 
-/* Keys and values of a group as integers, in two digits of a byte each. */
+/* Bytes of a group's keys and values as integers of two one-byte digits. */
 static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
 {
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
@@ -156,7 +156,7 @@ typedef struct whit_kv_span {
 } whit_kv_span;
 
 /* Softmax over part of the positions, not yet divided: out (head_dim), then maximum and sum. A sum
- * of 0 means that no position was seen; `out` is then without meaning. */
+ * of 0 means that no position was seen; `out` is then undefined. */
 static inline size_t whit_kv_partial_elems(uint32_t head_dim)
 {
     return whit_round_up((size_t)head_dim + 2, 16);

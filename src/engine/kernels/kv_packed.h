@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * The closed form of a block of the packed caches: keys and values of one KV head at 64 positions, in
  * few bits. While a block is open, and some time after, it is an f16 block (kv_block.h) whose values
- * are rotated by a Hadamard matrix (kernels/hadamard.h): what is summed up lies in one rotated space,
- * and one turn back per head ends it.
+ * are rotated by a Hadamard matrix (kernels/hadamard.h): all sums are in the rotated space,
+ * and one inverse transform per head follows.
  *
  *   keys         u32 (ceil(head_dim / c), 4, 16): c = 32 / bits channels a dword, lane l of vector v is
  *                position 16 v + l; channel i of a dword lies at bit bits * i. bits: k4v2 4, k2v2 2
  *   values       2 bits a code; cell (quad of positions q, vector of dimensions v) is cell
  *                q * ceil(head_dim / 16) + v, four cells a line of 64 bytes: bits 2 f, 2 f + 1 of byte
  *                4 r + i are of cell 4 line + f, dimension 16 v + r, position 4 q + i
- *   units        f32 (4): of key steps; what makes words of keys; what a word is worth; of value steps
- *   key_least    f16 (head_dim): the least of a channel
- *   key_steps    u8 (head_dim): of a channel, times their unit
- *   value_steps  u8 (groups of 64 dimensions, 64 positions), times their unit
+ *   units        f32 (4): unit of key steps; factor from keys to words; value of a word's unit; unit of value steps
+ *   key_least    f16 (head_dim): the least key of a channel
+ *   key_steps    u8 (head_dim): step of a channel, in units
+ *   value_steps  u8 (groups of 64 dimensions, 64 positions): steps, in units
  *
  *   key          least + code * step, rotated by RoPE from the block's first position to its own where
  *                keys are rotated (kv_block.h); those, and keys of two bits, are read as an integer word of up
  *                to 2,047: times units[1], rounded. A word is worth units[2], a power of two
  *   value        (2 code - 3) * step
  *
- * Behind the last channel and dimension stand zeros. */
+ * The entries after the last channel and dimension are zero. */
 #ifndef WHIT_KERNELS_KV_PACKED_H
 #define WHIT_KERNELS_KV_PACKED_H
 
@@ -27,14 +27,14 @@
 #include "base/mem.h"
 #include "whit.h"
 
-/* The first positions of a sequence, which stay as exact as f16 is. */
+/* The first positions of a sequence, which keep the precision of f16. */
 #define WHIT_KV_SINKS 4
 
 static inline bool whit_kv_is_packed(whit_kv_type kv)
 {
     return kv >= WHIT_KV_K4V2;
 }
-/* Of the blocks that are written to. */
+/* The type of the blocks that tokens are written to. */
 static inline whit_kv_type whit_kv_open_type(whit_kv_type kv)
 {
     return whit_kv_is_packed(kv) ? WHIT_KV_F16 : kv;
@@ -43,19 +43,19 @@ static inline uint32_t whit_kv_key_bits(whit_kv_type kv)
 {
     return kv == WHIT_KV_K4V2 ? 4 : 2;
 }
-/* Whether keys are packed as they were before RoPE, apart from where their block begins. Four bits are as
- * near after it, and need no turning; but not where a bias, rotated, spreads the channels. */
+/* Whether keys are rotated back to the first position of their block before packing. Four bits are as accurate
+ * without that, unless the model has a key bias, which RoPE spreads over the channels. */
 static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
 {
     return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);
 }
 
-/* Whether codes of keys are multiplied as they are, by queries that have the steps in them. */
+/* Whether codes of keys are multiplied directly, by queries that were multiplied by the steps. */
 static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs)
 {
     return kv == WHIT_KV_K4V2 && !rope_pairs;
 }
-/* What queries that have steps of keys in them are as integers at most. */
+/* Largest integer code of a query that was multiplied by the steps. */
 #define WHIT_KV_STEPPED_QUERY_MAX 127.0f
 
 enum { WHIT_KV_UNIT_KEY_STEP, WHIT_KV_UNIT_TO_WORD, WHIT_KV_UNIT_WORD, WHIT_KV_UNIT_VALUE_STEP, WHIT_KV_UNITS };
@@ -67,7 +67,7 @@ typedef struct whit_kv_packed {
     float *units;
     uint16_t *key_least;
     uint8_t *key_steps, *value_steps;
-    size_t bytes; /* of all, a multiple of 64 */
+    size_t bytes; /* bytes of the block, a multiple of 64 */
 } whit_kv_packed;
 
 static inline uint32_t whit_kv_value_groups(uint32_t head_dim)
@@ -75,7 +75,7 @@ static inline uint32_t whit_kv_value_groups(uint32_t head_dim)
     return (head_dim + WHIT_KV_PACKED_GROUP - 1) / WHIT_KV_PACKED_GROUP;
 }
 
-/* block may be NULL where only the bytes are asked for. */
+/* block may be NULL if only `bytes` is needed. */
 static inline whit_kv_packed whit_kv_packed_arrays(whit_kv_type kv, uint32_t head_dim, const void *block)
 {
     const uint32_t n_channels = 32 / whit_kv_key_bits(kv);
@@ -100,14 +100,14 @@ static inline uint32_t whit_kv_value_code(const uint8_t *values, uint32_t head_d
     return values[(size_t)cell / 4 * 64 + d % 16 * 4 + j % 4] >> cell % 4 * 2 & 3;
 }
 
-/* The sinks of a sequence, for one layer and KV head, as the integers that an f16 block is read as. They
- * fit the bytes of a closed block. */
+/* The sinks of a sequence, for one layer and KV head, as the integers that an f16 block is converted to. They
+ * fit into the bytes of a closed block. */
 typedef struct whit_kv_sinks {
     int16_t *keys, *values;           /* (WHIT_KV_SINKS, head_dim) */
     float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */
 } whit_kv_sinks;
 
-/* A multiple of 64. */
+/* Bytes of a sequence's sinks, a multiple of 64. */
 static inline size_t whit_kv_sinks_bytes(uint32_t head_dim)
 {
     return whit_round_up(2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t)), 64);

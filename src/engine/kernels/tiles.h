@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where a tiled matrix's lines and scales lie, worked out once per call. No ISA in here. */
+ * Addresses of a tiled matrix's lines and scales, computed once per call. Independent of the ISA. */
 #ifndef WHIT_KERNELS_TILES_H
 #define WHIT_KERNELS_TILES_H
 
@@ -12,7 +12,7 @@ typedef enum field_kind {
     FIELD_GROUP_F32,
     FIELD_GROUP_F16,
     FIELD_GROUP_U8,
-    FIELD_GROUP_K4, /* from here on one byte or nibble per group is all: WHIT_SCALE_K4 to E4 in order */
+    FIELD_GROUP_K4, /* from here on a group has one byte or nibble; in the order of WHIT_SCALE_K4 to E4 */
     FIELD_GROUP_K8,
     FIELD_GROUP_ODD4,
     FIELD_GROUP_E8,
@@ -26,9 +26,9 @@ typedef struct tiles {
     field_kind kind;
     uint32_t n_fields;
     uint32_t group_shift; /* column k is in group k >> group_shift: sizes are powers of two */
-    uint32_t scale_bytes; /* of the scales that stand before the lines of a block */
+    uint32_t scale_bytes; /* bytes of the scales before the lines of a block */
     uint32_t block_cols;  /* columns of a block; 0: no interleaved scales */
-    uint32_t block_bytes; /* of its scales and lines */
+    uint32_t block_bytes; /* bytes of a block's scales and lines */
     uint32_t block_shift; /* group g is in block g >> block_shift */
     bool has_offset, in_superblocks;
 } tiles;
@@ -65,8 +65,8 @@ static inline tiles tiles_of(const whit_tensor *w)
     return m;
 }
 
-/* The lines that hold the fields of a group, and which of the lines' fields is the group's first; where a group has
- * one byte, its place is first / n_fields. */
+/* The lines with the fields of a group, and the index of the group's first field in them. If a group has one byte, the
+ * byte's index is first / n_fields. */
 typedef struct group_fields {
     const uint8_t *lines;
     uint32_t first;
@@ -80,11 +80,11 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
     return (group_fields){lines, place * m->n_fields};
 }
 
-/* Where a step may end: t5 outside superblocks has a period of 20 columns, which no step divides;
- * i8s is unpacked by 128. */
+/* Whether steps end at the ends of lines. t5 outside superblocks has a period of 20 columns, which divides
+ * no step; i8s is unpacked 128 columns at a time. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    if (whit_scale_in_superblocks(type->scale_type)) return false; /* kernels of their own */
+    if (whit_scale_in_superblocks(type->scale_type)) return false; /* these have separate kernels */
     if (type->codec == WHIT_CODEC_I8S) return spec->step % 128 == 0;
     return type->codec != WHIT_CODEC_T5 || type->scale_kind == WHIT_SCALE_GROUP || !spec->step;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the generic attention kernels have in common: softmax over a span of a group, numbers as integers. */
+ * Functions that the generic attention kernels share: softmax over a span of a group, quantisation to integers. */
 #ifndef WHIT_KERNELS_GENERIC_ATTENTION_H
 #define WHIT_KERNELS_GENERIC_ATTENTION_H
 
@@ -10,7 +10,7 @@
 #define BLOCK WHIT_KV_BLOCK_TOKENS
 #define GROUP WHIT_KV_GROUP_TOKENS
 
-/* The arrays of each block of a group; of a block that nobody sees they mean nothing. */
+/* Arrays with one entry per block; undefined for blocks outside every query's span. */
 typedef struct group_arrays {
     whit_kv_arrays of[WHIT_KV_GROUP_BLOCKS];
 } group_arrays;
@@ -41,7 +41,7 @@ static inline void softmax_queries(float scores[GROUP], whit_kv_span span, uint3
     partial[head_dim + 1] = sum_of_span(scores, span);
 }
 
-/* Codes of n numbers, of which the largest magnitude has these bits, up to `max`; the scale. */
+/* Quantises n numbers, whose largest magnitude has the bits `largest`, to codes up to `max`; returns the scale. */
 static inline float codes_of(const float *x, uint32_t n, uint32_t largest, float max, int32_t *codes)
 {
     float factor, scale = whit_kv_code_scale(largest, max, &factor);
@@ -59,7 +59,7 @@ static inline int32_t f16_code(uint16_t half, float scale)
     return scale > 0 ? whit_round_i32(whit_f32_from_f16(half) * factor) : 0;
 }
 
-/* Weights of a span as integers; returns what turns sums of their products back. */
+/* Quantises the weights of a span to integers; returns their scale. */
 static inline float quantise_probs(whit_kv_type type, const float weights[GROUP], whit_kv_span span,
                                    int32_t codes[GROUP])
 {

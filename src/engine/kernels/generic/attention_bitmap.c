@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Attention over groups of which the first blocks are bitmaps (kernels/kv_bitmap.h), as specified; a group without
- * closed blocks is as in attention.c, of f16. For each query and group, behind what
- * attention_packed.c says of sinks and open positions:
+ * Specification of attention over groups whose first blocks are bitmaps (kernels/kv_bitmap.h); a group without closed
+ * blocks is computed as in attention.c for f16. Sinks and open positions are as in attention_packed.c. For each query
+ * and group:
  *
- *   code d    of a block: the query's code times key_step_d, as float times (127 / most), rounded, most the largest
+ *   code d    in a block: the query's code times key_step_d, as float times (127 / most), rounded, most the largest
  *             of these magnitudes; scale_b = most / 127
  *   score j   closed: fma(int32 sum over d of codes times trits, scale_b * (key_unit * (scale_q * scale)),
  *             (int32 sum over d of the query's codes times middles) * (middle_unit * (scale_q * scale)))
@@ -24,7 +24,7 @@ void whit_kv_pack_bitmap_generic(const void *open, uint32_t head_dim, const whit
     pack_bitmap(open, head_dim, closed, sinks);
 }
 
-/* The trit whose words stand at `word`. */
+/* The trit at bit `bit` of the words at `word`. */
 static int32_t trit_of(const uint32_t *word, uint32_t stride, uint32_t bit)
 {
     const int32_t is_active = word[0] >> bit & 1, is_positive = word[stride] >> bit & 1;

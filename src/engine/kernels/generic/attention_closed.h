@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One query over a group of which the first blocks are closed: what the packed caches have in common. How closed
- * blocks are scored and summed is their own. */
+ * Attention of one query over a group whose first blocks are closed, shared by the packed caches. Each cache has its
+ * own functions to score and sum closed blocks. */
 #ifndef WHIT_KERNELS_GENERIC_ATTENTION_CLOSED_H
 #define WHIT_KERNELS_GENERIC_ATTENTION_CLOSED_H
 
@@ -14,7 +14,7 @@ static inline float dot_words(const int16_t *words, const uint8_t *query, uint32
     return (float)(int32_t)sum;
 }
 
-/* What is seen: [begin, closed) of closed blocks, behind the sinks; [open, end) of open ones. */
+/* Positions that a query sees: [begin, closed) of closed blocks, after the sinks; [open, end) of open blocks. */
 typedef struct seen {
     uint32_t begin, closed, open, end;
 } seen;
@@ -29,7 +29,7 @@ static inline seen seen_of(const whit_kv_group *group, whit_kv_span span)
                   .end = span.end};
 }
 
-/* A query's scores at positions [s.begin, s.closed); factor: scale_q * scale. `context` is the form's own. */
+/* A query's scores at positions [s.begin, s.closed); factor: scale_q * scale. `context` is closed_form.context. */
 typedef void closed_scores_fn(const void *context, const whit_kv_group *group, seen s, const uint8_t *query,
                               uint32_t head_dim, float factor, float *scores);
 /* Adds the values at these positions times their weights. */
@@ -85,7 +85,7 @@ static inline void attend_closed(const closed_form *form, const whit_kv_group *g
             partial[d] = fmaf(scores[j] * sinks.value_scales[j], (float)sinks.values[j * head_dim + d], partial[d]);
 }
 
-/* A group's part of kv_attend (kernels.h). */
+/* kv_attend (kernels.h) for one group. */
 static inline void attend_closed_group(const closed_form *form, const whit_kv_group *group, const uint8_t *queries,
                                        const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                                        float *partials, float *into)

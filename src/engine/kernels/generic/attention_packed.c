@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Attention over groups of which the first blocks are closed ones of a packed cache, as specified; a group
- * without closed blocks is as in attention.c, of f16. For each query and group:
+ * Specification of attention over groups whose first blocks are closed blocks of a packed cache; a group without
+ * closed blocks is computed as in attention.c for f16. For each query and group:
  *
  *   word dj   key d of position j: x = fma(code, step_d, least_d), both times units[1]; of the pairs
  *             (i, i + rope_pairs) a and b of rotated keys fma(a, cos, fma(-b, sin, M)) and
@@ -19,7 +19,7 @@
  *             (value_step of j and the group of d, times its unit), most the largest of them;
  *             then, j ascending over the sinks seen, fma(p_j * scale_v of j, code of v_jd, out)
  *
- * The values are rotated ones: kv_finish turns what comes of them back. */
+ * Values are rotated (kernels/hadamard.h): kv_finish rotates the result back. */
 #include "kernels/generic/attention_closed.h"
 #include "kernels/hadamard.h"
 
@@ -83,13 +83,13 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     }
 }
 
-/* What the closed blocks of a group are read as. */
+/* Keys of a group's closed blocks as words. */
 typedef struct packed_group {
     whit_kv_type type;
     int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) */
 } packed_group;
 
-/* At the positions of a block from `begin` to `end`, of those of the group. */
+/* Scores positions [begin, end) of the group, all in `block`. */
 static void coded_scores(const void *block, uint32_t begin, uint32_t end, const uint8_t *query, uint32_t head_dim,
                          float factor, float *scores)
 {

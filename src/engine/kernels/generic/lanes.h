@@ -16,7 +16,7 @@ static inline float whit_lanes_sum(float lanes[WHIT_LANES])
     return lanes[0];
 }
 
-/* Of the largest magnitude; infinity is above every number and NaN above infinity. */
+/* Bits of the largest magnitude. As integers, the bits of infinity are above every number's and NaN's above those. */
 static inline uint32_t whit_amax_bits(const float *x, uint32_t n)
 {
     uint32_t largest = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors (base/quat.h): their kernels, and what is made of them. Every level gives the
- * bits of generic.c. */
+ * Quaternary vectors (base/quat.h): their kernels, and functions built on them. Every level gives the
+ * same bits as generic.c. */
 #ifndef WHIT_KERNELS_QUAT_QUAT_H
 #define WHIT_KERNELS_QUAT_QUAT_H
 
 #include "base/quat.h"
 #include "base/status.h"
 
-/* The fastest function of each that the CPU and the cap (as WHIT_CPU; NULL is none) allow. */
+/* Selects the fastest function of each kind that the CPU and the cap allow (cap: as WHIT_CPU; NULL: no cap). */
 whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_kernels *kernels, whit_error *error);
 
 /* ---- the described form: a table of two bytes, four lanes in each ----------------------------- */
