@@ -138,8 +138,9 @@ bool whit_may_be_corrected(const whit_tensor_type *type);
 /* Checks the lengths of the parts against the type and the parts' heads. NULL if they are valid, else the error. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
-/* Adds the corrections of row `row` to its values (n_cols), the plane first: value + sign scale; value = fma(outlier, scale,
- * value); then fma(sum of b a, 1, value), the sum in ranks ascending from +0 of rounded products. */
+/* Adds the corrections of row `row` to its values (n_cols), the plane first: value + sign scale; value =
+ * fma(outlier, scale, value); then fma(sum of b a, 1, value), where the sum starts at +0 and adds rounded products in
+ * ascending order of ranks. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
 /* One outlier, as a builder takes it. */

@@ -14,20 +14,20 @@
 
 enum { AMX_TILES = 8, AMX_ROWS = 16, AMX_ROW_BYTES = 64 };
 
-/* GCC's tile loads do not say that they read memory: what was written must be there before them. */
+/* Compiler barrier: GCC's tile loads do not declare that they read memory, so earlier stores could move after them. */
 static inline void amx_written(void)
 {
     __asm__ volatile("" ::: "memory");
 }
 
-/* What LDTILECFG reads. */
+/* The operand of LDTILECFG. */
 typedef struct amx_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 } amx_config;
 
-/* Tiles of so many rows: those beyond do not exist, nothing is read or written there. */
+/* Tiles with the given numbers of rows. Rows beyond do not exist: nothing is read or written there. */
 static inline amx_config amx_config_of(const uint32_t rows[AMX_TILES])
 {
     amx_config config = {.palette = 1};
@@ -42,7 +42,7 @@ static inline amx_config amx_whole_tiles(void)
     return amx_config_of((const uint32_t[AMX_TILES]){16, 16, 16, 16, 16, 16, 16, 16});
 }
 
-/* AMX_NAME and AMX_LEVEL: of a kernel's descriptor; the model's runs wherever unpacking does. */
+/* AMX_NAME, AMX_LEVEL: name and level in a kernel's descriptor; the model runs wherever unpacking does. */
 #if defined(WHIT_AMX_MODEL)
 #define AMX_NAME(name) name##_model
 #define AMX_LEVEL      WHIT_ISA_AVX512

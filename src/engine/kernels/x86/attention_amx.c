@@ -22,10 +22,10 @@
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
-/* Queries taken together, a tile of them, and from how many in a call on that is worth it. */
+/* Queries per pass, one tile, and the fewest queries in a call for which AMX is faster. */
 #define PASS  TILE_QUERIES
 #define LEAST 16
-/* What heads are multiples of, and at most: dimensions of a tile of queries. */
+/* The dimensions of a head must be a multiple of CHUNK_DIMS, a tile's width, and at most MOST_DIMS. */
 #define CHUNK_DIMS 64
 #define MOST_DIMS  256
 #define QUAD_BYTES (4 * BLOCK) /* four dimensions of a key */
@@ -33,23 +33,23 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
-/* How the partials of a pass are merged into what is there: per query, factors of old and new. */
+/* Factors that merge a pass's partials into the existing ones: per query, of the old and of the new. */
 typedef struct merge_factors {
     _Alignas(64) float old_factor[PASS], new_factor[PASS];
-    __mmask16 has_old[PASS], stores[PASS]; /* of a query's rows of lanes: all or none */
+    __mmask16 has_old[PASS], stores[PASS]; /* per query, for its rows of lanes: all bits set or 0 */
 } merge_factors;
 
 typedef struct workspace {
     softmax_state s;
     merge_factors merge;
     tile_sums sums[2];
-    int8_t queries[2 * PASS * MOST_DIMS]; /* of a tile that is not full */
-    uint8_t *keys[2], *values[2];         /* f16: high and low digits, tile by tile, in the group's cache */
+    int8_t queries[2 * PASS * MOST_DIMS]; /* copy of the queries, if they do not fill a tile */
+    uint8_t *keys[2], *values[2];         /* f16: high and low digits by tiles, in the group's cache */
 } workspace;
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
 
-/* Four rows of sixteen codes, of which the low sixteen bits count, as quads of their digits. */
+/* Stores four rows of sixteen codes, in the low sixteen bits of lanes, as quads of their digits. */
 INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
 {
     const vi even = vi_set(0x00FF00FF), sevens = vi_set(0x7F7F7F7F);
@@ -63,8 +63,8 @@ INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
     vi_store(high, high_bytes);
 }
 
-/* Of a block, as tiles of 64 dimensions by sixteen positions, resp. 64 positions by sixteen
- * dimensions. */
+/* Convert the keys of a block to digits in tiles of 64 dimensions by sixteen positions, and the values to
+ * tiles of 64 positions by sixteen dimensions. */
 static void digits_of_keys(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t *high, uint8_t *low)
 {
     for (uint32_t j = 0; j < BLOCK; j += 16) {
@@ -95,7 +95,7 @@ static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_
     }
 }
 
-/* Of blocks that any query of the call sees, where they are not there yet. */
+/* Converts the blocks that any query of the call sees and the group's cache does not contain yet. */
 static void digits_of_group(const pass *all, whit_kv_group *group, workspace *own)
 {
     const size_t block_bytes = (size_t)BLOCK * all->head_dim;
@@ -132,11 +132,11 @@ INLINE void store_sums(amx_state *amx, const int n, tile_sums sums)
     if (n == 4) AMX_STORE(amx, 3, sums[3], 64);
 }
 
-/* Multiplies the tiles of job i into sums; turns the sums of job i into what they are for. */
+/* start: multiplies the tiles of job i into sums. finish: computes the results of job i from its sums. */
 typedef void start_fn(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums);
 typedef void finish_fn(const pass *t, workspace *own, uint32_t i, const tile_sums sums);
 
-/* Tiles of one job are multiplied beside the arithmetic on the sums of the one before. */
+/* Software pipeline: the tiles of one job are multiplied while the sums of the previous job are processed. */
 INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t begin, uint32_t end, start_fn *start,
                      finish_fn *finish)
 {
@@ -148,20 +148,20 @@ INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t beg
     }
 }
 
-/* Digits of the queries, `bytes` from `at` on of each. */
+/* A tile of the queries' digits: `bytes` bytes from offset `at` of each query. */
 INLINE const int8_t *query_tile(const pass *t, workspace *own, size_t at, size_t bytes, size_t *stride)
 {
     const uint8_t *queries = t->queries + at;
     *stride = t->query_bytes;
     if (t->n == PASS) return (const int8_t *)queries;
-    /* The rows behind the last query are whatever was there: their results are ignored. */
+    /* Rows after the last query are left undefined: their results are ignored. */
     *stride = bytes;
     for (uint32_t i = 0; i < t->n; i++) memcpy(own->queries + i * bytes, queries + i * t->query_bytes, bytes);
     amx_written();
     return own->queries;
 }
 
-/* Digits of the probabilities of block b. */
+/* Loads the digits of block b's probabilities into tiles 4 and 5. */
 INLINE void load_probs(const workspace *own, amx_state *amx, uint32_t b)
 {
     (void)amx;

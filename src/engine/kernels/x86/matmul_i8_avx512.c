@@ -128,7 +128,7 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers, con
     }
 }
 
-/* Columns [128 h, + 8) behind the six t5 lines of a half superblock: two fields of a t2 line. */
+/* Adds the last 8 columns of a half superblock, after its six t5 lines: two fields of a t2 line. */
 INLINE void add_t5_rest(const int n, const int planes, const int registers, sums acc[][PLANES],
                         const uint8_t *const lines[PLANES], const int half, const int8_t *q, size_t stride)
 {

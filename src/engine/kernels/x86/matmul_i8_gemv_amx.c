@@ -113,7 +113,7 @@ INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const w
     }
 }
 
-/* At most MAX_TOKENS tokens. Unpacking goes on from tile to tile, a chunk ahead. */
+/* Multiplies at most MAX_TOKENS tokens. Unpacking stays one chunk ahead, also across tiles. */
 INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile_begin,
                      uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {

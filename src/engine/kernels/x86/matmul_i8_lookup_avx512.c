@@ -30,13 +30,13 @@ enum { TOKENS_MAX = 2, TILES_MAX = 2 };
  * two lie. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
-/* A token's: where sums of its steps begin, then tables of its lines. */
+/* A token's initial sums, one per step, and the tables of its lines. */
 typedef struct lookup {
     const int32_t *starts;
     const uint8_t *tables;
 } lookup;
 
-/* Of a plane, whichever codec. */
+/* Number of lines in a plane of any codec. */
 static inline uint32_t plane_lines(uint32_t n_cols)
 {
     return lines_of(WHIT_CODEC_B1, n_cols);
@@ -60,7 +60,7 @@ static inline lookup lookup_at(const whit_acts *x, uint32_t t, const uint8_t *sc
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* Of sixteen activations, `quads` of them those at 4i + c for each c. */
+/* Computes the tables of sixteen activations: quads[c] are the four activations 4i + c. */
 INLINE void make_tables(const int32_t quads[4], uint8_t *out)
 {
     /* lane n: the bits of n, as bytes */
@@ -89,7 +89,7 @@ INLINE void make_tables(const int32_t quads[4], uint8_t *out)
     _mm512_store_si512(out + 64, _mm512_permutexvar_epi8(order, low));
 }
 
-/* Of 64 activations that are there, though a row may need fewer tables. */
+/* Computes n_halves tables from 64 activations, which must be readable even if a row needs fewer tables. */
 INLINE void make_line_tables(const int8_t *q, uint32_t n_halves, uint8_t *out)
 {
     const __m512i columns = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));

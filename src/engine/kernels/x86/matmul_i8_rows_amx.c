@@ -42,7 +42,7 @@ INLINE uint32_t tile_of(const pair *p, uint32_t b)
     return p->tile + (b < p->n_outputs ? b : 0);
 }
 
-/* Outputs of one block that are still to be written: n tokens from t on. */
+/* Outputs of one block that have not been written yet: n tokens from t on. */
 typedef struct outputs {
     __m512 scale[B_TILES], offset[B_TILES];
     __mmask16 mask[B_TILES];
@@ -55,15 +55,15 @@ typedef struct work {
     uint8_t rest[B_TILES][16][WHIT_LINE_BYTES]; /* lines of a row's last span, if fewer */
     outputs outputs;
     tiles m[B_TILES];
-    whit_gate_fn *gate; /* of m[0] and m[1]; NULL: m[0] alone, which is m[1] too */
+    whit_gate_fn *gate; /* gate of the products with m[0] and m[1]; NULL: a plain product, and m[1] equals m[0] */
     const whit_acts *x;
-    uint8_t *span; /* quads of both planes; one bit of the address away lies the next */
+    uint8_t *span; /* quads of both planes; flipping one bit of the address gives the next span */
     uint32_t n_steps, n_lines;
     size_t ahead;                        /* bytes to rows of the next block that a pair prefetches */
     uint32_t n_rows_ahead, n_prefetched; /* rows of outputs prefetched */
     float *y;
     size_t y_stride;
-    bool adds;    /* to what is there */
+    bool adds;    /* adds to y instead of overwriting it */
     bool streams; /* outputs are too many to stay in a cache until they are read */
     amx_state amx;
 } work;
@@ -259,7 +259,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
     write_rows(codec, s, k > n_span ? k - n_span : 0);
 }
 
-/* What the tiles hold goes to memory and out of it. */
+/* Stores the sums in the tiles and writes the outputs computed from them. */
 INLINE void flush(const int codec, work *s)
 {
     amx_state *amx = &s->amx;
@@ -344,7 +344,7 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
     s.streams = !adds && x->n_tokens * y_stride * sizeof *y > STREAMED_BYTES;
     s.span = (uint8_t *)(((uintptr_t)scratch + both - 1) / both * both);
     s.n_steps = x->n_cols / STEP_COLS, s.n_lines = lines_of(codec, x->n_cols);
-    /* As many pairs in every panel, or the last would have little to do per reading of A. */
+    /* Equal panels: a small last panel would do little work per read of A. */
     const uint32_t n_pairs = pairs_of(&s, tile_end - tile_begin);
     const uint32_t most = (uint32_t)(PANEL_BYTES / (B_TILES * s.m[0].tile_bytes)) + 1;
     const uint32_t n_panels = (n_pairs + most - 1) / most;
@@ -358,7 +358,7 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)spec, (void)n_tokens;
-    return 4 * span_bytes(type->codec); /* of which two may lie anywhere */
+    return 4 * span_bytes(type->codec); /* the aligned spans need two; alignment may cost two more */
 }
 
 static uint32_t slice_tokens(const whit_tensor_type *type, uint32_t n_tokens)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prefetches that stay where they are written: compilers would put them side by side, and those that
- * follow each other at once cost a tenth of the rate from memory. Volatile statements keep their
- * order among each other. */
+ * Prefetches that stay where they are written: compilers would move them together, and back-to-back
+ * prefetches cost a tenth of the memory bandwidth. Volatile statements keep their relative order. */
 #ifndef WHIT_KERNELS_X86_PREFETCH_H
 #define WHIT_KERNELS_X86_PREFETCH_H
 

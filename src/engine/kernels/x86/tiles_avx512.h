@@ -167,7 +167,7 @@ INLINE t5_tables t5_load_tables(void)
     return tables;
 }
 
-/* What digits 0 to 2 and what digits 3 and 4 of every byte are looked up by. */
+/* Indices of the digit tables for every byte: `low` for digits 0 to 2, `high` for digits 3 and 4. */
 typedef struct t5_keys {
     __m512i low, high;
 } t5_keys;
@@ -192,9 +192,9 @@ INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
     for (int d = 0; d < 5; d++) digits[d] = t5_look_up(tables, &keys, d);
 }
 
-/* ---- what codes stand for ------------------------------------------------------------------- */
+/* ---- values of codes ------------------------------------------------------------------------ */
 
-/* The sum of code * q out of the sum of u * q and that of q. */
+/* The sum of code * q, computed from the sum of u * q and the sum of q. */
 INLINE __m512 true_sum(int codec, __m512i sum, int32_t sum_q)
 {
     if (whit_codec_is_sign((unsigned)codec)) sum = _mm512_slli_epi32(sum, 1);

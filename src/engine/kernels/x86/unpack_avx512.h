@@ -142,7 +142,7 @@ INLINE void unpack_superblocks(const tiles *m, const uint8_t *start, uint8_t *ou
     }
 }
 
-/* One whole tile. q2: the sign plane at `out`, the extra plane `plane_bytes` behind it. */
+/* Unpacks a whole tile. q2: the sign plane to `out`, the extra plane to out + plane_bytes. */
 INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride, size_t plane_bytes)
 {
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
