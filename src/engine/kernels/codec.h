@@ -119,7 +119,7 @@ void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *ro
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */
 
-/* The type without its layout: t5 says t2, i8s says i8, everything reads TILE16 as PLAIN does. */
+/* The type without its layout: t5 becomes t2, i8s becomes i8, and the layout PLAIN. */
 whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
 /* A canonical row: codes from the lowest bit up (float: elements; i8: w + 128; i4: w + 8; ternary:
  * w + 1 in two bits; b1: bit; q2: s, e), zero bits to a whole byte, then each group's fields in

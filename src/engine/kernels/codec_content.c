@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Canonical bytes of rows that are not packed yet: a converter has them at hand, and need not read
- * them back from tiles. codec_rows.c takes them from a tensor. */
+ * Canonical bytes of rows before packing: a converter has the rows in memory and need not read them
+ * back from tiles. codec_rows.c computes the same bytes from a tensor. */
 #include "kernels/codec_lines.h"
 
 #include "base/half.h"
 #include "base/mem.h"
 
-/* Digits of `bits` bits, lowest first; codes plus bias. What is beyond the row is zero bits. */
+/* Digits of `bits` bits, lowest first: codes plus bias. Bits after the end of the row are zero. */
 static void put_codes(const int8_t *codes, uint32_t n, unsigned bits, int bias, uint8_t *out)
 {
     uint32_t k = 0;

@@ -8,7 +8,7 @@
 #include "kernels/codec.h"
 
 /* Codes of one period of lines: q2 has two, the sign plane first; i3 two of two bits and one of the third bits; i8s
- * the plane of high nibbles, as 0 to 15. Not for codebooks. Packing takes codes that the codec holds
+ * the plane of high nibbles, as 0 to 15. Not for codebooks. Packing requires codes in the codec's range
  * (whit_codec_pack checks them). */
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes);
 void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes);
@@ -24,23 +24,23 @@ void whit_dwords_unpack_i3(const uint8_t *dword, int8_t *codes);
  * Packing sets bits in cleared lines. */
 void whit_grid_unpack(whit_codec codec, const uint8_t *period, const uint8_t *high, unsigned unit, int8_t codes[32]);
 void whit_grid_pack(whit_codec codec, uint8_t *period, uint8_t *high, unsigned unit, const int8_t codes[32]);
-/* The index of the magnitudes of eight codes; -1 where the codebook has no such entry. */
+/* The codebook index of the magnitudes of eight codes; -1 if not found. */
 int whit_grid_find(whit_codec codec, const int8_t codes[8]);
-/* Canonical bytes of n columns, a multiple of 8: of each eight u16 index, u8 signs, bit i of weight i. */
+/* Canonical bytes of n columns, a multiple of 8: for every eight, u16 index, then u8 signs, bit i for weight i. */
 void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint8_t *out);
-/* Where the dword of row r in the first line of high bits lies, for column k, as whit_super_offset. */
+/* Offset of row r's dword in the first line of high bits, for column k, as whit_super_offset. */
 uint64_t whit_grid_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row);
 
-/* Where the period with column k begins inside a tile (k a multiple of the period; for t5 in
- * superblocks see below), in bytes. */
+/* Byte offset in a tile of the period that begins with column k (a multiple of the period; for t5 in
+ * superblocks see below). */
 uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k);
-/* Where field f of group g of row r lies inside a tile, in bytes; u8, f16 or f32. */
+/* Byte offset in a tile of a field (u8, f16 or f32) of a group of a row. */
 uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *geometry, uint32_t group, uint32_t field,
                            uint32_t row);
-/* Where the dword of row r in the first line of scales of the superblock with column k lies: its f16 factors. Byte i of
- * its scales follows one line on, at (i / 4) lines and i % 4 bytes. */
+/* Byte offset of a row's dword, its f16 factors, in the first line of scales of the superblock with column k. Byte i of
+ * the row's scales is 1 + i / 4 lines and i % 4 bytes after it. */
 uint64_t whit_super_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row);
-/* Where the four bytes of columns [8 j, 8 j + 8) of a row lie in the low part of i8s. */
+/* Byte offset of columns [8 j, 8 j + 8) of a row, four bytes, in the low part of i8s. */
 uint64_t whit_low_offset(const whit_tensor_type *type, uint32_t row, uint32_t j);
 
 /* t5 in superblocks: `half` h of superblock s is columns [256 s + 128 h, + 128): six t5 lines at

@@ -45,7 +45,7 @@ static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, 
     }
 }
 
-/* Codecs with a codebook: rows one after the other. */
+/* Unpacks codecs with a codebook, row by row. */
 static void grid_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile, uint32_t k_begin, uint32_t n,
                        int8_t *codes)
 {
@@ -108,7 +108,7 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
 
 /* ---- scales in bytes ------------------------------------------------------------------------ */
 
-/* The byte or nibble of a group, and the place that it is written to. */
+/* Read and write the byte or nibble of a group. */
 static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t group,
                            uint32_t row)
 {
@@ -137,7 +137,7 @@ static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g,
     }
 }
 
-/* Field f that a group's byte stands for; factors are d and, of K4, e. */
+/* The value of field f that a group's byte encodes; factors are d and, for K4, e. */
 static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
 {
     switch (type->scale_type) {
@@ -165,7 +165,7 @@ static float field_from(unsigned scale_type, const uint8_t *field)
     return *field;
 }
 
-/* Per-row fields lie as (tile, field, 16). */
+/* The index of a per-row field in the layout (tile, field, 16). */
 static uint64_t row_field_index(const whit_geometry *g, uint32_t row, uint32_t field)
 {
     return ((uint64_t)(row / ROWS) * g->n_fields + field) * ROWS + row % ROWS;
@@ -184,7 +184,7 @@ static float tensor_field(const whit_tensor_type *type, uint32_t field)
     return field == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b : type->offset;
 }
 
-/* As stored; u8 scales without their factor. */
+/* A field as stored; u8 scales without their factor. */
 static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t group,
                           uint32_t field)
 {
@@ -278,7 +278,7 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     return WHIT_OK;
 }
 
-/* Columns [k_begin, k_begin + n) of up to 16 rows, k-major; what is beyond rows or columns is the
+/* Columns [k_begin, k_begin + n) of up to 16 rows, k-major; entries outside the rows or columns get the
  * code of zero (of plane bits: 0, which for b1 is the sign -). */
 static void gather_codes(const whit_tensor_type *type, const whit_rows *rows, uint32_t row, uint32_t n_rows,
                          uint32_t k_begin, uint32_t n, int8_t *codes)
@@ -415,7 +415,7 @@ static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, co
         }
 }
 
-/* The same of scales whose bytes and factors are interleaved. */
+/* The same for scales whose bytes and factors are interleaved. */
 static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                              uint32_t n_rows, uint8_t *tile)
 {

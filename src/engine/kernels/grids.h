@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Codebooks of the IQ weight types, packed; grids.c says how. Each is sorted, so that an entry's index is found by
- * binary search. Constant, for any thread. */
+ * Codebooks of the IQ weight types, in the packed form described in grids.c. Each is sorted, so that an entry's index
+ * is found by binary search. Constant, for any thread. */
 #ifndef WHIT_KERNELS_GRIDS_H
 #define WHIT_KERNELS_GRIDS_H
 

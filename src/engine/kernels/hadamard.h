@@ -2,7 +2,7 @@
  * The Hadamard transform of values in packed caches. A head is cut into powers of two, 64 at most, the largest
  * first; each is rotated by itself: butterflies at distances 1, 2, 4 ..., lower + upper and lower - upper.
  * Then a power of two, so that nothing is rounded there: forth 2^-floor(k / 2), back 2^-ceil(k / 2) for 2^k
- * elements. Plain C, so that every ISA's compiler makes vectors of it, with the same bits. */
+ * elements. Plain C, so that compilers vectorise it for every ISA, with the same bits. */
 #ifndef WHIT_KERNELS_HADAMARD_H
 #define WHIT_KERNELS_HADAMARD_H
 
@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void whit_hadamard_chunk(float *x, 
     for (uint32_t i = 0; i < n; i++) x[i] *= scale;
 }
 
-/* x (n), in place. */
+/* Transforms x (n) in place; is_back: applies the inverse. */
 static inline void whit_hadamard(float *x, uint32_t n, bool is_back)
 {
     for (; n >= 64; n -= 64, x += 64) whit_hadamard_chunk(x, 64, 0.125f);

@@ -51,7 +51,7 @@ static inline float whit_exp_f32(float x)
     return x < WHIT_EXP_MIN ? 0.0f : y * power;
 }
 
-/* 2^x for x not above 0, of which attention's weights are made: x = n + f, n the whole part, so
+/* 2^x for x <= 0, which attention's weights use: x = n + f, n the whole part, so
  * that f in (-1, 0] is exact; 2^f = a polynomial with the least relative error that one of degree 5
  * that is 1 at 0 can have (8.4e-8); then times 2^n. Below -126 it is +0, so that no subnormal
  * appears. NaN stays NaN. */

@@ -60,7 +60,7 @@ void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t
     }
 }
 
-/* As activations are quantised in groups: the group is a head. */
+/* Quantises a head as a group of activations. */
 static float quantise_head(const float *x, uint32_t n, int8_t *codes)
 {
     whit_acts acts = {.spec = {.kind = WHIT_ACTS_I8, .group = n, .step = n},

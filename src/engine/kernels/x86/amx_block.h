@@ -3,7 +3,7 @@
  *
  *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
  *
- * B passes by while A is used again: it is loaded with the hint not to stay.
+ * A is reused while B is streamed: B is loaded with the hint not to keep it in the cache.
  * compile with: -mamx-tile -mamx-int8 */
 #ifndef WHIT_KERNELS_X86_AMX_BLOCK_H
 #define WHIT_KERNELS_X86_AMX_BLOCK_H
@@ -14,14 +14,14 @@ enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
 
 typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 
-/* Tiles of `n` tokens: rows of A and C end with them. */
+/* Tile configuration for n tokens: the rows of A and C end after the last token. */
 static inline amx_config amx_config_for(uint32_t n)
 {
     uint32_t first = n < 16 ? n : 16, second = n > 16 ? n - 16 : 16;
     return amx_config_of((const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 
-/* C of n_a x 2 tiles over n steps. */
+/* Multiplies n_a tiles of A by 2 of B over n steps into C. */
 static inline __attribute__((always_inline)) void amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q,
                                                                      size_t stride, const uint8_t *b0,
                                                                      const uint8_t *b1, uint32_t n, amx_block_sums c)

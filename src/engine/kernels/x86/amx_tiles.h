@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The tile registers of AMX-INT8, or a model of them in plain C (WHIT_AMX_MODEL), so that the
- * kernels' tests run on machines without. Tile numbers are constants. The model keeps its registers
- * in a struct that the kernel owns; the hardware's belong to the thread and are given back by
+ * kernels' tests run on machines without AMX. Tile numbers are constants. The model keeps its registers
+ * in a struct that the kernel owns; the hardware's registers belong to the thread and are released by
  * amx_end.
  * AMX_STREAM loads with the hint not to keep the lines in L1.
  * compile with: -mamx-tile -mamx-int8 */
@@ -104,7 +104,7 @@ typedef struct amx_state {
 static inline void amx_begin(amx_state *state, const amx_config *config)
 {
     state->none = 0;
-    /* GCC takes LDTILECFG for a reader of eight bytes. */
+    /* GCC assumes that LDTILECFG reads only eight bytes. */
     __asm__ volatile("" : : "r"(config) : "memory");
     _tile_loadconfig(config);
 }

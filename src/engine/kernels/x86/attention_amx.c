@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Attention of many queries over the i8 and f16 caches with AMX; what it computes is written in
+ * Attention of many queries over the i8 and f16 caches with AMX, as specified in
  * generic/attention.c.
  *
  *   microtile    MR = 16 queries (a tile of A) x NR = 16 positions (scores) or dimensions (values)
  *                for each of 4 tiles of B, a row of which is four dimensions, or four positions,
- *                side by side. The i8 cache lies so already; an f16 one is first converted into
- *                integers of two digits of seven bits: three products then
- *   KC           scores: the head; values: what is seen of a group, 256 positions
+ *                side by side. The i8 cache has that layout; f16 is first converted to integers
+ *                of two digits of seven bits, and needs three products
+ *   KC           scores: the head; values: the visible part of a group, 256 positions
  *   registers    8 of tiles: 0..3 sums, 4, 5 queries or probabilities (high and low digits), 6, 7 B
  *   L1           scores, probabilities and partials of the 16 queries
  *   L2           keys and values of the group, converted once for all queries of a call
@@ -176,7 +176,7 @@ INLINE float *outputs_of(const pass *t)
     return t->into ? t->into : t->partials;
 }
 
-/* Sixteen sums of query r's values, merged to those of the groups before. */
+/* Merges sixteen sums of query r's values into the outputs of the groups before. */
 INLINE void put_values(const pass *t, const workspace *own, uint32_t r, float *out, vi sums)
 {
     const vf values = vf_mul(vf_from_ints(sums), vf_set(own->s.unit[r]));
@@ -190,8 +190,8 @@ INLINE void put_values(const pass *t, const workspace *own, uint32_t r, float *o
         vf_fma(old, vf_set(own->merge.old_factor[r]), vf_mul(values, vf_set(own->merge.new_factor[r]))));
 }
 
-/* Maxima and sums of the pass go where its outputs will; what kv_merge does with these follows from
- * them. Where nothing was seen before 0 * -0 + 1 * value is the value, be it -0. */
+/* Stores the maxima and sums of the pass with its outputs, and computes the factors with which kv_merge would
+ * merge them. For a query that saw nothing before, 0 * -0 + 1 * value gives the value exactly, even -0. */
 INLINE void plan_merge(const pass *t, workspace *own)
 {
     const softmax_state *s = &own->s;
@@ -221,7 +221,7 @@ INLINE void plan_merge(const pass *t, workspace *own)
     }
 }
 
-/* Scores to digits of probabilities; i8 values are code + 128, so that their sum counts. */
+/* Turns scores into digits of probabilities. i8 values are code + 128, so the sum of the integers is needed. */
 INLINE void softmax_pass(const pass *t, const whit_kv_type kv, workspace *own)
 {
     softmax_tile(t, kv, &own->s);
@@ -230,7 +230,7 @@ INLINE void softmax_pass(const pass *t, const whit_kv_type kv, workspace *own)
 
 /* ---- i8 ------------------------------------------------------------------------------------- */
 
-/* A job: a block. */
+/* A job is a block. */
 INLINE void start_scores_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     size_t stride;
@@ -264,7 +264,7 @@ INLINE void finish_scores_i8(const pass *t, workspace *own, uint32_t i, const ti
     }
 }
 
-/* A job: 32 dimensions. */
+/* A job is 32 dimensions. */
 INLINE void start_values_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t row_bytes = 4 * (size_t)t->head_dim;
@@ -296,7 +296,7 @@ INLINE void finish_values_i8(const pass *t, workspace *own, uint32_t i, const ti
 
 /* ---- f16 ------------------------------------------------------------------------------------ */
 
-/* Tiles of two digits by two: sums of high by high, of either by the other, of low by low. */
+/* Multiplies two digits by two: tile 0 sums high * high, tile 1 both mixed products, tile 2 low * low. */
 INLINE void multiply_digits(amx_state *amx)
 {
     (void)amx;
@@ -312,7 +312,7 @@ INLINE vi sum_of_digits(const tile_sums sums, uint32_t r)
     return vi_add(vi_shift_left(upper, 7), vi_load(sums[2][r]));
 }
 
-/* A job: sixteen positions. */
+/* A job is sixteen positions. */
 INLINE void start_scores_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t digit_bytes = t->head_dim;
@@ -339,7 +339,7 @@ INLINE void finish_scores_f16(const pass *t, workspace *own, uint32_t i, const t
             vf_mul(vf_from_ints(sum_of_digits(sums, r)), vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
 }
 
-/* A job: sixteen dimensions. */
+/* A job is sixteen dimensions. */
 INLINE void start_values_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     zero_sums(amx, 3);

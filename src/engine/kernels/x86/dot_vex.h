@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * VPDPBUSD in its VEX form. Of the intrinsic gcc 12 makes two instructions, one a copy of the sums.
+ * VPDPBUSD in its VEX form. For the intrinsic gcc 12 emits two instructions, one a copy of the sums.
  * compile with: -mavx2
  */
 #ifndef WHIT_KERNELS_X86_DOT_VEX_H

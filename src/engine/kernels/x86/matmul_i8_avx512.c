@@ -11,8 +11,8 @@
  *                the activations; outputs go past the caches: to be written there a line would have
  *                to be fetched first, in between the weights
  *
- * The weights are read once, from memory; what counts is to do little for each line of 64 bytes.
- * So fields of a byte are masked but not shifted: bits [b j, b j + b) of every byte go as they
+ * The weights are read once, from memory, so the work per line of 64 bytes must be small.
+ * Therefore fields of a byte are masked but not shifted: bits [b j, b j + b) of every byte go as they
  * stand into VPDPBUSD and accumulate in a register of their own, which is shifted down by b j once
  * per step. Shifts are exact, since every sum in that register is a multiple of 2^(b j).
  *
@@ -270,8 +270,8 @@ INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, 
     }
 }
 
-/* Tiles one after the other, or those of the first half beside those of the second: either is read
- * from one end to the other. */
+/* Tiles in order, or pairs of a tile of the first half and one of the second: each half is read
+ * sequentially. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride)
 {

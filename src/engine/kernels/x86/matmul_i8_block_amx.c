@@ -6,13 +6,13 @@
  *   KC           a step: C goes to memory where a scale changes, and AVX-512 adds it to the
  *                outputs; with scales per tensor or row C stays in its registers over all of K
  *   registers    8 of tiles: 4 of C, 2 of A, 2 of B (amx_block.h)
- *   L1           outputs of a microtile, 4 KB, and what passes by of A and B
+ *   L1           outputs of a microtile, 4 KB, and the streamed parts of A and B
  *   L2           unpacked quads of several pairs of tiles, CACHED_BYTES, so that activations are
  *                read from further away only once for all of them
  *
  * C (16 tokens x 16 rows, int32) += A (16 tokens x 64 k, signed) * B (16 quads, unsigned): an
  * unpacked quad (unpack_avx512.h) is one row of a B tile, so 16 quads of a tile of the matrix are B
- * as they lie, and activations are A as they lie. */
+ * without rearrangement, and so are activations A. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 

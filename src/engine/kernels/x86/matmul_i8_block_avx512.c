@@ -42,8 +42,8 @@ INLINE void add_quads(const int n, __m512i sums[TOKENS][PLANES], const uint8_t *
         for (int p = 0; p < PLANES; p++) sums[c][p] = acc[c][p];
 }
 
-/* Scales of tile i of a group, for every step STEP_FIELDS floats: a line a plane, then a line of
- * offsets a tile. */
+/* Unpacks the scales of tile i of a group of tiles, STEP_FIELDS floats per step: a line per plane, then a
+ * line of offsets per tile. */
 INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, uint32_t tile, uint32_t i, float *fields)
 {
     const uint32_t planes = (uint32_t)planes_per_tile(codec);
@@ -58,7 +58,7 @@ INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, u
     }
 }
 
-/* A step's end: adds its integer sums, with their scales, to out (n, PLANES, 16). */
+/* At the end of a step: adds its integer sums, multiplied by their scales, to out (n, PLANES, 16). */
 INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t, uint32_t step,
                   const float *fields, __m512i sums[TOKENS][PLANES], float *out)
 {

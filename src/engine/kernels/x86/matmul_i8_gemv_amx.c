@@ -15,14 +15,14 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { C_TILES = 4, CHUNK_LINES = 16, MAX_TOKENS = 16, FAR_BYTES = 8192, NEAR_BYTES = 1024 };
-/* A store of a tile register takes 0.3 us where the last one is 0.8 us ago, about as long as a tile
- * takes to arrive: now and then one is stored for nothing. */
+/* A store of a tile register takes 0.3 us if the last one was 0.8 us ago, which is about the time in which a tile
+ * arrives from memory. A dummy store every few chunks keeps stores fast. */
 enum { AWAKE_CHUNKS = 3 };
-/* Quads of a chunk: five from a line at most. */
+/* Bytes of a chunk's quads: at most five quads per line. */
 enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
-/* n lines to quads. The compiler may not load a line twice, nor move several prefetches together:
- * these lines would then all come later. */
+/* Unpacks n lines to quads. The barriers prevent the compiler from loading a line twice and from moving
+ * prefetches together, which would delay all of their lines. */
 INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *line, uint32_t n, uint8_t *out)
 {
     const int quads = quads_of_line(codec);
@@ -40,7 +40,7 @@ INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *li
     }
 }
 
-/* Lines [first, first + n) of a tile, n <= CHUNK_LINES. */
+/* Unpacks lines [first, first + n) of a tile, n <= CHUNK_LINES. */
 INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, uint32_t tile, uint32_t first,
                          uint32_t n, uint8_t *out)
 {
@@ -50,7 +50,7 @@ INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, u
         unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES, n, out);
 }
 
-/* Multiplies tile i of a chunk, where the matrix has k there. */
+/* Multiplies tile i of a chunk, if the matrix extends that far in k. */
 #define STEP(i, c, a, b)                                                                                               \
     if (i < n_b) {                                                                                                     \
         AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                                         \
@@ -68,8 +68,8 @@ INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q
     STEP(4, 0, 4, 6)
 }
 
-/* The same for a whole chunk; a share of the chunk to come, which begins at `line` and is whole
- * too, is unpacked before each multiplication. */
+/* The same for a whole chunk. Before each multiplication a part of the next chunk, which begins at `line`
+ * and is whole, too, is unpacked. */
 #define UNPACK_AND_STEP(i, c, a, b)                                                                                    \
     if (i < n_b) {                                                                                                     \
         const uint32_t begin = CHUNK_LINES * (i) / n_b, end = CHUNK_LINES * ((i) + 1) / n_b;                           \

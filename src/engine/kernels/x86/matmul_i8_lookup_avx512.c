@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * GEMV of signs (b1, q2) and int8 activations by look-up, one or two tokens: AVX-512 with VBMI and
- * VNNI. After T-MAC (Wei et al., 2024): what four signs make of four activations is worked out once
- * for all sixteen patterns, and every row looks it up.
+ * VNNI. After T-MAC (Wei et al., 2024): the sums of four signs times four activations are computed
+ * once for all sixteen patterns of signs, and every row looks them up.
  *
- *   microtile    MR = 32 rows (two tiles) x NR = 1 token, or 16 x 2: two tiles of one token share what
- *                is loaded of its tables, two tokens of a tile its lines
+ *   microtile    MR = 32 rows (two tiles) x NR = 1 token, or 16 x 2: two tiles of one token share the
+ *                loads of its tables, two tokens of a tile those of its lines
  *   KC           a step: as far as neither scale changes, else all of K
  *   registers    2 sums per tile and token, 2 halves of a table, 2 indices per tile
  *   L1, L2       tables of a token, 8 bytes per k (20 KB at K = 2,560), lines prefetched from memory
@@ -118,7 +118,7 @@ static void prepare(const whit_acts *x, void *scratch)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Volatile, so that prefetches stay between sums. */
+/* Volatile, so that prefetches stay interleaved with the sums. */
 INLINE __m512i add_bytes(__m512i acc, __m512i bytes, __m512i weights)
 {
     __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(bytes), "v"(weights));
@@ -163,7 +163,7 @@ INLINE void add_lines(const int n_tiles, const int n_tokens, sums acc[TILES_MAX]
     }
 }
 
-/* as_usual: scales are f16 in groups, without offsets. added: to what is there. */
+/* as_usual: scales are f16 in groups, without offsets. added: adds to y instead of overwriting it. */
 INLINE void multiply(const int codec, const bool as_usual, const bool added, const int n_tiles, const int n_tokens,
                      const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t, const uint8_t *scratch,
                      float *y, size_t y_stride)
@@ -178,7 +178,7 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start, *scales = start;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    /* Short tiles, of a sign plane, far enough ahead; an even number. */
+    /* Tiles to prefetch ahead: an even number; more than 2 if tiles are short, as of a sign plane. */
     const size_t far_tiles = 2 * m->tile_bytes >= FAR_BYTES / 2 ? 2 : FAR_BYTES / m->tile_bytes / 2 * 2;
     lookup of[TOKENS_MAX];
     const uint8_t *tables[TOKENS_MAX];
@@ -254,7 +254,7 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
         }
 }
 
-/* Two tiles at a time of one token, one of two. */
+/* Two tokens at a time with one tile; a single token with two tiles. */
 INLINE void run_tiles(const int codec, const bool as_usual, const bool added, const tiles *m, const whit_acts *x,
                       uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
 {

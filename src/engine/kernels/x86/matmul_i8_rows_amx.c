@@ -6,34 +6,34 @@
  *   registers    8 of tiles: 4 of C, 2 of A, 2 of B
  *   L1           quads of one span of k (128 of t2, 320 of t5), 4 or 10 KB, and of the next: lines
  *                are unpacked in between the multiplications of the span before, again for every
- *                32 tokens, since a core reads its L2 hardly faster than it multiplies
- *   L2           a panel of coded lines, PANEL_BYTES, which all tokens pass by; 32 rows of A, and the
+ *                32 tokens, because a core reads L2 hardly faster than it multiplies
+ *   L2           a panel of coded lines, PANEL_BYTES, multiplied by all tokens; 32 rows of A, and the
  *                next 32, which are prefetched
  *
- * Three habits of the hardware shape the rest (docs/perf/prefill.md has the figures). A tile's load
- * waits for every store under way whose address ends in the same twelve bits: what is unpacked goes
- * where tiles have just been loaded from, and rows of A are an odd number of lines apart. Tile
- * instructions run in the order they are written: C is stored in turn with the first products of
- * the block that follows. And a store of a tile takes 0.3 us where the last one is 0.8 us ago, so
- * there is one now and then for nothing. Outputs of one block are written between the steps of the
- * next, past the caches where they are many. */
+ * Three properties of the hardware determine the rest (docs/perf/prefill.md has the figures). A tile
+ * load waits for every pending store whose address ends in the same twelve bits: quads are unpacked to
+ * the addresses that tiles have just been loaded from, and rows of A are an odd number of lines apart.
+ * Tile instructions execute in program order: stores of C alternate with the first products of the
+ * next block. And a store of a tile takes 0.3 us if the last one was 0.8 us ago, so dummy stores are
+ * inserted. Outputs of one block are written between the steps of the next, by non-temporal stores if
+ * they are many. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { STEP_COLS = 64 };
-/* Lines that stay in L2 while all tokens pass by. */
+/* Bytes of lines that stay in L2 while they are multiplied by all tokens. */
 enum { PANEL_BYTES = 1024 * 1024 };
-/* Outputs of more bytes go past the caches. */
+/* Larger outputs are written by non-temporal stores. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
-/* Tokens that one core has for itself, so that it reads no activations that another has made,
- * where these stay in its L2 and what is written does not pass by. */
+/* Tokens per call (slice_tokens), so that a core reads only activations that it computed itself; used if these fit
+ * into its L2 and outputs are not streamed. */
 enum { PART_TOKENS = 256, PART_BYTES = 1024 * 1024 };
 
-/* Two planes of quads: neighbouring tiles, or a gate's and what it gates. Where there is one tile
- * only, it is taken twice. */
+/* Two planes of quads: neighbouring tiles, or a tile of the gate and one of the gated matrix. A single
+ * tile is used twice. */
 typedef struct pair {
     const uint8_t *lines[B_TILES];
-    uint32_t tile, n_outputs; /* tiles of outputs, 0: one that is gated */
+    uint32_t tile, n_outputs; /* n_outputs: tiles of outputs; 0: one gated tile */
 } pair;
 
 /* The tile of plane b. */
@@ -52,7 +52,7 @@ typedef struct outputs {
 typedef struct work {
     _Alignas(64) amx_block_sums sums;
     int32_t unused[AMX_ROWS][16];
-    uint8_t rest[B_TILES][16][WHIT_LINE_BYTES]; /* lines of a row's last span, if fewer */
+    uint8_t rest[B_TILES][16][WHIT_LINE_BYTES]; /* copy of the lines of a row's last span, if it is not full */
     outputs outputs;
     tiles m[B_TILES];
     whit_gate_fn *gate; /* gate of the products with m[0] and m[1]; NULL: a plain product, and m[1] equals m[0] */
@@ -80,8 +80,8 @@ INLINE uint32_t span_lines(const int codec)
     return span_steps(codec) * 16 / (uint32_t)quads_of_line(codec);
 }
 
-/* Planes lie half of 4 KB apart in the last twelve bits of addresses, the two spans not at all:
- * these are one bit of the address apart. */
+/* Distance of the planes: 2 KB modulo 4 KB, so that they differ in the last twelve bits of addresses. The two spans
+ * have equal last twelve bits; their addresses differ in one higher bit. */
 INLINE size_t plane_bytes(const int codec)
 {
     return (span_steps(codec) + 1) / 4 * 4096 + 2048;
@@ -91,7 +91,7 @@ INLINE uintptr_t span_bytes(const int codec)
     return codec == WHIT_CODEC_T5 ? 16384 : 4096;
 }
 
-/* Shares [begin, end) of n of a span's lines to quads. */
+/* Unpacks shares [begin, end) of n of a span's lines to quads. */
 INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *line0, const uint8_t *line1,
                           uint8_t *out, const uint32_t begin, const uint32_t end, const uint32_t n)
 {
@@ -110,7 +110,7 @@ INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *l
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* ReLU^2 without a call, which costs as much as the row. */
+/* ReLU^2 inline: a call would cost as much as the row. */
 INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
 {
     if (s->gate == whit_relu2_mul_avx512) {
@@ -134,7 +134,7 @@ INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
         _mm512_mask_storeu_ps(y, mask, out);
 }
 
-/* Row r of the outputs: both planes of a token, or what is gated. */
+/* Writes row r of the outputs: both planes of a token, or the gated product. */
 INLINE void write_row(const int codec, const work *s, uint32_t r)
 {
     const outputs *o = &s->outputs;
@@ -162,7 +162,7 @@ INLINE void write_rows(const int codec, const work *s, uint32_t r)
     for (; r < s->outputs.n; r++) write_row(codec, s, r);
 }
 
-/* Outputs of a pair times n tokens from t on are the next to be written. */
+/* Makes the outputs of a pair and n tokens from t on the next to be written. */
 INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
 {
     outputs *o = &s->outputs;
@@ -177,7 +177,7 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
 
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
-/* C of the block before goes to its sums, and that of this one begins. */
+/* Stores tile c of the previous block to its sums and clears it for this block. */
 #define BEGIN(c)                                                                                                       \
     if (begins) {                                                                                                      \
         AMX_STORE(amx, c, s->sums[(c) / 2][(c) % 2], 64);                                                              \
@@ -187,7 +187,7 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
     if (codec != WHIT_CODEC_I8)                                                                                        \
         unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)), begin, end, 4 * n_span);
 
-/* Outputs of a pair are prefetched while it is multiplied: stores wait for each other. */
+/* Prefetches a pair's outputs of one token while the pair is multiplied, because stores wait for each other. */
 INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
 {
     const float *y = s->y + token * s->y_stride + (size_t)p->tile * WHIT_TILE_ROWS;
@@ -195,9 +195,9 @@ INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
     if (!s->gate) _mm_prefetch((const char *)(y + WHIT_TILE_ROWS), _MM_HINT_T1);
 }
 
-/* A pair times n tokens from t on, n_a tiles of A. Its first span is unpacked; that of the pair
- * after it is unpacked in the end. Outputs of the block before are written. Nothing in this loop
- * should need a place in memory of its own: tile loads would wait for it. */
+/* Multiplies a pair by n tokens from t on, n_a tiles of A. The pair's first span is already unpacked; at the end
+ * the first span of the next pair is. The outputs of the previous block are written meanwhile. Nothing in this loop
+ * should spill to memory: tile loads would wait for the store. */
 INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p, const pair *after, uint32_t t)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
@@ -274,9 +274,9 @@ INLINE void flush(const int codec, work *s)
     s->outputs.n = 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- all tiles ------------------------------------------------------------------------------ */
 
-/* Tiles of outputs of a pair. */
+/* Number of output tiles per pair. */
 INLINE uint32_t pair_tiles(const work *s)
 {
     return s->gate ? 1 : B_TILES;
@@ -297,7 +297,7 @@ INLINE pair pair_at(const work *s, uint32_t i, uint32_t begin, uint32_t end)
 
 typedef void multiply_fn(work *s, const pair *p, const pair *after, uint32_t t);
 
-/* Tiles [begin, end) times all tokens; multiply: of one tile of A, of two. */
+/* Multiplies tiles [begin, end) by all tokens. multiply: the functions for one tile of A and for two. */
 INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], uint32_t begin, uint32_t end)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
@@ -329,7 +329,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
     flush(codec, s);
 }
 
-/* w alone, or w the gate of `gated`. */
+/* Multiplies w alone, or w as the gate of `gated`. */
 INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w, const whit_tensor *gated,
                 whit_gate_fn *gate, bool adds, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
                 size_t y_stride, uint8_t *scratch)

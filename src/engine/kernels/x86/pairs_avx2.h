@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products of bytes in words. Of the intrinsics gcc 12 makes loops that keep a sum in memory.
+ * Products of bytes in words. For the intrinsics gcc 12 emits loops that keep a sum in memory.
  * compile with: -mavx2
  */
 #ifndef WHIT_KERNELS_X86_PAIRS_AVX2_H

@@ -101,7 +101,7 @@ INLINE __mmask16 rows_mask(const tiles *m, uint32_t tile)
     return (__mmask16)((1u << n) - 1);
 }
 
-/* Sixteen outputs, past the cache where they are a line. Needs _mm_sfence before others look. */
+/* Stores sixteen outputs, by a non-temporal store if they fill a line. Other threads see them after _mm_sfence. */
 INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
 {
     if (rows == 0xFFFF && (uintptr_t)y % WHIT_LINE_BYTES == 0)

@@ -101,7 +101,7 @@ INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stri
         unpack_fields(whit_codec_bits((unsigned)codec), quads_of_line(codec), line, out, stride);
 }
 
-/* i8s, lines [l, l + 16) or as many as there are: the low nibbles lie row by row and are transposed
+/* Unpacks up to 16 lines of i8s from l on: the low nibbles are stored row by row and are transposed
  * to lines. The last lines of the high plane may be missing; a row of low nibbles is always whole.
  */
 INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, size_t stride)
