@@ -89,7 +89,7 @@ void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 /* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied
  * first (copy on write). WHIT_ERROR_LIMIT beyond the context. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
-/* After a pass: drops the blocks that lie before every query's window. */
+/* After a pass: drops the blocks that lie completely before the window and the `beyond` positions before it. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
 /* Whether a sequence can be resumed at position n_tokens, at most its length: every block that the next query sees, and
  * the recurrent state, are still stored. */

@@ -131,7 +131,7 @@ int64_t whit_quat_dot_generic(whit_quat_view a, whit_quat_view b, uint32_t n_ele
     return 4 * (int64_t)n_elems - (int64_t)(9 * ss + 3 * mixed + ee) / 2;
 }
 
-/* As described elsewhere: agreeing and differing lanes of every pair of planes are counted apart. */
+/* The described form: agreeing and differing lanes of every pair of planes are counted separately. */
 int64_t whit_quat_dot8_generic(whit_quat_view a, whit_quat_view b, uint32_t n_elems)
 {
     uint32_t n_words = whit_quat_words(n_elems);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Operations by a table of 65,536 entries, four lanes at a time: how the described system does it.
- * The benchmark compares with it. */
+ * Operations by a table of 65,536 entries, four lanes at a time, as in the described system. The
+ * benchmark compares with them. */
 #include "kernels/quat/quat.h"
 
 /* The element of lane k of a byte of four signs and four extras. */

@@ -17,7 +17,7 @@
  * per step. Shifts are exact, since every sum in that register is a multiple of 2^(b j).
  *
  *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per token
- *   t5   digits by seven look-ups (tiles_avx512.h), as they are, so that nothing is to be shifted
+ *   t5   digits by seven look-ups (tiles_avx512.h), which need no shift
  *   b1   L & 1, 2, 4, 8, then the same of L >> 4: eight fields share four registers
  *   i4   two fields, i8 one; several lines take turns, which hides VPDPBUSD's latency
  *
@@ -30,7 +30,7 @@ enum { PASS_TOKENS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_TOKENS = 3 };
 /* A line is prefetched twice: far ahead from memory into L2, near from there into L1. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 4096 };
 
-/* Registers of one token and one plane: planes are tiles side by side, or the two of q2. */
+/* Sums of one token and one plane: planes are two neighbouring tiles, or the two planes of q2. */
 typedef struct sums {
     __m512i of[REGISTERS_MAX];
 } sums;
@@ -119,7 +119,7 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers, con
             lines[p] += WHIT_LINE_BYTES;
         }
 #pragma GCC unroll 5
-        for (int d = 0; d < 5; d++) { /* looked up as late as possible: registers are few */
+        for (int d = 0; d < 5; d++) { /* looked up as late as possible, to save registers */
             __m512i fields[PLANES];
 #pragma GCC unroll 2
             for (int p = 0; p < planes; p++) fields[p] = t5_look_up(tables, &keys[p], d);

@@ -69,7 +69,7 @@ INLINE void prepare_acts(const int codec, const whit_acts *x, void *scratch)
 
 /* ---- codes ---------------------------------------------------------------------------------- */
 
-/* An entry's codes as nibbles, and levels by nibbles: two bits of code, one of sign. */
+/* nibbles: each entry's codes as nibbles. levels: levels by nibble, two bits of code and one of sign. */
 typedef struct grid_tables {
     const uint32_t *nibbles;
     __m512i levels;
@@ -89,7 +89,7 @@ static inline grid_tables load_grid(const whit_codec_info *codec, uint32_t nibbl
     return (grid_tables){nibbles, _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)levels))};
 }
 
-/* Eight columns: word w of a period, whose bit in every line of high bits is `bit`. */
+/* Unpacks eight columns: word w of a period; `bit` is its bit in every line of high bits. */
 INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m512i lines[2], const __m512i high[2],
                           const int w, const int bit, __m512i quads[2])
 {
@@ -120,8 +120,8 @@ INLINE uint32_t unit_lines(const int codec)
     return UNIT_COLS / whit_codecs[codec].line_cols * whit_codecs[codec].lines;
 }
 
-/* 32 columns, unit `u` of 128, as eight quads; the lines that are read a little later are prefetched. `high` are the
- * lines of high bits, so rotated that bit 0 is of the first of the 128 columns. */
+/* Unpacks 32 columns, unit `u` of 128, to eight quads and prefetches later lines. `high`: the lines of high bits,
+ * rotated so that bit 0 belongs to the first of the 128 columns. */
 INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t *line, const __m512i high[2],
                        const int u, __m512i quads[UNIT_QUADS])
 {
@@ -158,13 +158,13 @@ INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t
 
 /* ---- scales --------------------------------------------------------------------------------- */
 
-/* Byte c of every dword, and zeros. */
+/* Byte c of every dword, zero-extended. */
 INLINE __m512i byte_of(__m512i dwords, uint32_t c)
 {
     return _mm512_and_si512(_mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(8 * c))), _mm512_set1_epi32(255));
 }
 
-/* The number of the group at `place` of its superblock, whose scales begin at `bytes`; of ODD4 its half, rounded
+/* The number of the group at `place` of its superblock, whose scales begin at `bytes`; for ODD4 half of it, rounded
  * down. */
 INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t place)
 {
@@ -279,7 +279,7 @@ INLINE void multiply_half(const int codec, const int scale_type, const int group
     }
 }
 
-/* Tokens [t, t + n) of one tile, scales in superblocks. */
+/* Multiplies tokens [t, t + n) by one tile with scales in superblocks. */
 INLINE void super_tile(const int codec, const int scale_type, const int group, const int n, const tiles *m,
                        const code_tables *tables, const whit_acts *x, const void *scratch, uint32_t tile, uint32_t t,
                        float *y, size_t y_stride)
@@ -303,7 +303,7 @@ INLINE void super_tile(const int codec, const int scale_type, const int group, c
         store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out[c]);
 }
 
-/* The same with scales that are floats of their own: a group's dot is added as a float. */
+/* The same for scales that are independent floats: a group's dot is added as a float. */
 INLINE void group_tile(const int codec, const int scale_type, const int group, const int n, const tiles *m,
                        const code_tables *tables, const whit_acts *x, const void *scratch, uint32_t tile, uint32_t t,
                        float *y, size_t y_stride)

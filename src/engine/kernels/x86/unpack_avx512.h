@@ -92,7 +92,7 @@ INLINE void unpack_i3(const uint8_t *from, uint8_t *out, size_t stride)
     for (int j = 0; j < 8; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_i3(lines, j));
 }
 
-/* One line of any codec but i8s, whose low nibbles lie elsewhere. */
+/* Unpacks one line of any codec but i8s, whose low nibbles are in another part. */
 INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stride)
 {
     if (codec == WHIT_CODEC_T5)
@@ -111,7 +111,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     uint32_t n_lines = tiles_min(16, (m->w->type.n_cols + 7) / 8 - l);
     const uint64_t next = whit_low_offset(&m->w->type, WHIT_TILE_ROWS, 0);
     __m512i low[16];
-    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* and those of the next tile are prefetched */
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* prefetches the row of the next tile, too */
         const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
         prefetch_l2(line + next);
