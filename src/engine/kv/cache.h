@@ -60,7 +60,7 @@ typedef struct whit_kv_class {
     uint32_t n_window_blocks, rope_pairs; /* packed types only; rope_pairs: rotated pairs per key head, */
     uint32_t rope;                        /* rope: index of the RoPE table that rotates them */
     uint32_t n_sinks;                     /* positions that every query sees beside its window */
-    bool keeps_all;                       /* no block is ever dropped: there is no window, or it saves no memory */
+    bool keeps_all;                       /* whit_kv_settle drops nothing: no window, or one that saves no memory */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
     uint32_t *table; /* (n_sequences, n_places + 1) block numbers; with sinks the last entry is block 0's */
