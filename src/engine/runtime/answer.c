@@ -5,7 +5,7 @@
 #include "runtime/call_values.h"
 #include "runtime/chat.h"
 
-#define NAME_BYTES 512 /* of a function, as written: longer is none */
+#define NAME_BYTES 512 /* maximum length of a function's name as written; a longer name is malformed */
 
 static const char deepseek_call[] = "<｜tool▁call▁begin｜>", deepseek_separator[] = "<｜tool▁sep｜>",
                   deepseek_call_end[] = "<｜tool▁call▁end｜>", deepseek_end[] = "<｜tool▁calls▁end｜>";
@@ -15,7 +15,7 @@ static bool is_blank(uint8_t c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Within a character of several bytes. */
+/* Whether `c` is a continuation byte of UTF-8. */
 static bool is_continued(uint8_t c)
 {
     return (c & 0xC0) == 0x80;
@@ -23,7 +23,7 @@ static bool is_continued(uint8_t c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* False where memory is short; a host that stops is remembered. */
+/* Emits one event. False: out of memory. A callback that asks to stop sets `stopped`. */
 static bool emit(whit_chat_parser *p, whit_chat_event_kind kind, const void *text, size_t n, bool complete)
 {
     whit_buf *whole = kind == WHIT_CHAT_TEXT ? &p->content : kind == WHIT_CHAT_THINKING ? &p->thinking : NULL;
@@ -61,7 +61,7 @@ static void reset_call(whit_call_reader *c)
     *c = (whit_call_reader){.name = name, .arguments = arguments, .whole = whole};
 }
 
-/* The text of a JSON string without its quotes, in place; false where it is none. */
+/* Decodes the content of a JSON string (without its quotes) in place; false if it is malformed. */
 static bool unquote(whit_buf *text)
 {
     whit_buf quoted = {.allocator = text->allocator};
@@ -80,7 +80,8 @@ static bool unquote(whit_buf *text)
     return ok && decoded;
 }
 
-/* Says what is known: the name once arguments have begun, then the arguments. False: no memory. */
+/* Emits the known part of the call: the name once the arguments have begun, then the arguments. False: out of
+ * memory. */
 static bool tell_call(whit_chat_parser *p)
 {
     whit_call_reader *c = &p->call;
@@ -102,7 +103,7 @@ static bool tell_call(whit_chat_parser *p)
         whit_buf_append(&c->whole, c->arguments.data, n);
 }
 
-/* Is what was given out as arguments a JSON text? */
+/* Whether the emitted arguments are valid JSON. */
 static bool is_json(const whit_buf *text)
 {
     whit_json json = {0};
@@ -128,7 +129,8 @@ static bool end_call(whit_chat_parser *p, bool complete)
 
 typedef enum verdict { MORE, DONE, MALFORMED, NO_MEMORY } verdict;
 
-/* One byte of the value that is being read: is it over? A number or word ends in front of what follows. */
+/* Reads one byte of the current value and returns whether the value is complete. A number or word ends before the
+ * byte that follows it: then *takes is false and the byte is not consumed. */
 static bool value_ends(whit_call_reader *c, uint8_t byte, bool *takes)
 {
     *takes = true;
@@ -156,7 +158,7 @@ static bool key_is(const whit_call_reader *c, const char *name)
     return strlen(name) == c->n_key && memcmp(c->key, name, c->n_key) == 0;
 }
 
-/* In front of a value: what its key makes of it. */
+/* Begins a value with its first byte; the key decides the state. */
 static verdict begin_value(whit_chat_parser *p, uint8_t byte)
 {
     whit_call_reader *c = &p->call;
@@ -170,12 +172,12 @@ static verdict begin_value(whit_chat_parser *p, uint8_t byte)
         c->state = WHIT_CALL_ARGUMENTS;
         c->quoted = byte == '"';
     } else if (p->bare && !key_is(c, "type") && !key_is(c, "id") && !key_is(c, "name")) {
-        return MALFORMED; /* an object that is an answer */
+        return MALFORMED; /* a JSON object that is the answer, not a call */
     } else {
         c->state = WHIT_CALL_OTHER;
     }
     bool takes, ends = value_ends(c, byte, &takes);
-    if (ends) return MALFORMED; /* no value begins so */
+    if (ends) return MALFORMED; /* no value begins with this byte */
     c->has_arguments |= c->state == WHIT_CALL_ARGUMENTS;
     if (c->state == WHIT_CALL_ARGUMENTS && !c->quoted && !whit_buf_append(&c->arguments, &byte, 1)) return NO_MEMORY;
     return MORE;
@@ -185,7 +187,7 @@ static verdict in_value(whit_chat_parser *p, uint8_t byte, bool *takes)
 {
     whit_call_reader *c = &p->call;
     bool is_arguments = c->state == WHIT_CALL_ARGUMENTS, ends = value_ends(c, byte, takes);
-    bool closing = c->quoted && ends; /* the quote behind a string */
+    bool closing = c->quoted && ends; /* the closing quote of the string */
     if (is_arguments && *takes && !closing && !whit_buf_append(&c->arguments, &byte, 1)) return NO_MEMORY;
     if (!ends) return MORE;
     c->state = WHIT_CALL_NEXT;
@@ -209,7 +211,7 @@ static verdict read_name(whit_call_reader *c, uint8_t byte)
     return whit_buf_append(&c->name, &byte, 1) ? MORE : NO_MEMORY;
 }
 
-/* One byte; *takes false: it belongs to what follows. DONE behind the closing brace. */
+/* Reads one byte of a call; *takes is false if it was not consumed. Returns DONE at the closing brace. */
 static verdict read_call(whit_chat_parser *p, uint8_t byte, bool *takes)
 {
     whit_call_reader *c = &p->call;
@@ -250,7 +252,7 @@ static verdict read_call(whit_chat_parser *p, uint8_t byte, bool *takes)
     return MALFORMED;
 }
 
-/* DeepSeek writes arguments alone: a JSON value. */
+/* Reads one byte of DeepSeek's arguments, a JSON object without a call object around it. */
 static verdict read_arguments(whit_chat_parser *p, uint8_t byte)
 {
     whit_call_reader *c = &p->call;
@@ -265,7 +267,7 @@ static verdict read_arguments(whit_chat_parser *p, uint8_t byte)
 
 /* ---- sections of calls ----------------------------------------------------------------------- */
 
-/* What the held bytes are to a marker: 1 they begin with it, -1 they might once there are more, 0 no. */
+/* Compares the held bytes with a marker. 1: they begin with it, -1: they may once there are more, 0: they do not. */
 static int match(const whit_chat_parser *p, const char *marker)
 {
     size_t n = strlen(marker), held = p->held.size_bytes;
@@ -273,7 +275,8 @@ static int match(const whit_chat_parser *p, const char *marker)
     return held >= n ? 1 : -1;
 }
 
-/* Not calls after all, or no more of them: what is not part of one is text again. */
+/* Leaves a section of calls at its end, or because it is malformed; bytes that were not emitted as part of a call
+ * become text if it is malformed. */
 static bool leave_section(whit_chat_parser *p, bool malformed)
 {
     bool ok = true;
@@ -293,7 +296,7 @@ static bool leave_section(whit_chat_parser *p, bool malformed)
     return ok;
 }
 
-/* Takes n held bytes as part of the section. */
+/* Moves n held bytes into the section; `raw` keeps them until the call has been announced. */
 static bool consume(whit_chat_parser *p, size_t n)
 {
     bool ok = p->call.begun || whit_buf_append(&p->raw, p->held.data, n);
@@ -308,7 +311,7 @@ static bool begin_call(whit_chat_parser *p)
     return true;
 }
 
-/* Llama's built-in tools: name.call(key="value", ...), whole at once. */
+/* Reads a call of Llama's built-in tools, name.call(key="value", ...), once all of it is held. */
 static bool read_builtin(whit_chat_parser *p, bool *wait)
 {
     static const char word[] = ".call(";
@@ -342,14 +345,14 @@ static bool read_builtin(whit_chat_parser *p, bool *wait)
         else if (text[at] == '"')
             in_string = !in_string;
     }
-    if (in_key) c->arguments.size_bytes--; /* no arguments at all: the quote of a key that does not come */
+    if (in_key) c->arguments.size_bytes--; /* no arguments: remove the opening quote of a key */
     c->has_name = c->has_arguments = true;
     p->section_state = WHIT_SECTION_NEXT;
     ok = ok && whit_buf_append_str(&c->arguments, "}") && consume(p, i + 1) && tell_call(p);
     return ok && end_call(p, true);
 }
 
-/* Do the held bytes have a word at a place? 1: yes, -1: perhaps once there are more, 0: no. */
+/* Compares the held bytes at offset `at` with a word. 1: equal, -1: may be once there are more, 0: different. */
 static int match_at(const whit_chat_parser *p, size_t at, const char *word)
 {
     size_t n = strlen(word), left = p->held.size_bytes - at;
@@ -357,7 +360,7 @@ static int match_at(const whit_chat_parser *p, size_t at, const char *word)
     return left >= n ? 1 : -1;
 }
 
-/* <function=NAME>, and the opening brace of its arguments. */
+/* Reads <function=NAME> and emits the opening brace of its arguments. */
 static bool read_function(whit_chat_parser *p, bool *wait)
 {
     static const char open[] = "<function=";
@@ -379,7 +382,7 @@ static bool read_function(whit_chat_parser *p, bool *wait)
     return consume(p, (size_t)(end + 1 - p->held.data)) && tell_call(p);
 }
 
-/* One argument: <parameter=KEY>, a line feed, the text, a line feed, </parameter>. */
+/* Reads one argument: <parameter=KEY>, a line feed, the text, a line feed, </parameter>. */
 static bool read_parameter(whit_chat_parser *p, bool *wait)
 {
     static const char open[] = "<parameter=", close[] = "</parameter>";
@@ -399,7 +402,7 @@ static bool read_parameter(whit_chat_parser *p, bool *wait)
     bool is_text = whit_call_value_is_text(&p->tools, schema);
     while ((end = memmem(text + from, n - from, close, strlen(close))) != NULL) {
         if (is_text || !whit_call_value_is_open(value, (size_t)(end - value))) break;
-        from = (size_t)(end - text) + 1; /* within a string of JSON */
+        from = (size_t)(end - text) + 1; /* the end tag is inside a JSON string */
     }
     if (!end) {
         size_t keep = strlen(close) - 1;
@@ -418,7 +421,7 @@ static bool read_parameter(whit_chat_parser *p, bool *wait)
     return ok && consume(p, taken) && tell_call(p);
 }
 
-/* Between tagged arguments, with a byte that is not blank. */
+/* Continues between tagged arguments, at a byte that is not blank. */
 static bool read_tags(whit_chat_parser *p, bool *wait)
 {
     int opens = match_at(p, 0, "<parameter="), closes = match_at(p, 0, "</function>");
@@ -432,8 +435,8 @@ static bool read_tags(whit_chat_parser *p, bool *wait)
     return *wait || leave_section(p, true);
 }
 
-/* Behind a call or the section's marker, with a byte that is not blank: the next call, or the end. Sets
- * *wait where more bytes are needed. */
+/* Continues after a call or the section's marker, at a byte that is not blank: begins the next call or ends the
+ * section. Sets *wait if more bytes are needed. */
 static bool next_in_section(whit_chat_parser *p, bool *wait)
 {
     uint8_t c = p->held.data[0];
@@ -479,7 +482,7 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
     return leave_section(p, opened);
 }
 
-/* DeepSeek: type, separator, name, a line feed and a fence. */
+/* Reads the heading of a DeepSeek call: type, separator, name, a line feed and a fence. */
 static bool read_heading(whit_chat_parser *p, bool *wait)
 {
     const char *text = (const char *)p->held.data;
@@ -518,7 +521,7 @@ static bool read_section(whit_chat_parser *p, bool *wait)
         read = p->syntax == WHIT_CALLS_DEEPSEEK ? read_arguments(p, byte) : read_call(p, byte, &takes);
         i += takes && read != MALFORMED;
     }
-    /* What is given out as text ends behind a character, not in one. */
+    /* Text is emitted in whole UTF-8 characters. */
     if (read == MALFORMED)
         while (i < p->held.size_bytes && is_continued(p->held.data[i])) i++;
     if (read == NO_MEMORY || !consume(p, i)) return false;
@@ -534,8 +537,8 @@ static bool read_section(whit_chat_parser *p, bool *wait)
 
 /* ---- thinking and text ----------------------------------------------------------------------- */
 
-/* Where a marker begins in the held bytes; *perhaps is where one might, at the end; else both are the
- * size. */
+/* Returns the offset of a marker in the held bytes, or their size if not found. *perhaps: the offset of an incomplete
+ * marker at the end, or the size. */
 static size_t find_marker(const whit_chat_parser *p, const char *marker, size_t *perhaps)
 {
     size_t size = p->held.size_bytes, n = strlen(marker);
@@ -601,7 +604,7 @@ static bool read_thinking(whit_chat_parser *p, bool *wait)
 
 static bool read_text(whit_chat_parser *p, bool *wait)
 {
-    if (p->after) { /* behind thinking or a call, which may have ended in a character */
+    if (p->after) { /* after thinking or a call, which may have ended inside a UTF-8 character */
         size_t blank = 0;
         while (blank < p->held.size_bytes && (is_blank(p->held.data[blank]) || is_continued(p->held.data[blank])))
             blank++;
@@ -611,7 +614,7 @@ static bool read_text(whit_chat_parser *p, bool *wait)
     *wait = true;
     if (!p->section) return emit_held(p, WHIT_CHAT_TEXT, p->held.size_bytes);
     size_t perhaps, at = find_marker(p, p->section, &perhaps), n = at < perhaps ? at : perhaps;
-    size_t text = n; /* white space in front of calls is not text */
+    size_t text = n; /* white space before calls is not text */
     while (text && is_blank(p->held.data[text - 1])) text--;
     if (at == p->held.size_bytes) return emit_held(p, WHIT_CHAT_TEXT, text);
     *wait = false;
@@ -719,7 +722,7 @@ whit_status whit_chat_parser_flush(whit_chat_parser *p, whit_error *error)
     WHIT_NEED(p);
     if (p->message.size_bytes) return WHIT_OK;
     if (p->state == WHIT_ANSWER_CALLS) {
-        if (p->section_state == WHIT_SECTION_NEXT) { /* as good as closed */
+        if (p->section_state == WHIT_SECTION_NEXT) { /* between calls: treat the section as closed */
             if (p->held.size_bytes && (match(p, "</tool_call>") < 0 || match(p, deepseek_call_end) < 0))
                 drop_held(p, p->held.size_bytes);
             ok = leave_section(p, false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The parser of answers, inside: what a model writes, told apart as it streams.
+ * Internals of the answer parser, which splits a model's streamed output into thinking, text and tool calls.
  *
- * An answer is: white space, a thinking section perhaps, then text with calls in it. What might become a
- * marker is held back until it cannot; a call that turns out to be none becomes text. */
+ * An answer is white space, an optional thinking section, then text with calls in it. Bytes that might become a
+ * marker are held back until they cannot; text that looked like a call but is malformed is emitted as text. */
 #ifndef WHIT_RUNTIME_ANSWER_H
 #define WHIT_RUNTIME_ANSWER_H
 
@@ -10,25 +10,25 @@
 #include "base/mem.h"
 #include "runtime/tool_style.h"
 
-/* One call, {"name": ..., "arguments": ...}, byte by byte. */
+/* Incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
 typedef struct whit_call_reader {
     enum {
-        WHIT_CALL_OPEN,   /* in front of { */
-        WHIT_CALL_KEY,    /* in front of a key or } */
-        WHIT_CALL_IN_KEY, /* inside its quotes */
+        WHIT_CALL_OPEN,   /* before the opening brace */
+        WHIT_CALL_KEY,    /* before a key or the closing brace */
+        WHIT_CALL_IN_KEY, /* inside the key's quotes */
         WHIT_CALL_COLON,
-        WHIT_CALL_VALUE,     /* in front of a value */
+        WHIT_CALL_VALUE,     /* before a value */
         WHIT_CALL_NAME,      /* inside the name's quotes */
-        WHIT_CALL_ARGUMENTS, /* inside a value that is the arguments */
+        WHIT_CALL_ARGUMENTS, /* inside the value of the arguments */
         WHIT_CALL_OTHER,     /* inside another value */
-        WHIT_CALL_NEXT,      /* behind a value */
+        WHIT_CALL_NEXT,      /* after a value */
     } state;
     char key[16];
     size_t n_key;
-    whit_buf name;                   /* as written, without quotes; decoded once it is whole */
-    whit_buf arguments;              /* what cannot be given out yet */
-    whit_buf whole;                  /* all of the arguments, to be checked at the end */
-    uint32_t depth;                  /* of the value */
+    whit_buf name;                   /* as written, without quotes; decoded at its closing quote */
+    whit_buf arguments;              /* argument bytes that were not emitted yet */
+    whit_buf whole;                  /* all arguments emitted so far, validated as JSON at the end */
+    uint32_t depth;                  /* nesting depth inside the current value */
     bool in_string, escaped, quoted; /* quoted: the arguments are a JSON text in a string */
     bool has_name, has_arguments, begun;
 } whit_call_reader;
@@ -36,7 +36,7 @@ typedef struct whit_call_reader {
 struct whit_chat_parser {
     const whit_allocator *allocator;
     const char *think_open, *think_close;
-    const char *section; /* the marker in front of calls; NULL: none are looked for */
+    const char *section; /* the marker that precedes calls; NULL: calls are not parsed */
     whit_call_syntax syntax;
     whit_chat_event_fn *on_event;
     void *user;
@@ -47,23 +47,23 @@ struct whit_chat_parser {
         WHIT_ANSWER_CALLS,
     } state;
     enum {
-        WHIT_SECTION_OPEN, /* behind the marker */
+        WHIT_SECTION_OPEN, /* after the marker */
         WHIT_SECTION_CALL, /* inside a call */
-        WHIT_SECTION_NEXT, /* behind a call */
-        WHIT_SECTION_NAME, /* DeepSeek: the name, up to the arguments */
+        WHIT_SECTION_NEXT, /* after a call */
+        WHIT_SECTION_NAME, /* DeepSeek: in the name, up to the arguments */
         WHIT_SECTION_TAGS, /* inside tagged arguments */
     } section_state;
-    bool list, bare;     /* calls stand in a list; without a marker */
-    bool after, stopped; /* after: thinking or calls were there, so white space in front of text goes */
-    whit_buf held;       /* not looked at yet, or perhaps a marker */
-    whit_buf raw;        /* of a call that is not certain */
+    bool list, bare;     /* list: the calls are in a JSON list; bare: a call without a marker */
+    bool after, stopped; /* after: follows thinking or calls, so white space before text is dropped */
+    whit_buf held;       /* bytes not parsed yet, or that may begin a marker */
+    whit_buf raw;        /* source text of a call that may still turn out malformed */
     whit_call_reader call;
-    whit_buf tools_text; /* the list of tools, whose schemas say which tagged arguments are strings */
+    whit_buf tools_text; /* the tools' JSON list; its schemas say which tagged arguments are strings */
     whit_json tools;
     bool has_tools;
-    size_t searched; /* held bytes in which no end tag begins */
+    size_t searched; /* number of held bytes already searched for an end tag */
     uint32_t n_calls;
-    whit_buf content, thinking, calls, message; /* of the whole */
+    whit_buf content, thinking, calls, message; /* the complete answer so far */
 };
 
 #endif

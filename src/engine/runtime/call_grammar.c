@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The way in which a model writes tool calls as a grammar: thinking, then text or calls.
+ * Compiles the way in which a model writes tool calls into a grammar: thinking, then text or calls.
  *
- * Free text ends where the marker in front of calls is whole: one rule for each beginning of the marker that
- * the text may end with (Knuth, Morris, Pratt), so that no call can be written beside the grammar. */
+ * Free text ends where the marker that precedes calls is complete. There is one rule for each prefix of the marker
+ * that the text may end with (the states of Knuth, Morris and Pratt), so that no call can bypass the grammar. */
 #include "whit/calls.h"
 
 #include "base/json.h"
@@ -23,7 +23,7 @@ typedef struct builder {
     const whit_call_options *options;
     whit_automaton graph;
     whit_json tools;
-    uint32_t any_object; /* a rule; WHIT_AUTOMATON_NONE until it is wanted */
+    uint32_t any_object; /* rule for an arbitrary JSON object; WHIT_AUTOMATON_NONE until first used */
     whit_error *error;
 } builder;
 
@@ -42,19 +42,20 @@ static marker marker_of(const char *text)
     return m;
 }
 
-/* How much of the marker the text ends with, once `code` follows n_matched of it. */
+/* Length of the longest prefix of the marker that the text ends with after `code`, given that n_matched code points
+ * of the marker matched before it (KMP transition). */
 static uint32_t matched_after(const marker *m, uint32_t n_matched, uint32_t code)
 {
     for (uint32_t n = n_matched + 1; n > 0; n--) {
         if (m->codes[n - 1] != code) continue;
-        uint32_t i = 0; /* the first n - 1 are what the last n - 1 of the text are */
+        uint32_t i = 0; /* compare the marker's first n - 1 with the text's last n - 1 */
         while (i < n - 1 && m->codes[i] == m->codes[n_matched - (n - 1) + i]) i++;
         if (i == n - 1) return n;
     }
     return 0;
 }
 
-/* A code point that is none of these. */
+/* Adds a transition to `next` on any code point except these. */
 static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, uint32_t next)
 {
     uint32_t sorted[MOST_MARK + 8], from = 0;
@@ -73,16 +74,17 @@ static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, u
     return whit_automaton_code(g, ranges, n_ranges, next);
 }
 
-/* Text until the marker `text` is whole, `behind` then; WHIT_AUTOMATON_NONE: it must not become whole. The whole
- * may end within the text where `may_end`. Where `plain`, the text begins with no brace and no blank, so that it
- * can't be a call without a marker. Everything that follows is part of `behind`, up to the end of the root. */
+/* Builds free text up to the complete marker `text`, followed by `behind`; with WHIT_AUTOMATON_NONE the marker must
+ * not be completed. may_end: the answer may end within the text. plain: the text begins with neither a brace nor a
+ * blank, so that it can't be a call without a marker. `behind` covers everything that follows, up to the end of the
+ * root rule. */
 static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind, bool may_end, bool plain)
 {
     static const uint32_t call_begins[] = {'{', ' ', '\t', '\r', '\n'};
     marker m = marker_of(text);
     uint32_t rules[MOST_MARK], begin = WHIT_AUTOMATON_NONE;
     for (uint32_t i = 0; i < m.n; i++) rules[i] = whit_automaton_rule(g);
-    for (uint32_t i = 0; i <= m.n; i++) { /* the last is the beginning of plain text */
+    for (uint32_t i = 0; i <= m.n; i++) { /* the last iteration makes the start of plain text */
         uint32_t ways[MOST_MARK + 2], told[MOST_MARK + 8], n_ways = 0, n_told = 0, n_matched = i < m.n ? i : 0;
         if (i == m.n && !plain) break;
         if (may_end) ways[n_ways++] = WHIT_AUTOMATON_RET;
@@ -134,7 +136,7 @@ static whit_status any_object(builder *b, uint32_t *rule)
     return WHIT_OK;
 }
 
-/* Whether a schema can be held, without an error where not. */
+/* Whether a schema can be enforced; no error is set if it cannot. */
 static bool can_hold(builder *b, uint32_t schema)
 {
     whit_automaton scratch;
@@ -151,7 +153,7 @@ static bool can_hold(builder *b, uint32_t schema)
     return ok;
 }
 
-/* What the arguments of the i-th tool are; without `parameters` there are none. */
+/* Compiles the rule for the arguments of tool i; a tool without `parameters` takes an empty object if enforced. */
 static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint32_t *rule)
 {
     const whit_json *json = &b->tools;
@@ -160,7 +162,7 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     char name[64];
     size_t n = 0;
     snprintf(name, sizeof name, "tools[%u].function.parameters", i);
-    /* In the plain form arguments follow their schema where that can be held: the model knows no tools. */
+    /* In the plain form arguments are constrained if their schema can be enforced: the model was not trained for tools. */
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_XML)
         return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
     bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
@@ -190,7 +192,7 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     return status;
 }
 
-/* Names are written between quotes or on a line of their own; those of OpenAI's API are. */
+/* Names are written between quotes or on a line of their own, so only OpenAI's character set is accepted. */
 static bool is_name(const char *name, size_t n)
 {
     bool ok = n > 0 && n <= MOST_NAME_BYTES;
@@ -202,14 +204,14 @@ static bool is_name(const char *name, size_t n)
 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
-/* Behind the name's first mark: NAME, what stands between it and the arguments, and these; then `next`. */
+/* Builds one call from its name on: NAME, the text `between` name and arguments, the arguments, then `next`. */
 static uint32_t one_call(builder *b, const char *name, size_t n, const char *between, uint32_t rule, uint32_t next)
 {
     whit_automaton *g = &b->graph;
     return whit_automaton_text(g, name, n, literal(g, between, whit_automaton_call(g, rule, next)));
 }
 
-/* A call of any of the tools, up to the end of its arguments, in front of `next`. */
+/* Builds a call of any of the tools up to the end of its arguments, followed by `next`. */
 static whit_status any_call(builder *b, const char *between, uint32_t next, uint32_t *begin)
 {
     const whit_json *json = &b->tools;
@@ -237,8 +239,8 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     return WHIT_OK;
 }
 
-/* Pieces of the syntaxes: what stands in front of a name, between name and arguments, behind them, between two
- * calls (NULL: there is only one), behind the last. */
+/* Literal pieces of a call syntax. open: before the first call; before: precedes a name; between: between name and
+ * arguments; behind: follows the arguments; again: between two calls (NULL: one call only); close: after the last. */
 typedef struct call_form {
     const char *open, *before, *between, *behind, *again, *close;
 } call_form;
@@ -265,7 +267,7 @@ static call_form form_of(whit_call_syntax syntax)
     return (call_form){"", "", "", "", NULL, ""};
 }
 
-/* Behind the arguments of a call of Mistral's models: perhaps an id. */
+/* Builds the end of a call after its arguments; Mistral's models may write an id there. */
 static uint32_t behind_arguments(whit_automaton *g, const call_form *form, whit_call_syntax syntax, uint32_t next)
 {
     if (syntax != WHIT_CALLS_MISTRAL) return literal(g, form->behind, next);
@@ -278,7 +280,7 @@ static uint32_t behind_arguments(whit_automaton *g, const call_form *form, whit_
     return whit_automaton_split(g, ways, 2);
 }
 
-/* All calls, behind the marker in front of them, up to the end of the answer. */
+/* Builds all calls, from the end of their marker to the end of the answer. */
 static whit_status all_calls(builder *b, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
@@ -297,7 +299,7 @@ static whit_status all_calls(builder *b, uint32_t *begin)
 
 /* ---- whole answers --------------------------------------------------------------------------------- */
 
-/* An answer behind its thinking section. */
+/* Builds an answer from the end of its thinking section on. */
 static whit_status answer(builder *b, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
@@ -322,7 +324,8 @@ static whit_status answer(builder *b, uint32_t *begin)
     return WHIT_OK;
 }
 
-/* With the thinking section that the prompt has opened, or that the template knows and the prompt has not closed. */
+/* Builds the answer with the thinking section that the prompt has opened, or that the template knows and the prompt
+ * has not closed. */
 static whit_status whole(builder *b, const whit_chat_prompt *prompt, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Beginnings found again: closed KV blocks of this session, in use or of ended sequences, by what they were
+ * Prefix cache: finds closed KV blocks of this session, in use or left by ended sequences, by what they were
  * computed from.
  *
- * The key of a block is a hash over the key before it and its ids, and that of the first over what the
- * sequence has mounted; model and types of cache and activations are the session's. */
+ * The key of a block is a hash over the previous block's key and its own ids. The chain starts from a hash over the
+ * model, the types of cache and activations, and the adapters that the sequence has mounted. */
 #include "runtime/session.h"
 
 #include "runtime/adapter.h"
@@ -48,7 +48,8 @@ static void key_of(const whit_session *s, uint32_t sequence, uint32_t n_blocks, 
 
 void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from, uint32_t to)
 {
-    uint32_t n = (to < s->options.n_ctx_tokens ? to : s->options.n_ctx_tokens) / BLOCK; /* further ids are not kept */
+    uint32_t n =
+        (to < s->options.n_ctx_tokens ? to : s->options.n_ctx_tokens) / BLOCK; /* ids beyond the context are not kept */
     if (from / BLOCK >= n || s->is_mixed[sequence]) return;
     const int32_t *ids = whit_session_tokens_of(s, sequence);
     uint8_t key[WHIT_HASH_BYTES];
@@ -61,8 +62,8 @@ void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from,
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-/* The mark to write over: a free one, else the one that was of no use for longest; those that have served stay where
- * there are others. */
+/* Returns the mark to overwrite: a free one, else the least recently used. Marks that have served a request are evicted
+ * only if all have. */
 static uint32_t choose(const whit_marks *marks)
 {
     uint32_t best = 0;
@@ -107,7 +108,8 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
     return WHIT_OK;
 }
 
-/* Of the marks whose ids begin behind n_blocks blocks with this key: where they lead to, in these ids. */
+/* Sets `reach` of each mark whose ids start after n_blocks blocks with this key: how far it matches `ids`, if its tail
+ * can serve that position. */
 static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_blocks, const uint8_t key[WHIT_HASH_BYTES],
                           const int32_t *ids, uint32_t n_ids)
 {
@@ -123,19 +125,19 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* A beginning that can be gone on from. */
+/* A prefix at which the sequence can resume. */
 struct found {
-    uint32_t n_tokens, n_known; /* n_known: of the ids, so many are there in closed blocks */
-    whit_mark *mark;            /* whose tail it needs; NULL: whole blocks */
+    uint32_t n_tokens, n_known; /* n_known: how many of the ids are in closed blocks */
+    whit_mark *mark;            /* the mark whose tail is needed; NULL: whole blocks suffice */
 };
 
-/* What the walk along the blocks knows of each class. */
+/* State of the walk along the blocks, for each KV class. */
 struct walk {
-    uint32_t n_there[WHIT_KV_CLASSES_MAX]; /* blocks up to here that a class has, without a gap */
+    uint32_t n_there[WHIT_KV_CLASSES_MAX]; /* length of the gapless run of stored blocks that ends here */
     bool has_sinks[WHIT_KV_CLASSES_MAX];
 };
 
-/* Whether a class has what a query behind n_tokens sees of its full blocks. */
+/* Whether a class has all full blocks that a query at position n_tokens attends to. */
 static bool has_all(const struct walk *walk, const whit_kv_class *class, uint32_t c, uint32_t n_tokens)
 {
     const uint32_t n = n_tokens / BLOCK;
@@ -155,8 +157,8 @@ static void take_marks(whit_session *s, const struct walk *walk, uint32_t n_bloc
     }
 }
 
-/* The longest beginning of these ids, at most n_ids of them, that can be gone on from: every class has the blocks
- * that a query behind it sees, or a mark has those that are not closed. */
+/* Finds the longest prefix of these ids, at most n_ids of them, at which the sequence can resume: every class has the
+ * blocks that the next query attends to, and a mark has the tail if one is needed. */
 static struct found find(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
 {
     const whit_kv *kv = &s->kv;
@@ -193,7 +195,7 @@ static struct found find(whit_session *s, uint32_t sequence, const int32_t *ids,
     return found;
 }
 
-/* Makes a sequence what `find` has found. */
+/* Replaces the content of a sequence by the prefix that `find` returned. */
 static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct found found)
 {
     whit_kv *kv = &s->kv;
@@ -243,7 +245,7 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
         WHIT_TRY(whit_session_truncate(s, sequence, n_own, error));
     else
         adopt(s, sequence, ids, found);
-    /* The end of a beginning that others have, too, is to be gone on from the next time. */
+    /* Mark the end of a shared prefix, so that the next request can resume there. */
     if (s->positions[sequence] < found.n_known) s->to_mark[sequence] = found.n_known;
     *n_present = s->positions[sequence];
     return WHIT_OK;

@@ -16,8 +16,8 @@ struct whit_session_file {
     const whit_allocator *allocator;
     whit_ndf_log log;
     whit_session_record record;
-    bool is_lost;                   /* what the file holds is not known, or is not what `record` says */
-    whit_buf bias_ids, bias_values; /* of the options handed out last */
+    bool is_lost;                   /* the file's content is unknown, or differs from `record` */
+    whit_buf bias_ids, bias_values; /* biases of the options returned last */
 };
 
 static whit_status create(const whit_session *s, uint32_t sequence, const char *path, const char *purpose,
@@ -34,7 +34,7 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* The last tail whose full blocks are among n_blocks that are stored; NULL where there is none. */
+/* Returns the last tail whose full blocks are all among the n_blocks stored ones; NULL if not found. */
 static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
 {
     const whit_tail_view *tails = (const whit_tail_view *)(const void *)file->record.tails.data;
@@ -44,14 +44,15 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
     return NULL;
 }
 
-/* A file may hold any bytes under its hashes: kernels get such as a cache makes. */
+/* A file with correct hashes may hold any bytes: blocks are validated so that kernels only read what a cache can make. */
 static whit_status not_made(const whit_session_file *file, whit_error *error)
 {
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache are not what any cache holds",
                      file->log.path);
 }
 
-/* Makes a sequence of a packed cache one that goes on behind a tail, but for its closed blocks. */
+/* Restores a tail of a packed cache. Afterwards the sequence stands at the tail's position, but its closed blocks are
+ * still to be read. */
 static whit_status read_tail(const whit_session_file *file, const whit_tail_view *tail, whit_error *error)
 {
     whit_kv *kv = &file->session->kv;
@@ -81,7 +82,7 @@ static whit_status read_piece(const whit_session_file *file, uint64_t offset, co
                                                                                                 : not_made(file, error);
 }
 
-/* A closed block, read and looked at by one of the session's threads: its memory is new to this process as a rule, and
+/* Reads and validates a closed block on one of the session's threads: its memory is usually new to this process, and
  * clearing its pages takes longer than filling them. */
 static whit_status read_block(void *context, uint32_t worker, uint32_t block, whit_error *error)
 {
@@ -94,7 +95,7 @@ static whit_status read_block(void *context, uint32_t worker, uint32_t block, wh
     return WHIT_OK;
 }
 
-/* Reads the first n_blocks blocks, as far as they are there, and the tail if the cache needs one. */
+/* Reads the first n_blocks blocks, and the tail if the cache needs one; without that tail nothing is read. */
 static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_session *s = file->session;
@@ -105,7 +106,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     uint32_t n = tail ? (uint32_t)tail->n_tokens : n_blocks * WHIT_KV_BLOCK_TOKENS;
     n_blocks = n / WHIT_KV_BLOCK_TOKENS;
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
-    /* a group lies in one place */
+    /* the blocks of a group are contiguous */
     WHIT_TRY(whit_pool_try(s->pool, read_block, file, n_blocks, WHIT_KV_GROUP_BLOCKS, error));
     if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     s->positions[file->sequence] = n;
@@ -114,7 +115,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     return WHIT_OK;
 }
 
-/* Computes what is not in blocks: the same bits. */
+/* Recomputes the positions that are not in blocks; the bits are the same. */
 static whit_status feed(const whit_session_file *file, uint32_t from, uint32_t to, whit_error *error)
 {
     const int32_t *ids = (const int32_t *)(const void *)file->record.ids.data;
@@ -162,7 +163,7 @@ whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *pa
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         whit_status created = create(s, sequence, path, purpose, error);
         if (created != WHIT_OK && access(path, F_OK) != 0) return created;
-        /* Else another program was faster: it is opened below, or said to be in use. */
+        /* Otherwise another program has created the file: it is opened below, or reported as in use. */
     }
     whit_session_file *file = whit_zalloc(s->allocator, sizeof *file);
     if (!file) return whit_fail_memory(error, "a session file", sizeof *file);
@@ -246,7 +247,7 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
     if (n_present > turn->n_ids || n_present + 1 < turn->n_ids)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the sequence holds %zu tokens, the turn ends with %zu", n_present,
                          turn->n_ids);
-    /* A file says once, at its beginning, what its tokens were computed with. */
+    /* The adapters are recorded once, at the beginning of the file, and apply to all tokens. */
     if (file->session->is_mixed[file->sequence])
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s: the sequence's adapters were changed while it held tokens: they are not a turn of it",
@@ -254,7 +255,7 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
     return whit_session_adapters_check(&file->record, file->session, file->sequence, error);
 }
 
-/* Settings are written where they are not those of the turn before. */
+/* Appends the settings unless they equal the ones of the turn before. */
 static whit_status add_settings(const whit_session_file *file, const whit_session_turn *turn, whit_buf *head,
                                 uint64_t *n_bytes, whit_error *error)
 {
@@ -272,7 +273,7 @@ static whit_status add_settings(const whit_session_file *file, const whit_sessio
     return status;
 }
 
-/* Header, ids, settings and note of a turn, up to where its blocks begin. */
+/* Builds header, ids, settings and note of a turn, up to the offset of its blocks. */
 static whit_status build_head(const whit_session_file *file, const whit_session_turn *turn, whit_turn_header *h,
                               whit_buf *head, size_t *settings_at, whit_error *error)
 {
@@ -320,7 +321,8 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
     return status;
 }
 
-/* What is common with the file, and picked tokens are whole turns: they are never half of one. */
+/* Number of ids in common with the file, at most n_given: picked tokens are always stored with the turn that picked
+ * them. */
 static size_t n_common(const whit_session_file *file, const whit_session_turn *turn)
 {
     size_t n = whit_session_record_n_ids(&file->record), common = 0;
@@ -355,7 +357,7 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
     }
     uint32_t n_stored = whit_session_record_n_blocks(record), n_closed = (uint32_t)(h.n_present / WHIT_KV_BLOCK_TOKENS);
     if (n_stored > n_keep / WHIT_KV_BLOCK_TOKENS) n_stored = (uint32_t)(n_keep / WHIT_KV_BLOCK_TOKENS);
-    /* What a window has left is not stored any more, nor what comes behind it. */
+    /* If a sliding window has already dropped block n_stored, neither it nor the blocks after it are stored. */
     if (!turn->tokens_only && n_closed > n_stored && whit_kv_holds(&file->session->kv, file->sequence, n_stored)) {
         h.first_block = n_stored;
         h.n_blocks = n_closed - n_stored;
@@ -386,7 +388,7 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
                            .blocks_offset = file->log.end_bytes, /* only their number matters from here on */
                            .tail_offset = file->log.end_bytes};
     if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
-    /* The turn stays in the file: a further one would be counted from a record that does not have it. */
+    /* The turn is in the file but not in `record`, so counts of a further turn would be wrong. */
     if (is_committed && status != WHIT_OK) file->is_lost = true;
     whit_buf_free(&head);
     return status;

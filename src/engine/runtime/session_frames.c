@@ -128,7 +128,7 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
 const char *const whit_session_kv_names[] = {"f16", "f32", "i8", "k4v2", "k2v2", "bitmap"};
 const char *const whit_session_act_names[] = {"f32", "i8", "q2"};
 
-/* An adapter by its bytes, whatever it is called. */
+/* Identifies an adapter by its bytes, independent of its name. */
 static void digest_adapter(const whit_adapter *adapter, uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
@@ -274,7 +274,7 @@ static uint64_t up(uint64_t n, uint64_t multiple)
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
-/* Where the parts of a turn lie in its data; false where they do not fit. */
+/* Offsets of a turn's parts in its data. place_parts returns false if they do not fit. */
 typedef struct turn_parts {
     uint64_t settings, note, end, blocks, tail;
 } turn_parts;
@@ -295,7 +295,7 @@ static bool place_parts(const whit_turn_header *h, uint64_t data_bytes, turn_par
     return whit_in_bounds(at->tail, h->tail_bytes, data_bytes);
 }
 
-/* NULL, or why the counts of a turn do not fit what is there before it. */
+/* Returns why the counts of a turn contradict the record before it, or NULL. */
 static const char *check_turn(const whit_session_record *record, const whit_turn_header *h, const int32_t *ids)
 {
     uint64_t n_before = whit_session_record_n_ids(record);
@@ -328,7 +328,7 @@ static whit_status grow(whit_buf *buf, const void *data, size_t size_bytes, whit
 whit_status whit_session_record_add(whit_session_record *record, const whit_turn_view *turn, whit_error *error)
 {
     const whit_turn_header *h = turn->header;
-    /* Room for all of it first: after that nothing fails half-way. */
+    /* Reserve all memory first, so that the update cannot fail half-way. */
     if (!whit_buf_reserve(&record->ids, h->n_ids * sizeof(int32_t)) ||
         !whit_buf_reserve(&record->blocks, h->n_blocks * sizeof(uint64_t)) ||
         !whit_buf_reserve(&record->tails, sizeof(whit_tail_view)) || !whit_buf_reserve(&record->notes, h->note_bytes) ||
@@ -360,7 +360,7 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
     return WHIT_OK;
 }
 
-/* `data` has the n_bytes in front of the blocks, of data_bytes in all. */
+/* `data` holds the n_bytes that precede the blocks; the frame has data_bytes in all. */
 static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64_t offset, const uint8_t *data,
                              size_t n_bytes, uint64_t data_bytes, whit_turn_fn *on_turn, void *user, whit_error *error)
 {
@@ -396,7 +396,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
     return whit_session_record_add(record, &turn, error);
 }
 
-/* How much of a frame's data is not blocks. */
+/* *n_bytes: how many bytes of a frame's data precede its blocks. */
 static whit_status head_bytes(const whit_ndf_log *log, uint32_t frame, uint64_t offset, uint64_t data_bytes,
                               size_t *n_bytes, whit_error *error)
 {

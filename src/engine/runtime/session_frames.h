@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Frames of a session file (docs/format.md, section 9): what they hold, reading them in order, and
+ * Frames of a session file (docs/format.md, section 9): their layout, reading them in order, and
  * building them. A session file is a loose chain: one BEGIN, then TURNs. */
 #ifndef WHIT_RUNTIME_SESSION_FRAMES_H
 #define WHIT_RUNTIME_SESSION_FRAMES_H
@@ -11,22 +11,22 @@
 
 enum { WHIT_SESSION_BEGIN = 1, WHIT_SESSION_TURN = 2 };
 
-/* In front of a TURN's data; its parts follow in this order: ids (i32), settings (a table, at the
- * next multiple of 8), note (at the next multiple of 8), blocks (at the next multiple of 64), tail (kv/tail.h, behind
+/* Header of a TURN's data. Its parts follow in this order: ids (i32), settings (a table, at the
+ * next multiple of 8), note (at the next multiple of 8), blocks (at the next multiple of 64), tail (kv/tail.h, after
  * the blocks). */
 typedef struct whit_turn_header {
-    uint32_t kind, finish;     /* whit_finish */
-    uint64_t n_keep;           /* ids of the turns before that stay */
-    uint64_t n_ids;            /* ids that this turn adds */
-    uint64_t n_given;          /* of these, the first so many were given, the others picked */
-    uint64_t n_present;        /* ids of the sequence after it: all, or all but the last */
-    whit_sampler_state before; /* of the first pick */
-    whit_sampler_state after;  /* of the last */
-    uint64_t settings_bytes;   /* 0: those of the turn before */
+    uint32_t kind, finish;     /* finish: a whit_finish */
+    uint64_t n_keep;           /* number of ids of the turns before that are kept */
+    uint64_t n_ids;            /* number of ids that this turn adds */
+    uint64_t n_given;          /* how many of the added ids, from the first on, were given; the others were picked */
+    uint64_t n_present;        /* length of the sequence after the turn: all ids, or all but the last */
+    whit_sampler_state before; /* sampler state before the first pick */
+    whit_sampler_state after;  /* sampler state after the last pick */
+    uint64_t settings_bytes;   /* 0: the settings of the turn before apply */
     uint64_t note_bytes;
     uint64_t block_bytes;
-    uint32_t first_block, n_blocks; /* of 64 positions each */
-    uint64_t tail_bytes;            /* of the tail at n_present; 0: none */
+    uint32_t first_block, n_blocks; /* blocks have 64 positions each */
+    uint64_t tail_bytes;            /* size of the tail at n_present; 0: no tail */
     uint64_t reserved[2];
 } whit_turn_header;
 _Static_assert(sizeof(whit_turn_header) == 128, "turn");
@@ -34,48 +34,48 @@ _Static_assert(sizeof(whit_turn_header) == 128, "turn");
 /* One turn as it is read; pointers live during the call. */
 typedef struct whit_turn_view {
     const whit_turn_header *header;
-    uint32_t frame, number;     /* in the chain; of the turns, from 0 */
-    const int32_t *ids;         /* of the turn */
-    const whit_table *settings; /* those that hold: its own, or of a turn before; NULL: none yet */
+    uint32_t frame, number;     /* frame: index in the chain; number: index of the turn, from 0 */
+    const int32_t *ids;         /* the (n_ids) ids that the turn adds */
+    const whit_table *settings; /* the settings in effect: its own, or an earlier turn's; NULL: none so far */
     const char *note;
-    uint64_t blocks_offset, tail_offset; /* in the file */
+    uint64_t blocks_offset, tail_offset; /* offsets in the file */
 } whit_turn_view;
 
-/* A tail that holds: the sequence can go on at n_tokens by it. */
+/* A valid tail: the sequence can resume at n_tokens with it. */
 typedef struct whit_tail_view {
     uint64_t n_tokens, offset, n_bytes;
 } whit_tail_view;
 
-/* Everything of a file but the blocks. */
+/* The contents of a session file except its blocks and tails, which are kept as file offsets. */
 typedef struct whit_session_record {
     whit_ndf_log *log;
     const whit_allocator *allocator;
-    whit_buf begin;   /* the table's bytes */
-    whit_table about; /* of it */
-    whit_buf ids;     /* int32_t[]: those that hold */
+    whit_buf begin;   /* bytes of the BEGIN table */
+    whit_table about; /* the BEGIN table, opened in `begin` */
+    whit_buf ids;     /* int32_t[]: the ids that no later turn undid */
     uint64_t n_present;
-    whit_buf blocks; /* uint64_t[]: for each block from the first on, where it lies in the file */
+    whit_buf blocks; /* uint64_t[]: offset of each block in the file, from the first block on */
     uint64_t block_bytes;
     whit_buf tails;    /* whit_tail_view[], by position */
-    whit_buf settings; /* the table's bytes */
+    whit_buf settings; /* bytes of the current settings table */
     whit_table settings_table;
     whit_sampler_state after;
-    bool has_picks;     /* `settings` and `after` are there */
-    whit_buf notes;     /* all, one after the other */
-    whit_buf note_ends; /* uint64_t[], of each turn */
+    bool has_picks;     /* `settings` and `after` are set */
+    whit_buf notes;     /* the notes of all turns, concatenated */
+    whit_buf note_ends; /* uint64_t[n_turns]: where each turn's note ends */
     uint32_t n_turns;
 } whit_session_record;
 
 typedef whit_status whit_turn_fn(void *user, const whit_session_record *before, const whit_turn_view *turn,
                                  whit_error *error);
 
-/* Reads the chain of an open log: every frame's bytes are held against their hashes, every length
- * and count against the others. `on_turn` (NULL is fine) sees each turn before it is taken in. The
- * record is freed by the caller in every case. */
+/* Reads the chain of an open log: every frame's bytes are checked against their hashes, every length
+ * and count against the others. `on_turn` (may be NULL) is called with each turn before it is added. The
+ * caller frees the record in every case. */
 whit_status whit_session_record_read(whit_ndf_log *log, const whit_allocator *allocator, whit_turn_fn *on_turn,
                                      void *user, whit_session_record *record, whit_error *error);
 void whit_session_record_free(whit_session_record *record);
-/* Takes in a turn that was written. */
+/* Adds a turn that was read or written to the record. */
 whit_status whit_session_record_add(whit_session_record *record, const whit_turn_view *turn, whit_error *error);
 static inline size_t whit_session_record_n_ids(const whit_session_record *record)
 {
@@ -92,20 +92,21 @@ static inline uint32_t whit_session_record_n_tails(const whit_session_record *re
 }
 
 extern const char *const whit_session_kv_names[], *const whit_session_act_names[];
-/* The data of BEGIN for a session's sequence. */
+/* Builds the data of BEGIN for a session's sequence. */
 whit_status whit_session_begin_build(const whit_session *session, uint32_t sequence, const char *purpose, whit_buf *out,
                                      whit_error *error);
-/* Is what a file begins with that of this sequence? Else a line that names what differs. */
-/* Are a sequence's adapters those that a file was made with? */
+/* Checks that a sequence's adapters are the ones that the file was made with; the error names the first difference. */
 whit_status whit_session_adapters_check(const whit_session_record *record, const whit_session *session,
                                         uint32_t sequence, whit_error *error);
+/* Checks that the file's BEGIN matches this sequence (model, purpose, cache, activations, context, adapters); the error
+ * names the first difference. */
 whit_status whit_session_begin_check(const whit_session_record *record, const whit_session *session, uint32_t sequence,
                                      const char *purpose, whit_error *error);
 
-/* What a sampler was opened with; the biases are its own. */
+/* Returns the options that a sampler was opened with; the arrays of biases belong to the sampler. */
 whit_sampler_options whit_sampler_options_of(const whit_sampler *sampler);
-/* Sampler options as a table, appended to `out`, and back; the arrays of biases are then `ids` and
- * `values`, which the caller frees. */
+/* Appends sampler options to `out` as a table, and reads them back; the options' arrays of biases then point into
+ * bias_ids and bias_values, which the caller frees. */
 whit_status whit_session_settings_build(const whit_sampler_options *options, uint64_t n_stages, whit_buf *out,
                                         whit_error *error);
 whit_status whit_session_settings_read(const whit_table *table, whit_sampler_options *options, whit_buf *bias_ids,
