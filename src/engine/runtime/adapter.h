@@ -8,14 +8,14 @@
 
 struct whit_adapter {
     const whit_model *model;
-    whit_ndf *file; /* its own; NULL where it lies in the model's */
+    whit_ndf *file; /* the adapter's own file; NULL if it is a frame of the model's file */
     whit_adapter_view view;
     whit_adapter_weights weights;
-    uint8_t digest[WHIT_HASH_BYTES]; /* that of its frame: equal only for equal bytes */
+    uint8_t digest[WHIT_HASH_BYTES]; /* digest of its frame: equal only for equal bytes */
 };
 
-/* The image of an adapter by the name of one in the model's own file (of several of that name, the
- * last), else from a file at that path, which *file then holds open; *digest is that of its frame. */
+/* Finds an adapter's image by its name in the model's own file (the last of several of that name), else in a file at
+ * that path, which *file then keeps open; *digest is the digest of its frame. */
 whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator, whit_ndf **file,
                               whit_adapter_view *view, const uint8_t **digest, whit_error *error);
 

@@ -275,8 +275,8 @@ static int match(const whit_chat_parser *p, const char *marker)
     return held >= n ? 1 : -1;
 }
 
-/* Leaves a section of calls at its end, or because it is malformed; bytes that were not emitted as part of a call
- * become text if it is malformed. */
+/* Leaves a section of calls. If it is malformed, a call that was already announced ends incomplete; otherwise the
+ * section's bytes become text. */
 static bool leave_section(whit_chat_parser *p, bool malformed)
 {
     bool ok = true;

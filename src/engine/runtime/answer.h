@@ -41,7 +41,7 @@ struct whit_chat_parser {
     whit_chat_event_fn *on_event;
     void *user;
     enum {
-        WHIT_ANSWER_START, /* nothing but white space so far */
+        WHIT_ANSWER_START, /* only white space so far */
         WHIT_ANSWER_THINKING,
         WHIT_ANSWER_TEXT,
         WHIT_ANSWER_CALLS,

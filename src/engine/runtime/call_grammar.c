@@ -74,10 +74,10 @@ static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, u
     return whit_automaton_code(g, ranges, n_ranges, next);
 }
 
-/* Builds free text up to the complete marker `text`, followed by `behind`; with WHIT_AUTOMATON_NONE the marker must
- * not be completed. may_end: the answer may end within the text. plain: the text begins with neither a brace nor a
- * blank, so that it can't be a call without a marker. `behind` covers everything that follows, up to the end of the
- * root rule. */
+/* Builds free text up to the complete marker `text`, then the state given as its continuation, which covers everything
+ * up to the end of the root rule; with WHIT_AUTOMATON_NONE the marker must not be completed. may_end: the answer may
+ * end within the text. plain: the text begins with neither a brace nor a blank, so that it can't be a call without a
+ * marker. */
 static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind, bool may_end, bool plain)
 {
     static const uint32_t call_begins[] = {'{', ' ', '\t', '\r', '\n'};
@@ -162,7 +162,7 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     char name[64];
     size_t n = 0;
     snprintf(name, sizeof name, "tools[%u].function.parameters", i);
-    /* In the plain form arguments are constrained if their schema can be enforced: the model was not trained for tools. */
+    /* Models are not trained for the plain form: there arguments are constrained if their schema can be enforced. */
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_XML)
         return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
     bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
@@ -239,8 +239,8 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     return WHIT_OK;
 }
 
-/* Literal pieces of a call syntax. open: before the first call; before: precedes a name; between: between name and
- * arguments; behind: follows the arguments; again: between two calls (NULL: one call only); close: after the last. */
+/* Literal pieces of a call syntax, in order: before the first call, before a name, between name and arguments, after
+ * the arguments, between two calls (NULL: only one call is possible), after the last call. */
 typedef struct call_form {
     const char *open, *before, *between, *behind, *again, *close;
 } call_form;

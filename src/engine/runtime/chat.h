@@ -11,15 +11,15 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
                              whit_chat_parser **parser, whit_error *error);
 /* Lets a parser read tagged arguments by the schemas of a list of tools, which is copied. */
 whit_status whit_answer_set_tools(whit_chat_parser *parser, const char *tools, size_t tools_bytes, whit_error *error);
-/* The style that opening found. */
+/* Returns the tool style that was detected when the template was opened. */
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
 const whit_model *whit_chat_template_model(const whit_chat_template *chat);
-/* The marks around thinking; false where the template says nothing of it. */
+/* Returns the markers around a thinking section; false if the template does not mention thinking. */
 bool whit_chat_template_thinking(const whit_chat_template *chat, const char **open, const char **close);
-/* Has the prompt opened a thinking section; has it opened and closed one? */
+/* thinks: the prompt has opened a thinking section; has_thought: it has opened and closed one. */
 bool whit_chat_prompt_thinks(const whit_chat_prompt *prompt);
 bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt);
-/* The marker in front of calls. */
+/* Returns the marker that precedes calls. */
 const char *whit_answer_section(whit_call_syntax syntax);
 
 #endif

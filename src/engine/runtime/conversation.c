@@ -9,9 +9,9 @@ struct whit_conversation {
     const whit_allocator *allocator;
     uint32_t sequence;
     whit_messages messages;
-    whit_prompt prompt; /* of the last answer */
+    whit_prompt prompt; /* the prompt of the last answer */
     whit_buf held;      /* int32_t[]: the ids in the sequence, and maybe one more that was picked last */
-    size_t n_given;     /* of these, so many are the last prompt's */
+    size_t n_given;     /* how many of these ids belong to the last prompt */
 };
 
 whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_prompter *prompter,
@@ -46,7 +46,7 @@ whit_messages *whit_conversation_messages(whit_conversation *c)
     return &c->messages;
 }
 
-/* Tokens that prompts and answers may have together: an endless session takes any number. */
+/* Maximum number of tokens of prompt and answer together; practically unlimited in an endless session. */
 static size_t limit_of(const whit_conversation *c)
 {
     return c->session->options.endless ? UINT32_MAX / 2 : whit_session_context_size(c->session);
@@ -75,7 +75,7 @@ static whit_status render(whit_conversation *c, whit_thinking thinking, whit_err
     return status;
 }
 
-/* Leaves out one turn more, up to the next question; false where only the last one remains. */
+/* Leaves out one more turn, up to the next question; false if only the last turn remains. */
 static bool leave_out_turn(whit_conversation *c)
 {
     size_t first = n_system(c) + c->messages.n_left_out;
@@ -113,8 +113,8 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
                      whit_prompt_n_ids(&c->prompt), n_ctx);
 }
 
-/* Cuts the sequence back to what it has in common with the prompt, of which at least the last token
- * is evaluated, for its logits. */
+/* Truncates the sequence to its common prefix with the prompt. At least the prompt's last token is evaluated, for its
+ * logits. */
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
     const int32_t *held = (const int32_t *)(const void *)c->held.data, *ids = whit_prompt_ids(&c->prompt);
@@ -127,7 +127,7 @@ static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_erro
     *n_kept = whit_session_position(c->session, c->sequence); /* maybe less */
     c->n_given = whit_prompt_n_ids(&c->prompt);
     c->held.size_bytes = 0;
-    /* Room for all that the context can hold: within it nothing grows while tokens are made. */
+    /* Reserve memory for the whole context, so that nothing is allocated while tokens are generated. */
     if (whit_buf_reserve(&c->held, whit_session_context_size(c->session) * sizeof *ids) &&
         whit_buf_append(&c->held, ids, whit_prompt_n_ids(&c->prompt) * sizeof *ids))
         return WHIT_OK;
@@ -145,7 +145,7 @@ struct answering {
     bool failed; /* no memory for the text */
 };
 
-/* Most text that is made room for before the first token; more grows. */
+/* Bytes reserved for the text before the first token; longer text is reallocated. */
 enum { TEXT_BYTES = 1 << 16 };
 
 static bool on_part(void *user, const char *text, size_t n, bool thinking)
@@ -171,7 +171,7 @@ static bool on_token(void *user, int32_t id)
     return !a->failed;
 }
 
-/* The ids that are in the sequence, however the answer ended, and one that was picked and not fed. */
+/* Cuts `held` to the ids that are in the sequence, plus one that was picked but not fed. */
 static void settle_held(whit_conversation *c)
 {
     size_t n = (whit_session_position(c->session, c->sequence) + (size_t)1) * sizeof(int32_t);
@@ -218,7 +218,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     return a->failed ? whit_fail_memory(error, "the answer", a->text.size_bytes) : status;
 }
 
-/* Generates behind the prompt and appends what has come. */
+/* Generates the answer and appends it to the messages; a failed answer is appended if it has any text. */
 static whit_status generate_and_add(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
                                     uint32_t n_kept, whit_answer *answer, whit_error *error)
 {

@@ -24,9 +24,9 @@ void whit_conversation_close(whit_conversation *conversation);
 whit_messages *whit_conversation_messages(whit_conversation *conversation);
 
 typedef struct whit_answer_options {
-    uint32_t n_tokens;       /* at most; UINT32_MAX: until the context is full */
+    uint32_t n_tokens;       /* maximum tokens to generate; UINT32_MAX: until the context is full */
     uint32_t n_draft_tokens; /* as in whit_generate_options */
-    bool ignore_end;         /* go on after end tokens */
+    bool ignore_end;         /* keep generating after end tokens */
     whit_thinking thinking;
     const char *const *stop; /* stop strings, beside the template's own */
     size_t n_stop;
@@ -51,14 +51,14 @@ typedef struct whit_answer {
  * single turn is longer than the context), the template's, the session's. `answer` may be NULL. */
 whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
                                      const whit_answer_options *options, whit_answer *answer, whit_error *error);
-/* The prompt of the last answer, as rendered; not terminated. */
+/* Returns the prompt of the last answer, as rendered; not terminated. */
 const char *whit_conversation_prompt(const whit_conversation *conversation, size_t *n_bytes);
-/* The ids that the sequence holds: the last prompt's, then the answer's but the last. */
+/* Returns the ids that the sequence holds: the last prompt's, then the answer's except its last. */
 const int32_t *whit_conversation_ids(const whit_conversation *conversation, size_t *n_ids);
-/* The ids of the last answer whole: the prompt's n_given, then those that were picked, of which the last may
+/* Returns the ids of the last turn: n_given ids of the prompt, then the picked ids, of which the last may
  * not be in the sequence. */
 const int32_t *whit_conversation_turn(const whit_conversation *conversation, size_t *n_ids, size_t *n_given);
-/* Says that the sequence holds these ids (or all but the last), from a session file. */
+/* Resumes from a session file: declares that the sequence holds these ids (or all but the last). */
 whit_status whit_conversation_resume(whit_conversation *conversation, const int32_t *ids, size_t n_ids,
                                      whit_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * exp, log and pow in double precision, from correctly rounded operations only, so that a seed
  * gives the same picks on every machine. A sampler without top-k takes a whole vocabulary of
- * exponentials: these need no fused multiply-add (a call where the baseline has none), unlike
+ * exponentials: these need no fused multiply-add (a library call on baseline targets without FMA), unlike
  * kernels/math.h. */
 #ifndef WHIT_RUNTIME_ELEMENTARY_H
 #define WHIT_RUNTIME_ELEMENTARY_H

@@ -44,7 +44,7 @@ struct gathering {
     size_t capacity, n, n_logits, n_wanted;
 };
 
-/* Leaves `spare` tokens and logits to others. */
+/* Adds a generation's next tokens to the step, but leaves `spare` tokens and logits to the others. */
 static void gather(struct gathering *step, whit_generation *g, size_t spare)
 {
     size_t room = step->capacity - step->n, logits = step->n_logits - step->n_wanted;
@@ -61,8 +61,8 @@ static void gather(struct gathering *step, whit_generation *g, size_t spare)
     }
 }
 
-/* Does the next token need logits? At the end of a prompt it does, as where all of a prompt's are wanted: such a
- * prompt must not depend on what those that generate leave. */
+/* Whether the next token needs logits. The last token of a prompt does, and every token if the prompt's
+ * log-probabilities are wanted: such a prompt must not depend on the capacity that generating sequences leave. */
 static bool needs_logits(const whit_generation *g)
 {
     return !whit_generation_in_prompt(g) || g->options.prompt_logprobs || g->n_fed + 1 == g->n_prompt;

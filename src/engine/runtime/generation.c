@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * One generation as a state: which tokens it wants next, and what their logits make of it.
+ * One generation as a state machine: it offers the next tokens to feed, then consumes their logits.
  *
- * Of the tokens it asks for, only the first is certain once the prompt is fed; the others are guesses.
- * Their logits are looked at in order, each through the stages and the sampler, as long as the picks
- * are what was guessed; so every pick sees the state that it would see without guesses.
+ * Once the prompt is fed, only the first offered token is certain; the others are guesses. Their logits
+ * pass through the stages and the sampler in order, as long as each pick equals the guess, so that every
+ * pick sees the state that it would see without guesses.
  *
- * Callbacks run in the host's floating-point environment: steps and picks enter ours by themselves. */
+ * Callbacks run in the host's floating-point environment: steps and picks switch to ours themselves. */
 #include "runtime/generation.h"
 
 #include "base/clock.h"
 #include "base/options.h"
 
-#define TEXT_BYTES       4096 /* room for text that waits, made at opening */
+#define TEXT_BYTES       4096 /* reserved at opening for text that is held back */
 #define MAX_TOP_LOGPROBS 1024
-#define KEPT_TOKENS      65536 /* at least half as many of the newest, where there is no end of them */
+#define KEPT_TOKENS      65536 /* history bound of endless sessions: at least the newest half of this is kept */
 
 static whit_status read_options(const whit_session *session, const whit_generate_options *given, size_t n_ids,
                                 whit_generate_options *o, whit_error *error)
@@ -36,7 +36,7 @@ static whit_status read_options(const whit_session *session, const whit_generate
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
     if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1; /* more than fit */
     if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
-    /* A step of recurrent layers can be taken back whole up to so many tokens. */
+    /* With recurrent layers a step can be rolled back completely only up to WHIT_STATE_BACK_TOKENS tokens. */
     if (session->kv.state.sequence_elems && o->n_draft_tokens > WHIT_STATE_BACK_TOKENS - 1)
         o->n_draft_tokens = WHIT_STATE_BACK_TOKENS - 1;
     return WHIT_OK;
@@ -71,8 +71,8 @@ static whit_status keep_logprobs(whit_generation *g, whit_error *error)
     return g->logprobs ? WHIT_OK : whit_fail_memory(error, "log-probabilities", g->n_logprobs * sizeof *g->logprobs);
 }
 
-/* The prompt goes through the detokenizer too, unseen: spaces and characters that it leaves open are
- * finished by what follows. */
+/* Feeds the prompt to the detokenizer without printing it: spaces and characters that it leaves incomplete are
+ * completed by the generated tokens. */
 static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
 {
     const char *text;
@@ -149,7 +149,7 @@ void whit_generation_close(whit_generation *g)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* False where the host wants no more. */
+/* Passes final text to on_text; false if the host asks to stop. */
 static bool give_text(whit_generation *g)
 {
     if (!g->options.on_text) return true;
@@ -158,8 +158,8 @@ static bool give_text(whit_generation *g)
     return !n || g->options.on_text(g->options.user, text, n);
 }
 
-/* Ends with all that was held back, except behind a stop string or where the host wants no more.
- * Guesses that nothing confirmed leave the sequence. */
+/* Finishes the generation: emits the text that was held back, except after a stop string or if the host asked to
+ * stop, and removes unconfirmed guesses from the sequence. */
 static whit_status finish(whit_generation *g, whit_finish how, whit_error *error)
 {
     whit_status status = WHIT_OK;
@@ -181,7 +181,7 @@ static whit_status finish(whit_generation *g, whit_finish how, whit_error *error
     return status != WHIT_OK ? status : flushed != WHIT_OK ? flushed : added;
 }
 
-/* Ends with an error, which is kept. */
+/* Finishes the generation with an error, which it keeps. */
 static whit_status fail(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
 {
     g->error = *reason;
@@ -191,7 +191,7 @@ static whit_status fail(whit_generation *g, whit_status status, const whit_error
     return status;
 }
 
-/* ---- what it wants --------------------------------------------------------------------------- */
+/* ---- offering tokens ------------------------------------------------------------------------- */
 
 static uint32_t n_top_of(const whit_generation *g)
 {
@@ -199,7 +199,7 @@ static uint32_t n_top_of(const whit_generation *g)
                                                                                     : whit_sampler_n_top(g->sampler);
 }
 
-/* How many tokens to guess behind the one to be fed: no more than can be used. */
+/* Guesses tokens to follow the certain one, no more than can be used; returns their number. */
 static uint32_t guess(whit_generation *g, size_t capacity)
 {
     uint32_t most = g->options.n_draft_tokens, left = g->options.n_tokens - g->result.n_generated_tokens;
@@ -279,7 +279,7 @@ whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, siz
     return WHIT_OK;
 }
 
-/* ---- what comes back ------------------------------------------------------------------------- */
+/* ---- consuming logits ------------------------------------------------------------------------ */
 
 static whit_status pick(whit_generation *g, size_t i_wanted, int32_t *id, whit_error *error)
 {
@@ -326,7 +326,7 @@ static bool is_end(const whit_generation *g, int32_t id)
     return whit_model_is_end(g->session->model, id);
 }
 
-/* One pick; true where its token, in *id, is to be fed or was guessed, so that it goes on. */
+/* Picks one token into *id and emits it; finishes the generation if it is the last. */
 static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whit_error *error)
 {
     const whit_generate_options *o = &g->options;
@@ -342,7 +342,7 @@ static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whi
     return WHIT_OK;
 }
 
-/* Looks at the logits in order; n_settled counts what is confirmed. */
+/* Picks from the step's logits in order; n_settled counts the confirmed tokens. */
 static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     for (uint32_t row = 0;; row++) {
@@ -359,7 +359,7 @@ static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
     }
 }
 
-/* Logits of the prompt's own tokens: each says how likely the next one was. */
+/* Records log-probabilities of prompt tokens: the logits of each give the probability of the next. */
 static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     uint32_t n_top = g->options.n_top_logprobs;

@@ -38,7 +38,7 @@ void whit_held_close(whit_held *held)
     held->stops = NULL;
 }
 
-/* Where the earliest stop string begins in the text held back; its end where there is none. */
+/* Returns the offset of the earliest stop string in the text held back, or the end of the text if not found. */
 static size_t find_stop(whit_held *held)
 {
     size_t size = held->text.size_bytes;
@@ -53,7 +53,7 @@ static size_t find_stop(whit_held *held)
     return size;
 }
 
-/* From where on the text is the beginning of a stop string. */
+/* Returns the offset from which on the text's end is a prefix of a stop string. */
 static size_t find_maybe(const whit_held *held)
 {
     size_t size = held->text.size_bytes, at = size > held->longest_stop ? size - held->longest_stop : 0;

@@ -17,8 +17,8 @@ typedef struct whit_held {
     size_t n_taken, n_final; /* from the beginning */
     whit_stop_string *stops; /* (n_stops) and their texts, own copies */
     size_t n_stops, stops_bytes, longest_stop;
-    bool stopped;  /* a stop string was met: nothing follows */
-    size_t i_stop; /* which */
+    bool stopped;  /* a stop string was found: further text is dropped */
+    size_t i_stop; /* index of that stop string */
 } whit_held;
 
 /* Copies the stop strings; empty ones never match. Room for text_bytes is made now. */

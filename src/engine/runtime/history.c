@@ -114,7 +114,7 @@ void whit_history_penalize_repetition(whit_history *history, whit_candidates *ca
     while (limit < n && !is_breaker(history, (uint32_t)history->recent[limit])) limit++;
     if (n <= allowed || limit < allowed) return;
     match_lengths(history->recent, n, history->matches);
-    /* The tokens from k on match the latest ones, so the token after them, k - 1, would go on. */
+    /* The tokens from k on match the latest ones: picking k - 1, which followed them, would extend the repetition. */
     for (uint32_t k = 1; k < n; k++) {
         uint32_t length = history->matches[k] < limit ? history->matches[k] : limit;
         uint32_t id = (uint32_t)history->recent[k - 1];

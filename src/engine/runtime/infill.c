@@ -21,7 +21,7 @@ static const struct style styles[] = {
     {"[PREFIX]", "[SUFFIX]", NULL, true}, /* Codestral */
 };
 
-/* *id: the token that this text is in its whole; -1 where it is none. */
+/* *id: the single token whose text is exactly `text`, or -1. */
 static whit_status find_token(const whit_model *model, const char *text, int32_t *id, whit_error *error)
 {
     *id = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Marks: positions that sequences of a packed cache can go on from after they have left them, because their tails
- * (kv/tail.h) are kept. A session has a fixed number; the one that was of no use for longest is written over.
+ * Marks are checkpoints of packed caches: positions at which a sequence can resume after it was cut back or replaced,
+ * because their tails (kv/tail.h) are saved. A session has a fixed number and evicts the least recently used.
  *
- * A mark belongs to the tokens before it, not to a sequence: it is found again by the key of the blocks before its
+ * A mark belongs to a prefix of tokens, not to a sequence: it is looked up by the key of the blocks before its
  * tail and the ids of the tail (runtime/reuse.c). */
 #ifndef WHIT_RUNTIME_MARKS_H
 #define WHIT_RUNTIME_MARKS_H
@@ -10,18 +10,18 @@
 #include "kv/tail.h"
 
 typedef struct whit_mark {
-    uint8_t key[WHIT_HASH_BYTES]; /* over the full blocks before `first` */
+    uint8_t key[WHIT_HASH_BYTES]; /* key of the blocks before `first` */
     uint32_t n_tokens;            /* 0: free */
-    uint32_t first;               /* block that its ids begin with */
-    uint32_t reach;               /* of a search: where it leads to, 0: nowhere */
+    uint32_t first;               /* index of the block that its ids begin with */
+    uint32_t reach;               /* during a search: the position at which it can resume, or 0 */
     bool has_served;
-    uint64_t when; /* made, or last of use */
+    uint64_t when; /* when it was made or last used */
 } whit_mark;
 
 typedef struct whit_marks {
     uint32_t n;          /* 0 where the cache needs none */
-    uint32_t n_ids;      /* of a tail, at most */
-    uint64_t tail_bytes; /* at most */
+    uint32_t n_ids;      /* maximum ids of a tail */
+    uint64_t tail_bytes; /* maximum size of a tail */
     uint64_t clock;
     whit_mark *items; /* (n) */
     int32_t *ids;     /* (n, n_ids) from block `first` on */

@@ -15,38 +15,38 @@ typedef struct whit_message {
     whit_role role;
     char *text; /* UTF-8, may hold zeros; terminated by one that text_bytes does not count */
     size_t text_bytes;
-    size_t n_left_out; /* as the list's when it was added */
+    size_t n_left_out; /* the list's n_left_out when the message was added */
 } whit_message;
 
 /* Zero-initialise with the allocator of `items` set; free with whit_messages_free. */
 typedef struct whit_messages {
     whit_buf items;    /* whit_message[] */
-    size_t n_left_out; /* of those behind the system's, the first so many are not in prompts */
+    size_t n_left_out; /* how many messages, the oldest after the system message, are not in prompts */
 } whit_messages;
 
 void whit_messages_free(whit_messages *messages);
 size_t whit_messages_count(const whit_messages *messages);
 /* i < count; valid until the list changes. */
 const whit_message *whit_messages_at(const whit_messages *messages, size_t i);
-/* The system's; NULL where there is none. */
+/* Returns the system message, or NULL. */
 const whit_message *whit_messages_system(const whit_messages *messages);
 
-/* Appends a copy; bytes that are not UTF-8 become U+FFFD. Not for the system. */
+/* Appends a copy; bytes that are not UTF-8 become U+FFFD. Not for the system message. */
 whit_status whit_messages_add(whit_messages *messages, whit_role role, const char *text, size_t text_bytes,
                               whit_error *error);
-/* Sets the system's; no bytes: there is none. On failure it is as before. */
+/* Sets the system message, or removes it if text_bytes is 0. On failure it is unchanged. */
 whit_status whit_messages_set_system(whit_messages *messages, const char *text, size_t text_bytes, whit_error *error);
-/* Removes the last message where it is of that role, and with it what was left out for it. */
+/* Removes the last message if it has that role, and restores the messages that were left out for it. */
 bool whit_messages_take_back(whit_messages *messages, whit_role role);
-/* Removes all but the system's. */
+/* Removes all messages except the system message. */
 void whit_messages_clear(whit_messages *messages);
 
 /* Appends {"messages": [{"role": "user", "content": "..."}, ...]} and a line feed: JSON on one
  * line, as `whit template --jsonl` takes it. */
 whit_status whit_messages_write(const whit_messages *messages, whit_buf *out, whit_error *error);
-/* Replaces the list by what such a text says; on failure it is as before. `name` begins error
- * lines. Other members beside "messages" are left alone; what could not be kept in a message (other
- * roles, contents that are no text, tool calls) is refused. */
+/* Replaces the list by the messages in such a text; on failure it is unchanged. `name` begins error
+ * lines. Members other than "messages" are ignored; messages that the list cannot represent (other
+ * roles, contents that are not text, tool calls) are refused. */
 whit_status whit_messages_read(whit_messages *messages, const char *name, const char *text, size_t text_bytes,
                                whit_error *error);
 

@@ -257,7 +257,7 @@ uint32_t whit_model_embedding_size(const whit_model *model)
 const char *whit_model_metadata(const whit_model *model, const char *key)
 {
     const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
-    /* What a source says of itself; a model that was made here has none, and is of its family. */
+    /* "general.architecture" is copied from the source; a model that was made here lacks it: return its family. */
     if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
     return text;
 }

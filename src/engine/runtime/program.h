@@ -9,7 +9,7 @@
 /* Every tier and all kernels give the same bits. */
 typedef struct whit_program_tier {
     int tier;                      /* WHIT_LANG_ */
-    const whit_lang_jit *jit;      /* for WHIT_LANG_NATIVE; NULL: there is none */
+    const whit_lang_jit *jit;      /* compiler for WHIT_LANG_NATIVE; NULL: not available */
     const whit_quat_kernels *quat; /* outlive the program */
 } whit_program_tier;
 

@@ -12,7 +12,7 @@ struct whit_prompter {
     whit_template *template;
     char *place, *source;
     size_t source_bytes;
-    char *bos_token, *eos_token; /* NULL: the model has none */
+    char *bos_token, *eos_token; /* NULL if the model does not have it */
     whit_template_time now;
     const char *thinking_open, *thinking_close;
     int32_t turn_end; /* -1: none */
@@ -142,7 +142,7 @@ whit_status whit_prompter_render(const whit_prompter *p, const whit_message *mes
     return status;
 }
 
-/* ---- what a template says about answers ----------------------------------------------------- */
+/* ---- how a template delimits answers -------------------------------------------------------- */
 
 static void find_thinking(whit_prompter *p, const char *source, size_t n)
 {
@@ -160,8 +160,8 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
         }
 }
 
-/* What stands between an answer and the next question: its first special token ends a turn; without
- * one the text does, if there are words in it. A template that refuses the probe says nothing. */
+/* Renders a probe to find the text between an answer and the next question: its first special token ends a turn;
+ * without one the text itself does, if it is not blank. A template that refuses the probe leaves both unset. */
 static whit_status find_turn_end(whit_prompter *p, whit_error *error)
 {
     char question[] = "qaqaqa", answer[] = "zbzbzb", next[] = "kdkdkd";
@@ -239,7 +239,7 @@ const char *whit_prompter_thinking_close(const whit_prompter *p)
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-/* The spelling of a special token; NULL where the model has none. */
+/* Copies the spelling of a special token; *token stays as it is if the model does not have it. */
 static whit_status copy_token(const whit_prompter *p, int32_t id, char **token, whit_error *error)
 {
     size_t n;

@@ -34,31 +34,31 @@ whit_status whit_prompter_open(const whit_model *model, const char *source, size
                                whit_prompter **prompter, whit_error *error);
 void whit_prompter_close(whit_prompter *prompter);
 
-/* Renders messages with the beginning of the assistant's answer behind them into `prompt`, whose
+/* Renders messages, followed by the beginning of the assistant's answer, into `prompt`, whose
  * buffers are emptied first. Errors are the template's own, with their place, or the tokenizer's.
  */
 whit_status whit_prompter_render(const whit_prompter *prompter, const whit_message *messages, size_t n_messages,
                                  whit_thinking thinking, whit_prompt *prompt, whit_error *error);
 
-/* The same of values: messages, tools, variables and flags of `chat`; the tokens are the model's. Text and
- * the ranges that are data (whit_template_segment[]) are appended. */
+/* Renders messages, tools, variables and flags of `chat`, with the model's special tokens. Appends the text and the
+ * ranges of it that are data (whit_template_segment[]). */
 whit_status whit_prompter_render_chat(const whit_prompter *prompter, const whit_chat *chat, whit_buf *text,
                                       whit_buf *segments, whit_error *error);
-/* Encodes what was rendered into a prompt that holds its text. */
+/* Encodes the rendered text of a prompt into its ids. */
 whit_status whit_prompter_encode(const whit_prompter *prompter, const whit_buf *segments, whit_prompt *prompt,
                                  whit_error *error);
-/* Adds what the template is told of thinking to a dict of variables; false: no memory. */
+/* Adds the variables by which templates learn the thinking mode to a dict; false: out of memory. */
 bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *variables);
-/* The template's text, and what it was opened with. */
+/* Return the template's source, and the allocator that the prompter was opened with. */
 const char *whit_prompter_source(const whit_prompter *prompter, size_t *n_bytes);
 const whit_allocator *whit_prompter_allocator(const whit_prompter *prompter);
 int32_t whit_prompter_turn_end(const whit_prompter *prompter); /* -1: none */
 
-/* Does the template write this id behind an assistant's message? -1 never does. */
+/* Whether the template writes this id after an assistant's message. False for -1. */
 bool whit_prompter_ends_turn(const whit_prompter *prompter, int32_t id);
-/* The text that does where no special token stands there ("\nUser:"); NULL where one does. */
+/* The text that ends a turn ("\nUser:") if no special token does; else NULL. */
 const char *whit_prompter_stop(const whit_prompter *prompter);
-/* Between which texts the model thinks: "<think>" and "</think>", or what the template names. */
+/* The markers around a thinking section: "<think>" and "</think>", or the ones in the template. */
 const char *whit_prompter_thinking_open(const whit_prompter *prompter);
 const char *whit_prompter_thinking_close(const whit_prompter *prompter);
 

@@ -68,7 +68,7 @@ static whit_status compile(whit_session *s, whit_error *error)
                                     error);
 }
 
-/* Their tails come last: untouched until they are used. */
+/* Places the marks. Their tails come last, so that their pages stay untouched until used. */
 static void place_marks(whit_session *s, whit_arena *arena)
 {
     whit_marks *marks = &s->marks;
@@ -96,7 +96,7 @@ static whit_kv_shape kv_shape_of(const whit_session *s)
                            .n_window_blocks = o->n_kv_window};
 }
 
-/* Everything that a session needs in memory, counted or handed out. */
+/* Takes all memory of a session from the arena, which counts it or hands it out. */
 static void place(whit_session *s, whit_arena *arena)
 {
     const whit_config *c = &s->model->config;
@@ -220,7 +220,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     return WHIT_OK;
 }
 
-/* What `prepare` made. */
+/* Frees everything that `prepare` allocated. */
 static void free_plan(whit_session *s)
 {
     whit_exec_schedules_free(&s->plan, &s->schedules);

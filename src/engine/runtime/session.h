@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A session, inside: the plan of a model bound to one arena, KV caches and threads. */
+ * Internals of a session: the plan of a model bound to one arena, KV caches and threads. */
 #ifndef WHIT_RUNTIME_SESSION_H
 #define WHIT_RUNTIME_SESSION_H
 
@@ -7,7 +7,7 @@
 #include "runtime/marks.h"
 #include "runtime/model.h"
 
-/* What is mounted on a sequence, as the caller said it (without strengths of 0). */
+/* The adapters mounted on a sequence, as passed by the caller except those of strength 0. */
 typedef struct whit_session_mounts {
     uint32_t n;
     whit_mount items[WHIT_MOUNTS_MAX];
@@ -29,38 +29,38 @@ struct whit_session {
     size_t arena_bytes;
     uint32_t *positions;         /* (n_sequences) tokens of each sequence */
     whit_session_mounts *mounts; /* (n_sequences) */
-    bool *is_mixed;              /* (n_sequences) its tokens were not all computed with what is mounted now */
+    bool *is_mixed;              /* (n_sequences) not all of its tokens were computed with the adapters mounted now */
     int32_t *tokens;             /* (n_sequences, n_ctx_tokens) the ids at the positions of each sequence */
-    uint32_t *to_mark;           /* (n_sequences) a position that is marked when it is passed; 0: none */
-    uint32_t *advanced;          /* (n_sequences) of the step that runs */
-    bool *is_damaged;            /* (n_sequences) the last step gave it logits that are not finite */
-    int32_t *ids;                /* (n_batch_tokens) of the pass that runs, as the four below */
+    uint32_t *to_mark;           /* (n_sequences) the position to mark when the sequence passes it; 0: no position */
+    uint32_t *advanced;          /* (n_sequences) tokens added by the current step */
+    bool *is_damaged;            /* (n_sequences) the last step computed logits that are not finite */
+    int32_t *ids; /* (n_batch_tokens) ids of the current pass; row_sequences and row_positions likewise */
     uint32_t *row_sequences, *row_positions;
-    uint32_t *wanted;    /* row -> which wanted one it is, from 1; 0: none */
-    uint32_t *selected;  /* wanted one -> row */
-    uint32_t *tops;      /* wanted one -> how many of its logits must be right, 0: all */
-    uint32_t n_selected; /* of the last step */
+    uint32_t *wanted;    /* row -> its index among the wanted rows plus 1; 0: not wanted */
+    uint32_t *selected;  /* index among the wanted rows -> row */
+    uint32_t *tops;      /* index among the wanted rows -> how many of its largest logits must be exact, 0: all */
+    uint32_t n_selected; /* number of wanted rows of the last step */
 };
 
-/* Takes a step in which no sequence can harm another: where whit_session_step fails because logits are not finite, this
- * one leaves the sequences that they belong to as they were before, sets is_damaged for them, and advances the others.
- * Logits of a damaged sequence are not to be read. */
+/* Runs a step in which no sequence can make another fail. If logits are not finite, whit_session_step fails; this
+ * function leaves the sequences that they belong to unchanged, sets is_damaged for them, and advances the others.
+ * Logits of a damaged sequence must not be read. */
 whit_status whit_session_step_each(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
                                    whit_error *error);
-/* The ids of a sequence; those of its positions count. */
+/* The ids of a sequence; the first positions[sequence] are valid. */
 static inline int32_t *whit_session_tokens_of(const whit_session *session, uint32_t sequence)
 {
     return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;
 }
-/* Makes a sequence the longest beginning of `ids`, at most n_ids of them, that it can go on from by what the session
- * holds, computed with what is mounted on it: a mark, or whole blocks. Where that is less than n_ids, the next time
- * that it passes n_ids is marked. */
+/* Restores the longest prefix of `ids`, at most n_ids of them, that the session still holds as a mark or as whole
+ * blocks computed with the sequence's adapters. If it is shorter than n_ids, position n_ids is marked when the sequence
+ * passes it. */
 void whit_session_go_back(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n_ids);
-/* Names the blocks that were closed from position `from` to `to`, so that they can be found again. */
+/* Enters the blocks closed between positions `from` and `to` into the prefix cache. */
 void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from, uint32_t to);
-/* Marks a position of a sequence, where it can: packed caches alone, while its tail is there. */
+/* Marks a position of a sequence. Does nothing unless the cache is packed and still holds the position's tail. */
 void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n_tokens);
-/* Tokens that a sequence can take yet. */
+/* Number of tokens that can still be appended to a sequence. */
 static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)
 {
     return (session->options.endless ? UINT32_MAX : session->options.n_ctx_tokens) - session->positions[sequence];

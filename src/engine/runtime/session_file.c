@@ -44,7 +44,7 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
     return NULL;
 }
 
-/* A file with correct hashes may hold any bytes: blocks are validated so that kernels only read what a cache can make. */
+/* A file with correct hashes may hold any bytes; kernels must only read blocks that a cache can produce. */
 static whit_status not_made(const whit_session_file *file, whit_error *error)
 {
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache are not what any cache holds",

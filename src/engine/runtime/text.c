@@ -7,7 +7,8 @@
 #include <pthread.h>
 
 #define IDLE_TOKENIZERS 8
-/* What an idle tokenizer keeps of a buffer: one has its table of words (1 MiB), and none of them an unusual text. */
+/* Buffer capacity that an idle tokenizer keeps: the first one's is enough for its table of words (1 MiB), the others'
+ * for ordinary texts. */
 #define FIRST_KEEPS_BYTES ((size_t)2 << 20)
 #define OTHERS_KEEP_BYTES ((size_t)64 << 10)
 

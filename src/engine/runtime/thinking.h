@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tells, in an answer as it streams, the section in which a model thinks from what it says.
+ * Separates the thinking section of a streamed answer from its text.
  *
- * A section stands at the beginning of an answer, behind white space at most; its marks belong to
- * it. What might become a mark is held back until it cannot, so pieces may be cut anywhere; put
- * together, they are the answer. */
+ * A section is at the beginning of an answer, after optional white space; its markers belong to
+ * it. Bytes that may begin a marker are held back until they cannot, so pieces may be cut anywhere; concatenated,
+ * they are the answer. */
 #ifndef WHIT_RUNTIME_THINKING_H
 #define WHIT_RUNTIME_THINKING_H
 
@@ -23,11 +23,11 @@ typedef struct whit_thinking_stream {
     void *user;
     bool over; /* no section can begin any more */
     size_t n_held, n_ready;
-    char held[WHIT_THINKING_MARK_BYTES]; /* the beginning of a mark, perhaps */
-    char ready[256];                     /* of the part that is being put together */
+    char held[WHIT_THINKING_MARK_BYTES]; /* bytes that may begin a marker */
+    char ready[256];                     /* bytes of the current part, not passed on yet */
 } whit_thinking_stream;
 
-/* Both give false where on_part did. */
+/* Both return false if on_part did. */
 bool whit_thinking_push(whit_thinking_stream *stream, const char *text, size_t text_bytes);
 bool whit_thinking_flush(whit_thinking_stream *stream); /* at the end of the answer */
 

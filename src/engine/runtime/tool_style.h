@@ -11,7 +11,7 @@ typedef enum whit_call_syntax {
     WHIT_CALLS_TAGGED,   /* <tool_call>{"name", "arguments"}</tool_call>: Hermes, Qwen, SmolLM3 */
     WHIT_CALLS_MISTRAL,  /* [TOOL_CALLS][{"name", "arguments", "id"}, ...] */
     WHIT_CALLS_GRANITE,  /* <|tool_call|>[{"name", "arguments"}, ...] */
-    WHIT_CALLS_LLAMA,    /* {"name", "parameters"} is the whole answer, perhaps behind <|python_tag|> */
+    WHIT_CALLS_LLAMA,    /* {"name", "parameters"} is the whole answer, optionally after <|python_tag|> */
     WHIT_CALLS_DEEPSEEK, /* sections in full-width bars, the arguments in a ```json block */
     WHIT_CALLS_XML,      /* <tool_call>, <function=NAME>, <parameter=KEY> and texts: Qwen3.5, Qwen3-Coder, Nemotron */
 } whit_call_syntax;
