@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Versions, status and errors, memory: what every other header of whit needs.
  *
- * Structs grow. One whose first member is `struct_bytes` is filled by its _default() function, which
- * lies in the header and writes the size that the program was compiled with. Newer libraries add
- * members behind, with defaults that change nothing for programs that do not know them; a program that
+ * Structs grow. A struct whose first member is `struct_bytes` is filled by its _default() function, which
+ * is inline in the header and writes the size that the program was compiled with. Newer libraries append
+ * members, with defaults that change nothing for programs that do not know them; a program that
  * sets a member which the library does not know is refused (WHIT_ERROR_ARGUMENT), and so is a struct that
- * no _default() function filled. Structs in arrays are passed with the size of one (the functions
- * _strided; inline functions pass it). Structs that say neither never change. */
+ * no _default() function filled. Arrays of structs are passed with the size of one element (the functions
+ * _strided; inline functions pass it). All other structs never change. */
 #ifndef WHIT_BASE_H
 #define WHIT_BASE_H
 
@@ -47,7 +47,7 @@ typedef struct whit_error {
     char message[504]; /* one line: file, place, reason, what to do; always terminated */
 } whit_error;
 
-/* Of the library that runs, "0.1.0"; the macros above are of the header that was compiled. */
+/* Version of the library at run time, "0.1.0"; the macros above are the version of the header at compile time. */
 WHIT_API const char *whit_version(void);
 WHIT_API const char *whit_status_name(whit_status status);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tool calls that must be made, or must follow their schema: a grammar of the way in which a model writes
- * calls.
+ * Grammars of the way in which a model writes tool calls, to require calls or to hold them to their schemas.
  *
  *     template -> vocabulary; template, prompt, tools -> grammar -> state -> stage of the generation */
 #ifndef WHIT_CALLS_H
@@ -13,13 +12,13 @@
 extern "C" {
 #endif
 
-/* AUTO: an answer may have calls, REQUIRED: it is one or more. */
+/* AUTO: an answer may have calls; REQUIRED: it consists of one or more calls. */
 typedef enum whit_call_choice { WHIT_CALL_AUTO, WHIT_CALL_REQUIRED } whit_call_choice;
 
 typedef struct whit_call_options {
     size_t struct_bytes;
-    /* A JSON list as for whit_chat_request. `parameters` of a tool are what its arguments follow where it is
-     * `strict`, or the call is required and it is not `"strict": false`; else they are any object. */
+    /* A JSON list as for whit_chat_request. A tool's arguments must follow its `parameters` if it is `strict`,
+     * or if calls are required and it is not `"strict": false`; otherwise they may be any object. */
     const char *tools;
     size_t tools_bytes;
     const char *name; /* the only function that may be called; NULL: any of the tools */
@@ -41,8 +40,8 @@ static inline whit_call_options whit_call_options_default(void)
  * whit_chat_template_keep_special says so. The template's model outlives it. */
 WHIT_API whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_grammar_vocabulary **vocabulary,
                                                whit_error *error);
-/* What an answer to `prompt` may be. In front of calls and text a thinking section may stand where the template
- * knows one. Models whose answer is the call (Llama 3) make one call at most. What a schema asks for and can't be
+/* Compiles the grammar of answers to `prompt`. A thinking section may precede calls and text if the template
+ * has one. Models whose whole answer is the call (Llama 3) make one call at most. A schema keyword that can't be
  * enforced is an error "tools[i].function.parameters: #/path: what". */
 WHIT_API whit_status whit_call_grammar_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
                                             const whit_grammar_vocabulary *vocabulary, const whit_call_options *options,

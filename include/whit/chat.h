@@ -21,9 +21,9 @@ typedef struct whit_chat_template_options {
     size_t struct_bytes;
     const char *source; /* Jinja; default NULL: the model's own */
     size_t source_bytes;
-    const char *name; /* of the source, for messages */
-    /* Where the template takes no tools: describe them in the system message, and write and read calls as
-     * <tool_call>{"name", "arguments"}</tool_call> in the text, results as the person's. */
+    const char *name; /* name of the source in error messages */
+    /* If the template takes no tools: describe them in the system message, write and read calls as
+     * <tool_call>{"name", "arguments"}</tool_call> in the text, and results as user messages. */
     bool tool_fallback;
 } whit_chat_template_options;
 static inline whit_chat_template_options whit_chat_template_options_default(void)
@@ -34,7 +34,7 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
     return options;
 }
 
-/* WHIT_ERROR_UNSUPPORTED where the model has no template or no tokenizer. */
+/* WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
 WHIT_API whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
                                              whit_chat_template **chat, whit_error *error);
 WHIT_API void whit_chat_template_close(whit_chat_template *chat);
@@ -47,15 +47,15 @@ WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
 /* Whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
-/* Of a generation that answers: an id and a text (NULL: none) that end a turn beside the model's own
- * end tokens, and whether the parser needs special tokens in the text (keep_special). */
-WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1: none */
+/* Settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in addition to
+ * the model's own end tokens, and whether the parser needs special tokens in the text (keep_special). */
+WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1 if absent */
 WHIT_API const char *whit_chat_template_stop(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_keep_special(const whit_chat_template *chat);
 
 /* ---- prompts -------------------------------------------------------------------------------------- */
 
-/* What templates of reasoning models are told; others ignore it. AUTO: the template decides. */
+/* Thinking mode passed to templates of reasoning models; others ignore it. AUTO: the template decides. */
 typedef enum whit_thinking { WHIT_THINKING_AUTO, WHIT_THINKING_ON, WHIT_THINKING_OFF } whit_thinking;
 
 typedef struct whit_chat_request {
@@ -64,11 +64,11 @@ typedef struct whit_chat_request {
     size_t messages_bytes;
     const char *tools; /* a JSON list; NULL: none */
     size_t tools_bytes;
-    const char *variables; /* a JSON object with more variables of the template; NULL: none */
+    const char *variables; /* a JSON object with further template variables; NULL: no variables */
     size_t variables_bytes;
     whit_thinking thinking;
-    bool no_answer;     /* leave out what begins the answer */
-    bool continue_last; /* go on with the last message instead of a new one */
+    bool no_answer;     /* omit the beginning of the answer from the prompt */
+    bool continue_last; /* continue the last message instead of beginning a new one */
 } whit_chat_request;
 static inline whit_chat_request whit_chat_request_default(void)
 {
@@ -99,15 +99,15 @@ typedef enum whit_chat_event_kind {
 
 typedef struct whit_chat_event {
     whit_chat_event_kind kind;
-    uint32_t i_call;  /* of the three last, from 0 */
+    uint32_t i_call;  /* for CALL_BEGIN, CALL_ARGUMENTS and CALL_END: index of the call, from 0 */
     const char *text; /* not terminated; valid during the call */
     size_t text_bytes;
-    bool complete; /* of CALL_END: false where the answer was cut off or is not JSON */
+    bool complete; /* for CALL_END: false if the call was cut off or its arguments are not JSON */
 } whit_chat_event;
 typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event); /* false: stop */
 
-/* Takes an answer as it streams, in pieces of any size. Nothing is lost: what looks like a call and is
- * none is text. With `tools` false, calls are not looked for. on_event may be NULL. */
+/* Parses a streamed answer, in pieces of any size. Nothing is lost: a malformed call becomes
+ * text. With `tools` false, calls are not parsed. on_event may be NULL. */
 typedef struct whit_chat_parser whit_chat_parser;
 WHIT_API whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt, bool tools,
                                            whit_chat_event_fn *on_event, void *user, whit_chat_parser **parser,
@@ -115,14 +115,14 @@ WHIT_API whit_status whit_chat_parser_open(const whit_chat_template *chat, const
 WHIT_API whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
                                            whit_error *error);
 WHIT_API whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* at the end */
-/* After that, the whole as an assistant's message: {"role", "content", "reasoning_content", "tool_calls"},
- * the latter two where there are any. Valid until close. */
+/* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
+ * "tool_calls"}, the latter two if present. Valid until close. */
 WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);
 WHIT_API uint32_t whit_chat_parser_n_calls(const whit_chat_parser *parser);
 WHIT_API void whit_chat_parser_close(whit_chat_parser *parser);
 
-/* Writes `text` as a JSON string with its quotes, for programs without a JSON library; returns the bytes
- * that it takes (0: no memory), of which at most `capacity` are written, without a terminator. Bytes that
+/* Writes `text` as a JSON string with its quotes, for programs without a JSON library; returns the size
+ * in bytes (0: out of memory), of which at most `capacity` are written, without a terminator. Bytes that
  * are not UTF-8 become U+FFFD. */
 WHIT_API size_t whit_json_quote(const char *text, size_t text_bytes, char *out, size_t capacity);
 

@@ -10,16 +10,16 @@ extern "C" {
 #endif
 
 typedef enum whit_pooling {
-    WHIT_POOLING_MEAN, /* of all tokens */
-    WHIT_POOLING_CLS,  /* the first token's */
-    WHIT_POOLING_LAST, /* the last token's, which has seen all others */
+    WHIT_POOLING_MEAN, /* mean over all tokens */
+    WHIT_POOLING_CLS,  /* hidden state of the first token */
+    WHIT_POOLING_LAST, /* hidden state of the last token, which has attended to all others */
 } whit_pooling;
 
 typedef struct whit_embed_options {
     size_t struct_bytes;
-    uint32_t sequence;    /* one to compute in, which must be empty and is empty again afterwards */
+    uint32_t sequence;    /* sequence to compute in; must be empty, and is empty again afterwards */
     whit_pooling pooling; /* default mean */
-    bool not_normalised;  /* leave the length as it is; default: a length of 1 */
+    bool not_normalised;  /* keep the vector's norm; default: L2 norm 1 */
 } whit_embed_options;
 static inline whit_embed_options whit_embed_options_default(void)
 {
@@ -29,8 +29,8 @@ static inline whit_embed_options whit_embed_options_default(void)
     return options;
 }
 
-/* The embedding of `ids` into `values` (whit_model_embedding_size of the model). The session was opened with
- * keep_hidden; a larger n_logits makes it faster (so many tokens a step). */
+/* Writes the embedding of `ids` to `values` (whit_model_embedding_size of the model). The session must have been opened
+ * with keep_hidden; a larger n_logits is faster (up to n_logits tokens a step). */
 WHIT_API whit_status whit_embed(whit_session *session, const int32_t *ids, size_t n_ids,
                                 const whit_embed_options *options, float *values, whit_error *error);
 

@@ -20,7 +20,7 @@ typedef enum whit_finish {
 
 /* Text as it becomes final; return false to stop. Stop strings are held back, never shown. */
 typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
-/* An id as it is picked, before its text; return false to end there, as in front of an end token. */
+/* An id as it is picked, before its text; return false to end before it, as before an end token. */
 typedef bool whit_token_fn(void *user, int32_t id);
 
 /* Changes logits before a token is picked: a grammar, a program. Only tokens that are part of the output
@@ -30,7 +30,7 @@ typedef struct whit_stage {
     void *user;
     /* Edits the (n_vocab) logits of the next token in place; -INFINITY bans. Called once per token. */
     whit_status (*apply)(void *user, float *logits, uint32_t n_vocab, whit_error *error);
-    /* The token that was picked; not called for one that ends the output. *end = true: it is the last. */
+    /* Called with the picked token, except one that ends the output. *end = true: it is the last. */
     whit_status (*accept)(void *user, int32_t id, bool *end, whit_error *error);
 } whit_stage;
 static inline whit_stage whit_stage_default(void)
@@ -44,12 +44,12 @@ static inline whit_stage whit_stage_default(void)
 typedef struct whit_generate_options {
     size_t struct_bytes;
     uint32_t sequence;       /* default 0 */
-    uint32_t n_present;      /* so many of the first ids are in the sequence already (all that is
-                                   in it): they are not computed again; default 0 */
+    uint32_t n_present;      /* how many of the first ids are in the sequence already (its whole
+                                   content): they are not computed again; default 0 */
     uint32_t n_tokens;       /* most tokens to generate; default 128 */
-    bool ignore_end;         /* go on after end tokens */
-    uint32_t n_draft_tokens; /* guess up to so many from the text before: the same output, faster
-                                   where texts repeat; needs n_logits of one more; default 0 */
+    bool ignore_end;         /* keep generating after end tokens */
+    uint32_t n_draft_tokens; /* maximum tokens to guess from the preceding text: the same output, faster
+                                   if texts repeat; needs n_logits one larger; default 0 */
     const char *const *stop; /* stop strings; copied */
     size_t n_stop;
     whit_text_fn *on_text; /* NULL: whit_generation_text gives the text */
@@ -62,7 +62,7 @@ typedef struct whit_generate_options {
     const int32_t *end_ids; /* at most 16 further end tokens; copied */
     size_t n_end_ids;
     bool keep_special;    /* special tokens appear in the text */
-    bool prompt_logprobs; /* keep those of the prompt's tokens too; slower, and n_present must be 0 */
+    bool prompt_logprobs; /* keep log-probabilities of the prompt's tokens too; slower, and n_present must be 0 */
 } whit_generate_options;
 static inline whit_generate_options whit_generate_options_default(void)
 {
@@ -78,7 +78,7 @@ typedef struct whit_generate_result {
     uint32_t n_prompt_tokens, n_generated_tokens; /* prompt tokens that were fed */
     uint64_t prompt_ns, generate_ns;
     whit_finish finish;
-    size_t i_stop; /* of WHIT_FINISH_STOP: which stop string */
+    size_t i_stop; /* for WHIT_FINISH_STOP: index of the stop string */
 } whit_generate_result;
 static inline whit_generate_result whit_generate_result_default(void)
 {
@@ -98,30 +98,30 @@ WHIT_API whit_status whit_generate(whit_session *session, whit_sampler *sampler,
 
 /* ---- a step at a time ---------------------------------------------------------------------------- */
 
-/* The same as a state: it says which tokens it wants next and takes their logits, so that one step
- * serves many. Text, tokens and finish are those that it has alone. It belongs to the session's thread,
- * and no other may change its sequence meanwhile. After opening it allocates nothing, unless text that
- * nobody takes piles up. */
+/* A generation as a state machine: it offers the next tokens and consumes their logits, so that one step
+ * serves many generations. Text, tokens and finish do not depend on the others. It belongs to the session's thread,
+ * and nothing else may change its sequence meanwhile. After opening it allocates nothing, unless text that
+ * is not fetched piles up. */
 typedef struct whit_generation whit_generation;
 
-/* Session and sampler outlive it. WHIT_ERROR_LIMIT where the prompt does not fit the context. */
+/* Session and sampler outlive it. WHIT_ERROR_LIMIT if the prompt does not fit the context. */
 WHIT_API whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids,
                                           size_t n_ids, const whit_generate_options *options,
                                           whit_generation **generation, whit_error *error);
 WHIT_API void whit_generation_close(whit_generation *generation);
 
-/* One session step for the next tokens of all that are not finished: all that generate, then as much
- * of prompts as fits the batch, a token of each at least (a second step only where tokens or logits
- * exceed what the session takes at once). *n_open (NULL is fine) counts those not finished after it.
- * What goes wrong in one generation finishes that one, also logits that are not finite; an error is
- * returned where the step failed: then nothing was appended, and the call may be repeated or the
+/* Runs one session step for the next tokens of all unfinished generations: first the generating ones, then as much
+ * of prompts as fits the batch, at least one token of each (further steps only if tokens or logits
+ * exceed what the session takes at once). *n_open (may be NULL): how many are unfinished afterwards.
+ * An error in one generation, such as logits that are not finite, finishes only that one. An error is
+ * returned if the step itself failed: then nothing was appended, and the call may be repeated or the
  * generations cancelled. */
 WHIT_API whit_status whit_generations_step(whit_session *session, whit_generation *const *generations, size_t n,
                                            size_t *n_open, whit_error *error);
 
-/* For schedulers of their own: the tokens to feed next, a piece of the prompt or the last token with
- * guesses, at most `capacity` of which at most n_logits want logits; *n_tokens is 0 where it is
- * finished or they do not suffice. Asked again before a step, it says the same. */
+/* For custom schedulers: returns the tokens to feed next, a piece of the prompt or the last token with
+ * guesses, at most `capacity`, of which at most n_logits want logits; *n_tokens is 0 if the generation is
+ * finished or those limits are too small. Idempotent until the next step. */
 WHIT_API whit_status whit_generation_tokens_strided(whit_generation *generation, void *tokens, size_t capacity,
                                                     size_t stride_bytes, size_t n_logits, size_t *n_tokens,
                                                     whit_error *error);
@@ -131,9 +131,9 @@ static inline whit_status whit_generation_tokens(whit_generation *generation, wh
     return whit_generation_tokens_strided(generation, tokens, capacity, sizeof *tokens, n_logits, n_tokens, error);
 }
 /* After a step with those tokens: picks from their logits, which begin at `i_wanted` of the step. Calls
- * on_token and on_text. Of an error it says what whit_generation_error says, and is finished. */
+ * on_token and on_text. On an error the generation is finished, and whit_generation_error returns the same error. */
 WHIT_API whit_status whit_generation_accept(whit_generation *generation, size_t i_wanted, whit_error *error);
-/* Finishes one that is not: text held back is given out, guesses are taken back from the sequence. */
+/* Finishes an unfinished generation: emits text that was held back and removes guesses from the sequence. */
 WHIT_API void whit_generation_cancel(whit_generation *generation);
 
 WHIT_API bool whit_generation_finished(const whit_generation *generation);
@@ -141,13 +141,13 @@ WHIT_API bool whit_generation_finished(const whit_generation *generation);
 WHIT_API const char *whit_generation_text(whit_generation *generation, size_t *text_bytes);
 /* All ids: the prompt's, then those generated. */
 WHIT_API const int32_t *whit_generation_ids(const whit_generation *generation, size_t *n_ids);
-/* Of the i-th token generated: 1 + n_top_logprobs entries as from whit_logprobs; NULL without. */
+/* Returns 1 + n_top_logprobs entries, as from whit_logprobs, for the i-th generated token; NULL if not kept. */
 WHIT_API const whit_logprob *whit_generation_logprobs(const whit_generation *generation, size_t i);
-/* The same of the i-th token of the prompt, from 1 on: the first follows nothing. Needs prompt_logprobs. */
+/* The same for the i-th token of the prompt, from 1 on: the first follows nothing. Needs prompt_logprobs. */
 WHIT_API const whit_logprob *whit_generation_prompt_logprobs(const whit_generation *generation, size_t i);
 /* Counts and times so far; `finish` once it is finished. */
 WHIT_API void whit_generation_result(const whit_generation *generation, whit_generate_result *result);
-/* Why it failed; NULL where it did not. */
+/* Returns why it failed; NULL if it did not. */
 WHIT_API const whit_error *whit_generation_error(const whit_generation *generation);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Grammars: which tokens may come next, so that an answer has the form that was asked for.
+ * Grammars: constrained decoding, which restricts the next token so that an answer has the required form.
  *
  * A *vocabulary* holds the bytes of a model's tokens; a *grammar* is compiled for it from GBNF or JSON
- * Schema; a *state* is a place in a text that follows the grammar. What a schema asks for and can't be
- * enforced is an error that names the place, never an unconstrained answer. docs/grammar.md says what
- * is understood. */
+ * Schema; a *state* is a place in a text that follows the grammar. A schema keyword that can't be
+ * enforced is an error that names the place, never an unconstrained answer. docs/grammar.md lists what
+ * is supported. */
 #ifndef WHIT_GRAMMAR_H
 #define WHIT_GRAMMAR_H
 
@@ -20,8 +20,8 @@ WHIT_API whit_status whit_grammar_vocabulary_open(const whit_model *model, whit_
                                                   whit_error *error);
 WHIT_API void whit_grammar_vocabulary_close(whit_grammar_vocabulary *vocabulary);
 
-/* Belongs, with all its states, to one thread at a time. The vocabulary outlives it. `name` stands in
- * front of errors. The grammar's memory is bounded, whatever the text: about 64 MB at most. */
+/* Belongs, with all its states, to one thread at a time. The vocabulary outlives it. `name`
+ * prefixes error messages. The grammar's memory is bounded, whatever the text: about 64 MB at most. */
 typedef struct whit_grammar whit_grammar;
 /* GBNF as llama.cpp has it; `%json {...}` stands for JSON of that schema. */
 WHIT_API whit_status whit_grammar_open_gbnf(const whit_grammar_vocabulary *vocabulary, const char *name,
@@ -43,16 +43,16 @@ WHIT_API void whit_grammar_state_close(whit_grammar_state *state);
 /* One bit per token id, (vocab + 63) / 64 words: may it come next? End tokens are among them where the
  * text may end here. Valid until the next call that takes the grammar or one of its states. */
 WHIT_API whit_status whit_grammar_mask(whit_grammar_state *state, const uint64_t **bits, whit_error *error);
-/* WHIT_ERROR_ARGUMENT where the token may not come next; the state is then as before. */
+/* WHIT_ERROR_ARGUMENT if the token may not come next; the state is then unchanged. */
 WHIT_API whit_status whit_grammar_accept(whit_grammar_state *state, int32_t id, whit_error *error);
 /* Takes back the last n tokens, n at most WHIT_GRAMMAR_ROLLBACK_MAX and those accepted. */
 WHIT_API whit_status whit_grammar_rollback(whit_grammar_state *state, uint32_t n, whit_error *error);
-/* May the text end here; and: must it? */
+/* is_complete: the text may end here; is_finished: it must. */
 WHIT_API bool whit_grammar_is_complete(const whit_grammar_state *state);
 WHIT_API bool whit_grammar_is_finished(const whit_grammar_state *state);
 
-/* The state as a stage of a generation (whit_generate_options.stages): what may not come next is banned,
- * and the generation ends where the text can only end. It belongs to that one generation, and outlives
+/* Returns the state as a stage of a generation (whit_generate_options.stages): it bans tokens that may not come next,
+ * and ends the generation where the text must end. The state belongs to that one generation, and outlives
  * it. */
 WHIT_API whit_stage whit_grammar_stage(whit_grammar_state *state);
 

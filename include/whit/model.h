@@ -15,14 +15,14 @@ typedef struct whit_model_options {
     const whit_allocator *allocator; /* default NULL: malloc */
     const char *cache_dir;           /* converted sources; NULL: $XDG_CACHE_HOME/whit */
     bool no_cache;                   /* convert in memory, write nothing */
-    whit_progress_fn *progress;      /* of a conversion */
+    whit_progress_fn *progress;      /* called during a conversion */
     void *progress_user;
     /* The forward pass as a program (docs/arrays.md, "Model families"), in place of the family's own; NULL:
-     * that. The model is converted with it, an .ndf too, and gets an identity of its own. */
+     * the family's. The model, also an .ndf, is converted with it and gets an identity of its own. */
     const char *family_program;
-    const char *family_name; /* begins the lines of its mistakes; NULL: the family's name */
-    /* Refuses a source with fields that are not known, even if they only describe; else the metadata "whit.notes" names
-     * those. Reads no converted copy. */
+    const char *family_name; /* prefixes its error lines; NULL: the family's name */
+    /* Refuse a source with unknown fields, even if they only describe; otherwise the metadata "whit.notes" names
+     * such fields. Does not read a converted copy. */
     bool strict;
 } whit_model_options;
 static inline whit_model_options whit_model_options_default(void)
@@ -40,19 +40,19 @@ WHIT_API whit_status whit_model_open(const char *path, const whit_model_options 
 WHIT_API whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
                                             const whit_allocator *allocator, whit_model **model, whit_error *error);
 WHIT_API void whit_model_close(whit_model *model);
-/* The model's name in messages, in place of its path: before it is shared, by hosts that tell no paths. */
+/* Sets the model's name in messages, in place of its path, for hosts that hide paths. Call before it is shared. */
 WHIT_API whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error);
 
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
 WHIT_API uint32_t whit_model_context_size(const whit_model *model); /* as trained, in tokens */
 WHIT_API uint32_t whit_model_embedding_size(const whit_model *model);
-/* One field of the model's metadata as text, in place; NULL where it is absent or not text. "general.architecture" is
- * always there: the family, where no source has named it. */
+/* One field of the model's metadata as text, in place; NULL if absent or not text. "general.architecture" is
+ * always present: the family, if the source does not name it. */
 WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);
 /* The model's identity: a digest of configuration, tokenizer and weights; 32 bytes. */
 WHIT_API const uint8_t *whit_model_identity(const whit_model *model);
 /* Mapped files, for hosts that want to name one when it is cut short under them (SIGBUS):
- * the i-th range and its path; false where there is no i-th. */
+ * returns the i-th range and its path; false if i is not less than their number. */
 WHIT_API bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes,
                                  const char **path);
 

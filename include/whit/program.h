@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Programs of the array language (docs/arrays.md) as stages of generations: one runs before every token is
- * picked, sees the logits, the tokens so far and a state of its own, and changes the logits. It reaches
- * nothing else, and its time and memory are limited. */
+ * Programs of the array language (docs/arrays.md) as stages of generations: a program runs before every token is
+ * picked, reads the logits, the tokens so far and a state of its own, and changes the logits. It has access
+ * to nothing else, and its time and memory are limited. */
 #ifndef WHIT_PROGRAM_H
 #define WHIT_PROGRAM_H
 
@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* Of one generation, and one thread at a time. */
+/* A program serves one generation, and one thread at a time. */
 typedef struct whit_program whit_program;
 typedef struct whit_program_options {
     size_t struct_bytes;
-    uint32_t max_ms;       /* of processor time for one token; default 1,000 */
-    uint32_t n_history;    /* most tokens that it can look back on; default 4,096 */
-    size_t max_bytes;      /* of its arrays; default 64 MiB */
+    uint32_t max_ms;       /* processor time limit for one token; default 1,000 */
+    uint32_t n_history;    /* maximum tokens that it can look back on; default 4,096 */
+    size_t max_bytes;      /* memory limit of its arrays; default 64 MiB */
     const int32_t *prompt; /* the tokens that it can look back on at first; copied */
     size_t n_prompt;
 } whit_program_options;
@@ -32,14 +32,14 @@ static inline whit_program_options whit_program_options_default(void)
     return options;
 }
 
-/* Compiles a text of 1 MiB at most, which need not stay; a mistake is an error that begins with
+/* Compiles a text of at most 1 MiB, which is not kept; a mistake in it is an error that begins with
  * "NAME:LINE:COLUMN: ". `options` may be NULL. */
 WHIT_API whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
                                        const whit_program_options *options, whit_program **program, whit_error *error);
 WHIT_API void whit_program_close(whit_program *program);
 
-/* The stage for whit_generate_options.stages, of one generation; the program outlives it. A mistake while it
- * runs, a limit, or logits that forbid every token end that generation with an error. */
+/* Returns the stage for whit_generate_options.stages of one generation; the program outlives it. A run-time
+ * error, a limit, or logits that forbid every token end that generation with an error. */
 WHIT_API whit_stage whit_program_stage(whit_program *program);
 
 #ifdef __cplusplus

@@ -68,7 +68,7 @@ WHIT_API whit_status whit_sampler_open(const whit_model *model, const whit_sampl
 /* Picks an id from (vocab) logits, which are left as they are, and remembers it. An id whose logit is
  * -INFINITY is never picked. */
 WHIT_API whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id, whit_error *error);
-/* For n_top of the step in front of a pick: how many of the largest logits its picks depend on, 0:
+/* Returns the n_top to use in the step before a pick: how many of the largest logits its picks depend on; 0:
  * on all. */
 WHIT_API uint32_t whit_sampler_n_top(const whit_sampler *sampler);
 WHIT_API void whit_sampler_accept(whit_sampler *sampler, int32_t id); /* prompt tokens, for penalties */
@@ -80,7 +80,7 @@ typedef struct whit_logprob {
     int32_t id;
     float logprob;
 } whit_logprob;
-/* From (n_vocab) logits, all of them exact (n_top 0): entries[0] is of `id`, and the n_top most likely
+/* From (n_vocab) logits, all of them exact (n_top 0): entries[0] belongs to `id`, and the n_top most likely
  * follow, greatest first, ties by id. n_top at most n_vocab; `entries` has room for 1 + n_top. */
 WHIT_API whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uint32_t n_top,
                                    whit_logprob *entries, whit_error *error);

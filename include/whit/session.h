@@ -22,11 +22,11 @@ typedef enum whit_kv_type {
     WHIT_KV_BITMAP = 5
 } whit_kv_type;
 #define WHIT_KV_TYPES 6
-/* Activations of coded weights (ternary BitLinear and float matrices have their own, fixed way). */
+/* Activation format for coded weights (ternary BitLinear and float matrices have a fixed format). */
 typedef enum whit_act_type {
     WHIT_ACT_F32 = 0,
     WHIT_ACT_I8 = 1,
-    WHIT_ACT_Q2 = 2 /* {-2, -1, 1, 2} in front of b1 and q2 matrices, products by bits alone; i8 in front of others */
+    WHIT_ACT_Q2 = 2 /* {-2, -1, 1, 2} for b1 and q2 matrices, products by bit operations alone; i8 for others */
 } whit_act_type;
 
 typedef struct whit_session_options {
@@ -91,23 +91,23 @@ WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_
 WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). A model with sliding windows, and an endless session,
  * keep 128 tokens more than they see, a packed cache 47: further back a sequence may end up shorter, with the longest
- * beginning that can be gone on from. whit_session_position says where; feed the tokens from there. */
+ * prefix at which it can resume. Read whit_session_position, and feed the tokens from there. */
 WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
                                            whit_error *error);
-/* Makes sequence `to` the first n_tokens of `from`, or fewer as above: a common beginning is kept once. Where both
- * are the same, it is cut to those. */
+/* Makes sequence `to` the first n_tokens of `from`, or fewer as above; memory of the common prefix is shared. If both
+ * are the same sequence, it is truncated. */
 WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to, uint32_t n_tokens,
                                         whit_error *error);
-/* Makes a sequence the longest beginning of `ids` that is there already: of itself, of others, or of what
- * sequences held before they were cut (in whole blocks of 64 tokens, kept until their memory is wanted),
- * computed with the adapters that it has mounted. *n_present tokens of it, less than n_ids, are in the
- * sequence then; the caller feeds the others. The result is as if all had been fed. */
+/* Makes a sequence the longest prefix of `ids` that is cached: in itself, in other sequences, or in blocks of
+ * sequences that were truncated (whole blocks of 64 tokens, kept until their memory is needed),
+ * computed with the adapters that it has mounted. Afterwards the sequence holds *n_present tokens of it, fewer than
+ * n_ids; the caller feeds the others. The result is as if all had been fed. */
 WHIT_API whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids, size_t n_ids,
                                         uint32_t *n_present, whit_error *error);
-/* Packed caches: keeps what it takes to come back to where a sequence stands, for whit_session_truncate,
- * whit_session_share and whit_session_reuse, whichever sequence they are asked for. The n_marks of a session that were
- * of use last are kept. Generations mark the ends of prompts and answers, and the ends of beginnings that were asked
- * for in vain are marked when they are passed, so that few programs need this. Other caches: nothing happens. */
+/* Packed caches: saves a checkpoint of a sequence's current position, which whit_session_truncate,
+ * whit_session_share and whit_session_reuse can return to, for any sequence. A session keeps the n_marks most recently
+ * used ones. Generations mark the ends of prompts and answers, and the ends of prefixes that could not be reused
+ * are marked when they are passed, so that few programs need this. No effect on other caches. */
 WHIT_API whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
 WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */

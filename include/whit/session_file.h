@@ -10,33 +10,33 @@
 extern "C" {
 #endif
 
-/* Where a sampler stands between two picks, beside the tokens that it remembers. */
+/* State of a sampler between two picks, except the tokens that it remembers. */
 typedef struct whit_sampler_state {
-    uint64_t random;    /* of the generator */
+    uint64_t random;    /* state of the random generator */
     double mirostat_mu; /* the surprise, in bits, above which mirostat cuts */
 } whit_sampler_state;
 WHIT_API void whit_sampler_save(const whit_sampler *sampler, whit_sampler_state *state);
 WHIT_API void whit_sampler_restore(whit_sampler *sampler, const whit_sampler_state *state);
 
-/* A sequence kept in a file: its tokens, what they were picked with, and its closed KV blocks, turn by
+/* A sequence kept in a file: its tokens, the settings of their sampler, and its closed KV blocks, turn by
  * turn. The file is locked while it is open here; session and sequence outlive it. */
 typedef struct whit_session_file whit_session_file;
 
-/* Makes the sequence what the file at `path` holds, or creates the file, readable by its owner alone.
- * `purpose` says what notes mean to the caller ("text", "chat"). A file of another model, of other
- * adapters, cache or activation type, or of another purpose is refused with a line that names what
- * differs. What the file holds is continued with the bits of a session that never ended. */
+/* Restores the sequence from the file at `path`, or creates the file, readable by its owner alone.
+ * `purpose` names the meaning of notes to the caller ("text", "chat"). A file of another model, of other
+ * adapters, cache or activation type, or of another purpose is refused with an error that names the
+ * difference. The sequence continues bit for bit like one that never ended. */
 WHIT_API whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path, const char *purpose,
                                        whit_session_file **file, whit_error *error);
 WHIT_API void whit_session_file_close(whit_session_file *file);
 
-/* All tokens that the file holds. The sequence holds all, or all but the last (picked, not yet fed). */
+/* Returns all tokens that the file holds. The sequence holds all, or all but the last (picked, not yet fed). */
 WHIT_API const int32_t *whit_session_file_ids(const whit_session_file *file, size_t *n_ids);
 WHIT_API uint32_t whit_session_file_n_turns(const whit_session_file *file);
-/* The note of turn i, also of one that was undone; not terminated. */
+/* Returns the note of turn i, even if the turn was undone; not terminated. */
 WHIT_API const char *whit_session_file_note(const whit_session_file *file, uint32_t i, size_t *n_bytes);
-/* What the last tokens were picked with, and where that sampler stood afterwards; false where nothing was
- * picked. `options` is filled by whit_sampler_options_default before; its biases live until the file's
+/* Returns the settings of the sampler that picked the last tokens, and its state afterwards; false if nothing was
+ * picked. The caller fills `options` by whit_sampler_options_default before; its biases live until the file's
  * next call. */
 WHIT_API bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *options,
                                         whit_sampler_state *state);
@@ -45,17 +45,17 @@ typedef struct whit_session_turn {
     size_t struct_bytes;
     const int32_t *ids; /* all tokens after this turn, from the first on */
     size_t n_ids;
-    size_t n_given; /* the first so many were given (a prompt), the others picked */
-    /* What picked them, and where it stood before; NULL: nothing was picked. At its first pick it had
-     * accepted the given ids, all of them and nothing else, as whit_generate does. */
+    size_t n_given; /* how many of them, from the first on, were given (a prompt); the others were picked */
+    /* The sampler that picked them, and its state before; NULL: nothing was picked. Before its first pick it must
+     * have accepted exactly the given ids, as whit_generate does. */
     const whit_sampler *sampler;
     whit_sampler_state before;
     whit_finish finish;
     const char *note; /* the caller's, kept as it is */
     size_t note_bytes;
-    bool tokens_only; /* keep no KV blocks: a smaller file, computed again when it is loaded */
-    size_t n_stages;  /* of the generation (whit_generate_options): the file does not hold what they did, so
-                         that a turn with any cannot be replayed */
+    bool tokens_only; /* store no KV blocks: a smaller file, recomputed when it is loaded */
+    size_t n_stages;  /* number of the generation's stages (whit_generate_options): their effect is not
+                         recorded, so a turn with stages cannot be replayed */
 } whit_session_turn;
 static inline whit_session_turn whit_session_turn_default(void)
 {
@@ -64,21 +64,21 @@ static inline whit_session_turn whit_session_turn_default(void)
     turn.struct_bytes = sizeof turn;
     return turn;
 }
-/* Appends a turn: what of `ids` the file does not have yet, closed KV blocks that it does not have, and
- * the note. Tokens of the file behind what the two have in common are undone by it. When it returns, the
+/* Appends a turn: the ids and closed KV blocks that the file does not have yet, and
+ * the note. It undoes the file's tokens after the common prefix with `ids`. When it returns, the
  * turn survives a crash; on failure the file is as before. */
 WHIT_API whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn, whit_error *error);
 
-/* Do a model and the recorded settings give exactly the tokens of a file, and its KV blocks? */
+/* Whether a model and the recorded settings reproduce exactly the tokens of a file and its KV blocks. */
 typedef struct whit_session_replay {
     size_t struct_bytes;
     uint32_t n_turns;
-    uint64_t n_picked; /* tokens picked again, and the same */
+    uint64_t n_picked; /* tokens that were picked again with the same result */
     bool is_same;
     /* The first thing that differs: */
     uint32_t turn;
-    uint64_t position;   /* in the sequence */
-    int32_t id, id_here; /* a token: what the file says, and what comes out here; else both -1 */
+    uint64_t position;   /* position in the sequence */
+    int32_t id, id_here; /* if a token differs: the file's, and the one computed here; else both -1 */
 } whit_session_replay;
 static inline whit_session_replay whit_session_replay_default(void)
 {
@@ -87,8 +87,8 @@ static inline whit_session_replay whit_session_replay_default(void)
     replay.struct_bytes = sizeof replay;
     return replay;
 }
-/* Feeds the tokens of the file at `path` again, picks with what is recorded, and compares. A difference is
- * no error: `replay` says so. WHIT_ERROR_UNSUPPORTED where stages had a part in a turn's picks. `options` as for
+/* Feeds the tokens of the file at `path` again, picks with the recorded settings, and compares. A difference is
+ * not an error but a result in `replay`. WHIT_ERROR_UNSUPPORTED if a turn's generation had stages. `options` as for
  * whit_session_open; types of cache and activations and the context are taken from the file. */
 WHIT_API whit_status whit_session_replay_file_strided(const whit_model *model, const whit_session_options *options,
                                                       const void *mounts, size_t n_mounts, size_t stride_bytes,
