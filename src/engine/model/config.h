@@ -24,7 +24,7 @@ typedef enum whit_gate {
     WHIT_GATE_COUNT
 } whit_gate;
 
-/* What mixes the tokens of a layer. */
+/* How a layer mixes its tokens. */
 typedef enum whit_mixer { WHIT_MIXER_ATTENTION, WHIT_MIXER_SHORT_CONV, WHIT_MIXER_DELTA, WHIT_MIXER_COUNT } whit_mixer;
 
 /* A kind of layers. */
@@ -77,7 +77,7 @@ typedef struct whit_config {
     bool out_bias;     /* o has a bias */
     bool ffn_bias;     /* gate, up, down have biases */
     bool qk_norm;      /* RMSNorm over each head of q and k, before RoPE */
-    bool sub_norm;     /* BitNet: norms in front of o and down */
+    bool sub_norm;     /* BitNet: norms before o and down */
     bool rope_factors; /* tensor "rope_factors" divides the frequencies */
     double norm_eps;
     double rope_theta;
@@ -91,7 +91,7 @@ typedef struct whit_config {
     double logit_cap;            /* logits become logit_cap tanh(logit / logit_cap) */
     bool norm_after_rope;        /* the norms of q and k are after RoPE */
     bool attn_gate;              /* attention is multiplied by the sigmoid of a gate from its input */
-    uint32_t conv_taps;          /* of the causal convolutions of recurrent layers */
+    uint32_t conv_taps;          /* number of taps of the causal convolutions in recurrent layers */
     uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* gated delta rule */
     bool value_norm;          /* RMSNorm without a weight over each head of v */
     bool value_from_key;      /* layers without a window have no matrix for v: it is k before its norm */

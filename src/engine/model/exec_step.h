@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Inside the executor: steps as they are bound, and what those that run them share. */
+ * Internals of the executor: bound steps, and functions shared by their implementations. */
 #ifndef WHIT_MODEL_EXEC_STEP_H
 #define WHIT_MODEL_EXEC_STEP_H
 
@@ -8,62 +8,62 @@
 
 typedef struct whit_exec_step whit_exec_step;
 
-/* Where the corrections of a matrix lie, found once: each look into a file may have to wait for memory. */
+/* Locations of a matrix's corrections, looked up once: each access to the file may wait for a page. */
 typedef struct whit_exec_parts {
     whit_plane plane;
     whit_low_rank_pair pair;
-    uint64_t plane_tile_bytes, pair_tile_bytes; /* of the plane's signs; of B */
+    uint64_t plane_tile_bytes, pair_tile_bytes; /* bytes per tile of the plane's signs and of factor B */
 } whit_exec_parts;
 typedef struct whit_exec_phase whit_exec_phase;
 
-/* Some of a pass's rows. */
+/* A range of a pass's rows. */
 typedef struct whit_exec_rows {
     uint32_t begin, n;
 } whit_exec_rows;
 
-/* Items [begin, end) of a phase: rows; (KV head, query block) pairs. */
+/* Runs items [begin, end) of a phase: rows, or (KV head, query block) pairs. */
 typedef void whit_exec_items_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                 uint32_t end);
-/* Tiles [begin, end) of a product for some rows; for all of them where adapters change it. */
+/* Computes tiles [begin, end) of a product for some rows; for all rows if adapters change it. */
 typedef void whit_exec_tiles_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                                 uint32_t begin, uint32_t end);
-/* Makes the queries of a row and one KV head, x, ready for attention, and where for_sinks is not NULL, again for
+/* Prepares the queries x of a row and one KV head for attention, and if for_sinks is not NULL, also for attention to
  * the sinks. */
 typedef void whit_exec_ready_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x,
                                 uint8_t *ready, uint8_t *for_sinks);
 
 struct whit_exec_step {
     whit_exec_items_fn *run;       /* NULL for products */
-    whit_exec_tiles_fn *run_tiles; /* NULL for all others */
+    whit_exec_tiles_fn *run_tiles; /* NULL for all other steps */
     whit_exec_ready_fn *ready;     /* attention */
     const whit_plan_step *plan;
-    uint8_t *input[3], *output, *made;     /* made: the activations that a fused norm makes */
+    uint8_t *input[3], *output, *made;     /* made: the activations that a fused norm writes */
     size_t input_stride[3], output_stride; /* floats */
     uint8_t rows;                          /* whit_row_set */
     uint32_t width;
-    uint32_t n_cols; /* of the activations that a matrix reads */
+    uint32_t n_cols; /* columns of the activations that a matrix reads */
     uint32_t head_dim, rotary;
-    const whit_exec_rope *rope;          /* the table of a rotation, and of an attention's layer */
-    const struct whit_exec_cache *cache; /* appending and attention: the class of their layer, */
-    uint32_t layer;                      /* and which of its layers that is */
+    const whit_exec_rope *rope;          /* RoPE table of a rotation or of an attention's layer */
+    const struct whit_exec_cache *cache; /* appending and attention: the KV class of their layer, */
+    uint32_t layer;                      /* and the layer's index in it */
     float constant;
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
     const float *second;               /* dt of a delta rule */
     uint32_t vector_elems;
     whit_gate_fn *gate;
-    whit_row_source source; /* of a fused norm */
+    whit_row_source source; /* how the input rows of a fused norm are computed */
     whit_acts_spec acts;
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
-    const whit_exec_parts *parts;        /* of a tensor with corrections */
-    int32_t weight;                      /* number of `tensor` in the model */
-    uint32_t n_tiles, place, first_tile; /* in its phase: which matrix, and its first tile among all */
+    const whit_exec_parts *parts;        /* set if the tensor has corrections */
+    int32_t weight;                      /* index of `tensor` in the model */
+    uint32_t n_tiles, place, first_tile; /* in its phase: place: matrix index; first_tile: first tile */
 };
 
-/* A class of the KV cache as it runs. */
+/* A class of the KV cache, bound for execution. */
 typedef struct whit_exec_cache {
-    const whit_kv_class *class, *open; /* open: where tokens are written */
+    const whit_kv_class *class, *open; /* open: the class that tokens are written to */
     whit_kv_append_fn *append;
     whit_kv_query_fn *query;
     whit_kv_attend_fn *attend;
@@ -76,16 +76,16 @@ typedef struct whit_exec_cache {
     } query_blocks[WHIT_ROWS_COUNT];
 } whit_exec_cache;
 
-/* Steps with one barrier at their end. */
+/* A sequence of steps with one barrier at its end. */
 struct whit_exec_phase {
     void (*run)(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
     whit_exec_step *steps;
-    uint32_t n_steps, n_tiles; /* n_tiles: of all its products */
-    uint32_t place;            /* its number in the plan */
+    uint32_t n_steps, n_tiles; /* n_tiles: sum over its products */
+    uint32_t place;            /* its index in the plan */
     uint8_t rows;              /* whit_row_set */
 };
 
-/* A schedule as it runs. */
+/* A schedule bound for execution. */
 typedef struct whit_exec_bound {
     whit_exec_phase *phases;
     uint32_t n_phases;
@@ -93,45 +93,45 @@ typedef struct whit_exec_bound {
 
 /* ---- binding ---- */
 
-/* The schedule that runs for n_rows rows (1 or more) of a set, in a mode. */
+/* Returns the schedule that runs n_rows rows (1 or more) of a set in a mode. */
 const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set rows, int mode, uint32_t n_rows);
-/* The one of some kernels that is meant for so many rows. */
+/* Returns the kernel of the bucket that n_rows belongs to. */
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
 uint32_t whit_exec_bucket_of(uint32_t n_rows);
-/* The least number of rows of a bucket. */
+/* Returns the smallest number of rows of a bucket. */
 uint32_t whit_exec_bucket_rows(uint32_t bucket);
-/* Set the functions of a step that is no product, and of one that is (exec_steps.c, exec_products.c). */
+/* Set the function of a step that is not a product (exec_steps.c), and of a product (exec_products.c). */
 void whit_exec_bind_items(whit_exec_step *step);
 void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted);
-/* That of a gate; NULL for one that is not known, which no graph has. */
+/* Returns a gate's function; NULL for an unknown gate, which no graph has. */
 whit_gate_fn *whit_exec_gate(const whit_kernels *kernels, uint8_t gate);
 
 /* ---- running ---- */
 
-/* Where row r of a pass lies in a slot: selected rows of a step's earlier passes lie in front. */
+/* Address of row r of a pass in a slot; selected rows of the step's earlier passes precede it. */
 static inline float *whit_exec_row_of(const whit_exec_step *step, const whit_exec *exec, uint8_t *slot, size_t stride,
                                       uint32_t r)
 {
     return (float *)(void *)slot + ((size_t)exec->first_row[step->rows] + r) * stride;
 }
-/* The row of the batch that row r of a step's row set is. */
+/* Returns the batch row of row r of a step's row set. */
 static inline uint32_t whit_exec_batch_row(const whit_exec_step *step, const whit_exec *exec, uint32_t r)
 {
     return step->rows == WHIT_ROWS_SELECTED ? exec->batch->selected[r] : r;
 }
-/* A worker's scratch for a kernel's runs on x, prepared where it wants that. */
+/* Returns a worker's scratch for running a kernel on x, with x prepared if the kernel needs that. */
 void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);
-/* The activations that a matrix reads, of all its rows. */
+/* Returns the activations that a matrix reads, for all rows of the pass. */
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
-/* Items [begin, end) of all steps of a phase, as the pool runs them. */
+/* Context of a phase's work items on the thread pool. */
 typedef struct whit_exec_phase_run {
     const whit_exec *exec;
     const whit_exec_phase *phase;
-    uint32_t n_rows, n_slices; /* of products: each slice of the rows is multiplied with all tiles */
+    uint32_t n_rows, n_slices; /* n_slices, products: each slice of the rows is multiplied with all tiles */
 } whit_exec_phase_run;
 void whit_exec_run_rows(void *phase_run, uint32_t worker, uint32_t begin, uint32_t end);
 void whit_exec_run_tiles(void *phase_run, uint32_t worker, uint32_t begin, uint32_t end);
-/* Tiles of a chunk. */
+/* Returns the number of tiles in a chunk. */
 uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows);
 
 /* ---- phases ---- */
@@ -151,31 +151,31 @@ size_t whit_exec_state_scratch_bytes(const whit_plan_step *step);
 
 /* ---- RoPE (exec_rope.c) ---- */
 
-/* Takes the memory of the tables and computes frequencies where it is there. turns_packed: per table, whether keys of
- * a packed type are rotated by it. */
+/* Takes the memory of the tables from the arena and, if it has memory, computes the frequencies. turns_packed: for each
+ * table, whether it rotates keys of a packed type. */
 void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bool has_sinks, const bool *turns_packed,
                            whit_arena *arena);
-/* Makes the tables of a pass's tokens. */
+/* Computes the tables for a pass's tokens. */
 void whit_exec_make_rope_tables(whit_exec *exec);
 
 /* ---- corrections (exec_correct.c) ---- */
 
-/* Adds a matrix's corrections to tiles [begin, end) of its outputs of some rows, y (rows.n, output_stride); x: its
+/* Adds a matrix's corrections to tiles [begin, end) of its outputs y (rows.n, output_stride) for some rows; x: the
  * activations of those rows. */
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y);
-/* Prefetches what it will read, where there are few rows, while the product itself is computed. */
+/* With few rows, prefetches the data of those corrections while the product itself is computed. */
 void whit_exec_prefetch_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
                                     whit_exec_rows rows, uint32_t begin, uint32_t end);
 void whit_exec_find_parts(const whit_tensor *w, whit_exec_parts *parts);
-/* Bytes of a worker's memory for it. */
+/* Returns the bytes of a worker's memory for corrections. */
 size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_rows);
 
 /* ---- adapters (exec_adapt.c) ---- */
 
-/* In front of a pass. */
+/* Groups the rows of the pass that begins into segments. */
 void whit_exec_make_segments(whit_exec *exec);
-/* Before and after tiles of one matrix are made. */
+/* Called before and after tiles of one matrix are computed. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 
@@ -185,23 +185,23 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
  * The last entry serves groups that find no other one free: it is overwritten each time. */
 enum { WHIT_EXEC_CONVERTED_GROUPS = 4 };
 typedef struct whit_exec_converted {
-    _Alignas(64) uint64_t run; /* on cache lines of its own: each worker writes its own all the time */
+    _Alignas(64) uint64_t run; /* avoids false sharing: each worker writes its own entry constantly */
     uint32_t head, sequence, n_kept;
     struct {
         uint32_t group, valid; /* valid: as whit_kv_group has it */
     } of[WHIT_EXEC_CONVERTED_GROUPS];
 } whit_exec_converted;
 
-/* Items are (KV head, query block) pairs. Where they are too few for the threads, as in decoding, positions are
- * partitioned instead (split-KV, as in flash decoding), and partials merged in ascending order: the same
+/* Items are (KV head, query block) pairs. If these are too few for the threads, as in decoding, positions are
+ * partitioned instead (split-KV, as in flash decoding), and partials are merged in ascending order: the same
  * operations in the same order. */
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 whit_exec_ready_fn whit_exec_ready, whit_exec_ready_rotated;
 
-/* Rows of a query block, whose queries share a reading of a KV block, of so many in a batch; and the query blocks
- * of the pass. */
+/* Returns the number of rows per query block, whose queries share one read of a KV block, for a batch of n_rows. */
 uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
                                     uint32_t n_rows);
+/* Cuts the pass into query blocks. */
 void whit_exec_make_query_blocks(whit_exec *exec);
 
 /* Bytes of a worker's scratch for attention over `n_queries` queries at once. */

@@ -27,7 +27,7 @@ typedef enum whit_op {
     WHIT_OP_GATE,             /* act(a) * b */
     WHIT_OP_ADD,              /* a + b */
     WHIT_OP_SCALE,            /* x * constant */
-    WHIT_OP_SELECT,           /* only the rows whose outputs somebody wants */
+    WHIT_OP_SELECT,           /* only the rows whose outputs are wanted */
     WHIT_OP_TEMPERATURE,      /* x * (1 + constant ln(1 + floor(position / window))) */
     WHIT_OP_CONV,             /* causal convolution over time of each channel, with state */
     WHIT_OP_DELTA,            /* gated delta rule, with state */
@@ -46,7 +46,7 @@ typedef struct whit_node {
     uint16_t layer;
     whit_ref input[3];
     whit_ref output;
-    int32_t weight;    /* index of a tensor in the resolver, -1: none */
+    int32_t weight;    /* index of a tensor in the resolver, -1 if absent */
     int32_t bias;      /* likewise */
     uint32_t head_dim; /* rope, attention: head size; norm: elements that share a mean: a head or all */
     uint32_t rotary;   /* rope: leading dimensions that are rotated */
@@ -63,7 +63,7 @@ typedef struct whit_node {
 /* Which rows of a pass a value has. */
 typedef enum whit_row_set {
     WHIT_ROWS_BATCH,    /* one per token */
-    WHIT_ROWS_SELECTED, /* one per token whose outputs somebody wants */
+    WHIT_ROWS_SELECTED, /* one per token whose outputs are wanted */
     WHIT_ROWS_COUNT
 } whit_row_set;
 
@@ -76,7 +76,7 @@ typedef struct whit_graph_value {
 /* The tensors that a graph may name. */
 typedef struct whit_resolver {
     void *context;
-    int32_t (*find)(void *context, const char *name); /* an index, or -1 */
+    int32_t (*find)(void *context, const char *name); /* returns an index, or -1 if not found */
     const whit_tensor_type *(*type)(void *context, int32_t index);
 } whit_resolver;
 
@@ -88,18 +88,18 @@ typedef struct whit_graph {
     whit_graph_value *values; /* value v is values[v - 1] */
     uint32_t n_values, capacity_values;
     whit_ref output; /* logits */
-    whit_ref hidden; /* what embeddings are taken from: the input of the head */
+    whit_ref hidden; /* the head's input, from which embeddings are computed */
     whit_status status;
     whit_error *error;
 } whit_graph;
 
 /* The resolver and the error must outlive the building. */
 void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver, whit_error *error);
-/* WHIT_OK where every call succeeded and an output was set. */
+/* Returns WHIT_OK if every call succeeded and an output was set. */
 whit_status whit_graph_finish(whit_graph *graph);
 void whit_graph_free(whit_graph *graph);
 
-/* Names of values and weights: with `layer` >= 0 they get "layers.N." in front. */
+/* Names of values and weights: with `layer` >= 0 they get the prefix "layers.N.". */
 /* The table has a row for each of n_vocab ids. */
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab);
 whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
@@ -115,8 +115,8 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
                          uint32_t rope);
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                               uint32_t head_dim, uint32_t window, double scale);
-/* Attention of queries to what layer `owner`, which attends before it, has appended: nothing is appended. Heads are as
- * many and as large as the owner's; the window is the owner's. Queries may be of selected rows. */
+/* Attention of queries to the keys and values that layer `owner`, an earlier one, has appended; appends nothing. The
+ * number and size of heads must equal the owner's; the window is the owner's. Queries may be selected rows. */
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
                                      uint32_t head_dim, double scale);
 /* Elements [first, first + width) of each row. */
@@ -147,7 +147,7 @@ whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_r
                           const char *a, const char *dt, whit_delta_shape shape);
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
 
-/* The value of that name, 0 where there is none. */
+/* Returns the value of that name, 0 if not found. */
 whit_ref whit_graph_find(const whit_graph *graph, const char *name);
 
 #endif

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Schedules: what of a plan runs for so many rows, with neighbours fused into one operation where that is
- * offered. The steps of a schedule are what is bound and what is printed.
+ * Schedules: the steps of a plan that run for a number of rows, with neighbours fused into one operation if kernels
+ * offer that. The executor binds, and `print` shows, the steps of a schedule.
  *
  *   linear, linear + gate             -> linear+gate     half as much is written
- *   linear + add                      -> linear+add      a product is added to what lies there
+ *   linear + add                      -> linear+add      a product is accumulated onto its output
  *   [add or gate +] norm + acts       -> ...norm+acts    rows stay in registers and L1
  *   rope, attention                   -> rope+attend     queries are read and written once less
- *   linear, rescore                   -> screen, rescore of a head whose largest outputs are wanted
+ *   linear, rescore                   -> screen, rescore for a head whose largest outputs are wanted
  *
- * Values between fused steps are not made, so only those that nobody else reads or keeps are fused, and only
- * where outputs take the place of their inputs: slots are those of the plan. */
+ * Values between fused steps are not materialised, so steps are fused only if no other step reads or keeps these
+ * values, and only if outputs are written in place of inputs, because the slots are the plan's. */
 #ifndef WHIT_MODEL_PLAN_FUSE_H
 #define WHIT_MODEL_PLAN_FUSE_H
 
 #include "model/plan.h"
 
 typedef struct whit_fuse_options {
-    whit_row_set rows;      /* the steps of this set */
-    bool is_adapted;        /* products stay as they are: adapters are added to them */
-    bool is_screened;       /* the head's matrix is screened first, else read whole */
+    whit_row_set rows;      /* the row set whose steps are scheduled */
+    bool is_adapted;        /* products are not fused: adapters are added to them */
+    bool is_screened;       /* the head's matrix is screened first instead of read whole */
     bool rotates_in_attend; /* attention rotates its queries */
-    /* Whether a product is offered for so many rows; steps are of the plan. */
+    /* Whether kernels offer the fused product for this number of rows; the arguments are steps of the plan. */
     void *context;
     bool (*offers_gated)(void *context, const whit_plan_step *gate, const whit_plan_step *gated);
     bool (*offers_added)(void *context, const whit_plan_step *linear);
@@ -33,12 +33,12 @@ typedef struct whit_schedule {
     uint32_t capacity_steps, capacity_phases;
 } whit_schedule;
 
-/* Memory is of the plan's allocator; on failure the schedule is empty. The plan outlives it. */
+/* Memory comes from the plan's allocator; on failure the schedule is empty. The plan outlives it. */
 whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *options, whit_schedule *schedule,
                            whit_error *error);
 void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule);
 
-/* The schedule as text: a line per step under one for its phase. */
+/* Appends the schedule as text: a line for each phase, then a line for each of its steps. */
 void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out);
 
