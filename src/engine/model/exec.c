@@ -5,11 +5,11 @@
 #include "base/clock.h"
 #include "base/flag.h"
 
-/* Products take rows by so many. */
+/* Row slices of products are multiples of this. */
 #define ROWS_TOGETHER 32
 
-/* Stands before what a kernel prepared: by whom, for which run of a phase and which activations. All zero
- * is nothing yet, since runs count from 1. */
+/* Header of a kernel's prepared data: the function that prepared it, the run of a phase and the activations. All zero:
+ * empty, since runs count from 1. */
 typedef struct prepared_for {
     void (*prepare)(const whit_acts *x, void *scratch);
     uint64_t run;
@@ -40,7 +40,7 @@ void whit_exec_run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t
     for (uint32_t i = 0; i < run->phase->n_steps; i++, step++) step->run(step, run->exec, worker, begin, end);
 }
 
-/* Tiles [begin, end) of all matrices of the phase, one after the other, for some rows. */
+/* Computes tiles [begin, end), numbered over all matrices of the phase, for some rows. */
 static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec_rows rows, uint32_t begin,
                       uint32_t end)
 {
@@ -53,7 +53,7 @@ static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec
     }
 }
 
-/* Items are the tiles, once for every slice of the rows. */
+/* Items are (slice of the rows, tile) pairs, tiles innermost. */
 void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec_phase_run *run = context;
@@ -62,14 +62,14 @@ void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_
     for (uint32_t slice_end; begin < end; begin = slice_end) {
         uint32_t slice = begin / n_tiles, from = slice * n_tiles, row = slice * slice_rows;
         slice_end = from + n_tiles < end ? from + n_tiles : end;
-        if (row >= run->n_rows) continue; /* the slices before had them all */
+        if (row >= run->n_rows) continue; /* earlier slices have covered all rows */
         whit_exec_rows rows = {row, run->n_rows - row < slice_rows ? run->n_rows - row : slice_rows};
         run_slice(run, worker, rows, begin - from, slice_end - from);
     }
 }
 
-/* Products of many rows read all activations once a chunk and unpack tiles by fours: chunks are large
- * then, whole fours, and of the sizes that partition evenly the largest. */
+/* Products of many rows read all activations once per chunk and unpack four tiles at a time, so chunks are then large
+ * multiples of four: the size that minimises the tiles of the busiest worker. */
 uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows)
 {
     if (n_rows <= 8) return (n_tiles - 1) / (16 * n_workers) + 1;
@@ -93,7 +93,7 @@ void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uin
     uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
     if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed by sixteens */
     if (n_rows == 1)
-        whit_exec_run_rows(&run, 0, 0, 1); /* not worth waking anybody */
+        whit_exec_run_rows(&run, 0, 0, 1); /* not worth waking other threads */
     else
         whit_pool_run(exec->pool, whit_exec_run_rows, &run, n_rows, chunk);
 }

@@ -45,7 +45,7 @@ typedef struct whit_exec_options {
     const float *divisors[WHIT_ROPES_MAX]; /* each table's divisors (dims / 2), or NULL (rope_scaling.h) */
 } whit_exec_options;
 
-/* Sets the RoPE tables of a model and their divisors among its tensors, for the n_ctx_tokens that the caller has set. */
+/* Sets a model's RoPE tables and their divisors among its tensors, for the n_ctx_tokens that the caller has set. */
 void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolver, const whit_tensor *tensors,
                           whit_exec_options *options);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Adapters in a pass. Rows of a batch that have the same adapters are a *segment* for each of them. With
- * a phase of matrices the segments' low-rank values x Aᵀ are computed once, and a matrix adds B to the
- * tiles of outputs that it has just made, while they are in cache. With many rows x Aᵀ comes first.
- * With few, as in decoding, it is a matter of reading A: its tiles are partitioned together with the
- * matrices' own, so that no thread waits for another; tiles that are finished before x Aᵀ is there are
+ * Adapters in a pass. Consecutive rows of a batch with the same adapters form one *segment* per adapter. In
+ * a phase of matrices the segments' low-rank values x Aᵀ are computed once, and each matrix adds (x Aᵀ) Bᵀ to
+ * the tiles of outputs that it has just computed, while they are in cache. With many rows x Aᵀ comes first.
+ * With few, as in decoding, reading A dominates: its tiles are partitioned together with the
+ * matrices' own, so that no thread waits for another; tiles that are finished before x Aᵀ is complete are
  * deferred to the end. The operations and their order are the same.
  *
- * A row sees its own sequence's adapters only, in the order of mounting: neighbours change no bit. */
+ * Only its own sequence's adapters apply to a row, in the order of mounting, so other rows change no bit of it. */
 #include "model/exec_step.h"
 
 #include <stdatomic.h>
@@ -62,7 +62,7 @@ static uint32_t most_tiles_of_a_phase(const whit_plan *plan)
     return most;
 }
 
-/* Lays the ranks of a mounting side by side. */
+/* Assigns consecutive ranges of ranks to the adapters of a mounting. */
 static void place_ranks(whit_exec_mounting *mounting)
 {
     mounting->width = 0;
@@ -72,7 +72,7 @@ static void place_ranks(whit_exec_mounting *mounting)
     }
 }
 
-/* How large the arrays must be for a mounting: the members *_bytes and low_stride. */
+/* Returns the array sizes for a mounting in the members *_bytes and low_stride. */
 static whit_exec_adapt sizes_for(const whit_exec *exec, const whit_exec_mounting *mounting)
 {
     uint32_t n_sequences = exec->kv->shape.n_sequences, n_rows = exec->n_batch_rows;
@@ -92,7 +92,7 @@ size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
     return sizes.state_bytes + sizes.mountings_bytes + sizes.segments_bytes + sizes.low_bytes;
 }
 
-/* Adapters change rows of the batch: layers after selected() have others. */
+/* Refuses adapters of matrices after selected(): segments exist only for batch rows. */
 static whit_status check_rows(const whit_exec *exec, const whit_exec_mounting *mounting, whit_error *error)
 {
     for (uint32_t i = 0; i < exec->plan->n_steps; i++) {
@@ -122,7 +122,7 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounti
          !grow(allocator, (void **)&adapt->segments, &adapt->segments_bytes, sizes.segments_bytes) ||
          !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
         return whit_fail_memory(error, "adapters", sizes.low_bytes);
-    if (!adapt->of_sequence) return WHIT_OK; /* nothing was mounted ever */
+    if (!adapt->of_sequence) return WHIT_OK; /* no adapter was ever mounted */
     if (sizes.low_stride > adapt->low_stride) adapt->low_stride = sizes.low_stride;
     adapt->n_mounted += (mounting.n > 0) - (adapt->of_sequence[sequence].n > 0);
     adapt->of_sequence[sequence] = mounting;
@@ -171,7 +171,7 @@ static const whit_adapter_pair *pair_of(const whit_exec_segment *segment, const 
     return segment->mount->weights->of_tensor[step->weight];
 }
 
-/* Where the low-rank values of a matrix begin in a row of them. */
+/* Offset of a matrix's low-rank values in a row of `low`. */
 static size_t low_offset(const whit_exec_segment *segment, const whit_exec_step *step)
 {
     return (size_t)step->place * segment->width + segment->mount->offset;
@@ -188,7 +188,7 @@ static uint32_t count_items(const whit_exec_segment *segment, const whit_exec_st
     return pair ? count_tiles(pair) * ((segment->end - segment->begin + ITEM_ROWS - 1) / ITEM_ROWS) : 0;
 }
 
-/* Sixteen ranks for some rows of a segment. */
+/* Computes one item of x Aᵀ: sixteen ranks for up to ITEM_ROWS rows of a segment. */
 static void run_item(const whit_exec *exec, const whit_exec_step *step, const whit_exec_segment *segment,
                      uint32_t worker, uint32_t item)
 {
@@ -208,7 +208,7 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
 
 struct adapted_run {
     whit_exec_phase_run tiles;
-    uint32_t n_items; /* of x Aᵀ, in front of the tiles */
+    uint32_t n_items; /* number of x Aᵀ items, which precede the tiles */
 };
 
 static uint32_t count_all_items(const whit_exec *exec, const whit_exec_phase *phase)
@@ -219,7 +219,7 @@ static uint32_t count_all_items(const whit_exec *exec, const whit_exec_phase *ph
     return n;
 }
 
-/* Items of all segments and matrices, one after the other. */
+/* Runs x Aᵀ items [begin, end), numbered over all segments and matrices. */
 static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct adapted_run *run = context;
@@ -238,7 +238,7 @@ static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t e
         }
 }
 
-/* Items, then tiles. */
+/* Runs x Aᵀ items, then tiles, numbered consecutively. */
 static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     struct adapted_run *run = context;
@@ -290,7 +290,7 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
         add_to_tiles(step, exec, tile_begin, tile_end);
 }
 
-/* What was deferred; few tiles, not worth waking anybody. */
+/* Adds adapters to the deferred tiles; these are few, not worth waking other threads. */
 static void add_the_rest(const whit_exec *exec, const whit_exec_phase *phase)
 {
     for (uint32_t i = 0; i < phase->n_steps; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Attention over the KV cache (docs/numerics.md, rules 5 and 6): every query's softmax over each group
- * of four blocks, 256 positions, by itself, then merged in ascending order of groups, whichever thread
- * computed them.
+ * Attention over the KV cache (docs/numerics.md, rules 5 and 6): each query's softmax is computed separately over each
+ * group of four blocks, 256 positions, and the partials are merged in ascending order of groups, whichever
+ * thread computed them.
  *
- * In an endless cache a query whose window has left the first positions sees the sinks as one more group in front
- * of the others, as if they stood right before its window (docs/context.md): instead of rotating their keys to
- * there, the query is rotated back by as much. */
+ * In an endless cache a query whose window has left the first positions sees the sinks as one more group before
+ * the others, as if they immediately preceded its window (docs/context.md): instead of rotating their keys
+ * forward, the query is rotated back by the same distance. */
 #include "model/exec_step.h"
 
 #include <stdatomic.h>
@@ -36,9 +36,9 @@ size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_que
     return layout_of(class, n_queries).bytes;
 }
 
-/* ---- what is seen ----------------------------------------------------------------------------- */
+/* ---- visible positions ------------------------------------------------------------------------ */
 
-/* Whether a query's window has left the first positions behind, so that it sees the sinks by themselves. */
+/* Whether a query's window no longer contains the first positions, so that it sees the sinks as a separate group. */
 static bool has_left(const whit_kv_class *class, uint32_t position)
 {
     return class->n_sinks && position >= class->window + class->n_sinks;
@@ -61,7 +61,7 @@ static whit_kv_span span_of(const whit_kv_class *class, uint32_t position, uint3
                           (uint16_t)(end < WHIT_KV_GROUP_TOKENS ? end : WHIT_KV_GROUP_TOKENS)};
 }
 
-/* The groups that rows [row, end) of a query block see: the sinks, if any, then those by index. */
+/* The n groups that rows [row, end) of a query block see: the sinks, if any, then groups from index `first` on. */
 struct seen {
     uint32_t row, end, first, n;
     bool has_sinks;
@@ -80,13 +80,13 @@ static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec
 
 #define SINKS UINT32_MAX /* in place of a group's index */
 
-/* The index of the i-th of them. */
+/* Returns the index of the i-th visible group. */
 static uint32_t seen_at(const struct seen *seen, uint32_t i)
 {
     return i < seen->has_sinks ? SINKS : seen->first + i - seen->has_sinks;
 }
 
-/* Of one KV head, the blocks of group g that they see. */
+/* Returns the blocks of group g and one KV head that the query block sees. */
 static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                               uint32_t g)
 {
@@ -113,7 +113,7 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     return group;
 }
 
-/* A worker's cache of converted groups, emptied where it belongs to another run, head or sequence. */
+/* Returns a worker's cache of converted groups, emptied if it belongs to another run, head or sequence. */
 static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
 {
     if (!exec->converted) return NULL;
@@ -123,7 +123,7 @@ static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker,
     return converted;
 }
 
-/* The entry of group g: the one that it has, a free one, or the last. */
+/* Returns the entry of group g: its own if cached, else a free one, else the last. */
 static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
 {
     for (uint32_t i = 0; i < converted->n_kept; i++)
@@ -135,7 +135,7 @@ static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
     return i;
 }
 
-/* Attends to group g of a head and sequence, with what was converted of it before. */
+/* Attends to group g of a head and sequence, reusing its blocks that were converted before. */
 static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
                          whit_exec_converted *converted, uint32_t g, whit_kv_group group, const whit_kv_group *next,
                          const uint8_t *queries, const whit_kv_span *spans, uint32_t n, float *partials, float *into)
@@ -153,7 +153,7 @@ static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint
 
 enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
 
-/* Makes n queries of a row, rotated as its layer's keys are, ready for the sinks. */
+/* Prepares n queries of a row, already rotated like its layer's keys, for attention to the sinks. */
 static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *rotated,
                             uint32_t n, uint8_t *ready)
 {
@@ -161,7 +161,8 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
     const whit_exec_cache *cache = step->cache;
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
     const float *table = step->rope->sink_tables + (size_t)whit_exec_batch_row(step, exec, row) * 2 * step->rope->pairs;
-    const uint32_t pairs = exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0: at any distance alike */
+    const uint32_t pairs =
+        exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0: scores do not depend on distance */
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
         exec->kernels->rope_half(rotated, k, head_dim, pairs, table, back);
@@ -178,7 +179,7 @@ void whit_exec_ready(const whit_exec_step *step, const whit_exec *exec, uint32_t
     if (for_sinks) ready_for_sinks(step, exec, row, x, n, for_sinks);
 }
 
-/* The same, rotated first. */
+/* Prepares queries like whit_exec_ready, but rotates them first. */
 void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x,
                              uint8_t *ready, uint8_t *for_sinks)
 {
@@ -194,11 +195,11 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
     }
 }
 
-/* Queries of a query block's rows and one KV head, and again for the sinks where they see those. */
+/* Prepares the queries of a query block and one KV head, and a second copy for the sinks if they see them. */
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                           uint8_t *ready, uint8_t *for_sinks)
 {
-    enum { ROWS_AHEAD = 3 }; /* prefetched, and to be written: outputs take the place of queries */
+    enum { ROWS_AHEAD = 3 }; /* prefetch distance, for writing: outputs overwrite queries */
     uint32_t n_heads = step->cache->heads_per_kv_head;
     size_t row_bytes = n_heads * whit_kv_query_bytes(step->cache->class->type, step->head_dim);
     size_t n = (size_t)n_heads * step->head_dim;
@@ -212,8 +213,8 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
     }
 }
 
-/* Whether a query block's rows see all of group g: the first row sees as far, the last one's window begins where all
- * do. */
+/* Whether all rows of a query block see all of group g: the first row's window ends earliest, the last row's begins
+ * latest. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
     whit_kv_span first = span_of(step->cache->class, exec->positions[step->rows][seen->row], g);
@@ -221,7 +222,8 @@ static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const 
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
-/* What the queries of a block see of group g. are_whole: all of a group; those that were are not computed again. */
+/* Sets the span of group g that each query of a block sees. *are_whole: all spans cover the whole group; if they did
+ * already, they are not recomputed. */
 static void make_spans(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g,
                        whit_kv_span *spans, bool *are_whole)
 {
@@ -236,7 +238,7 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
-/* Divides the merged partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
+/* Divides the merged partial of query i, counted from the first query of `row`, by its sum and writes the output. */
 static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
                    const float *total)
 {
@@ -248,8 +250,7 @@ static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t r
 
 /* ---- query blocks ----------------------------------------------------------------------------- */
 
-/* Rows whose queries share a reading of a KV block, of so many in a batch: as many as the kernels want,
- * fewer where there would be too few items for the threads. */
+/* As many rows as the kernels prefer, fewer if there would be too few items for the threads. */
 uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
                                     uint32_t n_rows)
 {
@@ -260,7 +261,8 @@ uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache
     return n_heads < n_queries ? n_queries / n_heads : 1;
 }
 
-/* Whether rows at `a` and `b` of one sequence see the sinks alike, and read the same blocks closed. */
+/* Whether rows at positions `a` and `b` of one sequence both see the sinks separately or not, and read the same blocks
+ * as closed. */
 static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 {
     const uint32_t shift = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS;
@@ -270,7 +272,7 @@ static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 }
 
 /* Cuts the batch into query blocks: neighbouring rows of one sequence, so that their queries share one
- * reading of its keys and values. */
+ * read of its keys and values. */
 static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache, int rows)
 {
     const uint32_t *positions = exec->positions[rows], *sequences = exec->sequences[rows], n_rows = exec->n_rows[rows];
@@ -307,7 +309,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
     size_t elems = whit_kv_partial_elems(step->head_dim);
     for (uint32_t item = begin; item < end;
-         item++) { /* query blocks of a head follow each other: they read the same KV */
+         item++) { /* consecutive items are query blocks of one head, which read the same KV */
         const uint32_t head = item / n_blocks;
         const struct seen seen = groups_seen(step, exec, item % n_blocks);
         uint32_t n = (seen.end - seen.row) * cache->heads_per_kv_head;
@@ -315,7 +317,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
         float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.partials);
         ready_queries(step, exec, &seen, head, scratch + at.queries, scratch + at.sink_queries);
-        for (uint32_t i = 0; i < n; i++) total[i * elems + step->head_dim + 1] = 0; /* nothing seen */
+        for (uint32_t i = 0; i < n; i++) total[i * elems + step->head_dim + 1] = 0; /* sum 0: empty partial */
         bool spans_are_whole = false;
         whit_kv_group next = group_of(step, exec, &seen, head, seen_at(&seen, 0));
         whit_exec_converted *converted = converted_of(exec, worker, head, exec->sequences[step->rows][seen.row]);
@@ -333,7 +335,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 
 /* ---- split-KV ----------------------------------------------------------------------- */
 
-/* With one query block only: several make enough items by themselves. */
+/* Splits over KV only with a single query block: several blocks give enough items. */
 static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;
@@ -346,13 +348,13 @@ static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 }
 
 /* Split-KV (flash decoding) of one query block: items are (KV head, group) pairs, and every worker has a split,
- * a range of them, so that it merges most groups as it goes. A head that two splits share is begun by the
- * first and ended by the second: the first does so at its beginning, the second at its end, by when it can
- * continue with what the first has merged. Partials that cannot be merged in order (of chunks stolen from
- * another worker's split) are kept and merged at the end.
+ * a range of items, so that it merges most groups immediately. If two splits share a head, the first split
+ * computes its part of it first, and the second split computes its part last, when it can usually
+ * continue from the groups that the first has merged. Partials that cannot be merged in order (of chunks
+ * stolen from another worker's split) are kept and merged at the end.
  *
- * Queries are made ready once, (n_kv_heads, n) of them, and as many for the sinks where they are seen; partials are
- * (n_kv_heads, n_groups, n), of which the first of a head is its sum so far. */
+ * Queries are prepared once, (n_kv_heads, n) of them, and the same number for the sinks if visible; partials are
+ * (n_kv_heads, n_groups, n), and the first of each head accumulates the merged result. */
 enum { CHUNKS_PER_SPLIT = 8 };
 
 struct split_kv {
@@ -377,8 +379,8 @@ static float *partials_of(const struct split_kv *d, uint32_t head, uint32_t grou
     return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->head_dim);
 }
 
-/* Where items [begin, end) lie in the order in which a split is done: its last head, other whole heads, what
- * it has of its first one. */
+/* Maps a place in a split's execution order to an item of [begin, end): first its last head, then other whole heads,
+ * then its part of the first head. */
 static uint32_t item_at(const struct split_kv *d, uint32_t begin, uint32_t end, uint32_t place)
 {
     uint32_t whole = (begin + d->n_groups - 1) / d->n_groups * d->n_groups,
@@ -394,7 +396,7 @@ static whit_kv_group group_of_item(const struct split_kv *d, uint32_t item)
     return group_of(d->step, d->exec, &d->seen, item / d->n_groups, seen_at(&d->seen, item % d->n_groups));
 }
 
-/* Places [from, to) of the split of items [begin, end). */
+/* Attends to places [from, to), in execution order, of the split of items [begin, end). */
 static void attend_places(const struct split_kv *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from,
                           uint32_t to)
 {
@@ -475,7 +477,7 @@ struct closing {
     const whit_exec *exec;
 };
 
-/* Closes blocks of a layer whose last position is in the pass: items are (row that is the last, KV head). */
+/* Closes blocks of a layer whose last position is in the pass: items are (row of that position, KV head). */
 static void close_blocks(void *attend_step, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct closing *c = attend_step;

@@ -20,7 +20,7 @@ static void need_scratch(whit_exec *exec, size_t bytes)
     if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
 }
 
-/* What kernels need for up to n_rows rows. */
+/* Raises scratch_bytes and prepared_bytes to the needs of these kernels for up to n_rows rows. */
 static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
                              const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS])
 {
@@ -34,7 +34,7 @@ static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, cons
     }
 }
 
-/* What steps need of a worker's scratch: kernels; a row that a fused norm makes; rows to rescore. */
+/* Computes the size of a worker's scratch over all steps: for kernels, a row of a fused norm, rows to rescore. */
 static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
 {
     const whit_exec_schedules *s = exec->schedules;
@@ -156,7 +156,7 @@ static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *schedu
     }
 }
 
-/* Where corrections lie, for the matrices of the plan. */
+/* Records the locations of corrections for the plan's matrices. */
 static void place_parts(whit_exec *exec, const whit_tensor *tensors, whit_arena *arena)
 {
     const whit_plan *plan = exec->plan;
@@ -169,7 +169,7 @@ static void place_parts(whit_exec *exec, const whit_tensor *tensors, whit_arena 
             whit_exec_find_parts(&tensors[plan->steps[i].weight], &exec->parts[plan->steps[i].number]);
 }
 
-/* Takes the memory of all schedules and binds them where there is some. */
+/* Takes the memory of all schedules and, unless the arena is only counting, binds them. */
 static void bind_schedules(whit_exec *exec, const whit_tensor *tensors, whit_arena *arena)
 {
     const whit_exec_schedules *s = exec->schedules;
@@ -193,7 +193,7 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Whether positions of selected rows count: for attention, rotations and temperatures after selected(). */
+/* Whether positions of selected rows are needed: for attention and temperatures after selected(). */
 static bool attends_selected(const whit_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n_steps; i++)
@@ -203,7 +203,8 @@ static bool attends_selected(const whit_plan *plan)
     return false;
 }
 
-/* What attention needs beside the steps: of the class that needs most, since they run one after the other. */
+/* Places the memory of attention other than steps. Its size is the maximum over the KV classes, which run one after
+ * the other. */
 static void place_attention(whit_exec *exec, const whit_exec_options *options, whit_arena *arena)
 {
     const whit_kv *kv = exec->kv;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Corrections in a pass: what a matrix's parts beside its codes add to the tiles of outputs that it has just made,
- * while they are in cache: the plane's product, then outliers, then the low-rank pair's.
+ * Corrections in a pass: adds the products of a matrix's second plane, outliers and low-rank pair, in this order, to
+ * the tiles of outputs that have just been computed, while they are in cache.
  *
- * The plane's activations, the outliers' and x Aᵀ are made once for a matrix, by each thread for itself: they are
- * small, and no thread waits for another. Matrices behind the same activations share the outliers'. A worker's memory:
+ * Each thread computes the plane's activations, the outliers' activations and x Aᵀ once per matrix for itself: they
+ * are small, and no thread waits for another. Matrices that read the same activations share the outliers'. A worker's
+ * memory:
  *
  *   keys | outliers' codes, scales | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | kernels'
  *   scratch */
 #include "model/exec_step.h"
 
 enum {
-    TILES = 4, /* of outputs that go through memory of their own */
+    TILES = 4, /* tiles of outputs computed at a time in the worker's memory */
     FEW_ROWS = 8,
-    PREFETCH_BYTES = 8192, /* of a part, at most: kernels prefetch what lies farther on */
+    PREFETCH_BYTES = 8192, /* maximum per part: kernels prefetch further data themselves */
 };
 
-/* For which operation and rows a worker's memory was made, and for which activations its outliers' codes were. All
- * zero is nothing yet, since runs count from 1. */
+/* Cache key of a worker's memory: the operation and rows that it was computed for, and the activations that its
+ * outliers' codes belong to. All zero: empty, since runs count from 1. */
 typedef struct made_for {
     uint64_t run, codes_run;
     const whit_exec_step *step;
@@ -30,7 +31,8 @@ struct places {
     size_t gathered_stride, code_stride, low_stride;
 };
 
-/* The outliers' first, so that they lie at one place for all matrices behind the same activations. */
+/* Lays out a worker's memory. The outliers' codes come first, so that their offset is the same for all matrices that
+ * read the same activations. */
 static struct places places_of(const whit_exec_choice *choice, uint32_t n_rows)
 {
     struct places p = {.codes = WHIT_ALIGN_BYTES};
@@ -107,7 +109,7 @@ static whit_outlier_acts outlier_acts(const struct places *p, uint8_t *memory, u
                                .scales = (float *)(void *)(memory + p->code_scales)};
 }
 
-/* What the parts read, made of x in a worker's memory where it is not there yet. */
+/* Computes the inputs of the corrections from x in a worker's memory; outliers' codes are reused if still valid. */
 static void make(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                  const whit_acts *x, const struct places *p)
 {
@@ -115,7 +117,7 @@ static void make(const whit_exec_step *step, const whit_exec *exec, uint32_t wor
     const whit_exec_parts *parts = step->parts;
     uint8_t *memory = (uint8_t *)made;
     if (!step->choice->has_outliers) {
-        made->codes_run = 0; /* what follows lies where they were */
+        made->codes_run = 0; /* the data below overwrites them */
     } else if (!has_codes(made, step, exec, rows)) {
         whit_outlier_acts acts = outlier_acts(p, memory, x->n_tokens);
         exec->kernels->outlier_codes(x, &acts);
@@ -158,7 +160,7 @@ static void add_plane(const whit_exec_step *step, const whit_exec *exec, const w
     const uint64_t tile_bytes = whit_codec_geometry(&plane->signs.type).tile_bytes;
     for (uint32_t tile = begin, n_tiles; tile < end; tile += n_tiles) {
         n_tiles = end - tile < TILES ? end - tile : TILES;
-        whit_tensor signs = plane->signs; /* from that tile on */
+        whit_tensor signs = plane->signs; /* the plane's signs from that tile on */
         uint32_t row = tile * WHIT_TILE_ROWS, left = signs.type.n_rows - row;
         signs.part[WHIT_PART_CODES] += tile * tile_bytes;
         signs.part[WHIT_PART_ROW_SCALES] += (size_t)row * sizeof(uint16_t);
@@ -175,7 +177,7 @@ static void prefetch(const uint8_t *data, uint64_t bytes)
     for (uint64_t at = 0; at < bytes && at < PREFETCH_BYTES; at += WHIT_LINE_BYTES) __builtin_prefetch(data + at, 0, 2);
 }
 
-/* What a tensor's tiles take of codes: where they begin and how many bytes. */
+/* Prefetches the codes of tiles [begin, end) of a tensor. */
 static void prefetch_tiles(const whit_tensor *w, uint64_t tile_bytes, uint32_t begin, uint32_t end)
 {
     prefetch(w->part[WHIT_PART_CODES] + begin * tile_bytes, (end - begin) * tile_bytes);

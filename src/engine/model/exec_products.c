@@ -10,7 +10,7 @@ whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
     return whit_acts_of_f32(rows, step->input_stride[0], n_rows, step->n_cols);
 }
 
-/* Where the outputs of a row of a pass begin. */
+/* Address of the outputs of a row of a pass. */
 static float *output_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     return whit_exec_row_of(step, exec, step->output, step->output_stride, row);
@@ -27,7 +27,7 @@ TILE_STEP(run_linear)
                       whit_exec_scratch(exec, step->kernel, &acts, worker));
 }
 
-/* Corrections are added to the tiles while they are in cache, and so are adapters, behind them. */
+/* Corrections, then adapters, are added to the tiles while they are in cache. */
 TILE_STEP(run_linear_corrected)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
@@ -60,7 +60,7 @@ TILE_STEP(run_linear_gated)
                             step->output_stride, whit_exec_scratch(exec, step->kernel, &acts, worker));
 }
 
-/* The head where the largest logits only are wanted: estimates of all rows from the high nibbles. */
+/* Screens the head if only the largest logits are wanted: estimates all rows from the high nibbles. */
 TILE_STEP(run_screen)
 {
     (void)worker;

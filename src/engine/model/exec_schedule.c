@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Queries are rotated by attention from so many rows on: fewer may be split over KV groups, and their queries
- * made ready by one thread, which need not do this too. The least rows of a bucket. */
+/* From this many rows on, RoPE on queries is fused into attention. Smaller batches may use split-KV, where one thread
+ * prepares all queries and should not also rotate them. Must be the smallest number of rows of a bucket. */
 #define ROTATING_ROWS 16
 #define FEW_ROWS      8 /* decoding */
 
@@ -48,7 +48,7 @@ static bool is_linear(const whit_plan_step *step)
     return step->op == WHIT_PLAN_LINEAR;
 }
 
-/* The plane reads f32 where the matrix does, else int8. */
+/* Records a matrix's corrections. Its second plane reads f32 activations if the matrix does, else int8. */
 static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice)
 {
     whit_plane plane;
@@ -62,8 +62,8 @@ static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice
     choice->has_outliers = tensor->part_bytes[WHIT_PART_OUTLIERS] > 0;
 }
 
-/* The choice of a matrix, made where it is a new one. Kernels are chosen by what a type is, not by the
- * values of its scales. */
+/* Returns the index of a matrix's choice, added if it is new. Kernels are chosen by type, not by the
+ * values of scales. */
 static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const whit_plan_step *step,
                           const whit_tensor *tensors, const whit_kernels *kernels)
 {
@@ -122,12 +122,12 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
     const whit_tensor_type *a = &offer->tensors[gate->weight].type, *b = &offer->tensors[gated->weight].type;
     const whit_matmul_kernel *kernel = kernel_of(offer, gate);
     if (whit_is_corrected(&offer->tensors[gate->weight]) || whit_is_corrected(&offer->tensors[gated->weight]))
-        return false; /* corrections belong to the product alone */
+        return false; /* corrections must be added before the gate */
     return a->codec == b->codec && a->has_offset == b->has_offset && a->n_rows == b->n_rows && a->n_cols == b->n_cols &&
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
 
-/* With few rows the sum is made together with the norm that follows. */
+/* With few rows the sum is fused with the norm that follows instead. */
 static bool offers_added(void *context, const whit_plan_step *linear)
 {
     const struct offer *offer = context;
@@ -135,7 +135,7 @@ static bool offers_added(void *context, const whit_plan_step *linear)
         !whit_is_corrected(&offer->tensors[linear->weight]);
 }
 
-/* Whether bucket b runs as the one before. */
+/* Whether bucket b has the same schedule as the bucket before it. */
 static bool is_as_before(const whit_exec_schedules *s, const whit_plan *plan, whit_row_set rows, int mode, uint32_t b)
 {
     if (rows == WHIT_ROWS_BATCH && whit_exec_bucket_rows(b) == ROTATING_ROWS) return false;
@@ -173,7 +173,7 @@ static whit_status make_schedule(whit_exec_schedules *s, const whit_plan *plan, 
 whit_status whit_exec_schedules_make(const whit_plan *plan, const whit_tensor *tensors, uint32_t n_batch_rows,
                                      uint32_t n_selected_rows, whit_exec_schedules *s, whit_error *error)
 {
-    if (n_selected_rows > n_batch_rows) n_selected_rows = n_batch_rows; /* of one pass */
+    if (n_selected_rows > n_batch_rows) n_selected_rows = n_batch_rows; /* a pass selects at most all of its rows */
     s->n_buckets[WHIT_ROWS_BATCH] = whit_exec_bucket_of(n_batch_rows) + 1;
     s->n_buckets[WHIT_ROWS_SELECTED] = n_selected_rows ? whit_exec_bucket_of(n_selected_rows) + 1 : 0;
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++)

@@ -12,13 +12,13 @@
 #include <string.h>
 
 #define CHANNELS_TOGETHER 256
-#define L2_NORM_EPS       1e-6f /* of queries and keys; fixed by the family, not a setting */
-#define SOFTPLUS_LINEAR   20.0f /* softplus(x) is x above it, to the last bit */
+#define L2_NORM_EPS       1e-6f /* for normalising queries and keys; fixed by the family, not a setting */
+#define SOFTPLUS_LINEAR   20.0f /* above it softplus(x) is exactly x in f32 */
 
 #define INPUT(i, r) whit_exec_row_of(step, exec, step->input[i], step->input_stride[i], r)
 #define OUTPUT(r)   whit_exec_row_of(step, exec, step->output, step->output_stride, r)
 
-/* Rows [begin, end) of a pass are one sequence's, from position `first` on. */
+/* Rows [begin, end) of a pass that belong to one sequence, from position `first` on. */
 typedef struct run_of_rows {
     uint32_t begin, end, sequence, first;
 } run_of_rows;
@@ -79,7 +79,7 @@ void whit_exec_convolve(const whit_exec_step *step, const whit_exec *exec, uint3
 
 /* ---- delta rule ----------------------------------------------------------------------------- */
 
-/* One value head of one sequence as it runs. */
+/* Context of running one value head of one sequence. */
 typedef struct delta_run {
     const whit_exec_step *step;
     const whit_exec *exec;
@@ -119,7 +119,7 @@ static whit_delta_update update_at(const delta_run *d, uint32_t position)
                                .decay = d->kept.decays[at]};
 }
 
-/* Applies the kept updates of positions [begin, end); `from` NULL: to a state of zeros. */
+/* Applies the recorded updates of positions [begin, end) to the state `from` (NULL: zeros) and writes `to`. */
 static void apply_updates(const delta_run *d, uint32_t begin, uint32_t end, const float *from, float *to)
 {
     whit_delta_update updates[WHIT_STATE_RING];
@@ -127,7 +127,7 @@ static void apply_updates(const delta_run *d, uint32_t begin, uint32_t end, cons
     d->exec->kernels->delta_apply(updates, end - begin, from, to, d->step->plan->head_dim, d->step->plan->value_dim);
 }
 
-/* Runs the token of row r at a position on a state. */
+/* Advances a state by the token of row r at a position and writes its output. */
 static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *state)
 {
     const whit_exec_step *step = d->step;
@@ -156,7 +156,7 @@ static void run_rows(const delta_run *d, const run_of_rows *rows)
     const float *from = committed ? d->kept.state : NULL;
     uint32_t r = rows->begin, position = rows->first;
     if (target > position) {
-        /* A long run: tokens before the target go into the committed state itself. */
+        /* A long run: tokens before the target position update the committed state directly. */
         apply_updates(d, committed, position, from, d->kept.state);
         for (; position < target; r++, position++) run_token(d, r, position, d->kept.state);
         memcpy(d->state, d->kept.state, n_elems * sizeof *d->state);
@@ -190,7 +190,7 @@ void whit_exec_run_delta(const whit_exec_step *step, const whit_exec *exec, uint
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* Notes what a phase has committed, once all of its items are done. */
+/* Records the committed positions once all items of a phase are done. */
 static void commit_positions(const whit_exec *exec, const whit_exec_step *step)
 {
     whit_state *state = &exec->kv->state;

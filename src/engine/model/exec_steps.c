@@ -180,7 +180,8 @@ ROW_STEP(run_rescore)
 
 /* ---- fused norms ------------------------------------------------------------------------------ */
 
-/* Norm and activations of rows that `rows` says how to make. A row that nobody wants later lives in the scratch. */
+/* Computes norm and activations of rows built as `rows` says. A row that no later step reads is kept only in the
+ * scratch. */
 static void norm_acts(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_norm_rows rows,
                       uint32_t begin, uint32_t end)
 {
