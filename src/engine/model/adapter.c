@@ -48,7 +48,7 @@ whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i
                                .b = factor_at(view->data, entry->n_rows, entry->rank, entry->b_codes, entry->b_scales)};
 }
 
-/* Does a factor of this shape exist, and do its parts lie inside? */
+/* Whether a factor may have this shape and its parts lie inside the image. */
 static bool factor_fits(uint32_t n_rows, uint32_t n_cols, uint64_t codes, uint64_t scales, uint64_t size_bytes)
 {
     whit_tensor_type type = whit_requantise_type(WHIT_CODEC_I8, n_rows, n_cols);
@@ -159,7 +159,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights)
 
 /* ---- making one ----------------------------------------------------------------------------- */
 
-/* Rounds a factor and appends its parts; *codes and *scales are where they begin. */
+/* Rounds a factor and appends its parts; *codes and *scales are their offsets. */
 static whit_status append_factor(const float *values, uint32_t n_rows, uint32_t n_cols, whit_buf *out, uint64_t *codes,
                                  uint64_t *scales, whit_error *error)
 {
@@ -218,6 +218,6 @@ whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const wh
     }
     if (out->failed) return whit_fail_memory(error, "an adapter", out->size_bytes);
     memcpy(out->data, &header, sizeof header);
-    whit_adapter_view view; /* what cannot be read back is not handed out */
+    whit_adapter_view view; /* an image that cannot be read back is not returned */
     return whit_adapter_check(out->data, out->size_bytes, "the adapter", &view, error);
 }

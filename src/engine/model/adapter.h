@@ -13,15 +13,15 @@
 #define WHIT_ADAPTER_MAX_RANK 1024
 
 typedef struct whit_adapter_pair {
-    const char *name; /* of the model's tensor */
+    const char *name; /* name of the model's tensor */
     whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
 } whit_adapter_pair;
 
-/* An image that was checked; points into its bytes. */
+/* A checked image; points into its bytes. */
 typedef struct whit_adapter_view {
     const uint8_t *data;
     size_t size_bytes;
-    const uint8_t *identity; /* of the model that it belongs to */
+    const uint8_t *identity; /* identity of the model that it belongs to */
     whit_table meta;
     uint32_t n_pairs;
     uint32_t max_rank;
@@ -34,13 +34,13 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
 /* Pair i < n_pairs, in the order of names. */
 whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
 
-/* May adapters change this matrix? Those of the layers, not embedding and head. */
+/* Whether adapters may change this matrix: matrices of layers, not embedding and head. */
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
 
-/* The pairs of an adapter by the numbers of a model's tensors. */
+/* The pairs of an adapter, indexed by the model's tensors. */
 typedef struct whit_adapter_weights {
     whit_adapter_pair *pairs;            /* (n_pairs) */
-    const whit_adapter_pair **of_tensor; /* (n_tensors) NULL: not adapted */
+    const whit_adapter_pair **of_tensor; /* (n_tensors) NULL if not adapted */
     uint32_t n_pairs, n_tensors, max_rank;
     const whit_allocator *allocator;
 } whit_adapter_weights;
@@ -61,8 +61,8 @@ typedef struct whit_adapter_floats {
     const float *b; /* (n_rows, rank) */
 } whit_adapter_floats;
 
-/* Rounds pairs to int8 and appends the image to `out`, which is empty. Pairs come in the order of
- * their names, each once. */
+/* Rounds pairs to int8 and appends the image to `out`, which must be empty. Pairs must be sorted by name, without
+ * duplicates. */
 whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const whit_table_builder *meta,
                                const whit_adapter_floats *pairs, uint32_t n_pairs, whit_buf *out, whit_error *error);
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Every field of the configuration once: its key, its place, its type. */
+/* Each field of the configuration: key, offset, type. */
 enum field_kind { FIELD_U32, FIELD_U8, FIELD_BOOL, FIELD_F64 };
 static const struct field {
     const char *key;

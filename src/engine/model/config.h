@@ -27,7 +27,7 @@ typedef enum whit_gate {
 /* How a layer mixes its tokens. */
 typedef enum whit_mixer { WHIT_MIXER_ATTENTION, WHIT_MIXER_SHORT_CONV, WHIT_MIXER_DELTA, WHIT_MIXER_COUNT } whit_mixer;
 
-/* A kind of layers. */
+/* A kind of layer: the parameters that may differ between layers. */
 typedef struct whit_layer_kind {
     uint32_t mixer; /* whit_mixer */
     uint32_t rope;  /* index of its RoPE table */
@@ -37,7 +37,7 @@ typedef struct whit_layer_kind {
     uint32_t n_ff;
 } whit_layer_kind;
 
-/* How a RoPE table's frequencies follow from theta (rope_scaling.h). */
+/* How a RoPE table's frequencies are computed from theta (rope_scaling.h). */
 typedef enum whit_rope_scaling {
     WHIT_ROPE_PLAIN,
     WHIT_ROPE_LINEAR,  /* divided by `factor` */
@@ -50,13 +50,14 @@ typedef enum whit_rope_scaling {
 /* A RoPE table. */
 typedef struct whit_rope {
     double theta;
-    uint32_t dims;               /* dimensions of a head that turn; even */
-    uint8_t scaling;             /* whit_rope_scaling */
-    bool has_factors;            /* tensor "rope_factors" (dims / 2) divides the frequencies, too */
-    bool rounds;                 /* yarn: the ends of its ramp are whole numbers */
-    double factor, length;       /* length: of the context before scaling, in tokens */
-    double beta_fast, beta_slow; /* yarn: turns within `length` from which pairs stay, to which they are divided */
-    double magnitude;            /* factor of cosines and sines */
+    uint32_t dims;         /* dimensions of a head that turn; even */
+    uint8_t scaling;       /* whit_rope_scaling */
+    bool has_factors;      /* tensor "rope_factors" (dims / 2) divides the frequencies, too */
+    bool rounds;           /* yarn: the ends of its ramp are rounded to integers */
+    double factor, length; /* length: context before scaling, in tokens */
+    double beta_fast,
+        beta_slow;    /* yarn: pairs with over beta_fast turns in `length` stay, under beta_slow are divided */
+    double magnitude; /* factor of cosines and sines */
 } whit_rope;
 
 typedef struct whit_config {
@@ -70,7 +71,7 @@ typedef struct whit_config {
     uint32_t rope_dim; /* leading dimensions of a head that turn; even */
     uint32_t n_vocab;
     uint32_t n_ctx;    /* as trained, in tokens */
-    uint32_t window;   /* sliding window in tokens; 0: none */
+    uint32_t window;   /* sliding window in tokens; 0: no window */
     uint8_t gate;      /* whit_gate */
     bool tied_head;    /* the head is the embedding */
     bool attn_bias;    /* q, k, v have biases */
@@ -81,7 +82,7 @@ typedef struct whit_config {
     bool rope_factors; /* tensor "rope_factors" divides the frequencies */
     double norm_eps;
     double rope_theta;
-    /* Optional numbers: 0 if absent, and then not in files. */
+    /* Optional numbers: 0 if absent; files omit zeros. */
     double embedding_scale;   /* factor of embeddings */
     double residual_scale;    /* factor of what a sublayer adds */
     double attention_scale;   /* factor of scores, in place of 1 / sqrt(head_dim) */
@@ -105,15 +106,15 @@ typedef struct whit_config {
     /* RoPE tables; without any there is one, of rope_theta, rope_dim and rope_factors. */
     uint32_t n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
-    const char *program_name; /* begins its error lines; NULL: the family's name */
-    const char *program;      /* states the forward pass (families.h), NULL: the family's; lives as long as its file */
+    const char *program_name; /* prefixes its error lines; NULL: the family's name */
+    const char *program; /* source of the forward pass (families.h), NULL: the family's; lives as long as its file */
 } whit_config;
 
-/* The kind of a layer, of the scalars where there are no kinds. */
+/* Returns the kind of a layer, made from the scalars if there are no kinds. */
 whit_layer_kind whit_config_kind(const whit_config *config, uint32_t layer);
 /* Reads one field of a kind by its name in the struct; false if there is no such field. */
 bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_t *value);
-/* The number of RoPE tables, at least 1, and table i. */
+/* Return the number of RoPE tables, at least 1, and table i. */
 uint32_t whit_config_n_ropes(const whit_config *config);
 whit_rope whit_config_rope(const whit_config *config, uint32_t i);
 /* Sets an optional number by its name; false if no optional number has that name. */
@@ -141,7 +142,7 @@ whit_status whit_config_load_layers(const whit_table *table, const char *path, w
 void whit_config_save_layers(const whit_config *config, whit_table_builder *table);
 whit_status whit_config_check_layers(const whit_config *config, const char *path, whit_error *error);
 
-/* Refuses what no graph could run: zero or absurd sizes, heads that do not divide, odd rope_dim. */
+/* Refuses configurations that no graph could run: zero or absurd sizes, heads that do not divide, odd rope_dim. */
 whit_status whit_config_check(const whit_config *config, const char *path, whit_error *error);
 
 whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_error *error);

@@ -19,7 +19,7 @@ static const struct kind_field {
 };
 enum { N_KIND = sizeof kind_fields / sizeof *kind_fields, N_ROPE = 10 };
 
-/* ---- what a layer is ------------------------------------------------------------------------- */
+/* ---- kinds of layers ------------------------------------------------------------------------- */
 
 whit_layer_kind whit_config_kind(const whit_config *c, uint32_t layer)
 {
@@ -99,7 +99,7 @@ whit_rope whit_config_rope(const whit_config *c, uint32_t i)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A number of a row as an integer of at most `most`. */
+/* Reads a number of a row as an integer of at most `most`. */
 static bool as_count(double number, uint32_t most, uint32_t *count)
 {
     if (!(number >= 0 && number <= most && number == floor(number))) return false;

@@ -12,7 +12,7 @@
 
 /* Rows are packed some at a time: enough for long writes, little enough to stay in cache. */
 #define CHUNK_BYTES ((size_t)4 << 20)
-/* Mapped pages of the source count as ours until we let them go; this many weights at a time. */
+/* Mapped pages of the source count as this process's memory until dropped; they are dropped after this many weights. */
 #define DROP_ELEMS ((uint64_t)64 << 20)
 
 static const char *or_null(const char *text)
@@ -33,7 +33,7 @@ whit_status whit_convert_options_check(const whit_convert_options *options, whit
     return WHIT_OK;
 }
 
-/* ---- what goes where ------------------------------------------------------------------------ */
+/* ---- order of tensors ----------------------------------------------------------------------- */
 
 struct job {
     const whit_source *source;
@@ -42,8 +42,8 @@ struct job {
     whit_pool *pool;
     uint32_t *order; /* source tensors in the order in which a pass reads them */
     uint32_t n;
-    whit_tensor_type *types;      /* of each, in the file */
-    whit_convert_change *changes; /* of each; all zero: none */
+    whit_tensor_type *types;      /* each source tensor's type in the file */
+    whit_convert_change *changes; /* each source tensor's change; all zero if it does not change */
     uint32_t *declared;
     uint64_t done_elems, all_elems;
     whit_error *error;
@@ -67,7 +67,7 @@ static whit_status take_divisors(void *context, const char *name, uint32_t n, wh
     return WHIT_OK;
 }
 
-/* The graph's own order, so that a pass over the model reads the file from front to back. */
+/* Orders tensors as the graph reads them, so that a pass over the model reads the file sequentially. */
 static whit_status find_order(struct job *job)
 {
     const whit_source *source = job->source;
@@ -98,7 +98,7 @@ static whit_rows row_at(const struct rows_buffer *buffer, uint32_t i)
     return row;
 }
 
-/* Room for n rows of a type; freed by free_rows. */
+/* Allocates buffers for n rows of a type; freed by free_rows. */
 static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uint32_t n, struct rows_buffer *buffer)
 {
     whit_geometry g = whit_codec_geometry(type);
@@ -127,8 +127,8 @@ static bool is_ternary(uint8_t codec)
     return codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_T2;
 }
 
-/* Ternary codes as two planes of signs with a = b, half the scale: +1 is (1, 1), -1 is (0, 0), 0 is (1, 0). False
- * where there are codes or scales that this cannot say. */
+/* Sets the type of ternary codes as two planes of signs with a = b, half the scale: +1 is (1, 1), -1 is (0, 0), 0 is
+ * (1, 0). False if some codes or scales cannot be represented. */
 static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *a, whit_tensor_type *out)
 {
     whit_tensor_type type = tensor->type;
@@ -140,9 +140,9 @@ static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *
         type.scale_b = type.scale;
     }
     if (whit_tensor_type_check(&type, NULL) != WHIT_OK) return false;
-    /* t2 holds codes up to 2; scales in f16 may be too small for a half. */
+    /* t2 holds codes up to 2; half of an f16 scale may underflow. */
     bool fits = make_rows(a, &tensor->type, 1, &row);
-    uint32_t n_scales = type.scale_type == WHIT_SCALE_U8 ? 1 : whit_codec_geometry(&type).n_groups; /* of a row */
+    uint32_t n_scales = type.scale_type == WHIT_SCALE_U8 ? 1 : whit_codec_geometry(&type).n_groups; /* scales per row */
     for (uint32_t r = 0; fits && r < type.n_rows; r++) {
         const int8_t *codes = row.rows.elems;
         fits = tensor->read_row(tensor, r, &row.rows, NULL) == WHIT_OK;
@@ -189,13 +189,13 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
 enum { ITEM_DIGEST, ITEM_WRITE, ITEM_SLICES, MAX_SLICES = 32 };
 
 struct chunk {
-    whit_tensor tensor; /* as a tensor of its own: a tile depends on its own rows only */
-    uint32_t begin, n;  /* rows; n 0: nothing there */
+    whit_tensor tensor; /* the chunk as a separate tensor: a tile depends on its own rows only */
+    uint32_t begin, n;  /* range of rows; n 0: empty chunk */
     uint8_t *part[WHIT_PART_COUNT];
     uint8_t *canonical;
 };
 
-/* Where the content changes, a worker decodes row by row. */
+/* Buffers of a worker that decodes row by row, for conversions that change the content. */
 struct lossy_scratch {
     struct rows_buffer row;
     float *values;
@@ -210,13 +210,13 @@ struct tensor_job {
     bool planes;           /* ternary codes become two planes */
     bool rows_are_content; /* floats: rows are read straight into their canonical form */
     uint32_t chunk_rows, slice_rows;
-    uint64_t part_bytes[WHIT_PART_COUNT]; /* room of a chunk */
+    uint64_t part_bytes[WHIT_PART_COUNT]; /* allocated bytes of a chunk's parts */
     size_t canonical_row_bytes;
-    struct rows_buffer rows; /* chunk_rows of the target; without elements where they are content */
+    struct rows_buffer rows; /* chunk_rows rows of the target type; without elements if rows_are_content */
     struct chunk chunks[2], *now, *before;
-    struct lossy_scratch *scratch; /* one per worker; NULL: not lossy */
+    struct lossy_scratch *scratch; /* one per worker; NULL if lossless */
     whit_hash digest;
-    whit_buf later[WHIT_PART_COUNT]; /* parts behind the codes wait here */
+    whit_buf later[WHIT_PART_COUNT]; /* buffers of the parts that follow the codes in the file */
 };
 
 static void free_tensor_job(const whit_allocator *a, struct tensor_job *t)
@@ -297,10 +297,10 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
     return whit_fail_memory(job->error, job->source->tensors[job->order[i]].name, CHUNK_BYTES);
 }
 
-/* One row of ternary codes as signs and extras. */
+/* Converts a row of ternary codes to two sign planes. */
 static void to_planes(const whit_tensor_type *to, const whit_rows *from, const whit_rows *row)
 {
-    static const int8_t planes[3] = {0, 1, 3}; /* -1, 0, 1 */
+    static const int8_t planes[3] = {0, 1, 3}; /* codes of -1, 0, 1 */
     const int8_t *codes = from->elems;
     int8_t *out = row->elems;
     for (uint32_t k = 0; k < to->n_cols; k++) out[k] = planes[codes[k] + 1];

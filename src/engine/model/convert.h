@@ -14,8 +14,8 @@ typedef struct whit_convert_tensor_report {
     uint64_t bytes;
 } whit_convert_tensor_report;
 
-/* A tensor that is to be stored otherwise than it is: rounded to `type`, or, where it was made elsewhere, as
- * `finished` says, with its digest. */
+/* Replacement of a tensor: rounded to `type`, or, if it was made elsewhere, stored as
+ * `finished` with its digest. */
 typedef struct whit_convert_change {
     whit_tensor_type type;
     const whit_tensor *finished; /* NULL: the source's rows are rounded */
@@ -23,25 +23,25 @@ typedef struct whit_convert_change {
 } whit_convert_change;
 
 typedef struct whit_convert_options {
-    /* How ternary matrices lie: "t5", "t2", or "q2", as two planes of signs with a = b, which says the same
-     * weights; NULL: t5 where it can hold them. */
+    /* Codec of ternary matrices: "t5", "t2", or "q2", two planes of signs with a = b and the same
+     * weights; NULL: t5 if it can hold them. */
     const char *ternary;
-    const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: as it is */
-    const char *head;    /* lossy: codec of the head (also i8s); of a tied matrix this one counts */
-    const char *command; /* provenance; NULL: none */
-    /* Fills `change` and says true for a tensor that changes; NULL: none does. */
+    const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: unchanged */
+    const char *head;    /* lossy: codec of the head (also i8s); decides for a tied matrix */
+    const char *command; /* provenance; NULL: not recorded */
+    /* Fills `change` and returns true for a tensor that changes; NULL: no tensor changes. */
     bool (*change)(void *user, const whit_source_tensor *tensor, whit_convert_change *change);
     uint32_t n_threads; /* 0: one per physical core; the bytes written do not depend on it */
     whit_progress_fn *progress;
-    void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: none */
-    void *user;                                                           /* of change, progress and report */
+    void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: no reports */
+    void *user;                                                           /* passed to change, progress and report */
 } whit_convert_options;
 
-/* Refuses option values that mean nothing, before any work. */
+/* Refuses invalid option values, before any work. */
 whit_status whit_convert_options_check(const whit_convert_options *options, whit_error *error);
 
 /* Writes `source` into an opened, empty writer and commits it. Memory: a few chunks of rows, and
- * what the largest tensor has in parts behind its codes. */
+ * the largest tensor's parts that follow its codes. */
 whit_status whit_convert(const whit_source *source, const whit_convert_options *options, whit_ndf_writer *writer,
                          whit_error *error);
 

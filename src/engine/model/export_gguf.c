@@ -8,13 +8,13 @@
 
 #include <stdio.h>
 
-/* What becomes of one tensor. */
+/* How one tensor is exported. */
 struct target {
     const whit_source_tensor *from;
     char name[96];
     whit_ggml_kind kind;
     bool is_vector, permuted;
-    bool split_scale; /* codes times 1 here, the scale in a tensor of its own */
+    bool split_scale; /* stored with scale 1, and the scale in a separate tensor */
     uint64_t row_bytes;
 };
 
@@ -25,7 +25,7 @@ struct export
     const char *architecture;
     struct target *targets;
     uint32_t n;
-    int8_t *codes; /* one row, in whatever elements it has */
+    int8_t *codes; /* one row, in its own element type */
     float *fields, *values;
     uint8_t *bytes, *encoded;
     size_t max_cols;
@@ -55,7 +55,7 @@ static bool is_float_kind(whit_ggml_kind kind)
     return kind == WHIT_GGML_F32 || kind == WHIT_GGML_F16 || kind == WHIT_GGML_BF16;
 }
 
-/* Our row that stands at row `row` of the file: whit_source_row the other way round. */
+/* Returns the canonical row stored at row `row` of the file: the inverse of whit_source_row. */
 static uint32_t our_row(const struct export *e, const struct target *target, uint32_t row)
 {
     const whit_config *c = &e->source->config;
@@ -64,7 +64,7 @@ static uint32_t our_row(const struct export *e, const struct target *target, uin
     return row - in_head + in_head / 2 + (in_head % 2) * (c->rope_dim / 2);
 }
 
-/* Row `row` of the file into e->encoded; false where the kind cannot hold it. */
+/* Encodes row `row` of the file into e->encoded; false if the kind cannot hold it. */
 static whit_status encode_row(struct export *e, const struct target *target, uint32_t row, bool *fits)
 {
     const whit_tensor_type *type = &target->from->type;
@@ -152,7 +152,7 @@ static whit_status choose(struct export *e, struct target *target)
         return choose_kind(e, target, &asked, 1);
     }
     if (e->options->coded && parse_kind(e->options->coded, &asked)) return choose_kind(e, target, &asked, 1);
-    /* Other programs know that activations are int8 per token by the architecture alone. */
+    /* Other programs infer int8 activations per token from the architecture alone. */
     if (type->act == WHIT_TENSOR_ACT_TOKEN && strncmp(e->architecture, "bitnet", 6) != 0)
         return whit_fail(
             e->error, WHIT_ERROR_UNSUPPORTED,

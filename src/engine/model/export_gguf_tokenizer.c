@@ -98,7 +98,7 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
     return failed ? whit_fail_memory(error, "the vocabulary", n) : WHIT_OK;
 }
 
-/* Where readers have a default for an absent key, one of our own says that there is none. */
+/* Writes a token id, or, if it is absent and readers would assume a default, a key of our own that says so. */
 static void put_id(whit_gguf_writer *writer, const char *name, int32_t id, const char *absent)
 {
     if (id >= 0)

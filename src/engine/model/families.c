@@ -14,10 +14,10 @@
 
 #include <stdio.h>
 
-#define MAX_STEPS 4000000 /* fifty times what the largest graph takes */
+#define MAX_STEPS 4000000 /* fifty times the steps of the largest graph */
 #define MAX_BYTES ((size_t)1 << 20)
 
-/* ---- what programs call ----------------------------------------------------------------------- */
+/* ---- functions of programs -------------------------------------------------------------------- */
 
 enum {
     FN_EMBED,
@@ -69,13 +69,13 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
 
-/* What a program works on. */
+/* Context of a running program. */
 struct builder {
     whit_graph *graph;
     const whit_config *config;
 };
 
-/* One field of a layer's kind. */
+/* Reads one field of a layer's kind. */
 static whit_status kind_of(const whit_config *config, int layer, const char *field, int64_t *value, whit_error *error)
 {
     if (layer < 0 || (uint32_t)layer >= config->n_layers)
@@ -152,7 +152,7 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
 static const struct family {
     const char *name;
     whit_status (*program)(const whit_family_run *run);
-    bool is_plain; /* from the beginning: kinds, RoPE tables and optional numbers need a name that old readers refuse */
+    bool is_plain; /* original family: kinds, RoPE tables and optional numbers need a name that old readers refuse */
 } families[] = {
     {"llama", whit_family_decoder, true},
     {"qwen2", whit_family_decoder, true},
@@ -195,7 +195,7 @@ static whit_status declare(whit_lang *lang, const whit_config *config, whit_erro
     return WHIT_OK;
 }
 
-/* What a builder of ours never does, and what running the graph relies on. */
+/* Refuses graphs that violate the executor's assumptions; built-in programs always meet them. */
 static whit_status check(const char *name, const whit_config *c, const whit_graph *graph, whit_error *error)
 {
 #define VALUE(ref) (graph->values[(ref)-1])
@@ -207,7 +207,7 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
         if (node->op == WHIT_OP_EMBED &&
             graph->resolver.type(graph->resolver.context, node->weight)->n_rows != c->n_vocab)
             why = "a table of tokens has n_vocab rows";
-        /* The tables of angles are those of rope_dim: fewer would find cosines where sines should be. */
+        /* RoPE tables have rope_dim dimensions: with fewer, cosines would be read as sines. */
         const whit_layer_kind kind = whit_config_kind(c, node->layer);
         if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
             why = "all of rope_dim is rotated, or nothing (0)";
@@ -266,7 +266,7 @@ static whit_status run(const char *name, const char *program, const whit_config 
     return status;
 }
 
-/* A program of ours, which was compiled with the library. */
+/* Runs a built-in program, which was compiled with the library. */
 static whit_status run_compiled(const struct family *family, const whit_config *config, whit_graph *graph,
                                 whit_error *error)
 {
@@ -299,7 +299,7 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
             whit_fail(graph->error, WHIT_ERROR_FORMAT,
                       "a model of family '%s' has layers, RoPE tables or numbers of later families", config->family);
     else {
-        /* What the graph refuses is told without a place: the text is ours. */
+        /* The graph's errors are reported without a source position: the program is built in. */
         whit_status status = run_compiled(family, config, graph, &error);
         if (graph->status == WHIT_OK && status != WHIT_OK) {
             graph->status = status;

@@ -17,7 +17,7 @@ typedef struct trial {
     const whit_matmul_kernel *kernel;
     float *y; /* (ROWS) */
     uint8_t *scratch;
-    size_t scratch_bytes; /* of each thread */
+    size_t scratch_bytes; /* scratch size per thread */
 } trial;
 
 static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -26,7 +26,7 @@ static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t e
     t->kernel->run(&t->tensor, &t->acts, begin, end, t->y, ROWS, t->scratch + worker * t->scratch_bytes);
 }
 
-/* Weights a second, the best of several rounds: others on this machine only slow it down. */
+/* Returns weights per second, the best of several rounds: other load can only slow a round down. */
 static double speed_of(const trial *t, whit_pool *pool)
 {
     uint64_t best_ns = UINT64_MAX;

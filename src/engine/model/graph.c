@@ -50,7 +50,7 @@ whit_status whit_graph_finish(whit_graph *graph)
     return graph->status;
 }
 
-/* Makes room for one more element; false and a sticky error where memory is short. */
+/* Grows an array by one element; false and a sticky error if out of memory. */
 static bool grow(whit_graph *graph, void **array, uint32_t *capacity, uint32_t used, size_t elem_bytes)
 {
     if (used < *capacity) return true;
@@ -98,7 +98,7 @@ static whit_ref push(whit_graph *graph, int layer, const char *name, uint32_t wi
     return graph->n_values;
 }
 
-/* The width of an input; 0 (and a sticky error) where it is missing. */
+/* Returns the width of an input; 0 (and a sticky error) if it is missing. */
 static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
 {
     if (graph->status != WHIT_OK) return 0;
@@ -353,7 +353,7 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
             .op = WHIT_OP_CONV, .input = {x}, .weight = index, .bias = -1, .n_taps = n_taps, .is_silu = is_silu});
 }
 
-/* The shape and its inputs' widths, as far as a program can have them wrong. */
+/* Checks the shape and the widths of its inputs, as far as a program can get them wrong. */
 static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_ref decay, const char *name,
                        const whit_delta_shape *s)
 {

@@ -50,7 +50,7 @@ whit_status whit_gguf_key_string(const whit_gguf_keys *k, const char *suffix, co
     return whit_gguf_string(k->gguf, name, text, n, k->error);
 }
 
-/* A number, or the largest of an array with a number for each layer: import_gguf_layers.c reads the others. */
+/* Reads a number, or the largest of an array with one number per layer: import_gguf_layers.c reads the others. */
 static whit_status get_largest(const whit_gguf_keys *k, const char *suffix, bool required, uint32_t *value)
 {
     const whit_gguf_key *key = whit_gguf_key_find(k, suffix);
@@ -131,9 +131,9 @@ static whit_status add_linear_factors(whit_source *source, struct whit_gguf_impo
                                      error);
 }
 
-/* ---- what describes ------------------------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------------------------- */
 
-/* general.* texts and numbers, so that `inspect` can show where a model comes from. */
+/* Copies general.* texts and numbers, so that `inspect` can show where a model comes from. */
 static whit_status write_metadata(const whit_source *source, whit_ndf_writer *writer, whit_error *error)
 {
     const struct whit_gguf_importer *importer = source->importer;
@@ -198,7 +198,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     if (!name) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
     const whit_gguf_architecture *architecture = whit_gguf_find_architecture(name, n);
     char unknown[64];
-    /* The program says what it computes. */
+    /* The program defines the computation. */
     whit_gguf_architecture other = {unknown, unknown, .permuted = whit_gguf_is_permuted(name, n)};
     if (!architecture && source->config.program && n && n < sizeof unknown && !memchr(name, 0, n)) {
         snprintf(unknown, sizeof unknown, "%.*s", (int)n, name);

@@ -39,7 +39,7 @@ typedef struct whit_gguf_architecture {
     const whit_import_name *names;     /* tensors beside the common ones */
     const whit_import_number *numbers; /* keys that are optional numbers */
     const char *const *keys;           /* further keys that are read, and a NULL */
-    /* Reads what only this architecture has, after all else; NULL: nothing. */
+    /* Reads fields specific to this architecture, after all others; NULL if it has no such fields. */
     whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);
 } whit_gguf_architecture;
 
@@ -53,7 +53,7 @@ whit_status whit_import_gguf_layers(const whit_gguf_keys *keys, const whit_gguf_
 struct whit_gguf_import {
     whit_ggml_view view; /* data NULL: `constant` everywhere */
     whit_ggml_twin twin;
-    float inverse; /* of s, where a float matrix of {-s, 0, s} is read as its signs */
+    float inverse; /* 1 / s, if a float matrix of {-s, 0, s} is read as its signs */
     float constant;
     uint8_t form; /* whit_import_form */
     const struct whit_gguf_importer *importer;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * The keys that a GGUF file of a known architecture may have. As with config.json
- * (import_hf_fields.c): those that the importer reads, those that cannot change a logit, and those
- * that would, with the value that means "not used". Any other is refused unless its value says
- * "nothing" (0, false, empty): a contract that this program does not know (rotated weights, say)
- * loads cleanly and prints nonsense. */
+ * (import_hf_fields.c): keys that the importer reads, keys that cannot change a logit, and keys
+ * that would, with the value that means "not used". Any other key is refused unless its value is
+ * empty (0, false, ""): a model with an unknown convention (rotated weights, for example) would
+ * otherwise load without an error and generate nonsense. */
 #include "model/import_gguf.h"
 
 #include <strings.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Behind "ARCHITECTURE.": read by import_gguf.c. */
+/* Names after "ARCHITECTURE." that import_gguf.c reads. */
 static const char *const used[] = {
     "attention.head_count",
     "attention.head_count_kv",
@@ -56,7 +56,7 @@ static const struct neutral_key {
     {"residual_scale", 1},
 };
 
-/* Namespaces of other tools, which describe. */
+/* Namespaces of other tools, which are only descriptive. */
 static const char *const describing[] = {"general", "tokenizer", "split", "quantize", "imatrix", "mradermacher"};
 
 static bool is(const char *name, size_t n, const char *wanted)
@@ -97,7 +97,7 @@ static bool is_neutral(const whit_gguf_key *key, const char *name, size_t n)
     return false;
 }
 
-/* What follows "ARCHITECTURE."; NULL in another namespace. */
+/* Returns the part of a name after "ARCHITECTURE."; NULL in another namespace. */
 static const char *own_name(const whit_gguf_key *key, const char *architecture, size_t *n)
 {
     size_t n_own = strlen(architecture);
@@ -106,7 +106,7 @@ static const char *own_name(const whit_gguf_key *key, const char *architecture, 
     return key->name + n_own + 1;
 }
 
-/* The one key whose "false" does say something. */
+/* The only key for which "false" has a meaning. */
 static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
 {
     size_t n = 0;

@@ -44,7 +44,7 @@ static const whit_import_name layer_names[] = {
 
 /* The meaning of a tensor of the file. */
 struct found {
-    const whit_import_name *row; /* NULL: only the program knows it */
+    const whit_import_name *row; /* NULL: known to the program only */
     uint32_t layer;              /* UINT32_MAX outside the layers */
     char ours[WHIT_VALUE_NAME_BYTES];
 };
@@ -101,7 +101,7 @@ static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, c
     const struct whit_gguf_import *import = tensor->context;
     float *out = rows->elems;
     uint32_t n = tensor->type.n_cols;
-    if (import->form == WHIT_IMPORT_TAPS) { /* by channel in the file, by tap in ours */
+    if (import->form == WHIT_IMPORT_TAPS) { /* ordered by channel in the file, by tap in the result */
         const uint32_t n_taps = (uint32_t)import->view.n_cols, n_channels = (uint32_t)import->view.n_rows;
         float taps[WHIT_CONV_TAPS_MAX];
         for (uint32_t c = 0; c < n_channels; c++) {
@@ -186,7 +186,7 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
                                           .n_cols = tensor->type.n_cols,
                                           .scale = scale};
         tensor->read_row = read_ternary_floats;
-        import->inverse = 1 / scale; /* of a matrix of zeros infinite: its rows still round to zeros */
+        import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows still round to zeros */
     }
     tensor->type.layout = WHIT_LAYOUT_TILE16;
     bool ternary = tensor->type.codec == WHIT_CODEC_T2 || tensor->type.codec == WHIT_CODEC_T5;

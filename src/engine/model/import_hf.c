@@ -71,7 +71,7 @@ static whit_status read_templates(whit_source *source, const whit_hf *hf, whit_e
     return add_template_folder(source, hf->folder, error);
 }
 
-/* ---- what describes ------------------------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------------------------- */
 
 static void set_name(const whit_hf *hf, whit_table_builder *meta)
 {
@@ -85,7 +85,7 @@ static void set_name(const whit_hf *hf, whit_table_builder *meta)
     whit_table_set_string_n(meta, "general.name", name, n);
 }
 
-/* The sampling that its authors advise, key by key; only numbers and booleans. */
+/* Copies the sampling options that the model's authors recommend, key by key; only numbers and booleans. */
 static void set_generation(const whit_hf *hf, whit_table_builder *meta)
 {
     static const char *const keys[] = {"do_sample", "temperature",       "top_k", "top_p", "min_p",

@@ -31,27 +31,27 @@ typedef struct whit_hf_class {
     bool qkv_bias; /* whatever attention_bias says */
     const char *act;
     double norm_eps, rope_theta;
-    uint32_t n_ctx, n_kv_heads, head_dim, window; /* 0: computed from other fields; none */
-    bool window_always;                           /* a stated window counts, though none is the default */
-    bool window_switch;                           /* the window is there only where use_sliding_window says so, */
+    uint32_t n_ctx, n_kv_heads, head_dim, window; /* 0: computed from other fields; window: no window */
+    bool window_always;                           /* a stated window is used, though the default is no window */
+    bool window_switch;                           /* the window is used only if use_sliding_window is true, */
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
     bool tied;                                    /* if config.json does not say */
     bool is_nested;             /* its fields may be in "text_config", its tensors after "language_model." */
-    const char *recurrent_type; /* the entry of layer_types of its recurrent layers; NULL: it has none */
-    uint8_t recurrent_mixer;    /* whit_mixer of those */
+    const char *recurrent_type; /* entry of layer_types that marks recurrent layers; NULL if it has no such layers */
+    uint8_t recurrent_mixer;    /* whit_mixer of the recurrent layers */
     bool is_partial;            /* partial_rotary_factor of each head turns */
     bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
-    uint32_t no_rope_interval;         /* every layer of this number is without RoPE (no_rope_layers); 0: none is */
-    uint32_t full_interval;            /* without layer_types every layer of this number attends to all positions; */
-    const char *full_interval_field;   /* the field that may say another number */
+    uint32_t no_rope_interval;         /* every n-th layer is without RoPE (no_rope_layers); 0: all layers have it */
+    uint32_t full_interval;            /* without layer_types every n-th layer attends to all positions; */
+    const char *full_interval_field;   /* field that may override full_interval */
     const whit_import_name *names;     /* tensors beside the common ones */
     const whit_import_number *numbers; /* fields that are optional numbers */
     const char *const *fields;         /* further fields that are read, and a NULL */
     bool last_is_full;                 /* and so does the last layer */
     double local_theta;                /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
     bool scales_full_only;             /* layers with a window have unscaled RoPE */
-    /* Reads what only this class has, after all else; NULL: nothing. */
+    /* Reads fields specific to this class, after all others; NULL if it has no such fields. */
     whit_status (*finish)(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 } whit_hf_class;
 
@@ -63,13 +63,13 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
 whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const whit_hf_class **class,
                                whit_error *error);
 
-/* What quantization_config and its relatives say about the projections. */
+/* How the projections are quantised, from quantization_config or the fields that replace it. */
 typedef struct whit_hf_quantisation {
     bool bitnet;       /* quant_method "bitnet": packed weights, or latent ones */
     bool online;       /* float weights are latent: made ternary by their mean magnitude */
     bool multiplies;   /* weight_scale multiplies (AutoBitLinear); else it divides (BitLinear) */
     whit_hf_form form; /* packed matrices */
-    uint32_t mlx_bits; /* of MLX's, where no module says another number */
+    uint32_t mlx_bits; /* bits of MLX codes, unless a module states its own */
     uint32_t mlx_node; /* "quantization": modules by name with bits of their own; or WHIT_JSON_NONE */
     uint32_t skipped;  /* node of modules_to_not_convert, or WHIT_JSON_NONE */
 } whit_hf_quantisation;
@@ -79,7 +79,7 @@ struct whit_hf_import {
     const struct whit_hf_importer *importer;
     const whit_safetensor *file;
     whit_ggml_view view;        /* float weights */
-    float inverse;              /* of the scale that makes them ternary */
+    float inverse;              /* 1 / scale, for float weights that are rounded to ternary ones */
     whit_packed_ternary packed; /* U8 weights */
     whit_hf_packed matrix;      /* weights in words, or floats of eight bits */
     const int8_t *codes;        /* I8 weights, row-major */
@@ -105,7 +105,7 @@ struct whit_hf_importer {
     size_t n_imports, capacity;
 };
 
-/* null, false, "", [] and {}: whatever the field is, it is not there. */
+/* Whether a value is null, false, "", [] or {}: a field with such a value counts as absent. */
 bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
 /* A field that changes nothing in any object: bookkeeping by its name, or with such a value. */
 bool whit_hf_is_void(const whit_json *json, uint32_t key);

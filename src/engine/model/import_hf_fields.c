@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The fields that a config.json may have. Three lists: those that the importer reads, those that
- * cannot change a logit, and those that would, with the value that means "not used". A field in no
- * list is refused unless its value says "nothing" (null, false, empty): a new kind of model is
+ * The fields that a config.json may have. Three lists: fields that the importer reads, fields that
+ * cannot change a logit, and fields that would, with the value that means "not used". A field in no
+ * list is refused unless its value is empty (null, false, "", [], {}): a new kind of model is
  * recognised by its new fields, and running it without them would give plausible nonsense. */
 #include "model/import_hf.h"
 
@@ -113,7 +113,7 @@ static const char *const harmless[] = {
     "use_flash_attn",
 };
 
-/* Fields of trainers and publishers that describe: passed over with a note. */
+/* Descriptive fields of trainers and publishers: skipped with a note. */
 static const char *const describing[] = {"license",        "license_name",        "license_link",
                                          "base_model",     "is_llama_config",     "neftune_noise_alpha",
                                          "kv_cache_dtype", "attn_implementation", "training_args"};
@@ -208,7 +208,7 @@ bool whit_hf_is_void(const whit_json *json, uint32_t key)
     return is_private(name, n) || whit_hf_says_nothing(json, key + 1);
 }
 
-/* The fields whose "false" does say something. */
+/* The fields for which "false" has a meaning. */
 static bool is_causal_field(const whit_json *json, uint32_t key)
 {
     return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");

@@ -72,7 +72,7 @@ static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
                                                                                                     : PART_UNKNOWN;
 }
 
-/* The name without what stands before all names: "model." (absent in checkpoints of a bare model), and the part of a
+/* Returns the name without the prefix of all names: "model." (absent in checkpoints of a bare model), and the part of a
  * model of several kinds of input. */
 static const char *bare_name(const whit_hf_class *class, const char *name)
 {
@@ -260,7 +260,7 @@ struct reading {
     whit_source *source;
     struct whit_hf_importer *importer;
     const whit_safetensor *file;
-    const char *file_name; /* of the tensor, terminated */
+    const char *file_name; /* name of the tensor in the file, terminated */
     whit_error *error;
 };
 
@@ -269,7 +269,7 @@ static whit_status refuse(const struct reading *r, const char *why)
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", r->source->path, r->file_name, why);
 }
 
-/* What the products are multiplied by: the weight's scale, or its inverse (BitLinear divides). */
+/* *factor: multiplies the products; the weight's scale, or its inverse (BitLinear divides). */
 static whit_status read_scale(const struct reading *r, bool required, double *factor)
 {
     char name[160];
@@ -388,13 +388,13 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     if (q->online && factor == 1) return latent_projection(r, import, tensor);
     if (!whit_float_is_ternary(&import->view, &scale))
         return refuse(r, "holds latent weights, but config.json does not say that they are quantised online");
-    import->inverse = 1 / scale; /* of a matrix of zeros infinite: its rows still round to zeros */
+    import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows still round to zeros */
     tensor->type = ternary_type(tensor->type.n_rows, tensor->type.n_cols, scale * factor);
     tensor->read_row = read_rounded;
     return WHIT_OK;
 }
 
-/* Bits of one of MLX's modules: its own, or everybody's. */
+/* *bits: bits of a module's MLX codes, its own or the default. */
 static whit_status mlx_bits(const struct reading *r, const char *module, uint32_t *bits)
 {
     const whit_hf_quantisation *q = &r->importer->quantisation;

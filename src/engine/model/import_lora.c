@@ -74,7 +74,7 @@ static bool in_list(const char *const *list, size_t n, const whit_json *json, ui
     return false;
 }
 
-/* "bias": "none" is how it says nothing. */
+/* "bias": "none" means no bias. */
 static bool says_nothing(const whit_json *json, uint32_t key)
 {
     if (whit_json_is(json, key, "bias") && whit_json_is(json, key + 1, "none")) return true;
@@ -149,7 +149,7 @@ static whit_status matches(const struct importer *im, uint32_t key, const char *
     return status;
 }
 
-/* The value of the first key that matches; *value stays where none does. */
+/* Reads the value of the first key that matches; *value is unchanged if no key does. */
 static whit_status pattern_value(const struct importer *im, const char *field, const char *module, double *value)
 {
     const whit_json *json = &im->config;
@@ -251,7 +251,7 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
     return values;
 }
 
-/* What B is multiplied by: alpha / r, after the patterns; r must be the rank that the tensors have. */
+/* *factor: multiplies B; alpha / r, after applying the patterns. r must equal the rank of the tensors. */
 static whit_status find_factor(const struct importer *im, const char *module, const char *tensor, uint64_t rank,
                                double *factor)
 {

@@ -6,7 +6,7 @@
 
 #include "model/source.h"
 
-/* Which rows of a tensor of the file a canonical tensor is. */
+/* Which rows of a file's tensor form a canonical tensor. */
 typedef enum whit_import_rows {
     WHIT_IMPORT_ALL,
     WHIT_IMPORT_Q, /* a part of q, k and v, which follow each other */
@@ -28,8 +28,8 @@ typedef enum whit_import_form {
     WHIT_IMPORT_NEG_EXP, /* -exp(x) */
 } whit_import_form;
 
-/* What of a tensor follows the value heads of a delta rule. Folders have them grouped by key head, ours and GGUF's are
- * tiled: value head j uses key head j mod n_key_heads. */
+/* Which part of a tensor is ordered by the value heads of a delta rule. Hugging Face folders group them by key head;
+ * the canonical order, and GGUF's, is tiled: value head j uses key head j mod n_key_heads. */
 typedef enum whit_import_order {
     WHIT_IMPORT_UNORDERED,
     WHIT_IMPORT_MIXED,   /* rows after those of queries and keys, value_dim for each head */
@@ -40,7 +40,7 @@ typedef enum whit_import_order {
 
 typedef struct whit_import_name {
     const char *theirs; /* the name after "layers.N." or "blk.N.", or a whole name outside layers */
-    const char *ours;   /* the same with us; NULL: the tensor is passed over */
+    const char *ours;   /* the canonical name; NULL: the tensor is skipped */
     uint8_t rows;       /* whit_import_rows; the rows of one tensor follow each other in a table */
     bool is_projection; /* a matrix of a layer, which may be quantised */
     bool is_rotary;     /* its rows hold RoPE pairs */
@@ -57,21 +57,21 @@ typedef struct whit_import_number {
 /* The first row for a name in a family's table (may be NULL), else in the common one; both end with a row of NULL. */
 const whit_import_name *whit_import_find_name(const whit_import_name *own, const whit_import_name *common,
                                               const char *theirs);
-/* The row after it for the same tensor, or NULL. */
+/* Returns the next row for the same tensor, or NULL. */
 const whit_import_name *whit_import_next_name(const whit_import_name *row);
 
 /* Whether a layer has no use for a tensor that files may hold: keys and values of a layer that reads another's. */
 bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);
 
-/* Makes a tensor, so far of all rows of the file's, the part that `rows` names, by the sizes of its layer. */
+/* Narrows a tensor, so far all rows of the file's, to the part that `rows` names, by the sizes of its layer. */
 whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
                               whit_error *error);
 
-/* Gives a tensor the order of value heads that folders have. WHIT_ERROR_FORMAT if it has other sizes. */
+/* Declares that a tensor has the folders' order of value heads. WHIT_ERROR_FORMAT if its sizes do not match. */
 whit_status whit_import_order_heads(const whit_source *source, whit_source_tensor *tensor, uint8_t order,
                                     whit_error *error);
 
-/* Reads "PREFIX.N." in one spelling of N below n_layers: what follows, or NULL. */
+/* Parses "PREFIX.N." with canonical N below n_layers; returns the rest of the name, or NULL. */
 const char *whit_import_layer(const char *name, const char *prefix, uint32_t n_layers, uint32_t *layer);
 
 #endif

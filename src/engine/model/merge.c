@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* One adapter's part in a matrix. */
+/* One adapter's contribution to a matrix. */
 struct term {
     const whit_adapter_pair *pair;
     float *a; /* (rank, n_cols) times strength */
@@ -18,7 +18,7 @@ struct merged {
     whit_tensor_type type; /* in the new file */
     struct term *terms;
     size_t n_terms;
-    double *lost, *kept; /* (n_rows) squares: of the difference, of the sum */
+    double *lost, *kept; /* (n_rows) sums of squares: of the difference, and of the exact values */
     const whit_allocator *allocator;
 };
 
@@ -27,7 +27,7 @@ struct job {
     const whit_merge_adapter *adapters;
     size_t n_adapters;
     const whit_merge_options *options;
-    struct merged *merged; /* (n_tensors) those without terms do not change */
+    struct merged *merged; /* (n_tensors) tensors without terms do not change */
     whit_error *error;
 };
 
@@ -76,7 +76,7 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
                      source->name, row, whit_codec_find(m->type.codec)->name);
 }
 
-/* ---- which matrices, and how ---------------------------------------------------------------- */
+/* ---- choice of matrices and codecs ---------------------------------------------------------- */
 
 /* Sets the type of a changed matrix. */
 static whit_status choose_type(const struct job *job, const char *name, struct merged *m)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Merging: a model written out with adapters baked into its matrices, W + strength B A.
  *
- * A matrix that an adapter changes is encoded again, in its own codec where that holds any numbers
- * (floats; i8 with a scale per row) and else in the one that is asked for: signs, trits and the like
- * cannot hold a sum. What the encoding loses is reported. Everything else is copied. */
+ * A matrix that an adapter changes is encoded again, in its own codec if that can hold any numbers
+ * (floats; i8 with a scale per row), else in the requested codec: signs, trits and similar codecs
+ * cannot hold a sum. The encoding's loss is reported. Everything else is copied. */
 #ifndef WHIT_MODEL_MERGE_H
 #define WHIT_MODEL_MERGE_H
 
@@ -16,7 +16,7 @@ typedef struct whit_merge_adapter {
     float strength;
 } whit_merge_adapter;
 
-/* One changed matrix; error is the root mean square of what was lost over that of the sum itself. */
+/* One changed matrix; error: RMS of the encoding's loss / RMS of the exact sum. */
 typedef struct whit_merge_report {
     const char *name;
     const whit_tensor_type *from, *to;
@@ -24,15 +24,16 @@ typedef struct whit_merge_report {
 } whit_merge_report;
 
 typedef struct whit_merge_options {
-    const char *codec; /* of changed matrices: f32 f16 bf16 i8 i4; NULL: their own */
+    const char *codec; /* codec of changed matrices: f32 f16 bf16 i8 i4; NULL: their own */
     const char *command;
     uint32_t n_threads; /* 0: one per physical core */
     whit_progress_fn *progress;
-    void (*report)(void *user, const whit_merge_report *report); /* after all is written; NULL: none */
+    void (*report)(void *user,
+                   const whit_merge_report *report); /* called after everything is written; NULL: no reports */
     void *user;
 } whit_merge_options;
 
-/* Writes the model of `weights`, which lies at `path` (an .ndf), into an opened, empty writer and
+/* Writes the model of `weights`, stored at `path` (an .ndf), into an opened, empty writer and
  * commits it. Refuses, before any work, matrices whose codec cannot hold the sum. */
 whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters,
                        size_t n_adapters, const whit_merge_options *options, whit_ndf_writer *writer,

@@ -50,7 +50,7 @@ void whit_plan_free(whit_plan *plan)
     *plan = (whit_plan){0};
 }
 
-/* ---- which nodes ---------------------------------------------------------------------------- */
+/* ---- needed nodes --------------------------------------------------------------------------- */
 
 struct compiler {
     const whit_graph *graph;
@@ -71,7 +71,7 @@ static bool is_kept(const struct compiler *c, whit_ref value)
     return false;
 }
 
-/* The attention that fills the cache of a layer; 0 if the graph has none. */
+/* Returns the output of the attention that appends to a layer's cache; 0 if not found. */
 static whit_ref attention_of(const whit_graph *g, uint32_t layer)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -79,7 +79,7 @@ static whit_ref attention_of(const whit_graph *g, uint32_t layer)
     return 0;
 }
 
-/* Marks what the kept values need, backwards; appending to the cache is needed with its attention. */
+/* Marks the nodes that the kept values need, walking backwards; shared attention needs the owner's attention. */
 static whit_status mark_needed(struct compiler *c)
 {
     const whit_graph *g = c->graph;
@@ -110,7 +110,7 @@ static uint32_t add_value(struct compiler *c, whit_plan_value value)
     return plan->n_values;
 }
 
-/* The plan value of a graph value; one that no node of the range makes is the caller's to fill. */
+/* Returns the plan value of a graph value; the caller fills a value that no node of the range computes. */
 static uint32_t use(struct compiler *c, whit_ref value)
 {
     if (!value || c->map[value]) return value ? c->map[value] : 0;
@@ -145,7 +145,7 @@ static bool same_spec(const whit_acts_spec *a, const whit_acts_spec *b)
     return a->kind == b->kind && a->group == b->group && a->step == b->step;
 }
 
-/* The value `input` in the format that `type` reads, made now where it is not there yet. */
+/* Returns the value `input` in the format that the node's matrix reads; emits the conversion if it is missing. */
 static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t input, uint32_t since)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -164,7 +164,7 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
     return output;
 }
 
-/* Can this matrix be the head of a step whose caller wants the largest logits only? */
+/* Whether this matrix is a head that can be screened if only the largest logits are wanted. */
 static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t acts)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -172,8 +172,8 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
         c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 
-/* Matrices that follow each other and read the same value: formats first, then all products, then
- * biases, so that the products make one phase. Gives the node after them. */
+/* Lowers consecutive matrices that read the same value: formats first, then all products, then
+ * biases, so that the products form one phase. Returns the node after them. */
 static uint32_t lower_linears(struct compiler *c, uint32_t i)
 {
     const whit_graph *g = c->graph;
@@ -188,7 +188,7 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         if (!c->needed[j]) continue;
         const whit_node *node = &g->nodes[j];
         uint32_t acts = acts_of(c, node, input, since), output = define(c, node->output);
-        if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased one is what counts */
+        if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased value is kept instead */
         emit(c,
              (whit_plan_step){.op = WHIT_PLAN_LINEAR,
                               .layer = node->layer,
@@ -220,7 +220,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
     step.op = WHIT_PLAN_ATTEND;
     step.input[0] = q;
-    step.input[1] = k; /* for its width only: the cache has the keys */
+    step.input[1] = k; /* for its width only: keys are read from the cache */
     step.input[2] = 0;
     step.output = define(c, node->output);
     step.window = node->window;
@@ -228,7 +228,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
 }
 
-/* Keys and values are in the cache already. */
+/* Lowers attention without appending: keys and values are in the cache already. */
 static void lower_shared(struct compiler *c, const whit_node *node)
 {
     uint32_t q = use(c, node->input[0]);
@@ -280,7 +280,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .constant = node->constant});
 }
 
-/* Nodes of the range that make values of a row set. */
+/* Lowers the nodes of the range whose values have a row set. */
 static void lower(struct compiler *c, whit_row_set rows)
 {
     for (uint32_t i = c->first; i < c->end;) {
@@ -314,7 +314,7 @@ static uint8_t domain_of(const whit_plan_step *step)
     }
 }
 
-/* Does `step` read what a step of the open phase makes? Rows may; tiles and heads may not. */
+/* Whether `step` reads an output of the open phase. Rows may; tiles and heads may not. */
 static bool depends(const whit_plan *plan, const whit_plan_phase *phase, const whit_plan_step *step)
 {
     for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
@@ -384,7 +384,7 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
 
 uint32_t whit_plan_find(const whit_plan *plan, whit_ref value)
 {
-    uint32_t found = 0; /* the last one: after a bias */
+    uint32_t found = 0; /* the last match, which includes the bias */
     for (uint32_t v = 1; value && v <= plan->n_values; v++)
         if (plan->values[v - 1].graph_value == value) found = v;
     return found;

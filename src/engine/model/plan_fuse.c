@@ -13,19 +13,19 @@ static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)
     return &f->plan->values[value - 1];
 }
 
-/* Whether one step alone reads a value. */
+/* Whether exactly one step reads a value and it is not kept. */
 static bool is_read_once(const struct fuser *f, uint32_t value)
 {
     return value_of(f, value)->n_reads == 1 && !value_of(f, value)->kept;
 }
 
-/* Whether a step writes over its input j. */
+/* Whether a step overwrites its input j. */
 static bool is_in_place(const struct fuser *f, const whit_plan_step *step, int j)
 {
     return step->input[j] && step->output && value_of(f, step->input[j])->slot == value_of(f, step->output)->slot;
 }
 
-/* The first step of the phase behind `phase`, if that is of the same rows. */
+/* Returns the first step of the phase after `phase` if both have the same row set, else NULL. */
 static const whit_plan_step *behind(const struct fuser *f, const whit_plan_phase *phase)
 {
     const whit_plan_phase *next = phase + 1;
@@ -40,7 +40,7 @@ static void drop(struct fuser *f, const whit_plan_step *step)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* A gate's matrix and the one that it gates, alone in their phase, and the step that gates. */
+/* Fuses a gate's matrix and the matrix that it gates, if alone in their phase, with the gate step that follows. */
 static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
     const whit_plan_step *gate = &f->plan->steps[phase->first], *up = gate + 1, *gates = behind(f, phase);
@@ -84,7 +84,7 @@ static void fuse_linear(struct fuser *f, const whit_plan_phase *phase, whit_plan
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* A norm of whole rows and the int8 activations made of it, as steps i and i + 1 of a phase that ends at `end`. */
+/* Whether steps i and i + 1 of a phase that ends at `end` are a norm of whole rows and the int8 activations of it. */
 static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
 {
     if (i + 1 >= end) return false;
@@ -94,13 +94,14 @@ static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
         value_of(f, acts->output)->acts.kind == WHIT_ACTS_I8;
 }
 
-/* Gates that whit_norm_acts_fn knows. */
+/* Whether whit_norm_acts_fn implements the gate. */
 static bool is_row_source(uint8_t gate)
 {
     return gate == WHIT_GATE_SILU || gate == WHIT_GATE_RELU2;
 }
 
-/* The norm behind step i, or step i itself, and what follows it; `step` is step i. */
+/* Fuses step i if it is a norm, else step i and the norm after it, with the activations that follow, into `step`, the
+ * schedule's copy of step i. */
 static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step *step)
 {
     const whit_plan_step *norm = &f->plan->steps[i];
@@ -114,7 +115,7 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
         step->op = step->op == WHIT_PLAN_ADD ? WHIT_PLAN_ADD_NORM_ACTS : WHIT_PLAN_GATE_NORM_ACTS;
         drop(f, norm);
     }
-    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* nobody wants it */
+    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* not read by any other step */
     step->weight = norm->weight;
     step->head_dim = norm->head_dim;
     step->constant = norm->constant;
@@ -122,7 +123,7 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
     drop(f, norm + 1);
 }
 
-/* The step in front of attention that rotates its queries in place, if nobody else reads them. */
+/* Returns the step before attention that rotates its queries in place, if no other step reads them; else NULL. */
 static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step *attend)
 {
     const whit_plan_step *rope = attend;
@@ -158,7 +159,7 @@ static void fuse_step(struct fuser *f, const whit_plan_phase *phase, uint32_t i,
     }
 }
 
-/* Steps that run as a part of one behind them, or not at all. */
+/* Drops steps that run as a part of a later step, or not at all. */
 static void drop_first(struct fuser *f)
 {
     for (uint32_t i = 0; i < f->plan->n_steps; i++) {

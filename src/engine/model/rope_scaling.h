@@ -6,21 +6,21 @@
  *   linear   f_i / factor
  *   dynamic  theta is first multiplied by (factor L / length - (factor - 1))^(n / (n - 2)), L = max(tokens, length)
  *   yarn     f_i (1 - t_i) + f_i / factor t_i, where t rises from 0 at the pair that turns beta_fast times within
- *            `length` to 1 at the one that turns beta_slow times
+ *            `length` to 1 at the pair that turns beta_slow times
  *   long     f_i / d_i, d of tensor "rope_factors_short", in contexts of more than `length` tokens of
  *            "rope_factors_long"
  *
- * The tensor "rope_factors" holds divisors of Llama 3.1's rule and those of Gemma's proportional RoPE. */
+ * The tensor "rope_factors" holds the divisors of Llama 3.1's rule or of Gemma's proportional RoPE. */
 #ifndef WHIT_MODEL_ROPE_SCALING_H
 #define WHIT_MODEL_ROPE_SCALING_H
 
 #include "model/graph.h"
 
-/* The name of the tensor that divides a table's frequencies in contexts of n_tokens, NULL if there is none. */
+/* Returns the name of the tensor that divides a table's frequencies in contexts of n_tokens, or NULL. */
 const char *whit_rope_divisors(const whit_rope *rope, uint32_t n_tokens);
 
-/* Computes frequencies (dims / 2) for contexts of n_tokens. divisors (dims / 2): the values of whit_rope_divisors, NULL
- * if there are none. */
+/* Computes frequencies (dims / 2) for contexts of n_tokens. divisors (dims / 2): the values of whit_rope_divisors'
+ * tensor, or NULL. */
 void whit_rope_scaled_frequencies(const whit_rope *rope, uint32_t n_tokens, const float *divisors, double *frequencies);
 
 /* Whether contexts of a and b tokens have the same frequencies, so that keys of one serve in the other. */
@@ -36,8 +36,8 @@ whit_status whit_rope_check_tensors(const whit_config *config, const whit_resolv
 /* Yarn's factor of cosines and sines for a multiplier `scale`: 0.1 scale ln(factor) + 1, or 1 if factor <= 1. */
 double whit_rope_yarn_magnitude(double factor, double scale);
 
-/* Llama 3.1's rule: long waves are stretched by `factor`, short ones left alone, those between
- * blended by how often they turn within the context that the model was first trained with. */
+/* Llama 3.1's rule: long waves are stretched by `factor`, short waves are unchanged, and waves between
+ * are blended by how often they turn within the context that the model was first trained with. */
 typedef struct whit_rope_llama3 {
     double factor;
     double low_freq_factor, high_freq_factor; /* low < high */

@@ -36,7 +36,7 @@ struct lives {
     uint32_t *owner; /* per slot: the value in it, 0: free */
 };
 
-/* Steps whose output may take the place of their first input: they read what they overwrite before,
+/* Whether a step's output may overwrite its first input: these operations read each element before they overwrite it,
  * attention by row and KV head. */
 static bool may_overwrite(uint8_t op)
 {
@@ -58,9 +58,9 @@ static void find_lives(const whit_plan *plan, struct lives *lives)
         if (plan->values[v - 1].kept) lives->last_step[v] = lives->last_phase[v] = NEVER;
 }
 
-/* A free slot for a row of a value: the tightest that is large enough, else the largest, grown. A kept
- * value gets a new one, which nothing else ever lies in: a step of several passes runs the whole plan
- * once for each of them, and rows that an earlier pass kept must outlive the values of a later one. */
+/* Returns a free slot for a row of a value: the smallest that is large enough, else the largest, grown. A kept
+ * value gets a new slot of its own: a step of several passes runs the whole plan
+ * once per pass, and rows that an earlier pass kept must outlive the values of a later one. */
 static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t v)
 {
     const whit_plan_value *value = &plan->values[v - 1];

@@ -53,7 +53,7 @@ whit_status whit_source_add_template(whit_source *source, const char *name, size
     return WHIT_OK;
 }
 
-/* Pairs lie side by side in the file (2i, 2i + 1), half a head apart in ours (i, i + half). */
+/* RoPE pairs are adjacent in the file (2i, 2i + 1), half a head apart in canonical order (i, i + half). */
 static uint32_t unpermuted(const whit_source_tensor *tensor, uint32_t row)
 {
     uint32_t head_dim = tensor->unpermute_head_dim, rope_dim = tensor->unpermute_rope_dim;
@@ -161,7 +161,7 @@ static bool looks_like_ndf(const char *path)
     return whit_ndf_has_magic(head, n);
 }
 
-/* Weights alone say too little: the folder that they lie in is the model. */
+/* A weights file alone lacks the configuration: open its folder as the model. */
 static whit_status import_beside(whit_source *source, const char *path, whit_error *error)
 {
     const char *slash = strrchr(path, '/');
@@ -186,7 +186,7 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
     return whit_source_open_as(path, NULL, false, allocator, source, error);
 }
 
-/* One line for all fields that were passed over. */
+/* Adds one line that names all skipped fields. */
 static whit_status note_passed_over(whit_source *source, whit_error *error)
 {
     if (!source->passed_over.size_bytes) return WHIT_OK;
@@ -228,7 +228,7 @@ whit_status whit_source_open_as(const char *path, const whit_family_program *pro
         status = whit_import_ndf(source, error);
     else
         status = whit_import_gguf(source, error);
-    set_program(source, program); /* an .ndf may hold another */
+    set_program(source, program); /* an .ndf may hold another program */
     if (status == WHIT_OK) status = note_passed_over(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beginnings of names, small letters and digits only; the more special before the more general. */
+/* Prefixes of names, lower-case letters and digits only; specific ones before general ones. */
 static const struct missing {
     const char *begin, *needs;
 } table[] = {

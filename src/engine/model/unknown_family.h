@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 
-/* Families with a graph here, for messages. */
+/* The supported families, for messages. */
 #define WHIT_KNOWN_FAMILIES                                                                                            \
     "Llama, Mistral, Ministral 3, Qwen2, Qwen3, SmolLM3, Granite, Phi-3, OLMo 2 and 3, Gemma 3 and 4, Hunyuan dense, " \
     "BitNet, Qwen3.5, LFM2"

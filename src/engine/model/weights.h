@@ -8,20 +8,20 @@
 
 typedef struct whit_weights {
     const whit_ndf *file;
-    whit_tensor *tensors; /* by the container's numbers */
+    whit_tensor *tensors; /* indexed like the container's tensors */
     uint32_t n_tensors;
     const whit_allocator *allocator;
 } whit_weights;
 
-/* Checks types and the lengths of parts; touches the directory only. */
+/* Checks types and the lengths of parts; reads only the directory. */
 whit_status whit_weights_open(const whit_ndf *file, const whit_allocator *allocator, whit_weights *weights,
                               whit_error *error);
 void whit_weights_close(whit_weights *weights);
 
-/* `weights` must stay where it is while the resolver is used. */
+/* `weights` must not move while the resolver is used. */
 whit_resolver whit_weights_resolver(whit_weights *weights);
 
-/* All bits of the layers' matrices over their weights (scales, parts and padding counted). */
+/* Returns bits per weight of the layers' matrices, including scales, parts and padding. */
 double whit_weights_layer_bits(const whit_weights *weights);
 
 #endif

@@ -12,7 +12,7 @@
 #include "model/config.h"
 #include "model/families_compiled.h"
 
-/* The compiler is made of the library's objects, for which its own output is still missing. */
+/* The compiler links the library's objects, which need these functions before it has generated them. */
 #define NOT_YET(family)                                                                                                \
     whit_status family(const whit_family_run *run)                                                                     \
     {                                                                                                                  \
@@ -28,7 +28,7 @@ struct writer {
     const char *file;
     const whit_lang *vm;
     const lang_function *function; /* NULL: the outermost level */
-    uint32_t n_values;             /* of the function so far */
+    uint32_t n_values;             /* values of the current function so far */
 };
 
 _Noreturn static void refuse(const struct writer *w, const lang_node *at, const char *what)
@@ -50,7 +50,7 @@ static const char *member_of(char letter)
     return letter == 'i' ? "i" : letter == 'f' ? "f" : "text";
 }
 
-/* The number of a function among all instances, by which it is named. */
+/* Returns the index of a function among all instances, which is part of its C name. */
 static uint32_t number_of(const struct writer *w, const lang_function *wanted)
 {
     uint32_t n = 0;
@@ -60,8 +60,8 @@ static uint32_t number_of(const struct writer *w, const lang_function *wanted)
     return n;
 }
 
-/* What calls give are values that come before the expression; `statements` makes those, `expression` writes what is
- * left. Both walk a tree in the same order. */
+/* Results of calls are C variables declared before the expression: `statements` writes these declarations,
+ * `expression` the remaining expression. Both walk the tree in the same order. */
 static void statements(struct writer *w, const lang_node *e);
 static void expression(struct writer *w, const lang_node *e);
 
@@ -71,7 +71,7 @@ static bool calls(const lang_node *e)
     return (e->a && calls(e->a)) || (e->b && calls(e->b));
 }
 
-/* Numbers of values that were made are kept in the nodes. */
+/* Writes a call and its result's variable, whose number is stored in the node. */
 static void value_of_call(struct writer *w, lang_node *e)
 {
     uint32_t n = 0, number = w->n_values++;
@@ -89,7 +89,7 @@ static void value_of_call(struct writer *w, lang_node *e)
     else
         whit_buf_printf(w->out, "};\n    WHIT_TRY(function%u(run, g, a%u, %u, &v%u));\n", number_of(w, e->function),
                         number, n, number);
-    e->i = number; /* nothing else is read of it from here on */
+    e->i = number; /* no other field of the node is read from here on */
 }
 
 static void statements(struct writer *w, const lang_node *e)
@@ -209,7 +209,7 @@ static void statement(struct writer *w, const lang_node *s)
     whit_buf_append_str(w->out, "    }\n");
 }
 
-/* The head of a function of C, which its prototype begins with, too: functions call each other in any order. */
+/* Writes the head of a C function, also used for its prototype: functions call each other in any order. */
 static void head_of_function(struct writer *w, const lang_function *f)
 {
     whit_buf_printf(w->out,
