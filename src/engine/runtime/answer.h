@@ -63,7 +63,7 @@ struct whit_chat_parser {
     bool has_tools;
     size_t searched; /* number of held bytes already searched for an end tag */
     uint32_t n_calls;
-    whit_buf content, thinking, calls, message; /* the complete answer so far */
+    whit_buf content, thinking, calls, message; /* the answer so far; `message` is built at the end */
 };
 
 #endif

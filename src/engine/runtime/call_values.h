@@ -5,14 +5,14 @@
 
 #include "base/json.h"
 
-/* Does a schema take nothing but strings, so that its values are written as they are? Others are written as JSON. */
+/* Whether a schema accepts only strings, so that its values are written verbatim. Others are written as JSON. */
 bool whit_call_value_is_text(const whit_json *json, uint32_t schema);
-/* The schema of a function's parameter in a list of tools; WHIT_JSON_NONE: it is not known. */
+/* Returns the schema of a function's parameter in a list of tools; WHIT_JSON_NONE if not found. */
 uint32_t whit_call_parameter(const whit_json *tools, const char *name, size_t n_name, const char *key, size_t n_key);
 /* Appends a tagged text as JSON: a string where `is_text`, else the JSON that it is, Python's True, False or None, or
  * a string. False: no memory. */
 bool whit_call_value_write(const char *text, size_t n_bytes, bool is_text, whit_buf *out);
-/* Does a tagged text that begins as JSON end within a string, so that the end tag after it belongs to it? */
+/* Whether a tagged text that begins as JSON ends within a string, so that the end tag after it belongs to it. */
 bool whit_call_value_is_open(const char *text, size_t n_bytes);
 
 #endif

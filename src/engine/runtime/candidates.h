@@ -16,7 +16,7 @@
 
 typedef struct whit_candidates {
     uint64_t *keys; /* (n_vocab) */
-    double *terms;  /* (n_vocab) of a sum in the making; zeros between calls */
+    double *terms;  /* (n_vocab) terms of a sum being computed; zeros between calls */
     uint32_t n_vocab;
     uint32_t size, n_heap, n_sorted;
     bool is_heap; /* false: [0, n_heap) has no order yet */
@@ -29,7 +29,7 @@ void whit_candidates_close(whit_candidates *candidates);
 
 static inline uint64_t whit_key(float logit, uint32_t id)
 {
-    logit += 0.0f; /* -0 and 0 are one logit */
+    logit += 0.0f; /* -0 becomes 0 */
     uint32_t bits;
     __builtin_memcpy(&bits, &logit, sizeof bits);
     bits ^= (uint32_t)((int32_t)bits >> 31) | 0x80000000u;
@@ -57,13 +57,13 @@ static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
     return candidates->n_heap + candidates->n_sorted;
 }
 uint64_t whit_candidates_max(const whit_candidates *candidates); /* its key; needs one candidate */
-/* The key of the i-th greatest, i < count. */
+/* Returns the key of the i-th greatest, i < count. */
 uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i);
-/* Keeps the n greatest; the logits of at least `min_logit`; all but the n greatest. */
+/* Keep the n greatest; the logits of at least `min_logit`; all except the n greatest. */
 void whit_candidates_keep(whit_candidates *candidates, uint32_t n);
 void whit_candidates_keep_from(whit_candidates *candidates, double min_logit);
 void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n);
-/* The sum of term(logit, context) over the candidates. */
+/* Returns the sum of term(logit, context) over the candidates. */
 double whit_candidates_sum(whit_candidates *candidates, double (*term)(double logit, const void *context),
                            const void *context);
 

@@ -7,7 +7,7 @@
 
 struct whit_program {
     whit_lang *lang;
-    whit_quat_kernels quat; /* where none were given */
+    whit_quat_kernels quat; /* default kernels, if the caller gave none */
     float *history;         /* (n_history): the last tokens, oldest first */
     uint32_t n_history, n_held;
     int64_t n_generated;
@@ -16,7 +16,7 @@ struct whit_program {
 
 enum { STATE_ELEMS = 256 };
 
-/* Appends a token; the oldest half goes where the room ends. */
+/* Appends a token; if the history is full, drops its oldest half. */
 static void remember(whit_program *program, int32_t id)
 {
     if (program->n_held == program->n_history) {

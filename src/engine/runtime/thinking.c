@@ -23,7 +23,7 @@ static bool give(whit_thinking_stream *s, const char *text, size_t n)
     return true;
 }
 
-/* Adds a byte to those held and gives out what can no longer begin `mark`. */
+/* Adds a byte to the held bytes and emits all bytes that can no longer begin `mark`. */
 static bool take(whit_thinking_stream *s, const char *mark, char c)
 {
     s->held[s->n_held++] = c;
@@ -36,7 +36,7 @@ static bool take(whit_thinking_stream *s, const char *mark, char c)
     return true;
 }
 
-/* The held bytes are the whole mark. */
+/* Handles a complete marker in the held bytes. */
 static bool turn(whit_thinking_stream *s)
 {
     size_t n = s->n_held;

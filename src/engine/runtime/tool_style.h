@@ -21,13 +21,13 @@ typedef struct whit_tool_style {
     bool takes_tools;    /* writes the list of tools */
     bool takes_system;   /* writes system messages */
     bool is_plain;       /* tools are described, and calls written, without the template (plain_tools.h) */
-    bool renders_calls;  /* writes calls of messages; else they are written into contents */
+    bool renders_calls;  /* writes the calls of messages; else they are put into contents */
     bool arguments_text; /* wants arguments as JSON text, not as an object */
-    bool content_null;   /* wants no content beside calls, rather than an empty one */
+    bool content_null;   /* wants null, not empty, content beside calls */
     bool short_ids;      /* wants ids of nine letters and digits */
-    bool developer;      /* knows that role */
+    bool developer;      /* knows the role "developer" */
     bool any_role;       /* writes the contents of roles that it does not know */
-    const char *source;  /* the template's, the prompter's: it names the roles that it knows */
+    const char *source;  /* the template's source, owned by the prompter; names the roles that it knows */
     size_t source_bytes;
 } whit_tool_style;
 
