@@ -14,7 +14,7 @@ static uint32_t literal(whit_automaton *g, const char *text, uint32_t next)
     return whit_automaton_text(g, text, strlen(text), next);
 }
 
-/* Parameters of any names and texts. */
+/* Builds parameters with arbitrary names and texts. */
 static whit_status any_parameters(whit_automaton *g, const char *name, uint32_t *rule, whit_error *error)
 {
     static const char schema[] = "{\"type\": \"string\"}";
@@ -59,7 +59,7 @@ static whit_status value_rule(whit_automaton *g, const whit_json *json, uint32_t
         status = whit_call_value_is_text(json, key + 1)
             ? whit_json_schema_compile_texts(g, name, (const char *)text.data, text.size_bytes, end_tag, rule, error)
             : whit_json_schema_compile(g, name, (const char *)text.data, text.size_bytes, rule, error);
-    /* The place as the schema has it. */
+    /* Report the location as in the caller's schema. */
     char *moved = status != WHIT_OK && error ? strstr(error->message, "#/$defs/p/") : NULL;
     if (moved) memmove(moved + 1, moved + 9, strlen(moved + 9) + 1);
     whit_buf_free(&text);
@@ -79,7 +79,7 @@ static bool is_required(const whit_json *json, uint32_t parameters, uint32_t key
     return false;
 }
 
-/* What is said of arguments beside their properties, and would not be held. */
+/* Refuses keywords on the arguments object, other than properties, that the grammar would not enforce. */
 static whit_status check_keywords(const whit_json *json, uint32_t parameters, const char *name, whit_error *error)
 {
     static const char *const refused[] = {"anyOf",
@@ -118,7 +118,7 @@ static whit_status check_keywords(const whit_json *json, uint32_t parameters, co
     return WHIT_OK;
 }
 
-/* Names stand between "=" and ">" as they are. */
+/* Names are written verbatim between "=" and ">". */
 static bool is_plain_name(const char *text, size_t n)
 {
     bool ok = n > 0 && n <= 256;

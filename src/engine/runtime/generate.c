@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 
-enum { STEP_TOKENS = 512 }; /* most in one step, so that a cancel is seen */
+enum { STEP_TOKENS = 512 }; /* maximum per step, so that cancelling is noticed */
 
 static whit_status step_one(whit_session *session, whit_generation *g, whit_error *error)
 {
@@ -30,7 +30,7 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     while (status == WHIT_OK && !whit_generation_finished(g)) {
         size_t unread;
         status = step_one(session, g, error);
-        whit_generation_text(g, &unread); /* without on_text nobody wants it */
+        whit_generation_text(g, &unread); /* discard the text if on_text is not set */
     }
     if (result) whit_generation_result(g, result);
     whit_generation_close(g);

@@ -66,7 +66,7 @@ static size_t find_maybe(const whit_held *held)
 
 whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last, whit_error *error)
 {
-    if (held->n_taken) { /* was read since */
+    if (held->n_taken) { /* drop the text that was taken since the last call */
         memmove(held->text.data, held->text.data + held->n_taken, held->text.size_bytes - held->n_taken);
         held->text.size_bytes -= held->n_taken;
         held->n_final -= held->n_taken;
@@ -74,7 +74,7 @@ whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last
     }
     if (held->stopped) return WHIT_OK;
     if (n && !whit_buf_append(&held->text, text, n)) {
-        held->text.failed = false; /* what is there can still be given out */
+        held->text.failed = false; /* the existing text can still be returned */
         return whit_fail_memory(error, "generated text", n);
     }
     size_t stop = find_stop(held);

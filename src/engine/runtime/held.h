@@ -14,20 +14,20 @@ typedef struct whit_stop_string {
 
 typedef struct whit_held {
     whit_buf text;
-    size_t n_taken, n_final; /* from the beginning */
-    whit_stop_string *stops; /* (n_stops) and their texts, own copies */
+    size_t n_taken, n_final; /* offsets in `text`: returned to the caller; final */
+    whit_stop_string *stops; /* (n_stops) copies, followed by their texts */
     size_t n_stops, stops_bytes, longest_stop;
     bool stopped;  /* a stop string was found: further text is dropped */
     size_t i_stop; /* index of that stop string */
 } whit_held;
 
-/* Copies the stop strings; empty ones never match. Room for text_bytes is made now. */
+/* Copies the stop strings; empty ones never match. Reserves text_bytes. */
 whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_bytes, const whit_allocator *allocator,
                            whit_held *held, whit_error *error);
 void whit_held_close(whit_held *held);
-/* Adds text; `last`: nothing follows, so nothing is held back. On failure the text is as before. */
+/* Adds text. `last`: nothing follows, so nothing is held back. On failure the text is unchanged. */
 whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last, whit_error *error);
-/* The final text that was not taken yet; valid until the next call. */
+/* Returns the final text that was not returned before; valid until the next call. */
 const char *whit_held_take(whit_held *held, size_t *n);
 
 #endif

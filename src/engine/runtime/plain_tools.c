@@ -11,7 +11,7 @@ static const char introduction[] =
     "answer "
     "in plain text. The tools, one a line:\n";
 
-/* All of it counts as the user's text, so that no part of it becomes a special token. */
+/* The whole text is marked as data, so that no part of it becomes a special token. */
 static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whit_error *error, whit_status *status)
 {
     whit_json json = {0};
@@ -52,7 +52,7 @@ static bool set_text(whit_datum_pool *pool, whit_datum *message, const char *key
     return text && whit_dict_set_str(pool, message->dict, key, whit_datum_text(text));
 }
 
-/* first + between + second; NULL: no memory. */
+/* Returns first + between + second; NULL if out of memory. */
 static const whit_text *join_texts(whit_datum_pool *pool, const whit_text *first, const char *between,
                                    const whit_text *second)
 {
@@ -63,7 +63,7 @@ static const whit_text *join_texts(whit_datum_pool *pool, const whit_text *first
     return whit_builder_end(&b);
 }
 
-/* Makes the result of a call a message of the person. */
+/* Turns the result of a call into a user message. */
 static bool turn_result(whit_datum_pool *pool, whit_datum *message)
 {
     const whit_text *content = text_member(message, "content");
@@ -75,7 +75,7 @@ static bool turn_result(whit_datum_pool *pool, whit_datum *message)
         set_text(pool, message, "role", whit_text_new(pool, "user", 4, false));
 }
 
-/* Puts the description into the list's first message, or in a new one before it. */
+/* Adds the description to the list's first message, or in a new message before it. */
 static bool add_description(const whit_tool_style *style, const whit_text *about, whit_datum_pool *pool,
                             whit_datum *items, size_t *n)
 {

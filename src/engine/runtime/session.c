@@ -240,10 +240,10 @@ void whit_session_close(whit_session *s)
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-/* The tokens of a step, as the caller laid them out. */
+/* The tokens of a step in the caller's array. */
 struct step_tokens {
     const uint8_t *first;
-    size_t stride_bytes; /* at least that of the first version */
+    size_t stride_bytes; /* at least the size of the struct's first version */
 };
 
 static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
@@ -280,9 +280,9 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
     return WHIT_OK;
 }
 
-/* Rows of one sequence must follow each other in a pass; tokens may come in any order of sequences,
- * each in its own order, so a stable sort by sequence is all that is needed. Batches are small and
- * mostly sorted already: insertion. */
+/* Rows of one sequence must be adjacent in a pass; the caller's tokens may interleave sequences,
+ * each in its own order, so a stable sort by sequence suffices. Batches are small and
+ * mostly sorted already, so this is an insertion sort. */
 static void sort_rows(whit_session *s, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -307,7 +307,7 @@ static bool is_last_row(const whit_batch *batch, uint32_t row)
     return row + 1 == batch->n_rows || batch->sequences[row + 1] != batch->sequences[row];
 }
 
-/* Gives the rows of a pass their places. */
+/* Allocates KV cache positions for the rows of a pass. */
 static whit_status extend(whit_session *s, const whit_batch *batch, whit_error *error)
 {
     for (uint32_t i = 0; i < batch->n_rows; i++)
@@ -316,7 +316,7 @@ static whit_status extend(whit_session *s, const whit_batch *batch, whit_error *
     return WHIT_OK;
 }
 
-/* Marks the sequences whose logits of a pass are not finite; returns whether there are any. */
+/* Sets is_damaged for the sequences whose logits are not finite; returns whether there are any. */
 static bool find_damage(whit_session *s, const whit_batch *batch)
 {
     bool found = false;
@@ -329,7 +329,7 @@ static bool find_damage(whit_session *s, const whit_batch *batch)
     return found;
 }
 
-/* After a pass: what it has closed can be found again, what windows have left goes. */
+/* After a pass: enters closed blocks into the prefix cache, makes pending marks and frees blocks before the windows. */
 static void settle(whit_session *s, const whit_batch *batch)
 {
     for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {
@@ -347,7 +347,7 @@ static void settle(whit_session *s, const whit_batch *batch)
     }
 }
 
-/* Takes back what a step has added that failed. Where windows have left what came before, less may be left. */
+/* Rolls back a sequence after a failed step. It may end up shorter than before if a window's blocks were freed. */
 static void undo(whit_session *s, uint32_t sequence)
 {
     uint32_t position = s->positions[sequence];
@@ -357,7 +357,7 @@ static void undo(whit_session *s, uint32_t sequence)
         whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), position);
 }
 
-/* `each`: damaged sequences do not fail the pass. */
+/* Runs one pass. `each`: damaged sequences do not fail it. */
 static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, bool each,
                             whit_error *error)
 {
@@ -381,7 +381,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     }
     sort_rows(s, n);
     WHIT_TRY(extend(s, &batch, error));
-    /* From "row i is the k-th wanted" to "the k-th wanted is row i". */
+    /* Inverts the map from rows to wanted indices. */
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
     if (!whit_exec_run(&s->exec, &batch, s->options.cancel)) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
@@ -393,8 +393,8 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     return WHIT_OK;
 }
 
-/* The number of tokens of the next pass, at most n. With recurrent layers a pass ends where a sequence reaches a
- * position that is to be marked: its state cannot be saved once later tokens are committed. */
+/* Returns the number of tokens of the next pass, at most n. With recurrent layers a pass ends when a sequence reaches a
+ * position to be marked: its state cannot be saved once later tokens are committed. */
 static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t begin, size_t n)
 {
     size_t end = 0;

@@ -5,16 +5,16 @@
 
 #include "base/options.h"
 
-/* Picked tokens are fed so many at a time: their logits do not depend on it. */
+/* Rows per step when picked tokens are fed again; logits do not depend on it. */
 enum { ROWS = 64 };
 
 struct replaying {
     const whit_model *model;
     whit_session *session;
     whit_sampler *sampler;
-    whit_buf ids; /* int32_t[]: those of the sequence */
+    whit_buf ids; /* int32_t[]: ids of the sequence */
     whit_buf bias_ids, bias_values;
-    uint8_t *piece; /* (piece_bytes) the largest of the cache */
+    uint8_t *piece; /* (piece_bytes) buffer for the largest piece of the cache */
     size_t piece_bytes;
     whit_session_replay *replay;
     const char *path;
@@ -36,7 +36,7 @@ static whit_status differs(struct replaying *r, const whit_turn_view *turn, uint
     return WHIT_OK;
 }
 
-/* Feeds tokens up to `end`; wants logits of those from `wanted` on, which are at most ROWS. */
+/* Feeds tokens up to `end`, with logits for the tokens from `wanted` on, at most ROWS. */
 static whit_status feed(struct replaying *r, uint64_t end, uint64_t wanted, whit_error *error)
 {
     whit_step_token tokens[512];
@@ -67,7 +67,7 @@ static whit_status open_sampler(struct replaying *r, const whit_turn_view *turn,
     return WHIT_OK;
 }
 
-/* Picks the tokens from n_given to n_ids again. One that ended the turn was picked beside them. */
+/* Picks the tokens from n_given to n_ids again, plus the end token if one ended the turn. */
 static whit_status pick(struct replaying *r, const whit_turn_view *turn, uint64_t n_given, uint64_t n_ids,
                         whit_error *error)
 {
@@ -98,7 +98,7 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
     for (uint32_t b = 0; b < turn->header->n_blocks; b++) {
         uint32_t block = turn->header->first_block + b;
         for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, 0, block, &at); offset += at.size_bytes) {
-            if (!at.data) continue; /* a window has left it */
+            if (!at.data) continue; /* dropped by a sliding window */
             WHIT_TRY(whit_ndf_log_read(record->log, offset, r->piece, at.size_bytes, error));
             if (memcmp(r->piece, at.data, at.size_bytes) != 0)
                 return differs(r, turn, (uint64_t)block * WHIT_KV_BLOCK_TOKENS, -1, -1);
@@ -107,7 +107,7 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
     return WHIT_OK;
 }
 
-/* The tail at the end of a turn. */
+/* Compares the tail at the end of a turn. */
 static whit_status compare_tail(struct replaying *r, const whit_session_record *record, const whit_turn_view *turn,
                                 whit_error *error)
 {
@@ -134,7 +134,7 @@ static whit_status on_turn(void *user, const whit_session_record *record, const 
     r->ids.size_bytes = h->n_keep * sizeof(int32_t);
     if (!whit_buf_append(&r->ids, turn->ids, h->n_ids * sizeof(int32_t)))
         return whit_fail_memory(error, "a session", r->ids.size_bytes);
-    /* Logits of the last given token are wanted again. */
+    /* The logits of the last given token are needed again. */
     uint64_t n_held = n_ids > n_given && h->n_keep == n_given && n_given ? n_given - 1 : h->n_keep;
     if (whit_session_position(r->session, 0) > n_held)
         WHIT_TRY(whit_session_truncate(r->session, 0, (uint32_t)n_held, error));
@@ -166,10 +166,10 @@ static int find(const char *const *names, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (name && strcmp(names[i], name) == 0) return i;
-    return 0; /* begin_check tells what it was */
+    return 0; /* begin_check reports the unknown name */
 }
 
-/* The session that a file was made with, as far as it changes bits. */
+/* Opens a session with the file's options, as far as they affect the bits of results. */
 static whit_status open_session(struct replaying *r, const whit_session_record *record,
                                 const whit_session_options *options, const void *mounts, size_t n_mounts,
                                 size_t stride_bytes, uint64_t n_tokens, whit_error *error)
