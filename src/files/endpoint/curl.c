@@ -13,7 +13,7 @@
 
 #define WAIT_MAX_MS 60000u
 #define ENDED_NS    1000000000ull
-#define SAID_BYTES  400 /* of an error page, for the message */
+#define SAID_BYTES  400 /* bytes of an error page that the message quotes */
 
 struct whit_endpoint {
     whit_libcurl api;
@@ -21,12 +21,12 @@ struct whit_endpoint {
     char *url;
     CURL *curl;
     struct curl_slist *headers;
-    /* Of the request that runs: */
+    /* State of the current request: */
     const whit_endpoint_sink *sink;
-    whit_buf said; /* what came with an error */
+    whit_buf said; /* body of an error response */
     size_t n_taken;
     bool too_long, is_enough;
-    uint64_t ended_ns; /* when the sink had all of it; 0: not yet */
+    uint64_t ended_ns; /* when the sink had the whole answer; 0: not yet */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -35,7 +35,8 @@ static bool is_this_machine(const char *url)
     static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i]);
-        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* or the end */
+        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n]))
+            return true; /* strchr finds the terminating zero, too */
     }
     return false;
 }
@@ -102,7 +103,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     }
     opened->curl = opened->api.easy_init();
     status = opened->curl ? prepare(opened, error) : whit_fail_memory(error, "a connection", 0);
-    opened->options.url = opened->options.path = opened->options.key = NULL; /* the caller's */
+    opened->options.url = opened->options.path = opened->options.key = NULL; /* they belong to the caller */
     if (status == WHIT_OK)
         *endpoint = opened;
     else
@@ -145,7 +146,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 {
     const whit_endpoint *endpoint = user;
     (void)total, (void)now, (void)up_total, (void)up_now;
-    /* The connection may be used again where the server ends the answer, too; it has a moment to do so. */
+    /* If the server ends the answer too, the connection can be reused; it has ENDED_NS to do so. */
     bool is_late = endpoint->ended_ns && whit_now_ns() - endpoint->ended_ns > ENDED_NS;
     return is_late || whit_flag_is_set(endpoint->options.cancel);
 }
@@ -163,7 +164,7 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     endpoint->sink->begin(endpoint->sink->user);
     endpoint->reason[0] = 0;
     api->setopt(curl, CURLOPT_URL, endpoint->url);
-    if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*"); /* else a proxy reads the key */
+    if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*"); /* a proxy would read the key */
     api->setopt(curl, CURLOPT_HTTPHEADER, endpoint->headers);
     api->setopt(curl, CURLOPT_USERAGENT, "whit");
     api->setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -172,7 +173,7 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     api->setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)endpoint->options.connect_s);
     api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     api->setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)endpoint->options.stall_s);
-    api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms); /* one that trickles comments is never slow */
+    api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms); /* a server that trickles comments never counts as slow */
     api->setopt(curl, CURLOPT_POST, 1L);
     api->setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_bytes);
     api->setopt(curl, CURLOPT_POSTFIELDS, body);

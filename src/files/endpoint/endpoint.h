@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * POST of JSON to an OpenAI-compatible endpoint: tries again as servers ask, bounds what it takes in.
+ * POST of JSON to an OpenAI-compatible endpoint: retries as servers ask, and limits the size of an answer.
  *
  * Done by libcurl, opened at first use; a build without its header, or a machine without the library,
  * says so in one line. Redirects are not followed: the key goes to the address that was given. */
@@ -12,11 +12,11 @@ typedef struct whit_endpoint whit_endpoint;
 
 typedef struct whit_endpoint_options {
     const char *url;             /* ".../v1", or the whole address of chat/completions */
-    const char *path;            /* what is asked there; NULL: "/chat/completions" */
-    const char *key;             /* NULL or "": none; goes over https, or http to this machine, only */
-    uint32_t connect_s, stall_s; /* give up connecting, or where nothing comes, after so long; 0: 20, 300 */
-    uint32_t answer_s;           /* give up where all tries of a request have not brought it after so long; 0: 14400 */
-    uint32_t n_tries;            /* of one request; 0: 5 */
+    const char *path;            /* path of the request; NULL: "/chat/completions" */
+    const char *key;             /* NULL or "": no key; sent only over https, or over http to this machine */
+    uint32_t connect_s, stall_s; /* seconds to connect, and without any data, before giving up; 0: 20, 300 */
+    uint32_t answer_s;           /* seconds for a whole answer over all attempts of a request; 0: 14400 */
+    uint32_t n_tries;            /* attempts per request; 0: 5 */
     size_t answer_bytes;         /* a longer answer is an error; 0: 8 MiB */
     const volatile bool *cancel; /* NULL: never */
     void (*on_retry)(void *user, const char *reason, uint32_t wait_ms); /* NULL: silent */
@@ -28,18 +28,18 @@ typedef struct whit_endpoint_options {
 whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error);
 void whit_endpoint_close(whit_endpoint *endpoint);
 
-/* Takes an answer as it comes. */
+/* Receives the body of an answer in pieces. */
 typedef struct whit_endpoint_sink {
-    void (*begin)(void *user);                                  /* of each try */
-    bool (*take)(void *user, const char *data, size_t n_bytes); /* false: enough, the answer ends here */
-    bool (*has_ended)(void *user); /* nothing that comes behind matters: whatever the connection does, it came */
-    bool (*is_whole)(void *user);  /* false: it broke off, and is asked for again */
+    void (*begin)(void *user);                                  /* called before each attempt */
+    bool (*take)(void *user, const char *data, size_t n_bytes); /* false: enough, stop reading the answer */
+    bool (*has_ended)(void *user); /* true: the answer is complete, however the connection ends */
+    bool (*is_whole)(void *user);  /* false: the answer is incomplete; the request is retried */
     void *user;
 } whit_endpoint_sink;
 
-/* Sends `body` and gives the content of the 2xx response to `sink`. 408, 409, 429, 5xx and broken
- * connections are tried again, after Retry-After (60 s at most) or twice as long each time.
- * Errors: io (with what the server said), limit (the answer is too long), cancelled, memory. */
+/* Sends `body` and passes the content of the 2xx response to `sink`. 408, 409, 429, 5xx and broken connections are
+ * retried, after Retry-After (60 s at most) or a delay that doubles each time. Errors: io (with what the server said),
+ * limit (the answer is too long), cancelled, memory. */
 whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
                                const whit_endpoint_sink *sink, whit_error *error);
 

@@ -5,11 +5,11 @@
 
 bool whit_libcurl_load(whit_libcurl *api)
 {
-    /* It stays loaded: what it has registered for the end of the process must still be there then. */
+    /* The library stays loaded: the exit handlers that it has registered must exist until the process ends. */
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) return false;
-    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
+    /* POSIX lets a pointer from dlsym be used as a function pointer; ISO C allows this conversion only. */
     *(void **)&api->global_init = dlsym(library, "curl_global_init");
     *(void **)&api->version = dlsym(library, "curl_version");
     *(void **)&api->easy_init = dlsym(library, "curl_easy_init");

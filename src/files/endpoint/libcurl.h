@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * libcurl, opened when somebody first asks for it: no program pays for loading it that makes no request, and none
- * fails to start where it is missing. For builds with its header; requests are those of endpoint.h and of the hub. */
+ * libcurl, loaded on first use: a program that makes no request does not pay for loading it, and every program
+ * starts where the library is missing. For builds with its header; used by endpoint.h and the hub. */
 #ifndef WHIT_ENDPOINT_LIBCURL_H
 #define WHIT_ENDPOINT_LIBCURL_H
 
@@ -24,7 +24,7 @@ typedef struct whit_libcurl {
 /* False where the library is not on this machine or lacks a function. It stays loaded. */
 bool whit_libcurl_load(whit_libcurl *api);
 
-/* Loads it and makes it ready for requests: false as above, or where it fails to begin. */
+/* Loads the library and initialises it for requests. False as above, or if the initialisation fails. */
 bool whit_libcurl_open(whit_libcurl *api);
 
 #endif

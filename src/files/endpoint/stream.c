@@ -20,8 +20,8 @@ static bool is_id(const whit_buf *own, const json_t *id)
     return own->size_bytes == json_string_length(id) && memcmp(own->data, json_string_value(id), own->size_bytes) == 0;
 }
 
-/* The place of a piece: what its index says, but a name with another id than that place's begins a call of its own.
- * Some servers leave the index out, or give each call 0. */
+/* The call that a piece belongs to: the one at its index, unless the piece has a name and another id: then it begins a
+ * new call. Some servers leave the index out, or give every call index 0. */
 static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const json_t *name)
 {
     bool begins = json_string_length(id) && json_string_length(name);
@@ -33,7 +33,7 @@ static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const js
     return (json_int_t)s->n_calls;
 }
 
-/* Pieces of a call: its index says which; id and name come once, arguments in pieces. */
+/* Adds a piece of a tool call, found by its index; id and name come once, arguments in pieces. */
 static bool add_call(whit_sse *s, const json_t *piece)
 {
     const json_t *index = json_object_get(piece, "index"), *function = json_object_get(piece, "function");
@@ -69,7 +69,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     }
     const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
     const json_t *delta = json_object_get(choice, "delta"), *text = json_object_get(delta, "content");
-    if (!delta) text = json_object_get(choice, "text"); /* of /completions */
+    if (!delta) text = json_object_get(choice, "text"); /* the form of /completions */
     append(&s->text, text);
     if (json_string_length(text) && s->on_text) s->on_text(s->user, json_string_value(text), json_string_length(text));
     json_array_foreach(json_object_get(delta, "tool_calls"), i, piece) if (!add_call(s, piece)) break;
@@ -83,7 +83,8 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     return !s->failed;
 }
 
-/* A line of the stream without its end: data, a comment, another field, or the empty one between events. */
+/* Handles a line of the stream without its line end: data, a comment, another field, or the empty line between events.
+ * */
 static bool take_line(whit_sse *s, const char *line, size_t n)
 {
     if (s->has_ended) return true;
@@ -98,7 +99,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
 {
     if (s->failed) return false;
     if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail(s, "not enough memory for an answer");
-    if (!s->is_stream) { /* what begins like an object is one */
+    if (!s->is_stream) { /* an answer that does not begin like an event stream is one JSON object */
         size_t blanks = s->n_blanks;
         const char *body = (const char *)s->body.data;
         while (blanks < s->body.size_bytes && strchr(" \t\r\n", body[blanks]) && body[blanks]) blanks++;
@@ -158,7 +159,7 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
 {
     json_error_t at;
     *answer = NULL;
-    if (s->is_stream && !s->failed && s->line.size_bytes) /* the last line may have no end */
+    if (s->is_stream && !s->failed && s->line.size_bytes) /* the last line may lack its line end */
         (void)take_line(s, (const char *)s->line.data, s->line.size_bytes);
     s->line.size_bytes = 0;
     if (s->failed) return whit_fail(error, WHIT_ERROR_FORMAT, "%s", s->why);
