@@ -52,7 +52,7 @@ void whit_hub_choice_free(whit_hub_choice *choice)
 
 /* ---- GGUF models ---------------------------------------------------------------------------- */
 
-/* The piece stands between delimiters: i2_s in "ggml-model-i2_s", Q4_K not in "x-Q4_K_M". */
+/* True if `tag` stands between delimiters: i2_s in "ggml-model-i2_s", but not Q4_K in "x-Q4_K_M". */
 static bool has_tag(const char *stem, size_t n, const char *tag)
 {
     size_t m = strlen(tag);
@@ -98,7 +98,7 @@ static whit_status take_parts(const whit_hub_listing *listing, const char *what,
     return WHIT_OK;
 }
 
-/* The names of GGUF models that could be meant, as far as a line goes. */
+/* Lists the names of the GGUF models that match `wanted`, as many as fit into `line`. */
 static void list_models(const whit_hub_listing *listing, const char *wanted, char *line, size_t line_bytes)
 {
     size_t at = 0;
@@ -160,7 +160,7 @@ static whit_status take_if_there(const whit_hub_listing *listing, const char *pa
     return file ? take(choice, (size_t)(file - listing->files), error) : WHIT_OK;
 }
 
-/* The only .safetensors file beside config.json; SIZE_MAX where there is none, or more than one. */
+/* Index of the only .safetensors file beside config.json; SIZE_MAX if there is not exactly one. */
 static size_t only_safetensors(const whit_hub_listing *listing)
 {
     size_t found = SIZE_MAX;
@@ -172,7 +172,7 @@ static size_t only_safetensors(const whit_hub_listing *listing)
     return found;
 }
 
-/* What the importer reads, by the rules that it finds the weights by (format/hf.h). */
+/* Chooses the files that the importer reads. The weights are found by its rules (format/hf.h). */
 static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choice *choice, bool *found,
                                  whit_error *error)
 {
@@ -212,7 +212,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
     whit_status status = WHIT_OK;
     if (whit_json_first(&json, map) == WHIT_JSON_NONE)
         status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "no weight_map");
-    const whit_hub_file *last = NULL; /* neighbours are mostly in the same shard */
+    const whit_hub_file *last = NULL; /* neighbouring tensors are mostly in the same shard */
     for (uint32_t at = whit_json_first(&json, map); at != WHIT_JSON_NONE && status == WHIT_OK;
          at = whit_json_next(&json, map, at)) {
         char path[WHIT_HUB_PATH_BYTES] = "";

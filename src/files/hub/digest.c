@@ -13,7 +13,7 @@
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
-/* Both at once: only the one that the promise names is fed. */
+/* Only the state of the promised digest's kind is fed. */
 struct hashing {
     whit_hub_digest_kind kind;
     crypto_hash_sha256_state sha256;
@@ -27,7 +27,7 @@ static void begin(struct hashing *hashing, whit_hub_digest_kind kind, uint64_t s
     crypto_hash_sha256_init(&hashing->sha256);
     whit_sha1_begin(&hashing->sha1);
     int n = snprintf(head, sizeof head, "blob %llu", (unsigned long long)size_bytes);
-    whit_sha1_add(&hashing->sha1, head, (size_t)n + 1); /* with its zero */
+    whit_sha1_add(&hashing->sha1, head, (size_t)n + 1); /* with its terminating zero */
 }
 
 static void add(struct hashing *hashing, const uint8_t *data, size_t n_bytes)

@@ -5,9 +5,8 @@
 
 #include "hub/listing.h"
 
-/* Reads the file behind `fd` from its beginning. *same is true where its size and digest are those
- * promised, as far as they are known. `path` is for messages; stops with WHIT_ERROR_CANCELLED when
- * *cancel is set (NULL: never). */
+/* Reads the file open as `fd` from its beginning. *same is true if its size and digest are the promised ones, as far as
+ * those are known. `path` is for messages; stops with WHIT_ERROR_CANCELLED when *cancel is set (NULL: never). */
 whit_status whit_hub_digest_check(int fd, const char *path, const whit_hub_file *promised, const volatile bool *cancel,
                                   bool *same, whit_error *error);
 

@@ -15,7 +15,7 @@
 
 /* ---- tries ---------------------------------------------------------------------------------- */
 
-/* False where the wait was cancelled. */
+/* Waits `ms` milliseconds; false if cancelled. */
 static bool wait_ms(const whit_hub_line *line, uint32_t ms)
 {
     for (uint32_t slice; ms; ms -= slice) {
@@ -37,7 +37,7 @@ whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint6
         uint64_t from = have ? *have : 0;
         whit_status status = whit_http_get(line->http, url, from, if_range, sink, answer, error);
         if (!answer->again || status == WHIT_ERROR_CANCELLED) return status;
-        if (have && *have > from) { /* it came further than last time */
+        if (have && *have > from) { /* this attempt made progress */
             n_failed = 0;
             pause_ms = line->wait_ms;
         }
@@ -82,7 +82,7 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
 static whit_status begin_memory(void *user, const whit_http_answer *answer, whit_error *error)
 {
     (void)answer, (void)error;
-    ((whit_buf *)user)->size_bytes = 0; /* an earlier try may have left a beginning */
+    ((whit_buf *)user)->size_bytes = 0; /* discard what an earlier attempt has received */
     return WHIT_OK;
 }
 
@@ -109,11 +109,11 @@ struct transfer {
     const whit_hub_line *line;
     const char *what, *part;
     char etag_path[4200];
-    char etag[WHIT_HTTP_ETAG_BYTES]; /* of the version that the part is the beginning of */
+    char etag[WHIT_HTTP_ETAG_BYTES]; /* ETag of the version that the part was downloaded from */
     whit_hub_file *file;
     int fd;
     uint64_t have; /* bytes of the part that are on disk */
-    uint64_t end;  /* where this response must end, or unknown */
+    uint64_t end;  /* size of the file by this response, or unknown */
     bool resumed;  /* the part is put together from several responses */
 };
 
@@ -143,7 +143,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     if (answer->status == 206 && answer->range_start != t->have)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the server sent another range than was asked for", t->what);
     if (answer->status != 206) {
-        if (t->have) WHIT_TRY(start_over(t, error)); /* another version by now, or no ranges */
+        if (t->have) WHIT_TRY(start_over(t, error)); /* the file has changed, or the server has no range requests */
         t->end = answer->content_bytes;
     } else {
         t->end = answer->range_total;
@@ -153,7 +153,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     if (promised != WHIT_HUB_SIZE_UNKNOWN && t->end != WHIT_HTTP_UNKNOWN && t->end != promised)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has %llu bytes, where its listing promises %llu", t->what,
                          (unsigned long long)t->end, (unsigned long long)promised);
-    /* Only a strong tag says that two halves fit together. */
+    /* Only a strong ETag guarantees that two parts are of the same file. */
     if (*answer->etag != '"' || strcmp(answer->etag, t->etag) == 0) return WHIT_OK;
     memcpy(t->etag, answer->etag, sizeof t->etag);
     return whit_write_file(t->etag_path, t->etag, strlen(t->etag), error);
@@ -190,7 +190,8 @@ static whit_status ends_early(const struct transfer *t, whit_error *error)
                      (unsigned long long)t->have, (unsigned long long)t->file->size_bytes);
 }
 
-/* Without a tag the halves are known to fit only by the digest that is checked at the end. */
+/* Before each attempt: without an ETag only the final digest shows that two parts belong together; without a digest
+ * too, the part is discarded. */
 static whit_status drop_unknown_half(void *user, whit_error *error)
 {
     struct transfer *t = user;
@@ -208,7 +209,7 @@ static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
     for (;;) {
         uint64_t before = t->have;
         WHIT_TRY(whit_hub_get(t->line, url, &t->have, t->etag, drop_unknown_half, &sink, &answer, error));
-        if (answer.status == 416 && answer.range_total == t->have) /* all was here already */
+        if (answer.status == 416 && answer.range_total == t->have) /* the part was already complete */
             return promised == WHIT_HUB_SIZE_UNKNOWN || t->have == promised ? WHIT_OK : ends_early(t, error);
         if (answer.status == 416 && !emptied) {
             emptied = true;
@@ -217,7 +218,7 @@ static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
         }
         if (answer.status / 100 != 2) return whit_hub_refusal(&answer, t->what, error);
         if (promised == WHIT_HUB_SIZE_UNKNOWN || t->have >= promised) return WHIT_OK;
-        /* Without a Content-Length a cut connection looks like an end. */
+        /* Without a Content-Length a broken connection looks like the end of the file. */
         if (t->have <= before) return ends_early(t, error);
     }
 }
@@ -234,7 +235,7 @@ static whit_status open_part(struct transfer *t, whit_error *error)
     t->resumed = t->have > 0;
     if (whit_read_file(t->etag_path, sizeof t->etag - 1, &etag, NULL) == WHIT_OK)
         memcpy(t->etag, etag.data, etag.size_bytes);
-    /* It becomes a header: a damaged one is none. */
+    /* The ETag is sent as a header: ignore a damaged one. */
     if (strlen(t->etag) != etag.size_bytes || strpbrk(t->etag, "\r\n")) t->etag[0] = 0;
     whit_buf_free(&etag);
     return t->have > t->file->size_bytes ? start_over(t, error) : WHIT_OK;
@@ -253,14 +254,14 @@ static whit_status download(struct transfer *t, const char *url, whit_error *err
         if (same) break;
         bool was_resumed = t->resumed;
         WHIT_TRY(start_over(t, error));
-        if (was_resumed && !again) continue; /* the old beginning may be to blame */
+        if (was_resumed && !again) continue; /* the old part of the file may be damaged */
         unlink(t->part);
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: what came is not what the hub promises (another digest); it was removed", t->what);
     }
     t->file->size_bytes = t->have;
     if (fsync(t->fd) != 0) return whit_fail_errno(error, t->part, "flush to disk");
-    /* Without a digest a later run, if this one does not come to its end, needs the tag once more. */
+    /* Without a digest a later run needs the ETag again if this run does not complete. */
     if (t->file->digest_kind != WHIT_HUB_NO_DIGEST) unlink(t->etag_path);
     return WHIT_OK;
 }
@@ -271,7 +272,7 @@ whit_status whit_hub_download(const whit_hub_line *line, const char *url, const 
     struct transfer t = {.line = line, .what = what, .part = part, .file = file, .fd = -1};
     whit_status status = open_part(&t, error);
     if (status == WHIT_OK) status = download(&t, url, error);
-    if (status != WHIT_OK && t.fd >= 0 && t.have == 0) unlink(part); /* nothing to go on with */
+    if (status != WHIT_OK && t.fd >= 0 && t.have == 0) unlink(part); /* an empty part is useless for a resume */
     if (t.fd >= 0) close(t.fd);
     return status;
 }

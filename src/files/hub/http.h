@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GET over HTTP, as downloads need it: redirects, ranges, a token that only its own hub is told.
+ * GET over HTTP, as downloads need it: redirects, ranges, a token that is sent only to its own hub.
  *
  * Done by libcurl, which is opened on first use; a build without its header, or a machine without
  * the library, says so in one line. One thread at a time. */
@@ -16,14 +16,14 @@ typedef struct whit_http whit_http;
 
 typedef struct whit_http_options {
     const char *home;            /* the hub's address; the token goes to its scheme, host and port alone */
-    const char *token;           /* "" for none */
-    uint32_t connect_s, stall_s; /* give up connecting, or where nothing comes, after so long */
+    const char *token;           /* "": no token */
+    uint32_t connect_s, stall_s; /* seconds to connect, and without any data, before giving up */
     const volatile bool *cancel; /* NULL: never */
 } whit_http_options;
 
 /* The last response; headers that were not sent are "" or WHIT_HTTP_UNKNOWN. */
 typedef struct whit_http_answer {
-    long status;                       /* such as 200; 0 where no response came */
+    long status;                       /* such as 200; 0: no response */
     uint64_t content_bytes;            /* Content-Length */
     uint64_t range_start, range_total; /* Content-Range */
     uint32_t retry_after_s;
@@ -31,11 +31,11 @@ typedef struct whit_http_answer {
     char linked_etag[WHIT_HTTP_ETAG_BYTES]; /* X-Linked-Etag of the hub itself, without quotes */
     char error_code[64];                    /* X-Error-Code: what a hub means by its status */
     char link[WHIT_HTTP_URL_BYTES];
-    bool again; /* the failure may pass: a cut connection, a busy server */
+    bool again; /* the failure may be temporary: a broken connection, a busy server */
 } whit_http_answer;
 
-/* Where a body goes. Both are called for statuses of 2xx only, begin once before the body; a status
- * other than WHIT_OK ends the transfer and becomes its result. */
+/* Receives a body. Both functions are called for 2xx responses only, begin once before the body; a status other than
+ * WHIT_OK ends the transfer and becomes its result. */
 typedef struct whit_http_sink {
     whit_status (*begin)(void *user, const whit_http_answer *answer, whit_error *error);
     whit_status (*body)(void *user, const void *data, size_t n_bytes, whit_error *error);
@@ -47,8 +47,8 @@ typedef struct whit_http_sink {
 whit_status whit_http_open(const whit_http_options *options, whit_http **http, whit_error *error);
 void whit_http_close(whit_http *http);
 
-/* WHIT_OK where a response came whole, whatever its status. `offset_bytes` > 0 asks for the rest of
- * a file, `if_range` ("" or an ETag) only if it is still the same. */
+/* WHIT_OK if a complete response arrived, whatever its status. `offset_bytes` > 0 requests the rest of a file; with
+ * `if_range` (an ETag, or "") only if the file is unchanged. */
 whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
                           const whit_http_sink *sink, whit_http_answer *answer, whit_error *error);
 

@@ -15,14 +15,14 @@
 struct whit_http {
     whit_libcurl api;
     whit_http_options options;
-    CURL *curl; /* keeps its connection between requests */
-    /* Of the request that runs: */
+    CURL *curl; /* keeps the connection between requests */
+    /* State of the current request: */
     const whit_http_sink *sink;
     whit_http_answer *answer;
-    whit_status failed; /* by the sink */
+    whit_status failed; /* the sink's error */
     whit_error *error;
     bool at_home;
-    bool begun; /* the sink knows of this response; trailers must not tell it again */
+    bool begun; /* the sink's begin was called for this response; trailers must not call it again */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -60,7 +60,8 @@ void whit_http_close(whit_http *http)
 
 /* ---- headers -------------------------------------------------------------------------------- */
 
-/* The value where `line` is the header `name`, without the spaces around it. */
+/* If `line` is the header `name`: copies its value without the spaces around it ("" if it is too long), and returns
+ * true. */
 static bool header_is(const char *line, size_t n_bytes, const char *name, char *value, size_t value_bytes)
 {
     size_t n_name = strlen(name);
@@ -70,7 +71,7 @@ static bool header_is(const char *line, size_t n_bytes, const char *name, char *
     while (n_bytes && strchr(" \t", *line)) line++, n_bytes--;
     while (n_bytes && strchr(" \t\r\n", line[n_bytes - 1])) n_bytes--;
     value[0] = 0;
-    if (n_bytes >= value_bytes) return true; /* nothing that we would take is so long */
+    if (n_bytes >= value_bytes) return true; /* no header in use is so long */
     memcpy(value, line, n_bytes);
     value[n_bytes] = 0;
     return true;
@@ -145,7 +146,7 @@ static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
 {
     whit_http *http = user;
     (void)one;
-    if (http->answer->status / 100 != 2) return n_bytes; /* a page for people */
+    if (http->answer->status / 100 != 2) return n_bytes; /* an error page */
     http->failed = http->sink->body(http->sink->user, data, n_bytes, http->error);
     return http->failed == WHIT_OK ? n_bytes : 0;
 }
@@ -159,7 +160,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Bytes of "scheme://host:port", 0 where the address is no http or https one. */
+/* Length of "scheme://host:port"; 0 if the address is not http or https. */
 static size_t origin_bytes(const char *url)
 {
     if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0) return 0;
@@ -225,7 +226,7 @@ static bool add_header(const whit_libcurl *api, struct curl_slist **headers, con
     return longer != NULL;
 }
 
-/* One request and its one response, without following anything. */
+/* Sends one request and reads its response; follows no redirects. */
 static whit_status get_once(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
                             whit_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What files a repository has: read from a hub's answers (and from the store's own record, which has
- * the same form). Nothing in an answer is believed further than it is checked: names that could
- * leave a folder are refused, numbers of entries are bounded, sizes are only promises. */
+ * The list of a repository's files: read from a hub's answers (and from the store's own record, which has the same
+ * form). Answers are not trusted: names that could leave a folder are refused, numbers of entries are bounded, sizes
+ * are only promises. */
 #ifndef WHIT_HUB_LISTING_H
 #define WHIT_HUB_LISTING_H
 
@@ -9,14 +9,14 @@
 #include "hub/name.h"
 
 #define WHIT_HUB_FILES_MAX        100000u
-#define WHIT_HUB_ANSWER_BYTES_MAX ((size_t)16 << 20) /* of one page of a listing */
+#define WHIT_HUB_ANSWER_BYTES_MAX ((size_t)16 << 20) /* size limit of one page of a listing */
 #define WHIT_HUB_COMMIT_BYTES     65
 #define WHIT_HUB_SIZE_UNKNOWN     UINT64_MAX
 
 typedef enum whit_hub_digest_kind {
     WHIT_HUB_NO_DIGEST = 0,
-    WHIT_HUB_SHA256,   /* of the content: large files */
-    WHIT_HUB_GIT_SHA1, /* of "blob SIZE\0" and the content: small files, as git names them */
+    WHIT_HUB_SHA256,   /* SHA-256 of the content: large files */
+    WHIT_HUB_GIT_SHA1, /* SHA-1 of "blob SIZE\0" and the content: small files, as in git */
 } whit_hub_digest_kind;
 
 typedef struct whit_hub_file {
@@ -26,7 +26,7 @@ typedef struct whit_hub_file {
     char digest[65]; /* lower-case hexadecimal */
 } whit_hub_file;
 
-/* Zero-initialised is empty. */
+/* Empty if zero-initialised. */
 typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;
@@ -46,7 +46,7 @@ whit_status whit_hub_listing_add_info(whit_hub_listing *listing, const char *wha
 whit_status whit_hub_listing_add(whit_hub_listing *listing, const whit_hub_file *file, whit_error *error);
 /* Sorts by path; the same path twice is a format error. */
 whit_status whit_hub_listing_sort(whit_hub_listing *listing, const char *what, whit_error *error);
-/* In a sorted listing; NULL where there is no such file. */
+/* Finds a file in a sorted listing; NULL if absent. */
 whit_hub_file *whit_hub_listing_find(const whit_hub_listing *listing, const char *path);
 void whit_hub_listing_free(whit_hub_listing *listing);
 
@@ -55,9 +55,10 @@ bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out);
 
 /* Is this `n_digits` lower-case hexadecimal digits and nothing more? */
 bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits);
-/* The address of the next page in a Link header ('<URL>; rel="next"'); false where there is none. */
+/* Copies the address of the next page from a Link header ('<URL>; rel="next"'); false if it has no such address. */
 bool whit_hub_next_page(const char *link, char *url, size_t url_bytes);
-/* May the listing of the hub at `endpoint` go on there? Not without encryption where it began with it. */
+/* May the listing of the hub at `endpoint` be continued at `url`? Not at an unencrypted address if the hub's is
+ * encrypted. */
 bool whit_hub_page_is_safe(const char *endpoint, const char *url);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "hub/settings.h"
 
-#define PART_BYTES_MAX 200 /* of a path: leaves room for the endings of unfinished files */
+#define PART_BYTES_MAX 200 /* bytes of one part of a path; leaves room for the endings of unfinished files */
 
 static bool is_name_byte(char c)
 {
@@ -15,7 +15,7 @@ static bool is_name_byte(char c)
         c == '.';
 }
 
-/* Parts of name bytes with a '/' between; none begins or ends with '-' or '.'. */
+/* True for parts of name bytes, separated by '/', none of which begins or ends with '-' or '.'. */
 static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 {
     size_t n_parts = 1, part_bytes = 0;
@@ -53,7 +53,7 @@ static whit_status take_file(whit_hub_name *name, const char *file, const char *
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* What follows the host's name; NULL where the text begins with another. */
+/* The text following the host's name and its '/'; NULL if `text` does not begin with this host. */
 static const char *after_host(const char *text, const char *host)
 {
     size_t n = strlen(host);
@@ -66,7 +66,7 @@ static const char *after_scheme(const char *text)
     return strncmp(text, "http://", 7) == 0 ? text + 7 : text;
 }
 
-/* The path behind the name of a host of the hub; NULL where there is none. */
+/* The path following the name of one of the hub's hosts; NULL if `text` does not begin with one. */
 static const char *path_on_hub(const char *text)
 {
     static const char *const hosts[] = {"huggingface.co", "www.huggingface.co", "hf.co"};
@@ -82,8 +82,8 @@ bool whit_hub_is_address(const char *text)
     return after_scheme(text) != text || path_on_hub(text);
 }
 
-/* `n_text` bytes of a path, "%41" as the byte that it stands for. False where they do not fit or hold a
- * zero byte. */
+/* Decodes `n_text` bytes of a path: "%41" becomes the byte that it stands for. False if the result does not fit or
+ * holds a zero byte. */
 static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
 {
     static const char digits[] = "0123456789abcdef";
@@ -103,7 +103,7 @@ static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
     return true;
 }
 
-/* Behind the next '/'; NULL where there is none. */
+/* The text following the next '/'; NULL if there is no further '/'. */
 static const char *behind_slash(const char *at, const char *end)
 {
     const char *slash = at ? memchr(at, '/', (size_t)(end - at)) : NULL;
@@ -116,8 +116,8 @@ static whit_status no_model(const char *text, whit_error *error)
                      "'%.200s' is no address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
 }
 
-/* OWNER/NAME, /tree/REVISION, /blob/REVISION/FILE or /resolve/REVISION/FILE behind it, or :FILE. Cut at
- * its slashes before it is decoded, since those of a revision are written %2F: refs%2Fpr%2F1. */
+/* Parses OWNER/NAME, optionally followed by /tree/REVISION, /blob/REVISION/FILE, /resolve/REVISION/FILE or :FILE. The
+ * path is split at its slashes before it is decoded, since slashes of a revision are written %2F: refs%2Fpr%2F1. */
 static whit_status parse_address(const char *text, whit_hub_name *name, whit_error *error)
 {
     static const char *const views[] = {"tree", "blob", "resolve", "raw", "commit"};
@@ -141,7 +141,7 @@ static whit_status parse_address(const char *text, whit_hub_name *name, whit_err
     if (!decode(revision, (size_t)((file ? file - 1 : end) - revision), part, sizeof part))
         return no_model(text, error);
     WHIT_TRY(whit_hub_name_revise(name, part, error));
-    if (!file || is_tree) return WHIT_OK; /* a folder's page is the repository's */
+    if (!file || is_tree) return WHIT_OK; /* the page of a folder names the whole repository */
     if (!decode(file, (size_t)(end - file), part, sizeof part)) return no_model(text, error);
     return take_file(name, part, text, error);
 }
@@ -181,7 +181,7 @@ void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER
 {
     char text[WHIT_HUB_FOLDER_BYTES];
     whit_hub_name_print(name, text);
-    /* At most nine slashes, for which the room is there. */
+    /* A name has at most nine slashes, so that the longer text fits. */
     size_t at = 0;
     for (const char *c = text; *c && at + 3 < WHIT_HUB_FOLDER_BYTES; c++) {
         folder[at++] = *c == '/' ? '-' : *c;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Names of models on a hub: OWNER/NAME, with @REVISION and :FILE where they are wanted, and the
- * folder of the store that belongs to one.
+ * Names of models on a hub: OWNER/NAME, optionally with @REVISION and :FILE, and the name of their folder in the
+ * store.
  *
- * Parts of a repository's name are letters, digits, '-', '_' and '.'; "--" and ".." stand in none,
- * so that '/' can be written "--" in the name of a folder and read back. */
+ * Parts of a repository's name are letters, digits, '-', '_' and '.'; they contain no "--" and no "..", so that '/'
+ * can be written "--" in the name of a folder and read back. */
 #ifndef WHIT_HUB_NAME_H
 #define WHIT_HUB_NAME_H
 
@@ -11,28 +11,28 @@
 
 #define WHIT_HUB_REPO_BYTES     200
 #define WHIT_HUB_REVISION_BYTES 100
-#define WHIT_HUB_PATH_BYTES     512 /* of a file inside a repository */
+#define WHIT_HUB_PATH_BYTES     512 /* longest path of a file in a repository */
 #define WHIT_HUB_FOLDER_BYTES   (WHIT_HUB_REPO_BYTES + WHIT_HUB_REVISION_BYTES + 32)
-#define WHIT_HUB_MAIN           "main" /* the revision where none is named */
+#define WHIT_HUB_MAIN           "main" /* the default revision */
 
 typedef struct whit_hub_name {
     char repo[WHIT_HUB_REPO_BYTES]; /* "OWNER/NAME", or "NAME" alone */
     char revision[WHIT_HUB_REVISION_BYTES];
-    char file[WHIT_HUB_PATH_BYTES]; /* a path, pattern or tag; "" where none is named */
+    char file[WHIT_HUB_PATH_BYTES]; /* a path, pattern or tag; "": not given */
 } whit_hub_name;
 
 /* Reads a name, or the address that a browser shows for a repository, a branch or a file of the hub
  * ("https://HOST/OWNER/NAME/blob/main/FILE", or without "https://"). WHIT_ERROR_ARGUMENT, with the
  * reason, where the text is neither. */
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error);
-/* Does it begin like an address, of whatever site? */
+/* Does `text` begin like an address, of any site? */
 bool whit_hub_is_address(const char *text);
-/* Takes another revision, checked the same way. */
+/* Sets another revision, which is checked in the same way. */
 whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error);
-/* "OWNER/NAME", with "@REVISION" unless that is the main one; without the file. */
+/* Prints "OWNER/NAME", with "@REVISION" unless it is the default one; without the file. */
 void whit_hub_name_print(const whit_hub_name *name, char text[WHIT_HUB_FOLDER_BYTES]);
 
-/* The folder's name in the store ("OWNER--NAME@REVISION"), and back; false where no name gives that
+/* Converts a name to its folder's name in the store ("OWNER--NAME@REVISION"), and back; false if no name has that
  * folder. */
 void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER_BYTES]);
 bool whit_hub_name_from_folder(const char *folder, whit_hub_name *name);

@@ -20,16 +20,16 @@ struct pull {
     const whit_hub_name *name;
     const whit_hub_pull_options *options;
     whit_hub_line line;
-    whit_hub_entry entry;     /* what was here before */
-    whit_hub_listing listing; /* what the hub has */
+    whit_hub_entry entry;     /* the store's record from earlier pulls */
+    whit_hub_listing listing; /* the hub's files */
     whit_hub_choice choice;
-    bool *here; /* by index into listing.files: in place already */
+    bool *here; /* by index into listing.files: the file is already in place */
     whit_hub_progress progress;
 };
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* Appends with everything but unreserved characters as %XX (RFC 3986); '/' stays where `keep_slash`. */
+/* Appends `text` percent-encoded, except unreserved characters (RFC 3986) and, if `keep_slash`, '/'. */
 static void append_encoded(whit_buf *url, const char *text, bool keep_slash)
 {
     for (; *text; text++) {
@@ -43,7 +43,7 @@ static void append_encoded(whit_buf *url, const char *text, bool keep_slash)
     }
 }
 
-/* ENDPOINT + before + REPO + middle + REVISION + after, and a path where there is one. */
+/* Builds ENDPOINT + before + REPO + middle + REVISION + after + path, where any part may be "". */
 static whit_status make_url(const struct pull *pull, const char *before, const char *middle, const char *revision,
                             const char *after, const char *path, char url[WHIT_HTTP_URL_BYTES], whit_error *error)
 {
@@ -64,7 +64,8 @@ static whit_status make_url(const struct pull *pull, const char *before, const c
 
 /* ---- the listing ---------------------------------------------------------------------------- */
 
-/* The repository's description. Hubs that know none answer 404, and the tree must do; *answer says. */
+/* Reads the repository's description. Hubs without descriptions answer 404 (see *answer); then the tree must suffice.
+ * */
 static whit_status read_info(struct pull *pull, bool want_files, whit_http_answer *answer, whit_error *error)
 {
     char url[WHIT_HTTP_URL_BYTES];
@@ -112,8 +113,8 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
     return status;
 }
 
-/* The tree has sizes and digests; the description has the commit, so that all files are of one, and
- * where there is no tree the names. */
+/* Lists the repository's files. Sizes and digests come from the tree; the commit from the description, so that all
+ * files are of the same commit, and the names too if there is no tree. */
 static whit_status list(struct pull *pull, whit_error *error)
 {
     const char *repo = pull->name->repo;
@@ -138,7 +139,7 @@ static bool on_bytes(void *user, uint64_t n_new_bytes)
     return !pull->options->progress || pull->options->progress(pull->options->user, &pull->progress);
 }
 
-/* The folders above a file of the entry. */
+/* Creates the folders above a file of the entry. */
 static whit_status make_folders(const struct pull *pull, char *path, whit_error *error)
 {
     for (char *slash = strchr(path + strlen(pull->entry.folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -185,7 +186,7 @@ static whit_status fetch(struct pull *pull, size_t i, whit_hub_pulled *pulled, w
     return WHIT_OK;
 }
 
-/* Bytes of a file that an earlier run has left. */
+/* Bytes of an unfinished file from an earlier run. */
 static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -195,7 +196,7 @@ static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
     return (uint64_t)info.st_size < file->size_bytes ? (uint64_t)info.st_size : file->size_bytes;
 }
 
-/* Adds up what is wanted, and asks the disk whether it will fit before anything is fetched. */
+/* Adds up the sizes of the chosen files, and checks the free disk space before anything is downloaded. */
 static whit_status measure(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
     uint64_t missing = 0;
@@ -222,7 +223,7 @@ static whit_status measure(struct pull *pull, whit_hub_pulled *pulled, whit_erro
                      pull->name->repo, (double)missing / 1e9, pull->entry.folder, (double)free_bytes / 1e9);
 }
 
-/* A sharded folder's files are known once its index is here. */
+/* Adds a sharded folder's files, which are known once its index is downloaded. */
 static whit_status add_shards(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
     size_t index = pull->choice.index;
@@ -275,7 +276,7 @@ static bool disturbs(const struct pull *pull, const char *path)
     return false;
 }
 
-/* What stays recorded while files are replaced: none of those that change. */
+/* While files are replaced, the record lists only the files that do not change. */
 static whit_status record_unchanged(struct pull *pull, whit_error *error)
 {
     whit_hub_listing kept = {0};
@@ -315,8 +316,8 @@ static whit_status install(struct pull *pull, whit_error *error)
     return whit_hub_entry_record(&pull->entry, error);
 }
 
-/* Did this pull change anything? A second one leaves files and record, and so the converted model
- * made from them, as they are. */
+/* True if nothing changed. A repeated pull leaves files and record, and so the model converted from them, as they are.
+ * */
 static bool is_in_place(const struct pull *pull)
 {
     for (size_t k = 0; k < pull->choice.n_files; k++)

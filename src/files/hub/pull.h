@@ -6,12 +6,12 @@
 #include "hub/store.h"
 
 typedef struct whit_hub_progress {
-    const char *file;                 /* that is on its way */
-    uint64_t done_bytes, total_bytes; /* of all files wanted; a total of 0 is unknown */
+    const char *file;                 /* the file being downloaded */
+    uint64_t done_bytes, total_bytes; /* over all chosen files; total_bytes 0: unknown */
 } whit_hub_progress;
 
 typedef struct whit_hub_pull_options {
-    const char *endpoint, *token; /* settings.h; "" for no token */
+    const char *endpoint, *token; /* see settings.h; token "": no token */
     const char *cache_dir;        /* NULL: as whit_cache_folder finds it */
     uint32_t connect_s, stall_s;  /* 0: 30 and 60 seconds */
     uint32_t n_tries, wait_ms;    /* 0: 5 tries without progress, the first pause 1 s, doubling */
@@ -21,16 +21,16 @@ typedef struct whit_hub_pull_options {
 } whit_hub_pull_options;
 
 typedef struct whit_hub_pulled {
-    char path[WHIT_CACHE_PATH_BYTES]; /* what to open */
+    char path[WHIT_CACHE_PATH_BYTES]; /* the file or folder to open */
     whit_hub_kind kind;
     size_t n_files;
-    uint64_t size_bytes, fetched_bytes; /* of all files; of those fetched now */
-    char commit[WHIT_HUB_COMMIT_BYTES]; /* "" where the hub names none */
+    uint64_t size_bytes, fetched_bytes; /* sizes of all files, and the bytes downloaded now */
+    char commit[WHIT_HUB_COMMIT_BYTES]; /* "": unknown */
 } whit_hub_pulled;
 
-/* Brings the model that `name` means into the store. Files that are there with the digest that the
- * hub names are not fetched again. New files replace old ones only once all of them are here and
- * checked; a run that ends early, by whatever cause, leaves what came for the next. */
+/* Downloads the model that `name` means into the store. Files that are there with the hub's digest are not downloaded
+ * again. New files replace old ones only once all of them are downloaded and checked; if a run ends early, for any
+ * reason, the next one resumes with the parts that it left. */
 whit_status whit_hub_pull(const whit_hub_name *name, const whit_hub_pull_options *options, whit_hub_pulled *pulled,
                           whit_error *error);
 

@@ -30,7 +30,7 @@ whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error
     return WHIT_OK;
 }
 
-/* A token goes into a header: visible ASCII, in one piece. */
+/* A token is sent in a header: it must be visible ASCII without blanks. */
 static whit_status take_token(const char *text, size_t n, const char *from, char token[WHIT_HUB_TOKEN_BYTES],
                               whit_error *error)
 {

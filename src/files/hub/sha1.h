@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * SHA-1 (RFC 3174), for the names that git gives to small files; no protection against somebody who
- * makes collisions, only against damage. */
+ * SHA-1 (RFC 3174), for git's digests of small files; protects against damage, not against deliberate collisions. */
 #ifndef WHIT_HUB_SHA1_H
 #define WHIT_HUB_SHA1_H
 
@@ -12,7 +11,7 @@
 typedef struct whit_sha1 {
     uint32_t state[5];
     uint64_t n_bytes;
-    uint8_t block[64]; /* the n_bytes % 64 that wait */
+    uint8_t block[64]; /* the last n_bytes % 64 bytes, not yet hashed */
 } whit_sha1;
 
 void whit_sha1_begin(whit_sha1 *sha1);

@@ -35,8 +35,8 @@ bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file)
         S_ISREG(info.st_mode) && (uint64_t)info.st_size == file->size_bytes;
 }
 
-/* A record that is not there leaves the entry empty; so does a damaged one, since pulling again
- * finds the files and checks them. */
+/* Reads the record. A missing or damaged record leaves the entry empty: the next pull finds the files and checks them.
+ * */
 static whit_status read_record(whit_hub_entry *entry, whit_error *error)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -99,7 +99,7 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     WHIT_TRY(whit_hub_entry_path(entry, LOCK, "", path, error));
     entry->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (entry->lock_fd < 0) return whit_fail_errno(error, path, "create");
-    /* A lock that a removal has unlinked meanwhile protects nothing. */
+    /* A lock file that a removal has unlinked meanwhile protects nothing. */
     if (flock(entry->lock_fd, LOCK_EX | LOCK_NB) != 0 || fstat(entry->lock_fd, &info) != 0 || info.st_nlink == 0) {
         close(entry->lock_fd);
         entry->lock_fd = -1; /* not held: whit_hub_entry_tidy must leave the other's lock where it is */
@@ -186,7 +186,7 @@ void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries)
 
 /* ---- by a user's words ---------------------------------------------------------------------- */
 
-/* Completes a name of one part by the only repository that ends in it. */
+/* Completes a name without an owner to the only repository of that name. */
 static whit_status complete(const char *cache_dir, whit_hub_name *name, whit_error *error)
 {
     whit_hub_entry *entries;
@@ -248,7 +248,7 @@ whit_status whit_hub_store_path(const char *cache_dir, const char *text, char pa
             ? whit_hub_entry_path(&entry, "", "", path, error)
             : whit_hub_entry_path(&entry, entry.files.files[choice.files[0]].path, "", path, error);
     size_t n = status == WHIT_OK ? strlen(path) : 0;
-    if (n && path[n - 1] == '/') path[n - 1] = 0; /* a folder's own name */
+    if (n && path[n - 1] == '/') path[n - 1] = 0; /* the folder's path, without the slash */
     whit_hub_choice_free(&choice);
     whit_hub_entry_close(&entry);
     return status;

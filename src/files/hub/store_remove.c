@@ -42,7 +42,7 @@ static uint64_t folder_bytes(const char *folder)
     return total;
 }
 
-/* The converted files of every model that the record can name. */
+/* Removes the converted files of every model in the record; returns their bytes. */
 static uint64_t forget_converted(const char *cache_dir, const whit_hub_entry *entry)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -63,7 +63,7 @@ static whit_status remove_all(const char *cache_dir, whit_hub_entry *entry, whit
 {
     removed->converted_bytes = forget_converted(cache_dir, entry);
     removed->pulled_bytes = folder_bytes(entry->folder);
-    /* The record first: what a crash leaves is then an unfinished download, not a broken model. */
+    /* The record is emptied first: a crash then leaves an unfinished download, not a broken model. */
     whit_hub_listing_free(&entry->files);
     WHIT_TRY(whit_hub_entry_record(entry, error));
     if (nftw(entry->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
@@ -71,7 +71,7 @@ static whit_status remove_all(const char *cache_dir, whit_hub_entry *entry, whit
     return WHIT_OK;
 }
 
-/* The files of one choice; the others stay. */
+/* Removes the files of one choice; the others stay. */
 static whit_status remove_chosen(const char *cache_dir, whit_hub_entry *entry, const whit_hub_choice *choice,
                                  whit_hub_removed *removed, whit_error *error)
 {
@@ -108,7 +108,7 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     if (status == WHIT_OK && !name.file[0]) status = remove_all(cache_dir, &entry, removed, error);
     if (status == WHIT_OK && name.file[0]) {
         status = whit_hub_choose(&entry.files, text, name.file, &choice, error);
-        /* The last model takes its folder along. */
+        /* With the last model its folder is removed, too. */
         if (status == WHIT_OK && choice.n_files == entry.files.n_files)
             status = remove_all(cache_dir, &entry, removed, error);
         else if (status == WHIT_OK)
