@@ -109,7 +109,7 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     return status;
 }
 
-/* All that an importer reads of a model in a folder (model/import_hf.c). */
+/* Hashes all files that an importer reads of a model in a folder (model/import_hf.c). */
 static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_error *error)
 {
     char templates[WHIT_CACHE_PATH_BYTES];
@@ -121,7 +121,7 @@ static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_err
     return hash_folder(hash, templates, error);
 }
 
-/* A shard stands for the folder that it lies in. */
+/* Hashes the folder in which a shard lies. */
 static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *error)
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -130,8 +130,8 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
     return hash_model_folder(hash, dirname(folder), error);
 }
 
-/* NAME-00001-of-00007.gguf stands for all seven. The name alone does not make a set: absent files are passed over, and
- * where the file says that it is one of several, the importer misses them. */
+/* NAME-00001-of-00007.gguf means all seven files. Absent files are skipped, since the name alone does not make a set:
+ * where the file's content says that it is one of several, the importer reports the missing ones. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
     size_t n = strlen(path);
@@ -195,7 +195,7 @@ void whit_cache_note_source(const whit_cache_entry *entry, const char *path)
 {
     char *real = realpath(path, NULL);
     size_t n = real ? strlen(real) : 0;
-    /* A note for people: without it the entry is as good. */
+    /* The note is for people; the entry is valid without it. */
     if (n && entry->lock_fd >= 0 && ftruncate(entry->lock_fd, 0) == 0) {
         ssize_t ignored = pwrite(entry->lock_fd, real, n, 0);
         (void)ignored;
@@ -227,7 +227,7 @@ static int oldest_first(const void *a, const void *b)
     return (x->used > y->used) - (x->used < y->used);
 }
 
-/* Removes NAME.ndf unless a process holds NAME.lock: it may be about to open what it converted. */
+/* Removes NAME.ndf unless a process holds NAME.lock: that process may be about to open the file that it converted. */
 static bool remove_unlocked(int folder, const char *name)
 {
     char lock[64 + sizeof ".lock"];

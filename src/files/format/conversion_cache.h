@@ -11,7 +11,7 @@
 #define WHIT_CONVERT_VERSION "6"
 
 #define WHIT_CACHE_PATH_BYTES  4096
-#define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* oldest files go first beyond it */
+#define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* above it the oldest files are removed first */
 
 typedef struct whit_cache_entry {
     char path[WHIT_CACHE_PATH_BYTES]; /* where the converted file is or will be */
@@ -20,11 +20,11 @@ typedef struct whit_cache_entry {
     int lock_fd; /* -1: not held */
 } whit_cache_entry;
 
-/* The folder that would be used: `cache_dir`, else $XDG_CACHE_HOME/whit, else $HOME/.cache/whit.
- * Made where it is missing; refused (WHIT_ERROR_IO, with the reason) where it is not private. */
+/* Finds the cache folder: `cache_dir`, else $XDG_CACHE_HOME/whit, else $HOME/.cache/whit. It is created if missing;
+ * WHIT_ERROR_IO, with the reason, if it is not private. */
 whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* Its name alone; nothing is made or looked at. */
+/* Finds only the folder's name; nothing is created or checked. */
 whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
 /* Names the entry of a source: a hash over `version`, `options` and the path, inode, size and
@@ -34,28 +34,28 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
 /* Waits for the entry's lock, so that one process converts and others wait for the result. */
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error);
 void whit_cache_unlock(whit_cache_entry *entry);
-/* Writes the source's path into the lock that is held, for whit_cache_list. */
+/* Writes the source's path into the lock file, which must be held, for whit_cache_list. */
 void whit_cache_note_source(const whit_cache_entry *entry, const char *path);
-/* Removes what killed conversions left, and the oldest files beyond `limit_bytes`; never the entry
- * itself, nor one whose lock another process holds. */
+/* Removes the remains of killed conversions, and the oldest files beyond `limit_bytes`; never the entry itself, nor one
+ * whose lock another process holds. */
 void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes);
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
 typedef struct whit_cached {
-    char path[WHIT_CACHE_PATH_BYTES];   /* of the converted file */
-    char source[WHIT_CACHE_PATH_BYTES]; /* what it was made of, absolute; "" where that was not noted */
+    char path[WHIT_CACHE_PATH_BYTES];   /* the converted file */
+    char source[WHIT_CACHE_PATH_BYTES]; /* absolute path of the source; "" if it was not recorded */
     uint64_t size_bytes;
     int64_t modified_s;
 } whit_cached;
 
-/* Every converted file of the folder, by source; free() them. A folder that is not there is empty,
- * and not made. */
+/* Lists every converted file of the folder, by source; the caller calls free() on *entries. A folder that does not
+ * exist has no entries, and is not created. */
 whit_status whit_cache_list(const char *cache_dir, whit_cached **entries, size_t *n_entries, whit_error *error);
 /* Removes the converted file that opening the source `path` would find in the cache (cache_dir as in
  * whit_cache_folder). Returns its size in bytes, 0 if there was no such file. */
 uint64_t whit_cache_forget(const char *cache_dir, const char *path);
-/* Removes one; false where it was gone, or a process is about to use it. */
+/* Removes an entry; false if it was gone already, or a process is about to use it. */
 bool whit_cache_remove(const whit_cached *entry);
 
 #endif

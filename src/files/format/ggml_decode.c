@@ -213,8 +213,7 @@ static void q1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     (void)offsets;
     scales[0] = f16_at(b);
     for (int i = 0; i < 16; i++) {
-        /* Bit j of the byte to byte j of a word: isolated, made 0 or 1, then 1 becomes 1 and 0 -1.
-         */
+        /* Spreads bit j of the byte to byte j of a word: isolated, made 0 or 1, then mapped to -1 or 1. */
         uint64_t word = b[2 + i] * 0x0101010101010101u & 0x8040201008040201u;
         word = (word + 0x7F7F7F7F7F7F7F7Fu) >> 7 & 0x0101010101010101u;
         word = ~(word * 0xFE);
@@ -376,7 +375,7 @@ void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes
     }
 }
 
-/* Through a small buffer, block by block, so that a row of any length needs no memory. */
+/* Decodes block by block through a small buffer, so that a row of any length needs no allocation. */
 static void coded_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "kernels/codec_lines.h"
 
-/* n trits from step to step, the first most significant, as a fraction of 243 rounded up. */
+/* Packs n trits, `step` codes apart and the first most significant, as a fraction of 243, rounded up. */
 static uint8_t five_trits(const int8_t *codes, int step, int n)
 {
     unsigned value = 0;
@@ -55,7 +55,7 @@ static bool codes_fit(whit_ggml_kind kind, const int8_t *codes, uint64_t n)
     return true;
 }
 
-/* The one scale of columns [first, first + n), as a float16. */
+/* The common scale of columns [first, first + n) as a float16; false if scales differ or it is not a float16. */
 static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, uint64_t n, uint16_t *half)
 {
     uint64_t group = first / group_cols, last = (first + n - 1) / group_cols;
@@ -135,14 +135,14 @@ static unsigned level_nibble(const int8_t levels[16], int8_t code)
     return nibble;
 }
 
-/* Nibbles of 2 n codes in n bytes: the first n below, the others above. */
+/* Packs 2 n codes as nibbles in n bytes: the first n in the low nibbles, the others in the high ones. */
 static void put_level_nibbles(const int8_t levels[16], const int8_t *codes, int n, uint8_t *qs)
 {
     for (int j = 0; j < n; j++)
         qs[j] = (uint8_t)(level_nibble(levels, codes[j]) | level_nibble(levels, codes[j + n]) << 4);
 }
 
-/* Two-bit fields of 256 codes, 32 codes to a field. */
+/* Packs 256 codes as two-bit fields, 32 codes to a field. */
 static void put_two_bits(const int8_t *codes, int bias, uint8_t *qs)
 {
     memset(qs, 0, 64);
@@ -152,8 +152,8 @@ static void put_two_bits(const int8_t *codes, int bias, uint8_t *qs)
     }
 }
 
-/* Eight codes of a codebook: index and signs; false where the signs are not even in number though `even` is asked
- * for. */
+/* Splits eight codes of a codebook into index and signs; false if `even` is set and the number of negative signs is
+ * odd. */
 static bool split_eight(whit_codec codec, bool even, const int8_t *codes, unsigned *index, unsigned *signs)
 {
     uint8_t canonical[3];
@@ -192,7 +192,7 @@ static bool encode_codebook(whit_ggml_kind kind, const int8_t *codes, const uint
     return true;
 }
 
-/* Scales of six bits, bytes 96 to 159 for -32 to 31. */
+/* Converts scales to six bits: bytes 96..159 stand for -32..31. False if one is out of range. */
 static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
 {
     for (int j = 0; j < n; j++) {

@@ -11,9 +11,9 @@ static bool sum_is_exact(float a, float b)
     return (a - a_part) + (b - b_part) == 0.0f;
 }
 
-/* What one pass over the blocks learns. */
+/* Result of one pass over the blocks. */
 struct survey {
-    bool code_two; /* in kinds of two bits */
+    bool code_two; /* a code is 2; in kinds of two bits only */
     bool one_scale, one_scale_per_row, shifted_offsets_exact;
     float scale;
 };
@@ -54,14 +54,14 @@ static struct survey survey_blocks(const whit_ggml_view *view)
     return seen;
 }
 
-/* t5 has no room for a code of 2, and holds group scales in its superblocks of 256 only. */
+/* t5 cannot hold a code of 2, and holds group scales only in its superblocks of 256. */
 static whit_codec ternary_codec(const struct survey *seen, unsigned group)
 {
     bool fits = !seen->code_two && (group == 0 || group == 128 || group == 256);
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
-/* A codec that keeps a kind's own codes, with scales of bytes in groups. */
+/* Sets a codec that keeps the kind's own codes, with byte scales per group. */
 static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type scale_type)
 {
     type->codec = (uint8_t)codec;
@@ -156,7 +156,7 @@ void whit_ggml_narrow_twin(whit_ggml_twin *twin)
     type->scale = twin->scale;
 }
 
-/* The bytes of a block's groups and its f16 factors, in the terms of the twin's scale type. */
+/* The byte scales of a block's groups and its f16 factors, in the terms of the twin's scale type. */
 static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes, float factors[2])
 {
     unsigned n = whit_ggml_kind_info(kind)->block_elems / whit_ggml_kind_info(kind)->group_elems;
@@ -210,7 +210,7 @@ void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, 
     }
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
-    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* narrowed: there is room for one */
+    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* narrowed: there is only one field */
     bool has_offset = twin->type.has_offset;
     int shift = twin->type.codec == WHIT_CODEC_I4 && has_offset ? 8 : 0;
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];

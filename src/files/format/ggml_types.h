@@ -55,44 +55,42 @@ typedef enum whit_ggml_kind {
     WHIT_GGML_KIND_COUNT
 } whit_ggml_kind;
 
-/* Where a kind keeps its scales. */
+/* Where a kind stores its scales. */
 typedef enum whit_ggml_scales {
     WHIT_GGML_SCALES_NONE,   /* float types */
     WHIT_GGML_SCALES_GROUP,  /* in the blocks */
-    WHIT_GGML_SCALES_ROW,    /* in front of each row (of each four rows in IQ2_BN_R4) */
-    WHIT_GGML_SCALES_TENSOR, /* behind the codes (I2_S) */
+    WHIT_GGML_SCALES_ROW,    /* before the codes of each row (of each four rows in IQ2_BN_R4) */
+    WHIT_GGML_SCALES_TENSOR, /* after the codes of the tensor (I2_S) */
 } whit_ggml_scales;
 
 typedef struct whit_ggml_info {
     const char *name;
-    uint32_t id;          /* as its own project numbers it */
-    uint16_t block_elems; /* along a row */
+    uint32_t id;          /* type id in the kind's own project */
+    uint16_t block_elems; /* elements of a block, along a row */
     uint16_t block_bytes;
-    uint16_t group_elems;    /* per scale; 0 where scales are per row or tensor, or there are none */
+    uint16_t group_elems;    /* elements per scale; 0: a scale per row or tensor, or no scales */
     uint8_t rows_together;   /* rows interleaved in one block: 1, or 4 */
-    uint8_t row_scale_bytes; /* in front of each row: 0, 2 (f16) or 4 (f32) */
-    uint8_t tail_bytes;      /* behind the last block */
+    uint8_t row_scale_bytes; /* bytes of the scale before each row: 0, 2 (f16) or 4 (f32) */
+    uint8_t tail_bytes;      /* bytes after the last block */
     uint8_t scales;          /* whit_ggml_scales */
-    bool has_offset;         /* codes count from 0 and every group has an offset */
+    bool has_offset;         /* codes begin at 0 and every group has an offset */
 } whit_ggml_info;
 
 const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind);
 
-/* Kinds seen under a type id of a file, most likely first, at most 4; returns how many. 0: unknown.
- */
+/* Lists the kinds that are known to use a type id, most likely first, at most 4; returns their number, 0: unknown id.
+ * */
 #define WHIT_GGML_MAX_CANDIDATES 4
 size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES]);
-/* True where the id has had several meanings, so that a file's claim must be checked by stride. */
+/* True if the id has several meanings in use, so that a file's claim must be checked by stride. */
 bool whit_ggml_id_collides(uint32_t id);
-/* Why an id (or one of its meanings) cannot be read and what to do; NULL where nothing is known about it. */
+/* Why an id (or one of its meanings) cannot be read and what to do; NULL if nothing is known about it. */
 const char *whit_ggml_refusal(uint32_t id);
 
-/* Bytes of n_rows rows of n_cols; false where the shape does not divide into blocks or overflows.
- */
+/* Bytes of n_rows rows of n_cols; false if the shape does not divide into blocks or overflows. */
 bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes);
 
-/* Scales of one row: n_cols / group_elems, or 1 where scales are per row or tensor, 0 for floats.
- */
+/* Number of scales of one row: n_cols / group_elems, or 1 where scales are per row or tensor, 0 for floats. */
 uint64_t whit_ggml_n_groups(whit_ggml_kind kind, uint64_t n_cols);
 
 /* A matrix in a file. data holds exactly whit_ggml_size() bytes, at any alignment. */
@@ -102,15 +100,15 @@ typedef struct whit_ggml_view {
     const uint8_t *data;
 } whit_ggml_view;
 
-/* One row as float32: out (n_cols), the value ggml's own conversion gives, to the bit. */
+/* Converts one row to float32: out (n_cols) equals ggml's own conversion, to the bit. */
 void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out);
 
-/* One row of a coded kind as it is in the file: codes (n_cols), scales (n_groups) and, where the
- * kind has them, offsets (n_groups; otherwise NULL is fine). value = scale * code + offset. */
+/* Decodes one row of a coded kind in the file's own terms: codes (n_cols), scales (n_groups) and, if the kind has them,
+ * offsets (n_groups; otherwise NULL is fine). value = scale * code + offset. */
 void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales, float *offsets);
 
-/* Block `index` of a row of a coded kind: up to 256 codes, 16 scales and, where the kind has them,
- * offsets. Returns the columns; blocks beyond the row's end are the caller's mistake. */
+/* Decodes block `index` of a row of a coded kind: up to 256 codes, 16 scales and, if the kind has them, offsets.
+ * Returns the number of columns; the caller must not ask for blocks beyond the row's end. */
 #define WHIT_GGML_BLOCK_ELEMS  256
 #define WHIT_GGML_BLOCK_GROUPS 16
 unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index, int8_t *codes, float *scales,
@@ -120,24 +118,24 @@ unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_
  * t5 only if no code is 2, Q4_1 and Q4_K are i4 only if every shifted offset is exact in float32
  * (i8 otherwise). */
 typedef struct whit_ggml_twin {
-    whit_tensor_type type; /* all but layout and act */
+    whit_tensor_type type; /* all fields except layout and act */
     bool is_ternary;       /* all codes are -1, 0 or 1, and there is no offset */
-    bool one_scale;        /* every scale of the tensor is the same, and there is no offset: */
-    float scale;           /* this one */
+    bool one_scale;        /* every scale of the tensor equals `scale`, and there is no offset */
+    float scale;           /* set if one_scale */
     bool one_scale_per_row;
 } whit_ggml_twin;
 
-/* Fails where the shape is too large for a tensor of ours or an I2_S matrix holds a code that is
- * none (then it is some other layout under I2_S's id). `name` is for messages. */
+/* Fails if the shape is too large for a tensor of ours, or an I2_S matrix holds an invalid code (then it is some other
+ * layout with I2_S's id). `name` is for messages. */
 whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error);
-/* Where all scales are one: the twin with that one scale for the whole tensor (t5 then, where it is
- * ternary), which holds the same values. No effect otherwise. */
+/* If all scales are equal: narrows the twin to that one scale for the whole tensor (codec t5 then, if it is ternary),
+ * which holds the same values. No effect otherwise. */
 void whit_ggml_narrow_twin(whit_ggml_twin *twin);
 
-/* One row in the twin's terms, exact, as whit_codec_pack takes it (kernels/codec.h): codes in its codec's range (b1: -1
- * or 1; i4: -8..7); fields, per group its scale, then its offset, or the factors of its superblocks; fields_u8, the
- * bytes of its groups. One field where the twin's scales are per row or tensor. For coded kinds only: a float twin is
- * the file's own bytes. */
+/* Gives one row in the twin's terms, exactly, as whit_codec_pack takes it (kernels/codec.h): codes in the codec's range
+ * (b1: -1 or 1; i4: -8..7); fields: per group its scale, then its offset, or the factors of its superblocks; fields_u8:
+ * the bytes of its groups. One field where the twin's scales are per row or tensor. For coded kinds only: a float twin
+ * is the file's own bytes. */
 void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, const whit_rows *rows);
 
 #endif

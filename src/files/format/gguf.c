@@ -59,7 +59,7 @@ static const whit_gguf_key *key_of(const whit_buf *keys, const char *name)
     return NULL;
 }
 
-/* A small number that the reader itself needs; absent leaves *value. */
+/* Reads a small number that the reader itself needs; *value stays if the key is absent. */
 static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *keys, const char *name, uint64_t least,
                               uint64_t most, uint64_t *value)
 {
@@ -99,7 +99,7 @@ static whit_status read_tensor(whit_gguf_cursor *cursor, uint32_t file, whit_ggu
     return WHIT_OK;
 }
 
-/* The last file's infos into gguf->tensor_memory; its keys into `keys`. */
+/* Reads the last file: its infos into gguf->tensor_memory, its keys into `keys`. */
 static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
 {
     uint32_t index = (uint32_t)gguf->n_files - 1;
@@ -143,7 +143,7 @@ static int compare_tensors(const void *a, const void *b, void *user)
 
 typedef int compare_fn(const void *a, const void *b, void *user);
 
-/* Indices 0..n-1 in the order of names; *twice is the index of a name that stands twice, or n. */
+/* Sorts indices 0..n-1 by name; *twice is the index of a duplicate name, or n. */
 static uint32_t *sort_names(const whit_allocator *allocator, void *entries, size_t n, compare_fn *compare,
                             size_t *twice)
 {
@@ -269,7 +269,7 @@ static whit_status finish(whit_gguf *gguf, whit_error *error)
 
 /* ---- split sets ---------------------------------------------------------------------------- */
 
-/* Where "-00001-of-00003.gguf" begins in a path of a set of n files; 0 where it has no such end. */
+/* Where "-00001-of-00003.gguf" begins in a path of a set of n files; 0 if it has no such end. */
 static size_t split_suffix_at(const char *path, uint64_t n_files)
 {
     enum { SUFFIX_BYTES = 20 };
@@ -284,7 +284,7 @@ static size_t split_suffix_at(const char *path, uint64_t n_files)
     return n - SUFFIX_BYTES;
 }
 
-/* The keys split.no and split.count of a file just read. */
+/* Reads the keys split.no and split.count of the file read last. */
 static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint64_t *number, uint64_t *count,
                                whit_error *error)
 {
@@ -296,7 +296,7 @@ static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint
     return WHIT_OK;
 }
 
-/* Opens the i-th file of a set, reads it, and checks that it is what its name says. */
+/* Opens the i-th file of a set, reads it, and checks that its keys agree with its name. */
 static whit_status read_split(whit_gguf *gguf, const char *path, size_t stem_bytes, size_t i, size_t n_files,
                               whit_error *error)
 {

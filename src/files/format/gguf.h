@@ -14,7 +14,7 @@
 #include "format/ggml_types.h"
 
 #define WHIT_GGUF_VERSION         3
-#define WHIT_GGUF_ALIGNMENT_BYTES 32 /* where general.alignment is absent */
+#define WHIT_GGUF_ALIGNMENT_BYTES 32 /* used if general.alignment is absent */
 
 typedef enum whit_gguf_type { /* as stored */
                               WHIT_GGUF_U8 = 0,
@@ -41,8 +41,8 @@ typedef struct whit_gguf_key {
     const char *name;
     size_t name_bytes;
     whit_gguf_type type;
-    whit_gguf_type element_type; /* of arrays */
-    uint64_t n_elems;            /* of arrays; 1 otherwise */
+    whit_gguf_type element_type; /* type of an array's elements */
+    uint64_t n_elems;            /* elements of an array; else 1 */
     const uint8_t *data;
     uint64_t size_bytes;
 } whit_gguf_key;
@@ -54,14 +54,14 @@ typedef struct whit_gguf_tensor {
     whit_ggml_kind kind;
     uint32_t n_dims;
     uint64_t dims[4];    /* the row's length first; 1 beyond n_dims */
-    const uint8_t *data; /* aligned as the file says, no better */
+    const uint8_t *data; /* aligned as the file states, no better */
     uint64_t size_bytes;
     uint64_t offset_bytes; /* in its file's data section */
-    uint32_t file;         /* which of the files */
+    uint32_t file;         /* index into the files */
 } whit_gguf_tensor;
 
 typedef struct whit_gguf_file {
-    whit_map map; /* not mapped where the data is the caller's */
+    whit_map map; /* not mapped if the data is the caller's */
     const uint8_t *data;
     uint64_t size_bytes;
     char *path;
@@ -74,13 +74,13 @@ typedef struct whit_gguf {
     whit_gguf_file *files;
     size_t n_files, n_files_allocated;
     uint32_t version;
-    whit_gguf_key *keys; /* of the first file, in file order */
+    whit_gguf_key *keys; /* keys of the first file, in file order */
     size_t n_keys;
     uint32_t *keys_by_name;
-    whit_gguf_tensor *tensors; /* of all files, in file order */
+    whit_gguf_tensor *tensors; /* tensors of all files, in file order */
     size_t n_tensors;
     uint32_t *tensors_by_name;
-    whit_buf key_memory, tensor_memory; /* behind keys and tensors */
+    whit_buf key_memory, tensor_memory; /* memory of keys and tensors */
     whit_buf notes;
 } whit_gguf;
 
@@ -91,7 +91,7 @@ whit_status whit_gguf_open_memory(const void *data, size_t size_bytes, const cha
                                   const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
 void whit_gguf_close(whit_gguf *gguf);
 
-/* What was decided about type ids that forks use differently: lines with their newlines, or "". */
+/* How type ids that forks use differently were resolved: lines with their newlines, or "". */
 const char *whit_gguf_notes(const whit_gguf *gguf);
 
 /* ---- metadata ------------------------------------------------------------------------------ */
@@ -112,8 +112,8 @@ whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char
 whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_type element_type,
                             const whit_gguf_key **array, whit_error *error);
 
-/* Element i of an array of numbers (of the value itself for a scalar); false where there is no
- * such element, it is no number, or it does not fit. */
+/* Element i of an array of numbers (or the value itself of a scalar); false if there is no such element, it is not a
+ * number, or it does not fit. */
 bool whit_gguf_element_i64(const whit_gguf_key *key, uint64_t i, int64_t *value);
 bool whit_gguf_element_f64(const whit_gguf_key *key, uint64_t i, double *value);
 
@@ -124,13 +124,13 @@ typedef struct whit_gguf_strings {
     const uint8_t *at, *end;
     uint64_t n_left;
 } whit_gguf_strings;
-whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array); /* none for other keys, NULL too */
+whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array); /* empty for other keys and NULL */
 bool whit_gguf_strings_next(whit_gguf_strings *strings, const char **text, size_t *text_bytes);
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
 const whit_gguf_tensor *whit_gguf_find_tensor(const whit_gguf *gguf, const char *name);
-/* As a matrix: dims[0] columns; all other dimensions together are the rows. */
+/* The tensor as a matrix: dims[0] columns; the product of all other dimensions is the number of rows. */
 whit_ggml_view whit_gguf_view(const whit_gguf_tensor *tensor);
 
 #endif

@@ -6,7 +6,7 @@
 #include "format/gguf_meta.h"
 
 #define MAX_KEYS  65536
-#define MAX_DEPTH 4 /* of arrays in arrays */
+#define MAX_DEPTH 4 /* depth of arrays in arrays */
 
 static const uint8_t type_bytes[13] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 static const char *const type_names[13] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",

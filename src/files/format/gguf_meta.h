@@ -6,7 +6,7 @@
 
 #include "format/gguf.h"
 
-/* A place in a file. Every take checks what is left; a failure is reported once, in `error`. */
+/* A position in a file. Every take checks the remaining size; a failure is reported once, in `error`. */
 typedef struct whit_gguf_cursor {
     const char *path;
     const uint8_t *data;
@@ -19,7 +19,7 @@ const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const 
 /* A u64 length and that many bytes. */
 bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text, size_t *text_bytes);
 
-/* n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet looked for. */
+/* Reads n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet detected. */
 whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_buf *keys);
 
 int whit_gguf_compare_names(const char *a, size_t a_bytes, const char *b, size_t b_bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Bounds, overlaps and types of GGUF tensors.
  *
- * A tensor's *room* is the distance from its offset to the next tensor's, or to the end of the
- * file. Type ids whose meaning differs between forks are decided by it: the right meaning fills the
- * room of every tensor of that id up to the padding. */
+ * A tensor's *room* is the distance from its offset to the next tensor's, or to the end of the file. It decides the
+ * kind of type ids whose meaning differs between forks: the right kind fills the room of every tensor of that id up
+ * to the padding. */
 #include "format/gguf_place.h"
 
 #include "format/gguf_meta.h"
@@ -29,7 +29,7 @@ static int compare_places(const void *a, const void *b)
     return p->tensor < q->tensor ? -1 : p->tensor > q->tensor;
 }
 
-/* The product of all dimensions fits 64 bits: the reader has checked. */
+/* Cannot overflow: the reader has checked that the product of all dimensions fits 64 bits. */
 static uint64_t n_rows(const whit_gguf_tensor *tensor)
 {
     return tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
@@ -61,7 +61,7 @@ static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor
 
 enum fit { FIT_NONE, FIT_PADDED, FIT_STRIDE, FIT_EXACT };
 
-/* Padding: zeros, and no more of them than a reader has time for. */
+/* Is this padding: only zeros, and few enough to check in a short time? */
 static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
 {
     if (n_bytes > MAX_PADDING_BYTES) return false;
@@ -70,8 +70,8 @@ static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
     return true;
 }
 
-/* How well a kind fills the room of a tensor: up to the alignment (with zeros behind: FIT_EXACT),
- * or at least with nothing but zeros behind it. */
+/* How well a kind fills the room of a tensor. FIT_EXACT: up to the alignment, followed by zeros. FIT_STRIDE: the same,
+ * followed by other bytes. FIT_PADDED: a larger gap of zeros only. */
 static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_ggml_kind kind)
 {
     const whit_gguf_tensor *tensor = &gguf->tensors[place->tensor];
@@ -86,7 +86,7 @@ static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_gg
     return zero ? FIT_PADDED : FIT_NONE;
 }
 
-/* Scales that no model has, in the first blocks of a tensor: the mark of a wrong meaning. */
+/* Counts implausible scales in the first blocks of a tensor; many show that the kind is wrong. */
 static uint64_t count_odd_scales(const whit_gguf_tensor *tensor, whit_ggml_kind kind)
 {
     whit_ggml_view view = whit_gguf_view(tensor);
@@ -144,7 +144,7 @@ static whit_status no_meaning(const whit_gguf *gguf, const struct place *places,
                    (unsigned long long)place->room_bytes, names, hint ? "; " : "", hint ? hint : "");
 }
 
-/* One meaning for all tensors of an id: a file comes from one fork. */
+/* Decides one kind for all tensors of an id, since a file comes from one fork. */
 static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t id, whit_error *error)
 {
     whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
@@ -198,7 +198,7 @@ static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, wh
 
 static whit_status decide_kinds(whit_gguf *gguf, const struct place *places, whit_error *error)
 {
-    bool decided[144] = {false}; /* by id; the ids that collide are below 144 */
+    bool decided[144] = {false}; /* by id; colliding ids are below 144 */
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         whit_gguf_tensor *tensor = &gguf->tensors[i];
         whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];

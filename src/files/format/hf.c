@@ -156,7 +156,7 @@ void whit_hf_close(whit_hf *hf)
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
-/* The folder's only file with this ending; NULL where there is none, or more than one. */
+/* The folder's only file with this ending; NULL if there is not exactly one. */
 static char *only_file(const whit_hf *hf, const char *end)
 {
     char *found = NULL;

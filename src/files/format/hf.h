@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * A Hugging Face model folder: its JSON documents, its weights, and where its tokenizer lies.
  *
- * Documents are read whole (they are small) and stay as parsed JSON; typed getters take dotted
- * paths
+ * Documents are small: they are read whole and kept as parsed JSON; typed getters take dotted paths
  * ("rope_scaling.factor"). Weights are mapped. Nothing is interpreted here. Read-only once open. */
 #ifndef WHIT_FORMAT_HF_H
 #define WHIT_FORMAT_HF_H
 
 #include "format/safetensors.h"
 
-/* A JSON document of the folder; a document that is not there reads like an empty one. */
+/* A JSON document of the folder; a missing document reads like an empty one. */
 typedef struct whit_hf_document {
     bool present;
     char *path;
     whit_buf text;
     whit_json json;
-    uint32_t root; /* the object that paths begin at */
+    uint32_t root; /* the object at which paths begin */
 } whit_hf_document;
 
 typedef struct whit_hf {
@@ -27,7 +26,7 @@ typedef struct whit_hf {
     whit_hf_document special_tokens;    /* special_tokens_map.json */
     whit_hf_document added_tokens;      /* added_tokens.json */
     whit_hf_document template_json;     /* chat_template.json */
-    char *tokenizer_json;               /* paths of what is there, else NULL */
+    char *tokenizer_json;               /* paths of existing files, else NULL */
     char *tokenizer_model;
     char *template_jinja;      /* chat_template.jinja */
     whit_safetensors *weights; /* NULL until whit_hf_open_weights */
@@ -45,16 +44,16 @@ whit_status whit_hf_open_config(const char *path, const whit_allocator *allocato
 whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error);
 void whit_hf_close(whit_hf *hf);
 
-/* The node at a dotted path; WHIT_JSON_NONE where there is none. */
+/* The node at a dotted path; WHIT_JSON_NONE if absent. */
 uint32_t whit_hf_node(const whit_hf_document *document, const char *path);
 
-/* Where nothing, or null, stands at the path, *value stays as it was and the status is WHIT_OK; a
- * value of another type is a format error naming file and line. Integers may be written 1e4 or
- * 128.0; those over 2^64 become UINT64_MAX (model_max_length is 10^30 in many files). */
+/* Typed values. If the path is absent or null, *value keeps its value and the status is WHIT_OK; a value of another
+ * type is a format error naming file and line. Integers may be written 1e4 or 128.0; those over 2^64 become UINT64_MAX
+ * (model_max_length is 10^30 in many files). */
 whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint64_t *value, whit_error *error);
 whit_status whit_hf_f64(const whit_hf_document *document, const char *path, double *value, whit_error *error);
 whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value, whit_error *error);
-/* In place, not terminated. */
+/* The text in place, not terminated. */
 whit_status whit_hf_string(const whit_hf_document *document, const char *path, const char **text, size_t *text_bytes,
                            whit_error *error);
 

@@ -10,7 +10,7 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Ends of names in a form, the codes first. */
+/* Endings of the tensor names of a form, the codes' first. */
 static const char *const *ends_of(whit_hf_form form)
 {
     static const char *const compressed[] = {".weight_packed", ".weight_scale", ".weight_shape", ".weight_zero_point",
@@ -52,14 +52,14 @@ static uint32_t word_at(const whit_safetensor *tensor, uint64_t i)
     return whit_load_u32(tensor->data + 4 * i);
 }
 
-/* Code `i` of a run of words from word `first` on, `stride` words apart. */
+/* Code `i` of a sequence of words, which begins at word `first` and is `stride` words apart. */
 static unsigned code_in(const whit_safetensor *tensor, unsigned bits, uint64_t first, uint64_t stride, uint64_t i)
 {
     uint64_t per_word = 32 / bits;
     return word_at(tensor, first + i / per_word * stride) >> bits * (i % per_word) & ((1u << bits) - 1);
 }
 
-/* Place of column c, 0 to 7, in a word of AWQ. */
+/* Position of column c (0..7) in a word of AWQ. */
 static uint64_t awq_place(uint64_t c)
 {
     return c % 2 * 4 + c / 2;
@@ -76,7 +76,7 @@ static unsigned code_at(const whit_hf_packed *p, uint64_t row, uint64_t col)
     }
 }
 
-/* Scales and biases: (out, groups), of GPTQ and AWQ transposed. */
+/* A scale or bias. Their shape is (out, groups), transposed in GPTQ and AWQ. */
 static float number_at(const whit_hf_packed *p, const whit_safetensor *tensor, uint64_t row, uint64_t group)
 {
     bool transposed = p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2 || p->form == WHIT_HF_AWQ;
@@ -101,7 +101,7 @@ static unsigned zero_at(const whit_hf_packed *p, uint64_t row, uint64_t group)
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-/* The stored code that is 0 in the type's terms. */
+/* The stored code that means 0 in the type's terms. */
 static int type_bias(const whit_hf_packed *p)
 {
     if (p->type.codec == WHIT_CODEC_I4) return 8;
@@ -167,7 +167,7 @@ static void choose_type(whit_hf_packed *p)
     type->codec = p->bits == 8 ? WHIT_CODEC_I8 : p->bits == 4 ? WHIT_CODEC_I4 : WHIT_CODEC_T2;
     p->exact = all_exact(p);
     if (p->exact || p->bits == 8) return;
-    type->codec = WHIT_CODEC_I8; /* codes from 0 up need no other offset */
+    type->codec = WHIT_CODEC_I8; /* codes begin at 0, so they need no other offset */
     p->exact = all_exact(p);
 }
 
@@ -190,7 +190,7 @@ static bool has_shape(const whit_safetensor *tensor, uint64_t rows, uint64_t col
     return tensor && tensor->n_dims == 2 && tensor->dims[0] == rows && tensor->dims[1] == cols;
 }
 
-/* Columns of the matrix and bits of its codes, as the shapes of a form say them. */
+/* Reads the number of columns and the bits of the codes from the shapes of a form. */
 static whit_status read_shape(const whit_safetensors *weights, const char *module, uint32_t mlx_bits, whit_hf_packed *p,
                               whit_error *error)
 {
@@ -241,7 +241,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
     return WHIT_OK;
 }
 
-/* The groups of a matrix of packed integers, by the shape of its scales. */
+/* Derives the groups of a matrix of packed integers from the shape of its scales. */
 static whit_status read_groups(const whit_safetensors *weights, const char *module, whit_hf_packed *p,
                                whit_error *error)
 {
@@ -279,7 +279,7 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
     return WHIT_OK;
 }
 
-/* Blocks of an eight-bit float matrix. */
+/* Derives the blocks of an eight-bit float matrix. */
 static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error *error)
 {
     const whit_safetensor *scales = p->scales;

@@ -24,7 +24,7 @@
 #include "kernels/codec.h"
 
 typedef enum whit_hf_form {
-    WHIT_HF_PLAIN, /* tensors are as they stand */
+    WHIT_HF_PLAIN, /* tensors are not packed */
     WHIT_HF_COMPRESSED,
     WHIT_HF_GPTQ,
     WHIT_HF_GPTQ_V2,
@@ -37,23 +37,24 @@ typedef struct whit_hf_packed {
     whit_hf_form form;
     uint32_t bits; /* 2, 4 or 8 */
     uint64_t n_rows, n_cols;
-    uint64_t group_cols, group_rows;               /* columns and rows that share a scale */
-    const whit_safetensor *codes, *scales, *zeros; /* zeros: zero points, or MLX's biases; NULL: none */
-    bool exact;                                    /* the type below holds every value */
-    whit_tensor_type type;                         /* that the rows are given in */
+    uint64_t group_cols, group_rows;               /* number of columns and rows that share a scale */
+    const whit_safetensor *codes, *scales, *zeros; /* zeros: zero points, or MLX's biases; may be NULL */
+    bool exact;                                    /* `type` holds every value exactly */
+    whit_tensor_type type;                         /* the type in which rows are given */
 } whit_hf_packed;
 
-/* A tensor's part in a module: its name without the end, and what it is. */
+/* The role of a tensor in a module, by the ending of its name. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
-/* CODES: the module's weight, `module_bytes` of the name are the module. BESIDE: read with it. */
+/* CODES: the module's weight; *module_bytes of the name are the module's. BESIDE: a tensor that is read with the
+ * weight. */
 whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes);
 
-/* Is this tensor, of role CODES, packed? A module that was left out of the quantisation has a plain one. */
+/* Is this tensor, of role CODES, packed? A module that was excluded from quantisation has a plain tensor. */
 bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
 
-/* Finds the tensors of `module` and checks types, shapes and sizes; mlx_bits is the configuration's. The type is the
- * smallest that holds all values: i4, t2 or i8 with scales (and offsets) per group or row; of fp8 f16 (bf16 beyond
- * its range), which rounds where a scale is not a power of two. */
+/* Finds the tensors of `module` and checks types, shapes and sizes; mlx_bits is from the configuration. The type is the
+ * smallest that holds all values: i4, t2 or i8 with scales (and offsets) per group or row; for fp8 it is f16 (bf16
+ * beyond its range), which rounds if a scale is not a power of two. */
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module,
                                 uint32_t mlx_bits, whit_hf_packed *packed, whit_error *error);
 /* Row `row` in the terms of packed->type. */

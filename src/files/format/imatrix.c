@@ -36,7 +36,7 @@ static whit_status add_entry(whit_imatrix *m, const whit_imatrix_entry *entry, w
 
 /* ---- the binary form ------------------------------------------------------------------------------ */
 
-/* The next number, not below 0 and not above what is left at `bytes_each` bytes a piece. */
+/* Reads a count, which must fit the remaining bytes at `bytes_each` bytes per piece. */
 static bool take_count(whit_gguf_cursor *c, const char *what, uint32_t bytes_each, uint32_t *count)
 {
     uint64_t at = c->at;
@@ -129,7 +129,7 @@ static whit_status read_gguf(whit_imatrix *m, whit_error *error)
 whit_status whit_imatrix_open_memory(whit_imatrix *m, const void *data, size_t size_bytes, const char *name,
                                      const whit_allocator *allocator, whit_error *error)
 {
-    whit_error mine; /* a cursor needs one */
+    whit_error mine; /* a cursor needs an error to write to */
     if (!error) error = &mine;
     *m = (whit_imatrix){.allocator = allocator, .memory.allocator = allocator};
     m->path = whit_strndup(allocator, name, strlen(name));

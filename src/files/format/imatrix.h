@@ -12,19 +12,19 @@
 #include "format/gguf.h"
 
 typedef struct whit_imatrix_entry {
-    const char *name; /* of the weights, not terminated */
+    const char *name; /* name of the weights, not terminated */
     size_t name_bytes;
     const uint8_t *sums; /* n f32, at any alignment */
     uint64_t n;          /* columns of the matrix */
-    double count;        /* what the sums are divided by; 0: the text never came here */
+    double count;        /* divisor of the sums; 0: the text never reached this matrix */
 } whit_imatrix_entry;
 
 typedef struct whit_imatrix {
     const whit_allocator *allocator;
     char *path;
-    whit_map map;                /* of the binary form */
-    whit_gguf *gguf;             /* of the other */
-    whit_buf memory;             /* behind entries */
+    whit_map map;                /* the file in binary form */
+    whit_gguf *gguf;             /* the file in GGUF form */
+    whit_buf memory;             /* memory of entries */
     whit_imatrix_entry *entries; /* by name */
     size_t n;
 } whit_imatrix;
@@ -32,14 +32,14 @@ typedef struct whit_imatrix {
 /* Zero-initialised is closed. On failure nothing stays open; the error names file, place and reason. */
 whit_status whit_imatrix_open(whit_imatrix *imatrix, const char *path, const whit_allocator *allocator,
                               whit_error *error);
-/* The same of bytes in the caller's memory, which outlive it. */
+/* The same for bytes in the caller's memory, which must outlive it. */
 whit_status whit_imatrix_open_memory(whit_imatrix *imatrix, const void *data, size_t size_bytes, const char *name,
                                      const whit_allocator *allocator, whit_error *error);
 void whit_imatrix_close(whit_imatrix *imatrix);
 
 const whit_imatrix_entry *whit_imatrix_find(const whit_imatrix *imatrix, const char *name); /* NULL: absent */
-/* The mean squares of the n inputs, which is the diagonal of the Hessian; refuses an entry of another length, one
- * without a count, and numbers that are no mean squares. */
+/* The mean squares of the n inputs, which are the diagonal of the Hessian. Refuses an entry of another length, one
+ * without a count, and numbers that cannot be mean squares. */
 whit_status whit_imatrix_means(const whit_imatrix *imatrix, const whit_imatrix_entry *entry, uint32_t n, float *means,
                                whit_error *error);
 

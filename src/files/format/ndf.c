@@ -29,7 +29,7 @@ static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const c
                      whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
-/* Frame `i` must be there with this type; small payloads are checked against their hash. */
+/* Frame `i` must exist with this type; small payloads are checked against their hash. */
 static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)
@@ -56,7 +56,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
             WHIT_TRY(whit_map_open_fd(input->fd, path, allocator, &file->map, error));
         WHIT_TRY(whit_ndf_chain_read(input, path, allocator, &file->chain, error));
         if (file->chain.end_bytes <= file->map.size_bytes) return WHIT_OK;
-        /* Somebody appended between the two: the map is too short for what the chain has by now. */
+        /* Another process appended between the two steps: the map is too short for the chain. */
         whit_ndf_chain_free(&file->chain);
         whit_map_close(&file->map);
     }
@@ -76,7 +76,7 @@ static void take_data(whit_ndf_file_view *file, uint32_t i)
     file->data_frame = i;
 }
 
-/* HEAD, TOKENIZER where there is one, DATA, SEAL, COMMIT. */
+/* Reads HEAD, TOKENIZER (optional), DATA, SEAL, COMMIT. */
 static whit_status read_main(whit_ndf *ndf, whit_error *error)
 {
     whit_ndf_file_view *file = &ndf->files[0];
@@ -123,7 +123,7 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* PART, DATA, COMMIT, and nothing after them: what the seal of the main file says. */
+/* A part file must consist of PART, DATA and COMMIT only, with the last frame hash that the main file's seal states. */
 static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_ndf_file_view *file, whit_error *error)
 {
     const char *path = file->map.path;
@@ -156,8 +156,8 @@ static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *er
 {
     const char *main_path = ndf->files[0].map.path;
     char target[PATH_MAX];
-    /* Where the main file was opened by a link, the parts are beside the file itself, as they were
-     * written; else beside the link: in a folder of links, all files may have other names elsewhere. */
+    /* If the main file was opened through a link, its parts lie beside the link's target, as they were written; else
+     * beside the link: in a folder of links, all targets may have other names elsewhere. */
     bool is_link = readlink(main_path, target, sizeof target) >= 0 && realpath(main_path, target);
     const char *beside[] = {target, main_path};
     whit_buf path = {.allocator = ndf->allocator};
@@ -205,7 +205,7 @@ static whit_status open_parts(whit_ndf *ndf, bool has_folder, whit_error *error)
     return WHIT_OK;
 }
 
-/* Appended frames and their commits. */
+/* Reads a file of appended frames and their commits. */
 static whit_status read_loose(const whit_ndf *ndf, whit_error *error)
 {
     const whit_ndf_file_view *file = &ndf->files[0];
@@ -446,7 +446,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     return WHIT_OK;
 }
 
-/* The place in the chain of appended frame `i`. */
+/* The index in the chain of appended frame `i`. */
 static uint32_t place_of(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_chain *chain = &ndf->files[0].chain;

@@ -34,9 +34,9 @@ const char *whit_ndf_frame_type_name(uint32_t type);
 /* Do these first bytes of a file look like an .ndf? */
 bool whit_ndf_has_magic(const void *data, size_t size_bytes);
 
-/* Opens a model and its part files, which lie in the folder of `path`. On failure *ndf is NULL and
- * the line names the file, the place and the reason. That the bytes of a tensor's parts fit its
- * type is checked by whoever knows the codecs (the model room), not here. */
+/* Opens a model and its part files, which lie in the folder of `path`. On failure *ndf is NULL and the error names the
+ * file, the place and the reason. The sizes of a tensor's parts are not checked against its type here, but by the model
+ * room, which knows the codecs. */
 whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 /* The same for an open descriptor (a memory file), which stays the caller's and may be closed at
  * once. `name` is for messages; such a model cannot have part files. */
@@ -45,8 +45,8 @@ whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *all
 /* The same for bytes in memory, 64-byte aligned, which are used in place and outlive the model. */
 whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name, const whit_allocator *allocator,
                                  whit_ndf **ndf, whit_error *error);
-/* Opens a *loose* file: appended frames and their commits, without a model in front (an adapter's
- * own file, a session). Of such a file only path, files, mapping, appended frames and verify may be asked. */
+/* Opens a *loose* file: appended frames and their commits without a model before them (an adapter's own file, a
+ * session). Only path, files, mapping, appended frames and verify are defined for such a file. */
 whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 bool whit_ndf_is_loose(const whit_ndf *ndf);
 /* Does the file at `path` begin like a loose one? */
@@ -57,31 +57,31 @@ const char *whit_ndf_path(const whit_ndf *ndf);
 /* 32 bytes: equal for equal weights, configuration and tokenizer, however they are stored. */
 const uint8_t *whit_ndf_identity(const whit_ndf *ndf);
 
-/* What defines the maths (part of the identity), and what describes the model (not part of it). */
+/* config defines the computation (part of the identity); meta describes the model (not part of it). */
 const whit_table *whit_ndf_config(const whit_ndf *ndf);
 const whit_table *whit_ndf_meta(const whit_ndf *ndf);
 bool whit_ndf_meta_get(const whit_ndf *ndf, const char *key, whit_value *value);
 /* Chat templates: strings by name; the unnamed one is called "default". */
 const whit_table *whit_ndf_templates(const whit_ndf *ndf);
-/* The tokenizer's image, 64-byte aligned, unchecked; NULL and 0 where there is none. */
+/* The tokenizer's image, 64-byte aligned, unchecked; NULL and 0 if absent. */
 const void *whit_ndf_tokenizer(const whit_ndf *ndf, size_t *size_bytes);
 
 /* Tensors are numbered in the order of their names. */
 uint32_t whit_ndf_n_tensors(const whit_ndf *ndf);
 const char *whit_ndf_tensor_name(const whit_ndf *ndf, uint32_t i);
 const whit_tensor_type *whit_ndf_tensor_type(const whit_ndf *ndf, uint32_t i);
-/* Type and parts in place, every part 64-byte aligned. */
+/* Returns type and parts in place, every part 64-byte aligned. */
 void whit_ndf_tensor(const whit_ndf *ndf, uint32_t i, whit_tensor *tensor);
 /* The tensor's number, or -1. */
 int64_t whit_ndf_find(const whit_ndf *ndf, const char *name);
-/* Digest of the row-major codes and scales as the writer was given it, 32 bytes. */
+/* Digest of the row-major codes and scales, 32 bytes, as the writer received it. */
 const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
 
-/* File 0 is the main file, the others are its part files. Sizes are of the committed bytes. */
+/* File 0 is the main file, the others are its part files. Sizes count the committed bytes. */
 uint32_t whit_ndf_n_files(const whit_ndf *ndf);
 const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
 
-/* Where file i is mapped, whole; false where there is no such file, or it is no mapped one. */
+/* Where file i is mapped as a whole; false if there is no such file, or it is not mapped. */
 bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes, const char **path);
 
 /* Frames appended after the model (adapters, sessions), in order, committed ones only. */
@@ -94,9 +94,9 @@ typedef struct whit_ndf_appended {
 } whit_ndf_appended;
 
 uint32_t whit_ndf_n_appended(const whit_ndf *ndf);
-/* Of appended frame `i` < n_appended. */
+/* Type of appended frame `i` < n_appended. */
 uint32_t whit_ndf_appended_type(const whit_ndf *ndf, uint32_t i);
-/* Checks the frame's bounds; `i` < n_appended. */
+/* Returns an appended frame, after a check of its bounds; `i` < n_appended. */
 whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
 /* Bytes after the last whole commit (a torn append); they are ignored. */
 uint64_t whit_ndf_torn_bytes(const whit_ndf *ndf);

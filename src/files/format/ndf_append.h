@@ -6,10 +6,10 @@
 #include "format/ndf.h"
 
 /* Appends one named frame and its commit to the model or loose file at `path`, under an exclusive lock. `type` is
- * WHIT_NDF_ADAPTER or above. Survives a crash at any point: the file is then as before, with a torn
- * tail at most, which the next append removes. On failure the file is as before, except where only
- * the last flush failed: then the frame is there and may not outlive a power cut. The model's
- * identity does not change. Who has the file open sees the frame after opening it again. */
+ * WHIT_NDF_ADAPTER or above. Crash-safe: the file is then as before, with at most a torn tail, which the next append
+ * removes. On failure the file is as before, unless only the last flush failed: then the frame is there, but may not
+ * survive a power cut. The model's identity does not change. Readers that have the file open must open it again to see
+ * the frame. */
 whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                             const whit_allocator *allocator, whit_error *error);
 
@@ -17,7 +17,7 @@ whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, c
 whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                                  const whit_allocator *allocator, whit_error *error);
 
-/* The same for a file that only its owner may read (mode 0600), and only where there is none yet. */
+/* The same for a file that only its owner may read (mode 0600); fails if the file exists. */
 whit_status whit_ndf_create_loose(const char *path, uint32_t type, const char *name, const void *data,
                                   size_t size_bytes, const whit_allocator *allocator, whit_error *error);
 

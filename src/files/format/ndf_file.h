@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What an open whit_ndf consists of; for the files of the container only (ndf.c, ndf_verify.c). */
+ * The members of an open whit_ndf; private to the files of the container (ndf.c, ndf_verify.c). */
 #ifndef WHIT_FORMAT_NDF_FILE_H
 #define WHIT_FORMAT_NDF_FILE_H
 
@@ -18,16 +18,16 @@ struct whit_ndf {
     const whit_allocator *allocator;
     whit_ndf_file_view *files; /* n_files_room of them, n_files opened */
     uint32_t n_files, n_files_room;
-    uint32_t n_base_frames; /* up to the model's own commit */
+    uint32_t n_base_frames; /* frames up to the model's own commit */
 
     const uint8_t *head; /* payload of HEAD */
     uint64_t head_bytes;
     whit_table config, meta, templates;
     whit_ndf_names tensors;
-    const whit_ndf_part_entry *parts; /* by file and offset */
+    const whit_ndf_part_entry *parts; /* sorted by file and offset */
     uint32_t n_parts;
     const whit_ndf_file_entry *file_entries;
-    const uint8_t *file_names; /* what their name offsets count from */
+    const uint8_t *file_names; /* base of the entries' name offsets */
 
     const uint8_t *tokenizer;
     uint64_t tokenizer_bytes;
@@ -39,7 +39,7 @@ static inline const whit_ndf_tensor_entry *whit_ndf_tensor_entry_at(const whit_n
     return (const whit_ndf_tensor_entry *)whit_ndf_name_at(&ndf->tensors, i);
 }
 
-/* The appended frame at place `i` of the main file's chain. */
+/* Reads the appended frame at index `i` of the main file's chain. */
 whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
 
 #endif

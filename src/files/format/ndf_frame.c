@@ -87,7 +87,7 @@ const char *whit_ndf_frame_type_name(uint32_t type)
     return "unknown";
 }
 
-/* All of `size_bytes` or false; errno is 0 where the file ended. */
+/* Reads all of `size_bytes`, or returns false; errno is 0 if the file ended. */
 static bool read_at(const whit_ndf_input *input, void *data, size_t size_bytes, uint64_t offset)
 {
     uint8_t *bytes = data;
@@ -108,7 +108,7 @@ static bool read_at(const whit_ndf_input *input, void *data, size_t size_bytes, 
     return true;
 }
 
-/* NULL, or why the header is not that of frame `index` after `previous`. */
+/* Returns NULL, or why this is not the header of frame `index` after `previous`. */
 static const char *check_header(const whit_ndf_header *header, uint32_t index, const uint8_t previous[WHIT_HASH_BYTES])
 {
     if (memcmp(header->magic, WHIT_NDF_MAGIC, sizeof header->magic) != 0)
@@ -125,7 +125,7 @@ static const char *check_header(const whit_ndf_header *header, uint32_t index, c
     return NULL;
 }
 
-/* A commit is whole only with all of its bytes, paddings included: a crash may have left some. */
+/* A commit is complete only with all its bytes, padding included: a crash may have left a part of them. */
 static const char *check_commit(const whit_ndf_input *input, uint64_t offset, const whit_ndf_header *header)
 {
     struct {
@@ -153,7 +153,7 @@ bool whit_ndf_is_commit(int fd, uint64_t offset)
         !check_header(&header, header.index, header.previous) && !check_commit(&input, offset, &header);
 }
 
-/* Reads the frame at `offset`; NULL, or why it is not whole. */
+/* Reads the frame at `offset`. Returns NULL, or why it is not complete. */
 static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, uint64_t offset, uint32_t index,
                               const uint8_t previous[WHIT_HASH_BYTES], whit_ndf_header *header)
 {
@@ -168,7 +168,7 @@ static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, 
     return check_commit(input, offset, header);
 }
 
-/* Loose chains (sessions, journals) grow as long as the file does. */
+/* Loose chains (sessions, journals) may have more than WHIT_NDF_MAX_FRAMES frames. */
 static bool is_loose(const whit_ndf_chain *chain)
 {
     return chain->frames.size_bytes && whit_ndf_chain_at(chain, 0)->type >= WHIT_NDF_ADAPTER;

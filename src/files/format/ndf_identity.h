@@ -9,7 +9,7 @@
 void whit_ndf_config_digest(const whit_table *config, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_tokenizer_digest(const void *image, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 
-/* The identity is taken step by step: begin, every tensor in the order of their names, end. */
+/* The identity is computed in steps: begin, add every tensor in the order of names, end. */
 void whit_ndf_identity_begin(whit_hash *hash, const uint8_t config[WHIT_HASH_BYTES],
                              const uint8_t tokenizer[WHIT_HASH_BYTES], uint64_t n_tensors);
 void whit_ndf_identity_add(whit_hash *hash, const char *name, uint64_t n_rows, uint64_t n_cols,

@@ -29,7 +29,7 @@ typedef struct whit_ndf_header {
     uint8_t magic[8];
     uint32_t version, type, flags, index;
     uint64_t payload_bytes;
-    uint8_t previous[WHIT_HASH_BYTES]; /* frame hash of the frame before; zeros in the first */
+    uint8_t previous[WHIT_HASH_BYTES]; /* frame hash of the previous frame; zeros in the first */
     uint8_t root[WHIT_HASH_BYTES];     /* over the payload's leaves */
     uint8_t hash[WHIT_HASH_BYTES];     /* over the 96 bytes before it */
 } whit_ndf_header;
@@ -44,7 +44,7 @@ typedef enum whit_ndf_section_kind {
     WHIT_NDF_TEMPLATES = 3, /* table of strings */
     WHIT_NDF_TENSORS = 4,
     WHIT_NDF_FILES = 5,
-    WHIT_NDF_SECTION_COUNT /* kinds from here on are not known and passed over */
+    WHIT_NDF_SECTION_COUNT /* unknown kinds from here on are skipped */
 } whit_ndf_section_kind;
 
 typedef struct whit_ndf_head {
@@ -68,7 +68,7 @@ _Static_assert(sizeof(whit_ndf_table_header) == 16, "table header");
 typedef struct whit_ndf_entry {
     whit_ndf_name name;
     uint32_t type;  /* whit_value_type */
-    uint64_t count; /* bytes of strings and bytes, elements of arrays, 1 for single values */
+    uint64_t count; /* bytes of a string or bytes value, elements of an array, 1 for single values */
     uint64_t value; /* the bits of a single value, or an offset */
 } whit_ndf_entry;
 _Static_assert(sizeof(whit_ndf_entry) == 32, "table entry");
@@ -94,7 +94,7 @@ _Static_assert(sizeof(whit_ndf_tensor_entry) == 80, "tensor entry");
 typedef struct whit_ndf_part_entry {
     uint64_t offset, size_bytes; /* offset from the start of the DATA payload, multiple of 64 */
     uint32_t file;               /* 0: the main file */
-    uint32_t tensor;             /* back to its tensor */
+    uint32_t tensor;             /* number of its tensor */
     uint32_t part;               /* whit_part */
     uint32_t reserved;
 } whit_ndf_part_entry;
@@ -123,8 +123,8 @@ typedef struct whit_ndf_seal {
 _Static_assert(sizeof(whit_ndf_seal) == 128, "seal");
 
 typedef struct whit_ndf_commit {
-    uint64_t end_bytes; /* of the file, this frame included */
-    uint64_t n_frames;  /* this one included */
+    uint64_t end_bytes; /* size of the file up to the end of this frame */
+    uint64_t n_frames;  /* frames including this one */
 } whit_ndf_commit;
 
 typedef struct whit_ndf_part_file {

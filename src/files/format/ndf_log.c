@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The order of writes is what keeps the promise: frame, flush, commit, flush. */
+ * The order of writes makes an append crash-safe: frame, flush, commit, flush. */
 #include "format/ndf_log.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The file may have been replaced (renamed over) while the lock was waited for. */
+/* Is `fd` still the file at `path`? It may have been replaced (renamed over) during the wait for the lock. */
 static bool is_still(int fd, const char *path)
 {
     struct stat opened, now;
@@ -41,9 +41,8 @@ static whit_status open_locked(const char *path, bool wait, int *fd, whit_error 
     return whit_fail(error, WHIT_ERROR_IO, "%s: it is replaced all the time", path);
 }
 
-/* A torn append has no whole commit. A tail with one is damage, which somebody may want to repair.
- * (One inside an appended payload that is itself an .ndf says another place, and does not count.)
- */
+/* A torn append has no whole commit. A tail with one is damage, which may be worth a repair. (A commit inside an
+ * appended payload that is itself an .ndf states another offset, and does not count.) */
 static whit_status refuse_damaged_tail(const whit_ndf_log *log, whit_error *error)
 {
     const whit_ndf_chain *chain = &log->chain;
@@ -98,7 +97,7 @@ static whit_status read_chain(whit_ndf_log *log, whit_error *error)
     log->end_bytes = log->chain.end_bytes;
     log->n_committed = log->chain.n_frames;
     log->changed = log->chain.file_bytes != log->chain.end_bytes;
-    /* Only the writer's appending and its place are used: the file stays where it is. */
+    /* Only appending and the position of the writer are used: the file is not renamed. */
     log->out =
         (whit_writer){.fd = log->fd, .offset_bytes = log->end_bytes, .path = log->path, .allocator = log->allocator};
     log->stream.n_frames = log->chain.n_frames;
@@ -172,11 +171,11 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
     return WHIT_OK;
 }
 
-/* A payload's leaves, hashed by several threads in pieces that stay in a cache. */
+/* The leaves of a payload are hashed by several threads, in pieces that stay in a cache. */
 typedef struct check_work {
     const whit_ndf_log *log;
     const whit_ndf_frame *frame;
-    uint8_t *pieces; /* (threads) of piece_bytes */
+    uint8_t *pieces; /* (n_threads, piece_bytes) */
     size_t piece_bytes;
     uint8_t *leaves;
 } check_work;
@@ -306,7 +305,7 @@ whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error)
     WHIT_TRY(whit_ndf_stream_end(&log->stream, error));
     WHIT_TRY(flush(log, error));
     WHIT_TRY(whit_ndf_stream_commit(&log->stream, error));
-    /* Others may be reading it from here on: it stays, whatever the flush says. */
+    /* From here on others may read the frame: it stays, even if the flush fails. */
     log->changed = false;
     log->end_bytes = log->out.offset_bytes;
     log->n_committed = log->stream.n_frames;
@@ -319,7 +318,7 @@ void whit_ndf_log_cancel(whit_ndf_log *log)
     if (!log->changed || !log->can_append) return;
     if (ftruncate(log->fd, (off_t)log->end_bytes) == 0) log->changed = false;
     log->out.offset_bytes = log->end_bytes;
-    /* The frame that was begun has taken its place in the chain only if it was ended. */
+    /* If the frame was ended, the stream has its hash already: restore that of the last commit. */
     memcpy(log->stream.previous, log->chain.last_hash, sizeof log->stream.previous);
     log->stream.n_frames = log->n_committed;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * A chain of frames that grows: reading its appended frames one by one, checked, and appending more.
  *
- * Whoever appends holds an exclusive flock from opening to closing, so an append costs what its own
- * bytes cost: nothing before them is read again. */
+ * An appending process holds an exclusive flock from open to close, so the cost of an append depends on its own
+ * bytes only: nothing before them is read again. */
 #ifndef WHIT_FORMAT_NDF_LOG_H
 #define WHIT_FORMAT_NDF_LOG_H
 
@@ -17,24 +17,25 @@ typedef enum whit_ndf_log_mode {
 
 /* Zero-initialised is closed. */
 typedef struct whit_ndf_log {
-    int fd; /* of a path: the log's own; -1 when closed */
+    int fd; /* owned by the log if it was opened by path; -1 when closed */
     bool is_open, can_append, owns_fd;
     char *path;
-    whit_ndf_chain chain; /* as it was read; `stream` and `end_bytes` go on from there */
+    whit_ndf_chain chain; /* the frames read at opening; `stream` and `end_bytes` continue from their end */
     uint64_t end_bytes;   /* where the last commit ends */
-    uint32_t n_committed; /* frames up to there */
-    bool changed;         /* bytes follow it that are to be cut off */
+    uint32_t n_committed; /* number of frames up to end_bytes */
+    bool changed;         /* the file has bytes after end_bytes that must be cut off */
     whit_writer out;
     whit_ndf_stream stream;
     const whit_allocator *allocator;
-    whit_pool *pool; /* the caller's, set after opening: whose threads check payloads; NULL: the caller alone */
+    whit_pool
+        *pool; /* owned by the caller, set after opening: threads that check payloads; NULL: the calling thread only */
 } whit_ndf_log;
 
 /* Opens a model's main file or a loose chain. A torn tail is ignored, and cut off by the first
  * append; a tail with whole commits in it is damage, and appending to it is refused here. */
 whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const whit_allocator *allocator,
                               whit_ndf_log *log, whit_error *error);
-/* The same, to read, of a descriptor that stays the caller's. */
+/* The same for reading from a descriptor, which stays the caller's. */
 whit_status whit_ndf_log_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf_log *log,
                                  whit_error *error);
 void whit_ndf_log_close(whit_ndf_log *log);
@@ -45,22 +46,22 @@ static inline const whit_ndf_frame *whit_ndf_log_frame(const whit_ndf_log *log, 
 {
     return whit_ndf_chain_at(&log->chain, i);
 }
-/* Every byte of a frame's payload against its hash; damage is an error that names the frame. */
+/* Checks every byte of a frame's payload against its hashes; damage is an error that names the frame. */
 whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *error);
-/* Where the data of an appended frame lies: offset in the file. Checks its bounds. */
+/* Finds the data of an appended frame: its offset in the file. Checks its bounds. */
 whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *offset, uint64_t *size_bytes,
                               whit_error *error);
-/* Bytes of the file. */
+/* Reads bytes of the file. */
 whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *data, size_t size_bytes,
                               whit_error *error);
-/* "FILE: frame 3 (SESSION) at byte 1280: REASON". */
+/* Reports damage as "FILE: frame 3 (SESSION) at byte 1280: REASON". */
 whit_status whit_ndf_log_bad(const whit_ndf_log *log, uint32_t i, const char *reason, whit_error *error);
 
 /* ---- an appended frame, in any stream ---- */
 
-/* Its type and name; `path` begins the error line. */
+/* Checks a frame's type and name; `path` begins the error line. */
 whit_status whit_ndf_check_appended(const char *path, uint32_t type, const char *name, whit_error *error);
-/* Up to where its data begins; ended by whit_ndf_stream_end. */
+/* Writes a frame up to the beginning of its data; finish it with whit_ndf_stream_end. */
 whit_status whit_ndf_begin_appended(whit_ndf_stream *stream, uint32_t type, const char *name, uint64_t data_bytes,
                                     whit_error *error);
 
@@ -69,9 +70,9 @@ whit_status whit_ndf_begin_appended(whit_ndf_stream *stream, uint32_t type, cons
 whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *name, uint64_t data_bytes,
                                whit_error *error);
 whit_status whit_ndf_log_add(whit_ndf_log *log, const void *data, size_t size_bytes, whit_error *error);
-/* Frame, flush, commit, flush. */
+/* Ends the frame, flushes, writes the commit, flushes. */
 whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error);
-/* After any failure of the three: cuts off what was begun. */
+/* After a failure of begin, add or commit: cuts off the unfinished frame. */
 void whit_ndf_log_cancel(whit_ndf_log *log);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/ndf_names.h"
 
-/* Multiply and fold, eight bytes a step: a metadata key costs a few nanoseconds. Both halves of the
- * product are needed: names often differ in their last characters only, which are a word's high
- * bytes, and those never reach the low half's low bits. Collisions made on purpose cost no more
- * than the step limits below allow. */
+/* Multiply-and-fold hash, eight bytes per step: a metadata key costs a few nanoseconds. Both halves of the product are
+ * needed: names often differ in their last characters only, which are a word's high bytes and never reach the low bits
+ * of the low half. Deliberate collisions cost no more than the step limits below allow. */
 uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes)
 {
     uint64_t hash = 0x9E3779B97F4A7C15u ^ name_bytes;
@@ -43,7 +42,7 @@ void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t
     }
 }
 
-/* As find, counting steps; every bucket is known to be at most n_entries. */
+/* Finds a name and counts the steps; every bucket must be at most n_entries. */
 static int64_t find(const whit_ndf_names *names, const char *name, size_t name_bytes, uint32_t hash, uint64_t *n_steps)
 {
     uint32_t mask = names->n_buckets - 1, bucket = hash & mask;

@@ -11,9 +11,9 @@
 
 typedef struct whit_ndf_names {
     const uint8_t *base;
-    size_t size_bytes; /* of what `base` points to */
+    size_t size_bytes; /* bytes at `base` */
     const uint8_t *entries;
-    const uint32_t *buckets; /* entry + 1, or 0; linear probing */
+    const uint32_t *buckets; /* entry number + 1, or 0 if empty; linear probing */
     size_t stride_bytes;
     uint32_t n_entries, n_buckets;
 } whit_ndf_names;
@@ -24,15 +24,15 @@ typedef struct whit_ndf_name {
 } whit_ndf_name;
 
 uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes);
-/* The smallest power of two that is at least twice n_entries; 0 for none. */
+/* The smallest power of two that is at least twice n_entries; 0 for 0 entries. */
 uint32_t whit_ndf_n_buckets(uint32_t n_entries);
 /* Fills `buckets` (n_buckets of them) from n_entries hashes in order. */
 void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t n_entries, uint32_t *buckets,
                            uint32_t n_buckets);
 
-/* Checks everything that find relies on: bounds, terminators, hashes, strict order (so no name
- * comes twice), and an index that finds every name in few steps. Entries and buckets themselves
- * must be known to lie inside. Returns NULL or the reason, with the entry at fault. */
+/* Checks everything that find relies on: bounds, terminators, hashes, strict order (so no name comes twice), and an
+ * index that finds every name in few steps. The caller has checked that entries and buckets themselves lie inside.
+ * Returns NULL or the reason, with the entry at fault. */
 const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry);
 
 static inline const whit_ndf_name *whit_ndf_name_at(const whit_ndf_names *names, uint32_t i)

@@ -9,14 +9,14 @@
 #define PUBLIC_WORD "whit-public-key-ed25519 "
 #define KEY_LIMIT   4096
 
-/* What a SIGNATURE frame holds. */
+/* Content of a SIGNATURE frame. */
 typedef struct signature {
     uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
     uint8_t signature[crypto_sign_BYTES];
 } signature;
 _Static_assert(sizeof(signature) == 96, "signature");
 
-/* What is signed: a domain of 16 bytes, then the commit's frame hash. */
+/* The signed message: a domain of 16 bytes, then the commit's frame hash. */
 typedef struct message {
     char domain[16];
     uint8_t commit[WHIT_HASH_BYTES];
@@ -41,7 +41,7 @@ static whit_status write_key(const char *path, bool is_secret, const uint8_t key
     sodium_memzero(hex, sizeof hex);
     whit_writer out;
     whit_status status = (is_secret ? whit_writer_open_private : whit_writer_open)(path, NULL, &out, error);
-    out.is_new = true; /* who has the public key must not lose it to another pair's */
+    out.is_new = true; /* an existing public key must not be replaced by that of another pair */
     if (status == WHIT_OK) status = whit_writer_append(&out, line, (size_t)n, error);
     if (status == WHIT_OK) status = whit_writer_commit(&out, error);
     whit_writer_discard(&out);
@@ -79,7 +79,7 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
     whit_status status = whit_buf_printf(&name, "%s.pub", path) && whit_buf_append(&name, "", 1)
         ? WHIT_OK
         : whit_fail_memory(error, "a file name", name.size_bytes);
-    /* The public one first: a refusal must not leave a secret key that belongs to no other file. */
+    /* The public key is written first: a refusal must not leave a secret key without its public key. */
     if (status == WHIT_OK) status = write_key((const char *)name.data, false, public_key, error);
     if (status == WHIT_OK && (status = write_key(path, true, seed, error)) != WHIT_OK)
         (void)unlink((const char *)name.data);

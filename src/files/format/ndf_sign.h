@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Signatures over a chain: Ed25519 (RFC 8032, libsodium) of the last commit before them, in a frame of
- * their own. The commit's hash covers every byte before it, so that is what is signed. */
+ * Signatures over a chain: Ed25519 (RFC 8032, libsodium) over the last commit before them, each in a frame of its
+ * own. The commit's hash covers every byte before it, so only that hash is signed. */
 #ifndef WHIT_FORMAT_NDF_SIGN_H
 #define WHIT_FORMAT_NDF_SIGN_H
 
 #include "format/ndf_log.h"
 
-#define WHIT_SIGN_KEY_BYTES 32 /* of either half: a seed, a public key */
+#define WHIT_SIGN_KEY_BYTES 32 /* size of a seed and of a public key */
 
 /* Writes a new pair of keys as text: the secret one to `path` (mode 0600), the public one to
  * `path`.pub. Never replaces a file. */
@@ -17,14 +17,13 @@ whit_status whit_sign_read_public(const char *path, uint8_t public_key[WHIT_SIGN
 whit_status whit_ndf_sign(const char *path, const char *key_path, const whit_allocator *allocator, whit_error *error);
 
 typedef struct whit_ndf_signed {
-    uint32_t n_signatures; /* that hold, by the wanted key, or with none by any */
-    uint32_t n_frames;     /* covered by the last of them */
-    uint32_t n_unsigned;   /* frames behind, without commits and signatures */
+    uint32_t n_signatures; /* valid signatures, by the given key, or by any if none is given */
+    uint32_t n_frames;     /* frames covered by the last valid signature */
+    uint32_t n_unsigned;   /* frames after it, not counting commits and signatures */
 } whit_ndf_signed;
 
-/* Holds every signature of a chain against its commit; one that does not hold is an error that names the
- * frame. `public_key` NULL: counts those of any key. That the chain's bytes are those of its hashes is
- * checked by whit_ndf_verify. */
+/* Checks every signature of a chain against its commit; an invalid one is an error that names the frame. `public_key`
+ * NULL: counts signatures of any key. Whether the chain's bytes agree with its hashes is checked by whit_ndf_verify. */
 whit_status whit_ndf_check_signed(const whit_ndf_log *log, const uint8_t *public_key, whit_ndf_signed *result,
                                   whit_error *error);
 

@@ -13,7 +13,7 @@ whit_status whit_ndf_stream_begin(whit_ndf_stream *stream, uint32_t type, whit_e
     return whit_writer_append(stream->out, room, sizeof room, error);
 }
 
-/* Closes the leaf that ends at payload_bytes. */
+/* Finishes the leaf that ends at payload_bytes. */
 static whit_status end_leaf(whit_ndf_stream *stream, whit_error *error)
 {
     uint8_t leaf[WHIT_HASH_BYTES];
@@ -52,7 +52,7 @@ whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes,
     return WHIT_OK;
 }
 
-/* Zeros between payload, leaves and the next frame belong to no hash; verify checks them. */
+/* Aligns the file with zeros. Those between payload, leaves and the next frame are in no hash; verify checks them. */
 static whit_status align_file(whit_ndf_stream *stream, whit_error *error)
 {
     size_t rest = stream->out->offset_bytes % WHIT_NDF_ALIGN_BYTES;

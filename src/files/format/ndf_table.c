@@ -15,7 +15,7 @@ static bool is_nan(uint64_t bits)
     return bits << 1 > (uint64_t)0x7FF << 53;
 }
 
-/* The array's elements; *n_bytes grows by what they take. */
+/* Checks the strings of an array; their bytes are added to *n_bytes. */
 static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count, uint64_t n_bytes_max,
                                  uint64_t *n_bytes)
 {
@@ -25,14 +25,14 @@ static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t c
             array[(uint64_t)strings[i].offset + strings[i].bytes] != 0)
             return "one of its strings lies outside";
         *n_bytes += (uint64_t)strings[i].bytes + 1;
-        if (*n_bytes > n_bytes_max) return NULL; /* overlaps, which the caller finds; not to be walked */
+        if (*n_bytes > n_bytes_max) return NULL; /* overlapping strings: stop here, the caller reports them */
         if (memchr(array + strings[i].offset, 0, strings[i].bytes)) return "one of its strings has a zero byte";
     }
     return NULL;
 }
 
-/* What a writer refuses (ndf_table_build.c): equal values must have equal bytes, or the identity of a
- * model would not be one. */
+/* Refuses the values that a writer refuses (ndf_table_build.c): equal values must have equal bytes, else equal models
+ * could have different identities. */
 static const char *check_elements(whit_value_type type, const uint8_t *value, uint64_t count)
 {
     if (type == WHIT_VALUE_STRING && memchr(value, 0, count)) return "its string has a zero byte";
@@ -43,8 +43,8 @@ static const char *check_elements(whit_value_type type, const uint8_t *value, ui
     return NULL;
 }
 
-/* *n_bytes counts the bytes of all values so far. More than the table has means that values
- * overlap, which would let a small file keep its readers busy for hours. */
+/* Checks a value and adds its bytes to *n_bytes. A sum above the table's size means that values overlap, which would
+ * let a small file keep its readers busy for hours. */
 static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry, uint64_t *n_bytes)
 {
     uint64_t at = entry->value, count = entry->count, unit = 1;
@@ -72,7 +72,7 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
     *n_bytes += count * unit;
-    /* The count alone is looked at first: its elements are walked only if there can be so many. */
+    /* Check the count first: elements are walked only if the table is large enough for them. */
     if (*n_bytes > size_bytes) return "its value overlaps others";
     const char *reason = entry->type == WHIT_VALUE_STRING_ARRAY
         ? check_strings(data + at, size_bytes - at, count, size_bytes, n_bytes)
@@ -126,7 +126,7 @@ const char *whit_table_at(const whit_table *table, uint32_t i, whit_value *value
     value->type = (whit_value_type)entry->type;
     value->count = entry->count;
     if (entry->type < WHIT_VALUE_BOOL)
-        value->u64 = entry->value; /* the bits of any of the three */
+        value->u64 = entry->value; /* the same bits for u64, i64 and f64 */
     else if (entry->type == WHIT_VALUE_BOOL)
         value->boolean = entry->value != 0;
     else

@@ -14,16 +14,16 @@ typedef enum whit_value_type {
     WHIT_VALUE_I64 = 2,
     WHIT_VALUE_F64 = 3,
     WHIT_VALUE_BOOL = 4,
-    WHIT_VALUE_STRING = 5, /* UTF-8 by custom; NUL-terminated, no NUL inside */
+    WHIT_VALUE_STRING = 5, /* UTF-8 by convention; NUL-terminated, no NUL inside */
     WHIT_VALUE_BYTES = 6,
     WHIT_VALUE_U64_ARRAY = 17,
     WHIT_VALUE_I64_ARRAY = 18,
     WHIT_VALUE_F64_ARRAY = 19,
-    WHIT_VALUE_BOOL_ARRAY = 20, /* a byte each: 0 or 1 */
+    WHIT_VALUE_BOOL_ARRAY = 20, /* one byte per element: 0 or 1 */
     WHIT_VALUE_STRING_ARRAY = 21,
 } whit_value_type;
 
-/* A value in place; valid as long as the table's bytes. */
+/* A value in place; valid as long as the bytes of the table. */
 typedef struct whit_value {
     whit_value_type type;
     uint64_t count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */
@@ -65,12 +65,12 @@ const char *whit_value_string_at(const whit_value *value, uint64_t i, size_t *si
 
 /* ---- building ---- */
 
-/* Zero-initialise with the allocator set. Setters copy; the last value of a key wins; a failure
- * (memory, an empty key, a zero byte in a string, NaN) is kept and told by build. */
+/* Zero-initialise with the allocator set. Setters copy; the last value of a key wins; a failure (memory, an empty key,
+ * a zero byte in a string, NaN) is remembered and reported by whit_table_build. */
 typedef struct whit_table_builder {
     const whit_allocator *allocator;
     whit_buf items, heap;
-    const char *refused; /* why a value was refused; NULL: not */
+    const char *refused; /* why a value was refused; NULL: no refusal */
     char refused_key[64];
 } whit_table_builder;
 

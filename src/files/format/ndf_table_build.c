@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Building tables: values are copied as they will lie in the file, then sorted and laid out. */
+ * Building tables: values are copied in the form that the file has, then sorted and laid out. */
 #include "format/ndf_table.h"
 
 #include "format/ndf_layout.h"
@@ -11,9 +11,9 @@
 
 typedef struct item {
     size_t key_offset, key_bytes;     /* in the heap */
-    size_t value_offset, value_bytes; /* in the heap; none for single values */
+    size_t value_offset, value_bytes; /* in the heap; unused for single values */
     uint64_t count, scalar;
-    uint32_t type, order; /* when it was set */
+    uint32_t type, order; /* order: number of the call that set the item */
 } item;
 
 static void refuse(whit_table_builder *builder, const char *key, const char *reason)
@@ -67,7 +67,7 @@ void whit_table_set_i64(whit_table_builder *builder, const char *key, int64_t va
 
 void whit_table_set_f64(whit_table_builder *builder, const char *key, double value)
 {
-    /* NaN has many encodings, so the identity would not be one. */
+    /* NaN has many encodings, so the identity would not be unique. */
     if (isnan(value)) refuse(builder, key, "a number is NaN");
     set_scalar(builder, key, WHIT_VALUE_F64, &value);
 }
@@ -163,7 +163,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
     case WHIT_VALUE_F64_ARRAY: whit_table_set_f64_array(builder, key, value->f64s, value->count); break;
     case WHIT_VALUE_BOOL_ARRAY: whit_table_set_bool_array(builder, key, value->bytes, value->count); break;
     case WHIT_VALUE_STRING_ARRAY: {
-        /* Repacked, because a file made elsewhere may have laid its strings out otherwise. */
+        /* Repack the strings, because another writer may have laid them out differently. */
         const char **texts = whit_zalloc_array(builder->allocator, value->count, sizeof *texts);
         size_t *sizes = whit_zalloc_array(builder->allocator, value->count, sizeof *sizes);
         if (texts && sizes) {
@@ -179,7 +179,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
     }
 }
 
-/* By key; of one key the value set last comes first. */
+/* Sorts by key; for equal keys the value set last comes first. */
 static int compare(const void *left, const void *right, void *heap)
 {
     const item *a = left, *b = right;
@@ -201,7 +201,7 @@ static size_t drop_repeated(item *items, size_t n, const uint8_t *heap)
     return kept;
 }
 
-/* Items are sorted and their keys differ. */
+/* Writes the table; items must be sorted and their keys distinct. */
 static void lay_out(const item *items, uint32_t n, const uint8_t *heap, whit_buf *out)
 {
     uint32_t n_buckets = whit_ndf_n_buckets(n);

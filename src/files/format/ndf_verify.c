@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * First all leaves, in parallel; then one pass that compares them and tells what is wrong. */
+ * First all leaves are hashed, in parallel; then one pass compares them and reports damage. */
 #include "format/ndf_verify.h"
 
 #include "base/threads.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A frame of some file and where its leaves are in the list of all. */
+/* A frame of some file, and where its leaves begin in the list of all leaves. */
 typedef struct checked {
     const whit_ndf_file_view *file;
     uint32_t file_number, frame;
@@ -21,7 +21,7 @@ typedef struct work {
     checked *frames;
     uint32_t n_frames;
     uint64_t n_chunks;
-    uint8_t *leaves; /* (n_chunks, 32) computed */
+    uint8_t *leaves; /* computed hashes (n_chunks, 32) */
     whit_ndf_damage_fn *on_damage;
     void *user;
     whit_ndf_verify_result result;
@@ -82,7 +82,8 @@ static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
     report(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame, size_bytes, what);
 }
 
-/* "tensors 'a', 'b' and 2 more" that have bytes in [begin, end) of a file's DATA payload. */
+/* Writes the names of tensors that have bytes in [begin, end) of a file's DATA payload: "tensors 'a', 'b' and 2 more".
+ * */
 static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end, whit_buf *out)
 {
     uint32_t low = 0, high = ndf->n_parts; /* the first part that ends after `begin` */
@@ -158,7 +159,7 @@ static void check_frame(work *job, const checked *at)
     job->result.n_bytes += payload_bytes;
 }
 
-/* All bytes are as they were written; were they written in agreement? */
+/* All bytes agree with their hashes; checks that seal, tensors and identity agree with each other. */
 static void check_seal(work *job)
 {
     const whit_ndf *ndf = job->ndf;

@@ -24,7 +24,7 @@ typedef struct declared {
     uint8_t digest[WHIT_HASH_BYTES];
 } declared;
 
-/* One part on its way to the file, in the order of the data. */
+/* One part to be written, in the order of the data. */
 typedef struct planned {
     uint64_t offset, size_bytes;
     uint32_t file, tensor, part;
@@ -38,27 +38,27 @@ typedef struct output {
 
 struct whit_ndf_writer {
     const whit_allocator *allocator;
-    char *path; /* NULL: memory */
+    char *path; /* NULL: a file in memory */
     whit_ndf_write_options options;
     stage stage;
     whit_table_builder config, meta, templates;
     const void *tokenizer;
     size_t tokenizer_bytes;
-    whit_buf tensors; /* of declared */
+    whit_buf tensors; /* array of declared */
     whit_buf names;   /* NUL-terminated */
 
     output *outputs;
     uint32_t n_outputs;
-    whit_buf plan;     /* of planned */
+    whit_buf plan;     /* array of planned */
     uint32_t *by_name; /* (n_tensors) tensor numbers in name order */
     uint8_t set[WHIT_HASH_BYTES];
     uint8_t config_digest[WHIT_HASH_BYTES], tokenizer_digest[WHIT_HASH_BYTES];
-    uint32_t next_part, file; /* where the data is */
-    uint64_t done_bytes;      /* of plan[next_part] */
+    uint32_t next_part, file; /* the current part and file */
+    uint64_t done_bytes;      /* bytes of plan[next_part] written so far */
     /* Part files of the model that this one replaces keep their names until the new main file is in
      * place; the new ones then take the other set of names. */
     bool second_names;
-    uint32_t n_replaced; /* files of that model; 0: none with parts */
+    uint32_t n_replaced; /* number of files of the replaced model; 0: it has no part files */
 };
 
 static uint32_t count_tensors(const whit_ndf_writer *writer)
@@ -91,7 +91,7 @@ static const char *shown_path(const whit_ndf_writer *writer)
     return writer->path ? writer->path : "memory file";
 }
 
-/* The parts belong beside the main file, and that lies where a link leads. */
+/* Resolves a link: part files belong beside the main file, at the link's target. */
 static whit_status follow_path(whit_ndf_writer *writer, whit_error *error)
 {
     const whit_writer *file = &writer->outputs[0].file;
@@ -203,7 +203,7 @@ static uint64_t align(uint64_t n)
     return (n + WHIT_NDF_ALIGN_BYTES - 1) & ~(uint64_t)(WHIT_NDF_ALIGN_BYTES - 1);
 }
 
-/* Gives every part its file and place; data_bytes[f] becomes the size of each file's data. */
+/* Assigns every part a file and a position; data_bytes[f] becomes the size of each file's data. */
 static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whit_error *error)
 {
     uint64_t at = 0;
@@ -238,8 +238,8 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
     return WHIT_OK;
 }
 
-/* "dir/NAME-00002-of-00003.ndf", or "...-of-00003b.ndf" of the second set; `from` is where the plain
- * name begins. */
+/* Builds "dir/NAME-00002-of-00003.ndf", or "...-of-00003b.ndf" of the second set; *from is where the name without
+ * folder begins. */
 static bool part_path(const whit_ndf_writer *writer, bool second, uint32_t file, uint32_t n_files, whit_buf *path,
                       size_t *from)
 {
@@ -251,7 +251,7 @@ static bool part_path(const whit_ndf_writer *writer, bool second, uint32_t file,
                            second ? "b" : "");
 }
 
-/* Which names the parts of the model have that is in the way, if there is one. */
+/* Finds out which set of names the part files of the existing model use, if a model is replaced. */
 static void look_at_replaced(whit_ndf_writer *writer)
 {
     whit_ndf *old;
@@ -268,7 +268,7 @@ static void look_at_replaced(whit_ndf_writer *writer)
     whit_ndf_close(old);
 }
 
-/* Files [first, n_files) of a set of part files. */
+/* Removes files [first, n_files) of a set of part files. */
 static void remove_parts(const whit_ndf_writer *writer, bool second, uint32_t first, uint32_t n_files)
 {
     for (uint32_t f = first; f < n_files; f++) {
@@ -363,7 +363,7 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     for (uint32_t kind = 1; status == WHIT_OK && kind < WHIT_NDF_SECTION_COUNT; kind++)
         status = write_section(writer, kind, &head, error);
     if (status == WHIT_OK) {
-        /* What this reader would refuse (types, absurd names) is refused before it is written. */
+        /* Run the reader's checks, so that nothing is written that it would refuse (types, absurd names). */
         whit_ndf check = {.head = head.data, .head_bytes = head.size_bytes};
         status = whit_ndf_read_head(&check, shown_path(writer), error);
         if (status == WHIT_OK) whit_ndf_config_digest(&check.config, writer->config_digest);
@@ -379,7 +379,7 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     return status;
 }
 
-/* A list with room for every file; the first is open already. */
+/* Allocates the list of files; the first is open already. */
 static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_bytes, whit_error *error)
 {
     uint32_t n = (uint32_t)(data_bytes->size_bytes / sizeof(uint64_t));
@@ -517,7 +517,7 @@ whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHI
     for (uint32_t f = writer->n_outputs; f-- > 0;) {
         whit_status status = whit_writer_commit(&writer->outputs[f].file, error);
         if (status == WHIT_OK) continue;
-        remove_parts(writer, writer->second_names, f + 1, writer->n_outputs); /* no main file will ever name them */
+        remove_parts(writer, writer->second_names, f + 1, writer->n_outputs); /* no main file will name them */
         return status;
     }
     writer->stage = STAGE_COMMITTED;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Writing an .ndf: declare everything, then stream the data in the declared order.
  *
- *   whit_ndf_writer_open                       path, or NULL for a file in memory
- *   whit_table_set_*(whit_ndf_writer_config)   also _meta, _templates
- *   whit_ndf_writer_set_tokenizer
- *   whit_ndf_writer_declare                    every tensor: type and bytes of each part
- *   whit_ndf_writer_begin                      writes the directory
- *   whit_ndf_writer_add                        the bytes of every part, in pieces of any size
- *   whit_ndf_writer_set_digest                 of every tensor, in any order
- *   whit_ndf_writer_commit                     seal, flush, rename
- *   whit_ndf_writer_close                      always; without a commit nothing is left behind
+ * whit_ndf_writer_open path, or NULL for a file in memory whit_table_set_*(whit_ndf_writer_config) also _meta,
+ * _templates whit_ndf_writer_set_tokenizer whit_ndf_writer_declare every tensor: type and bytes of each part
+ * whit_ndf_writer_begin writes the directory whit_ndf_writer_add the bytes of every part, in pieces of any size
+ * whit_ndf_writer_set_digest of every tensor, in any order whit_ndf_writer_commit seal, flush, rename
+ * whit_ndf_writer_close always; without a commit no file remains
  *
  * Memory: the directory and 32 bytes per MiB; never the data. One thread at a time. After a failure
  * the only thing left to do is close. */

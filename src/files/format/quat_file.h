@@ -30,12 +30,12 @@ typedef struct whit_quat_file {
 /* Maps and checks a file; sizes that do not match the header are WHIT_ERROR_FORMAT. */
 whit_status whit_quat_file_open(const char *path, const whit_allocator *allocator, whit_quat_file *file,
                                 whit_error *error);
-/* The same for bytes in memory, which outlive the file. */
+/* The same for bytes in memory, which must outlive the file. */
 whit_status whit_quat_file_open_memory(const void *data, size_t size_bytes, const char *name,
                                        const whit_allocator *allocator, whit_quat_file *file, whit_error *error);
 void whit_quat_file_close(whit_quat_file *file);
 
-/* Words [word_begin, word_begin + n_words) of a row into planes; lanes past the row's end are 0. */
+/* Copies words [word_begin, word_begin + n_words) of a row into planes; lanes past the row's end are 0. */
 void whit_quat_file_row(const whit_quat_file *file, uint32_t row, uint32_t word_begin, uint32_t n_words,
                         whit_quat_planes out);
 /* y (n_rows) = scale * 2^x_scale * (matrix x), x of n_cols lanes. Nothing is allocated. */

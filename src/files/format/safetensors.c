@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading safetensors: the header of a file, and sets of shards. */
+ * Reading safetensors: headers of files, and sets of shards. */
 #include "format/safetensors.h"
 
 #include "base/half.h"
@@ -75,7 +75,7 @@ static whit_status read_dtype(const whit_json *json, uint32_t value, whit_safete
                           tensor->name, shown(n_bytes), text ? text : "");
 }
 
-/* Dimensions and, from them, the size. */
+/* Reads the dimensions and computes the size. */
 static whit_status read_shape(const whit_json *json, uint32_t value, whit_safetensor *tensor, whit_error *error)
 {
     uint32_t shape = whit_json_get(json, value, "shape");
@@ -145,7 +145,7 @@ static whit_status read_header(whit_safetensors_file *file, const whit_allocator
     return whit_json_fail(&file->header, WHIT_JSON_ROOT, error, "the header is no object");
 }
 
-/* Tensors sorted by place: none may begin before the last one ends. */
+/* Tensors are sorted by position: each must begin at or after the end of the previous one. */
 static whit_status check_overlaps(const whit_safetensors_file *file, const whit_safetensor *tensors, size_t n,
                                   whit_error *error)
 {
@@ -169,7 +169,7 @@ static whit_status check_twice(const char *path, const whit_safetensor *tensors,
     return WHIT_OK;
 }
 
-/* All tensors of the last file, sorted by name, into `list` (whit_safetensor[]). */
+/* Reads all tensors of the last file, sorted by name, into `list` (whit_safetensor[]). */
 static whit_status read_file(whit_safetensors *set, whit_buf *list, whit_error *error)
 {
     whit_safetensors_file *file = &set->files[set->n_files - 1];
@@ -216,7 +216,7 @@ static whit_status add_file(whit_safetensors *set, const char *path, const void 
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-/* One entry of the weight_map: nodes of the tensor's name and of its file's. */
+/* One entry of the weight_map: the nodes of the tensor's name and of its file's name. */
 struct entry {
     const char *name, *file;
     size_t name_bytes, file_bytes;
@@ -240,7 +240,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
         struct entry entry = {.key = key};
         entry.name = whit_json_string(index, key, &entry.name_bytes);
         entry.file = whit_json_string(index, key + 1, &entry.file_bytes);
-        /* A name, not a path: an index must not reach outside its folder. */
+        /* It must be a name, not a path: an index must not reach outside its folder. */
         if (!entry.file || !entry.file_bytes || entry.file[0] == '.' || memchr(entry.file, '/', entry.file_bytes) ||
             memchr(entry.file, 0, entry.file_bytes) || entry.file_bytes > 255)
             return whit_json_fail(index, key + 1, error, "the shard of tensor %.*s is no plain file name",
@@ -253,7 +253,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
     return WHIT_OK;
 }
 
-/* Opens the shard of n entries with one file name and takes the tensors that they list. */
+/* Opens the shard that n entries name, and takes the tensors that they list. */
 static whit_status read_shard(whit_safetensors *set, const char *index_path, const struct entry *entries, size_t n,
                               whit_error *error)
 {

@@ -44,11 +44,11 @@ typedef struct whit_safetensor {
     uint64_t dims[WHIT_SAFETENSORS_MAX_DIMS]; /* the row's length last */
     const uint8_t *data;                      /* at any alignment */
     uint64_t size_bytes;
-    uint32_t file; /* which of the files */
+    uint32_t file; /* index into the files */
 } whit_safetensor;
 
 typedef struct whit_safetensors_file {
-    whit_map map; /* not mapped where the data is the caller's */
+    whit_map map; /* not mapped if the data is the caller's */
     const uint8_t *data;
     uint64_t size_bytes;
     char *path;
@@ -63,7 +63,7 @@ typedef struct whit_safetensors {
     size_t n_files;
     whit_safetensor *tensors; /* sorted by name */
     size_t n_tensors;
-    whit_json index; /* of shards */
+    whit_json index; /* index of shards */
 } whit_safetensors;
 
 /* `path` is a .safetensors file, or an index (a .json file with a weight_map): then every shard
@@ -76,14 +76,14 @@ whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, co
 void whit_safetensors_close(whit_safetensors *set);
 
 const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name);
-/* A text of some file's __metadata__ (not terminated); NULL where there is none. */
+/* A text of some file's __metadata__ (not terminated); NULL if absent. */
 const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key, size_t *n_bytes);
 
-/* As a matrix of F32, F16 or BF16: the last dimension are the columns, all others together the rows
- * (a scalar is 1 x 1). False for other types and for tensors without elements. */
+/* The tensor as a matrix of F32, F16 or BF16: the last dimension is the number of columns, the product of all others
+ * the number of rows (a scalar is 1 x 1). False for other types and for tensors without elements. */
 bool whit_safetensor_view(const whit_safetensor *tensor, whit_ggml_view *view);
-/* Element i as a number, for scales and other small tensors; false where there is no such element
- * or it is of an 8-bit float type. */
+/* Element i as a number, for scales and other small tensors; false if there is no such element or its type is an 8-bit
+ * float. */
 bool whit_safetensor_f64(const whit_safetensor *tensor, uint64_t i, double *value);
 
 #endif

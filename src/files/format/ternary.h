@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Ternary matrices that come in disguise: packed into U8 by Hugging Face's BitNet integration,
- * stored as floats, or made ternary by rounding. Nothing allocates; matrices are read in place. */
+ * Ternary matrices in other representations: packed into U8 by Hugging Face's BitNet integration, stored as floats,
+ * or made ternary by rounding. Nothing is allocated; matrices are read in place. */
 #ifndef WHIT_FORMAT_TERNARY_H
 #define WHIT_FORMAT_TERNARY_H
 
@@ -10,19 +10,18 @@
  * (shared reference formats.md 3.1). n_rows is a multiple of 4. */
 typedef struct whit_packed_ternary {
     const uint8_t *data;
-    uint64_t n_rows, n_cols; /* of the matrix, unpacked */
+    uint64_t n_rows, n_cols; /* shape of the unpacked matrix */
 } whit_packed_ternary;
 
-/* codes (n_cols) of one row: -1, 0, 1. False where the row holds the code 3, which is none (and
- * becomes 2). */
+/* Unpacks the codes (n_cols) of one row: -1, 0, 1. False if the row holds the invalid code 3 (which becomes 2). */
 bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes);
 
 /* Does a float matrix hold only -s, 0 and s (s > 0, one for the whole matrix)? *scale is s, or 0
  * for a matrix of zeros. For F32, F16 and BF16 views. */
 bool whit_float_is_ternary(const whit_ggml_view *view, float *scale);
 
-/* Mean of |w| over a float matrix, summed in double; NaN where an element is not finite. Needs no
- * memory: `row` (n_cols) is the caller's. */
+/* Mean of |w| over a float matrix, summed in double; NaN if an element is not finite. `row` (n_cols) is scratch memory.
+ * */
 double whit_float_absmean(const whit_ggml_view *view, float *row);
 
 /* BitNet's weight rule (transformers, integrations/bitnet.py): t = clamp(round(w * inverse), -1,

@@ -17,8 +17,7 @@ typedef struct whit_hub_choice {
     whit_hub_kind kind;
     size_t *files; /* files[0] of a GGUF model is its first part */
     size_t n_files;
-    size_t
-        index; /* index of a folder's model.safetensors.index.json while its shards are still to be added; else SIZE_MAX */
+    size_t index; /* the file index of model.safetensors.index.json while its shards are not yet added; else SIZE_MAX */
 } whit_hub_choice;
 
 /* Chooses the files of a model. `wanted` is a path, a pattern (with * or ?), or a tag: a part of the name of a GGUF
