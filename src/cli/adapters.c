@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * --adapter FILE[:SCALE], as often as one likes: opened for a model, mounted on a session. */
+ * --adapter FILE[:SCALE], repeatable: adapters are opened for a model and mounted on a session. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ const cli_option cli_adapter_options[] = {
 };
 #undef AT
 
-/* Cuts ":0.5" off the end; what is behind the last colon and no number belongs to the name. */
+/* Cuts a scale such as ":0.5" off the end. Text after the last colon that is not a number stays in the name. */
 static bool take_scale(char *name, float *scale)
 {
     char *colon = strrchr(name, ':'), *end;

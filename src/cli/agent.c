@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit agent: patches that are shown before they are written, and turns that can be taken back. */
+ * whit agent: patches are shown before they are written, and turns can be undone. */
 #include "agent/changes.h"
 #include "agent/hunks.h"
 #include "agent/light.h"
@@ -61,13 +61,13 @@ whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *err
 
 bool cli_agent_asks_elsewhere(cli_call *call)
 {
-    /* Another terminal than the one that the session is at is elsewhere, too. */
+    /* stdout on another terminal than the session's counts as elsewhere, too. */
     return ((const struct agent_values *)call->values)->json || tcgetsid(STDOUT_FILENO) != getsid(0);
 }
 
 /* ---- apply ---------------------------------------------------------------------------------- */
 
-/* Says how each file was found, and drops what changes nothing. */
+/* Reports how each file was found, and drops changes without an effect. */
 static void drop_unchanged(cli_call *call, whit_changes *set)
 {
     const struct agent_values *values = call->values;
@@ -99,7 +99,7 @@ bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason,
     return whit_light_agreed(reason, n_files);
 }
 
-/* Shows all changes on stdout, or for JSON not there; `shown` gets the same for the terminal of the question. */
+/* Shows all changes on stdout, except with --json; `shown` receives the same text for the terminal of the question. */
 static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *shown, whit_error *error)
 {
     const struct agent_values *values = call->values;
@@ -109,7 +109,7 @@ static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *s
     return WHIT_OK;
 }
 
-/* Asks where somebody must agree; CLI_OK where nobody must or somebody did. */
+/* Asks for agreement where it is needed; CLI_OK if it was given or is not needed. */
 static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
 {
     const struct agent_values *values = call->values;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the parts of whit agent share: patches and turns (agent.c), tasks (agent_task.c). */
+ * Declarations shared by the parts of whit agent: patches and turns (agent.c), tasks (agent_task.c). */
 #ifndef WHIT_CLI_AGENT_H
 #define WHIT_CLI_AGENT_H
 
@@ -17,20 +17,20 @@ struct agent_values {
 };
 enum { ALLOW_GREEN, ALLOW_YELLOW };
 
-/* The exact difference that a change makes, on stdout. */
+/* Prints the exact difference that a change makes on stdout. */
 whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error *error);
-/* Does the question stand on a terminal that has not seen what went to stdout (--json, a pipe, a file)? */
+/* Is the question asked on a terminal that has not shown the text of stdout (--json, a pipe, a file)? */
 bool cli_agent_asks_elsewhere(cli_call *call);
-/* Asks at the terminal, after `shown` where that has not been seen there. */
+/* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. */
 bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files);
-/* undo, redo or log; `which` NULL: the latest. */
+/* Runs undo, redo or log; `which` NULL: the latest turn. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
-/* The endpoint's key, ended by a zero byte: of a file that nobody else may read, else of $WHIT_API_KEY; "" for
- * none. Errors: argument (others may read it), io. */
+/* Reads the endpoint's key, ended by a zero byte: from a file that nobody else may read, else from $WHIT_API_KEY; "" if
+ * neither is set. Errors: argument (others may read the file), io. */
 whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error);
-/* -p, or tasks line by line. */
+/* Runs the task of -p, or reads tasks line by line. */
 int cli_agent_task(cli_call *call, const char *project);
-/* --acp: an editor at stdin and stdout gives the tasks. */
+/* --acp: an editor gives the tasks through stdin and stdout. */
 int cli_agent_acp(cli_call *call, const char *project);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * whit agent --acp: the Agent Client Protocol, version 1. An editor opens a session for a folder and
- * gives tasks; it is told what goes on, shown every change and asked about it. One session at a time.
+ * whit agent --acp: the Agent Client Protocol, version 1. An editor opens a session for a folder and gives tasks; it
+ * receives progress, is shown every change and asked about it. One session at a time.
  *
- * A thread reads, so that "session/cancel" arrives while a model answers; all else is done by one. */
+ * A second thread reads, so that "session/cancel" arrives while a model answers; the first does all other work. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,8 +19,8 @@
 #include "base/status.h"
 #include "cli/agent_tasks.h"
 
-#define QUEUE_MAX 256  /* messages that wait */
-#define QUEUE_ALL 4096 /* and requests beyond them that wait to be refused, and replies */
+#define QUEUE_MAX 256  /* limit on waiting messages */
+#define QUEUE_ALL 4096 /* limit that includes requests waiting to be refused, and replies */
 
 struct acp {
     cli_call *call;
@@ -29,10 +29,10 @@ struct acp {
     struct cli_tasks tasks;
     bool has_session;
     char session[32], folder[PATH_MAX];
-    volatile bool cancel; /* what runs; put with the lock held */
+    volatile bool cancel; /* cancels the running task; set with the lock held */
     uint64_t n_calls;
-    json_t *shown; /* {id, diff}[]: changes that were shown and neither written nor dropped */
-    /* Between the threads: */
+    json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
+    /* Shared by the two threads: */
     pthread_mutex_t lock;
     pthread_cond_t more;
     json_t *queue[QUEUE_ALL];
@@ -43,7 +43,7 @@ struct acp {
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-/* In the place of a request that is too many: what is needed to refuse it. Takes it over. */
+/* Replaces a request beyond the limit by the fields needed to refuse it. Takes ownership of `message`. */
 static json_t *as_busy(json_t *message)
 {
     json_t *id = json_object_get(message, "id");
@@ -57,15 +57,15 @@ static void *read_all(void *user)
     struct acp *a = user;
     json_t *message;
     for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
-        if (got == WHIT_RPC_BAD) message = json_null();   /* answered as what cannot be read */
-        if (got == WHIT_RPC_OTHER) message = json_true(); /* and as what is no request */
+        if (got == WHIT_RPC_BAD) message = json_null();   /* answered as unreadable JSON */
+        if (got == WHIT_RPC_OTHER) message = json_true(); /* answered as an invalid request */
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
         if (method && strcmp(method, "session/cancel") == 0) {
             a->n_cancelled = a->n_read;
             whit_flag_put(&a->cancel, true);
             json_decref(message);
-        } else if (a->n >= QUEUE_ALL) { /* floods: neither kept nor dropped in silence */
+        } else if (a->n >= QUEUE_ALL) { /* the client floods us: end, rather than drop messages silently */
             json_decref(message);
             a->ended = a->is_flooded = true;
             whit_flag_put(&a->cancel, true);
@@ -86,8 +86,8 @@ static void *read_all(void *user)
     return NULL;
 }
 
-/* The next message; NULL at the end of the input. With `wanted` the reply to that request; other messages
- * stay for later, and a cancelled task waits no longer. */
+/* Returns the next message; NULL at the end of the input. With `wanted` it returns the reply to that request; other
+ * messages stay queued, and a cancelled task stops waiting. */
 static json_t *next(struct acp *a, int64_t wanted)
 {
     json_t *message = NULL;
@@ -108,7 +108,7 @@ static json_t *next(struct acp *a, int64_t wanted)
     return message;
 }
 
-/* ---- what the editor is told ------------------------------------------------------------------------- */
+/* ---- messages to the editor -------------------------------------------------------------------------- */
 
 static void update(struct acp *a, json_t *what)
 {
@@ -133,7 +133,7 @@ static void acp_note(void *user, const char *line)
                      "other", "status", "completed"));
 }
 
-/* One side of a change as it is shown: what an editor would not show, or JSON cannot hold, is marked. NULL: out of
+/* One side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL: out of
  * memory. */
 static json_t *text_of(const char *text, size_t n)
 {
@@ -179,7 +179,7 @@ static void update_status(struct acp *a, const char *id, const char *status)
     update(a, json_pack("{s:s, s:s, s:s}", "sessionUpdate", "tool_call_update", "toolCallId", id, "status", status));
 }
 
-/* Every change that was shown is written (n > 0), or none of them is. */
+/* Reports every change that was shown as written (n > 0) or dropped (n = 0). */
 static void acp_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
 {
     struct acp *a = user;
@@ -191,7 +191,7 @@ static void acp_written(void *user, uint32_t turn, const whit_change *changes, s
     json_array_clear(a->shown);
 }
 
-/* Asks in a call of its own, which holds the differences of all files that the answer is about. */
+/* Asks through a tool call of its own, which holds the differences of all files in question. */
 static bool acp_agreed(void *user, const char *reason, size_t n_files)
 {
     struct acp *a = user;
@@ -233,7 +233,8 @@ static void close_session(struct acp *a)
     a->has_session = false;
 }
 
-/* A server of the protocol, {name, command, args, env}, as the configuration has them; NULL: it is not one. */
+/* Converts a server of the protocol, {name, command, args, env}, to the configuration's form; NULL if it is not a
+ * server. */
 static json_t *read_server(const json_t *server)
 {
     const char *command = json_string_value(json_object_get(server, "command"));
@@ -254,7 +255,8 @@ static json_t *read_server(const json_t *server)
     return made;
 }
 
-/* The servers that the editor names, by names that tools can begin with; false with the line of a refusal. */
+/* Reads the servers that the editor names, under names that tools can begin with; false, with the reason, on refusal.
+ * */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {
     size_t i;
@@ -314,7 +316,7 @@ static void new_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "sessionId", a->session));
 }
 
-/* Texts of a prompt, and the names of what else is in it. False where it has neither. */
+/* Reads the texts of a prompt and the names of its other contents. False if it has neither. */
 static bool read_prompt(const json_t *params, whit_buf *task)
 {
     size_t i;
@@ -369,7 +371,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
                               .user = a};
     whit_agent_report *report = &a->tasks.report;
     whit_status status = whit_agent_run(&how, &a->tasks.answering, &a->tasks.messages, report, &error);
-    acp_written(a, 0, NULL, 0); /* what is still open after a failure */
+    acp_written(a, 0, NULL, 0); /* drops changes still open after a failure */
     bool spent = values->n_tokens && report->tokens_in + report->tokens_out >= values->n_tokens;
     const char *reason = status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel) ? "cancelled"
         : report->done                                                                  ? "end_turn"
@@ -426,7 +428,7 @@ int cli_agent_acp(cli_call *call, const char *project)
     a->project = project;
     a->rpc.in = STDIN_FILENO;
     a->rpc.out = STDOUT_FILENO;
-    a->rpc.cancel = cli_cancelled(); /* ends the reader, and with it what runs */
+    a->rpc.cancel = cli_cancelled(); /* ends the reader, and thereby the running task */
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->more, NULL);
     signal(SIGPIPE, SIG_IGN);

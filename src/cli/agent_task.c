@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit agent's tasks: a model, in this process or at an endpoint, a runner, and what they tell. */
+ * whit agent's tasks: a model, in this process or at an endpoint, a runner, and their messages. */
 #include "agent/light.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -23,7 +23,7 @@ static whit_status task_show(void *user, const whit_change *change, whit_error *
     return values->json ? WHIT_OK : cli_agent_show(t->call, change, error);
 }
 
-/* On stdout, and where the question about it stands elsewhere there, too. */
+/* Shows a hunk on stdout, and also for the terminal of the question if that is another one. */
 static void show_hunk(void *user, const whit_hunk *hunk)
 {
     struct cli_tasks *t = user;
@@ -107,7 +107,7 @@ whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error
     return whit_buf_append(key, "", 1) ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
 }
 
-/* On a terminal an answer is shown as it comes. */
+/* Shows an answer as it comes, on a terminal. */
 static void task_text(void *user, const char *text, size_t n)
 {
     struct cli_tasks *t = user;
@@ -257,13 +257,13 @@ static int one_task(struct cli_tasks *t, const char *text)
                               .user = t};
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
-    /* What was said is kept also where it did not end well. */
+    /* Keep the conversation after a failure, too. */
     if (values->keep && whit_agent_messages_save(&t->messages, values->keep, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     return status;
 }
 
-/* Tasks as they are typed, until the input ends. A failure ends a script; a person has read the line. */
+/* Runs tasks as they are typed, until the input ends. A failure ends a script; a person has seen the message. */
 static int typed_tasks(struct cli_tasks *t)
 {
     cli_input *input = cli_input_open(true);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * A model and what its tasks need, however they are given: typed or by an editor. */
+ * A model and the resources of its tasks, which are typed or given by an editor. */
 #ifndef WHIT_CLI_AGENT_TASKS_H
 #define WHIT_CLI_AGENT_TASKS_H
 
 #include "agent/loop.h"
 #include "cli/agent.h"
 
-/* Who answers, and everything that a task needs. */
+/* The model that answers, and all resources of a task. */
 struct cli_tasks {
     cli_call *call;
     const volatile bool *cancel;
-    void (*on_text)(void *user, const char *text, size_t n_bytes); /* as it comes; NULL: not wanted */
+    void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces; may be NULL */
     void *user;
     const char *project;
     whit_buf key;
@@ -23,10 +23,10 @@ struct cli_tasks {
     whit_agent_config config;
     whit_runner runner;
     whit_mcp *mcp;   /* NULL: no servers */
-    json_t *servers; /* freed with the tasks: those that an editor names, later with those of the configuration */
+    json_t *servers; /* servers named by the editor, later those of the configuration; freed with the tasks */
     whit_agent_messages messages;
     whit_agent_report report;
-    whit_buf refused; /* what the person refused, in any of the tasks */
+    whit_buf refused; /* changes and calls that the person refused, in any of the tasks */
     whit_buf shown;   /* differences since the last question, for a terminal that has not seen them */
     uint64_t begun_ns;
     bool has_streamed;
@@ -34,7 +34,7 @@ struct cli_tasks {
 
 /* ---- a task --------------------------------------------------------------------------------- */
 
-/* With the first five set. CLI_OK, else an exit status after a line; close in every case. */
+/* Opens the model, with the first five members set. CLI_OK, or an exit status after a message; close in every case. */
 int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
 

@@ -64,7 +64,7 @@ static const cli_option options[] = {
 
 #define LIST_MAX 64
 
-/* "0,2048" to numbers; 0 where it is no such list. */
+/* Parses "0,2048"; returns the number of values, 0 if the text is not such a list. */
 static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX])
 {
     size_t n = 0;
@@ -94,7 +94,7 @@ double bench_median(double *values, size_t n)
 
 /* ---- the stolen core ------------------------------------------------------------------------ */
 
-/* A busy process on the last core; -1 where it cannot be started. */
+/* Starts a busy process on the last core; -1 on failure. */
 static pid_t steal_core(const whit_cpu *cpu)
 {
     pid_t pid = fork();
@@ -180,7 +180,7 @@ static whit_status make_models(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
-/* Every combination, each twice where a core is to be stolen. */
+/* Makes a test of every combination, and a second one with a stolen core if wanted. */
 static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;

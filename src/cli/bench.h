@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * whit bench, inside: what its files share.
+ * whit bench: declarations that its files share.
  *
  *   bench.c         options, the list of tests, rounds, shares
  *   bench_model.c   shapes, and random models of them in the cache
- *   bench_pages.c   pages that a model's files lie in
+ *   bench_pages.c   huge and small pages of a model's files
  *   bench_worker.c  one test in a process of its own
  *   bench_count.c   what a step reads and multiplies
  *   bench_report.c  tables and JSON
@@ -27,8 +27,8 @@
 typedef struct bench_model {
     char name[BENCH_NAME_BYTES]; /* the shape as given, or the file's name */
     char path[BENCH_PATH_BYTES];
-    bool no_head;               /* HEAD none: logits are never asked for */
-    whit_ndf_writer *in_memory; /* where the cache cannot be used; its descriptor is the path */
+    bool no_head;               /* HEAD none: no pass computes logits */
+    whit_ndf_writer *in_memory; /* used if the cache cannot be; `path` then names its descriptor */
 } bench_model;
 
 /* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. */
@@ -40,9 +40,10 @@ void bench_model_free(bench_model *model);
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
-/* Has a model's files cached in huge pages where they are not and the system can. */
+/* Has the system cache a model's files in huge pages, if they are not and the system can. */
 void bench_renew_pages(const char *model_path);
-/* Of an open model's maps that ask for huge pages, the share that lies in them; 0 where the system does not say. */
+/* Returns the share of an open model's mapped bytes that lies in huge pages, counting maps that ask for huge pages; 0
+ * if unknown. */
 double bench_huge_share(const whit_model *model);
 
 typedef struct bench_test {
@@ -51,34 +52,34 @@ typedef struct bench_test {
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
     whit_act_type act;
-    bool stolen; /* one core is taken by a busy process */
+    bool stolen; /* a busy process occupies one core */
     bool profile, exact_head;
-    uint32_t adapter_rank; /* of a random adapter on every sequence; 0: none */
-    const char *cpu;       /* cap, as WHIT_CPU */
+    uint32_t adapter_rank; /* rank of a random adapter on every sequence; 0: no adapter */
+    const char *cpu;       /* limit of the CPU level, as WHIT_CPU */
 } bench_test;
 
-/* What a worker says once, when it is ready. */
+/* A worker's message once it is ready. */
 typedef struct bench_facts {
     whit_status status;
     char message[504];
     char isa[32]; /* strongest level of the matrix kernels used */
 } bench_facts;
 
-/* What a worker says of each round. Rates are of the same threads, measured between the steps. */
+/* A worker's result of a round. Rates are of the same threads, measured between the steps. */
 typedef struct bench_sample {
     whit_status status;
     char message[504];
     double tokens, seconds;
-    double bytes, macs; /* touched and multiplied (layers) in these seconds */
-    double all_macs;    /* head included */
+    double bytes, macs; /* bytes read and multiply-adds (layers only) in this time */
+    double all_macs;    /* multiply-adds including the head */
     double read_bytes_per_s, int8_macs_per_s, huge_share;
     uint64_t peak_rss_bytes;
 } bench_sample;
 
-/* One line of a profile: steps of one kind, of all layers. */
+/* One line of a profile: steps of one kind, summed over all layers. */
 typedef struct bench_line {
     char label[BENCH_LABEL_BYTES];
-    uint32_t n_phases; /* of a pass */
+    uint32_t n_phases; /* phases per pass */
     double seconds, bytes;
 } bench_line;
 #define BENCH_LINES_MAX 64
@@ -91,23 +92,23 @@ typedef struct bench_range {
 } bench_range;
 
 typedef struct bench_count {
-    bench_range *ranges; /* weights that a pass reads whole */
+    bench_range *ranges; /* weights that a pass reads completely */
     uint32_t n_ranges;
-    double pass_bytes;            /* of those, vectors included */
-    double selected_bytes;        /* the part of them that a pass without wanted logits leaves unread */
-    double survivor_bytes;        /* what a row of a screened head has beside, 0: not screened */
-    double row_bytes;             /* an embedding's row */
-    const struct whit_kv *kv;     /* what a pass reads of the cache depends on its windows */
-    double layer_macs, head_macs; /* of one row */
+    double pass_bytes;            /* bytes of the ranges and vectors */
+    double selected_bytes;        /* the part of pass_bytes that a pass without wanted logits does not read */
+    double survivor_bytes;        /* further bytes per rescored row of a screened head; 0: not screened */
+    double row_bytes;             /* bytes of an embedding's row */
+    const struct whit_kv *kv;     /* its windows determine the bytes that a pass reads of the cache */
+    double layer_macs, head_macs; /* multiply-adds per row */
     whit_isa isa;
 } bench_count;
 
-/* Looks at the plan of a session that runs passes of n_rows rows, n_selected of them wanted, of
- * those (`screened`) only the largest logits. */
+/* Counts from the plan of a session that runs passes of n_rows rows, for n_selected of which logits are wanted,
+ * (`screened`) only the largest ones. */
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
-/* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
+/* Names the kind of work of a phase, the same for all layers: "gate+up", "norm+acts". */
 void bench_phase_label(const whit_session *session, const whit_exec_phase *phase, char label[BENCH_LABEL_BYTES]);
 
 /* ---- adapters --------------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ typedef struct bench_worker {
 /* Starts the process and waits until the model is open and the depth filled. */
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error);
 whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error);
-/* The profile of all rounds so far; returns the number of lines. */
+/* Fetches the profile of all rounds so far; returns the number of lines. */
 uint32_t bench_worker_profile(bench_worker *worker, bench_line lines[BENCH_LINES_MAX]);
 void bench_worker_close(bench_worker *worker);
 
@@ -156,6 +157,6 @@ int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char
 /* whit bench --arrays. */
 int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
 
-double bench_median(double *values, size_t n); /* sorts them */
+double bench_median(double *values, size_t n); /* sorts `values` */
 
 #endif

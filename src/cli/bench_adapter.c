@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "cli/bench.h"
 
-/* Pairs whose factors all begin at `values`: what an adapter costs does not depend on them. */
+/* Lists pairs whose factors all begin at `values`: the cost of an adapter does not depend on its values. */
 static uint32_t list_pairs(const whit_model *model, uint32_t rank, const float *values, whit_adapter_floats *pairs,
                            size_t *n_values)
 {

@@ -26,7 +26,7 @@ enum {
     ADDS_OF_PROGRAM = 16000,
     FORMS_MAX = 64
 };
-#define MIN_NS 2000000 /* of one form in one round */
+#define MIN_NS 2000000 /* minimum time of one form in one round */
 
 /* Programs that are measured, compiled once. */
 enum { LOOP, CLOSED, ELEMENTS, TOKEN, N_PROGRAMS };
@@ -42,7 +42,7 @@ static const char *const programs[N_PROGRAMS] = {
 static const char twenty[] =
     "r = (a * b + a * 2 - b) * (a + 3 * b) - (b * b + a / 4 - 1) * (a - b + 5 * a) + a * 6 - b * 7\n";
 
-/* Planes begin at cache lines, as allocated ones do. */
+/* Planes begin at cache lines, as allocated planes do. */
 struct arrays {
     _Alignas(64) uint64_t a[2 * MAX_WORDS], b[2 * MAX_WORDS];
     uint64_t adds[PAIRS][2 * ADD_STRIDE], sum[2 * ADD_STRIDE];
@@ -56,7 +56,7 @@ struct arrays {
     whit_lang *lang[N_PROGRAMS], *adder[WHIT_ISA_COUNT];
     float *logits; /* (N_LOGITS) */
     bench_fused *fused;
-    const struct form *form; /* that is measured */
+    const struct form *form; /* the form being measured */
     volatile int64_t kept;
 };
 
@@ -65,11 +65,11 @@ typedef void form_fn(struct arrays *s, const whit_quat_kernels *kernels);
 struct form {
     const char *test, *form;
     form_fn *run;
-    uint32_t n_items; /* of one call: adds, dots, reads */
+    uint32_t n_items; /* items per call: adds, dots, reads */
     const char *item;
     whit_isa isa;
-    bool levels;          /* measured once per level that runs here */
-    int expression, size; /* of bench_fused.h */
+    bool levels;          /* measured once per CPU level that runs here */
+    int expression, size; /* see bench_fused.h */
 };
 
 static whit_quat_planes planes(uint64_t *words, uint32_t n_words)
@@ -158,7 +158,7 @@ static void run_token(struct arrays *s, const whit_quat_kernels *kernels)
 
 static const char vectors[] = "let a = range(65536)\nlet b = a * 0.5\nlet r = a + 0\n";
 
-/* A program over what another one, run once, has defined. */
+/* Opens a program over the definitions of `before`, which has run once. */
 static whit_lang *open_program(const whit_quat_kernels *quat, const char *before, const char *text)
 {
     whit_lang_options options = {.quat = quat, .jit = whit_lang_jit_native(), .tier = WHIT_LANG_NATIVE};
@@ -179,7 +179,7 @@ static void compile_twenty(struct arrays *s, const whit_quat_kernels *kernels)
     (void)kernels;
     for (int i = 0; i < N_COMPILED; i++)
         s->kept += whit_lang_load(s->lang[ELEMENTS], "bench", twenty, sizeof twenty - 1, &error);
-    /* What was compiled stays in memory as long as its session. */
+    /* Compiled code stays in memory until its session is closed. */
     whit_lang_close(s->lang[ELEMENTS]);
     s->lang[ELEMENTS] = open_program(&s->quat, vectors, programs[ELEMENTS]);
 }
@@ -195,7 +195,7 @@ static void run_fused_c(struct arrays *s, const whit_quat_kernels *kernels)
     bench_fused_c(s->fused, s->form->expression, s->form->size);
 }
 
-/* q += d0, q += d1 and so on: as many different vectors as the other forms add. */
+/* Opens the program q += d0, q += d1, ...: as many different vectors as the other forms add. */
 static whit_lang *open_adder(const whit_quat_kernels *quat)
 {
     char before[2000], text[1000];
@@ -268,7 +268,7 @@ struct row {
 
 static double measure(struct arrays *s, const struct row *row)
 {
-    uint64_t t0 = whit_thread_cpu_ns(), t1; /* the load of other processes is not in it */
+    uint64_t t0 = whit_thread_cpu_ns(), t1; /* CPU time excludes the load of other processes */
     uint32_t n = 0;
     s->form = &row->form;
     do {
@@ -279,7 +279,7 @@ static double measure(struct arrays *s, const struct row *row)
     return (double)(t1 - t0) / n / row->form.n_items;
 }
 
-/* Times are beside the first form of a test, of the same level where it has levels. */
+/* Time relative to the first form of a test, at the same level if it has levels. */
 static double beside(const struct row *rows, size_t n, const struct row *row)
 {
     for (size_t i = 0; i < n; i++)

@@ -10,7 +10,7 @@
 
 enum { PLANE_SHARE = 8, RANK = 16, MEAN_GAP = 333 };
 
-/* Codes of b1 or i8, and a scale per row. */
+/* Draws codes of b1 or i8, and a scale per row. */
 static bool random_rows(const whit_tensor_type *type, float scale, whit_rng *rng, whit_rows *rows)
 {
     size_t n = (size_t)type->n_rows * type->n_cols;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a step reads and multiplies, counted from the session's own plan and kernels. */
+ * Bytes read and multiply-adds of a step, counted from the session's own plan and kernels. */
 #include <stdlib.h>
 
 #include "cli/bench.h"

@@ -14,7 +14,7 @@ static const char *const statements[BENCH_FUSED] = {
 };
 enum { LARGEST = 16777216, PAGE_BYTES = 4096, OUT_ELEMS = LARGEST + PAGE_BYTES / sizeof(float) };
 
-/* A call takes about as long whatever the size. */
+/* `rounds` makes a call take about the same time for every size. */
 static const struct {
     uint32_t n, rounds;
     const char *text;
@@ -22,9 +22,9 @@ static const struct {
 
 struct bench_fused {
     whit_lang *lang[BENCH_FUSED_SIZES];
-    int loaded[BENCH_FUSED_SIZES]; /* the expression that the session has as its program */
+    int loaded[BENCH_FUSED_SIZES]; /* the expression that is the session's program */
     bench_fused_fn *const *c;
-    float *memory, *out; /* of the largest size, at a page, as the program's vectors are */
+    float *memory, *out; /* vectors of the largest size, page-aligned like those of a program */
     volatile float kept;
     char name[BENCH_FUSED][BENCH_FUSED_SIZES][80];
 };

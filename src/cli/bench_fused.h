@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Expressions of f32 vectors as programs, beside the same in C as gcc compiles it for this CPU. */
+ * Expressions of f32 vectors as programs, compared with the same in C as gcc compiles it for this CPU. */
 #ifndef WHIT_CLI_BENCH_FUSED_H
 #define WHIT_CLI_BENCH_FUSED_H
 
 #include "base/quat.h"
 
-/* In C, with -O3, fused multiply-adds and the level's instructions (bench_fused.inc): writes n elements to out,
- * or returns what is summed. */
+/* The expression in C, compiled with -O3, fused multiply-adds and the level's instructions (bench_fused.inc): writes n
+ * elements to out, or returns the sum. */
 typedef float bench_fused_fn(float *restrict out, const float *restrict a, const float *restrict b, uint32_t n);
 enum { BENCH_FUSED = 5, BENCH_FUSED_SIZES = 3 };
 extern bench_fused_fn *const bench_fused_generic[BENCH_FUSED], *const bench_fused_avx2[BENCH_FUSED],
@@ -16,9 +16,10 @@ typedef struct bench_fused bench_fused;
 bench_fused *bench_fused_open(const whit_quat_kernels *quat); /* NULL: no memory */
 void bench_fused_close(bench_fused *f);
 
-/* "r = a * b + 2 * a - b of 1,024", as the program and as C; what both work on is the session's. */
+/* Name of the test, such as "r = a * b + 2 * a - b of 1,024", the same for the program and for C; both work on the
+ * session's vectors. */
 const char *bench_fused_name(bench_fused *f, int expression, int size);
-/* Elements of one call, which goes over small vectors many times. */
+/* Elements processed per call, which repeats small vectors many times. */
 uint32_t bench_fused_elements(int size);
 void bench_fused_program(bench_fused *f, int expression, int size);
 void bench_fused_c(bench_fused *f, int expression, int size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit bench --kernels: every matrix kernel by itself, on a matrix of a real layer that does not
- * fit a core's own cache, beside what one thread reads and multiplies. One thread. */
+ * whit bench --kernels: every matrix kernel by itself, on a matrix of a real layer that does not fit a core's own
+ * cache, compared with the read and multiply rates of one thread. One thread. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,17 +11,17 @@
 #include "cli/bench.h"
 #include "quant/requantise.h"
 
-/* Rows of outputs lie as in a session, an odd number of lines apart. */
+/* Output rows have the stride of a session: an odd number of cache lines. */
 enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS = 3000000 };
 static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
 #define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
 
-/* The formats that layers or a head have, and signs in front of bitmaps of activations. */
+/* The formats of layers and heads, and sign bits with bitmaps of activations. */
 static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
     bool is_bitwise;
-    uint8_t scale_type; /* of bytes, with their group; 0: as usual */
+    uint8_t scale_type; /* scales of one byte, with their group; 0: the usual scales */
     uint16_t group;
 } formats[] = {
     {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false},
@@ -81,7 +81,7 @@ static whit_tensor_type type_of(size_t i)
     return type;
 }
 
-/* Median times over rounds, which the read and multiply probes share. */
+/* Median times over rounds, in which the read and multiply probes run too. */
 static void measure(const struct setup *s, const whit_tensor *w, const whit_acts *acts,
                     const whit_matmul_kernel *kernel, uint32_t n_rounds, struct measured *m)
 {
@@ -134,7 +134,7 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         const whit_matmul_kernel *kernel = whit_matmul_find(&s->table, &w.type, &spec, n);
         if (*cli_cancelled()) return false;
         if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1)
-            continue; /* slow, and says nothing */
+            continue; /* slow, and tells nothing */
         whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
         if (spec.kind != WHIT_ACTS_F32) {
             acts = whit_acts_place(&spec, n, COLS, s->acts_memory);
@@ -179,8 +179,8 @@ static bool open_setup(struct setup *s)
     whit_map_expect(s->acts_memory, s->acts_bytes, true);
     whit_map_expect(s->y, s->y_bytes, true);
     for (size_t i = 0; i + 8 <= s->codes_bytes; i += 8) {
-        uint64_t word = whit_rng_next(&rng) & 0x3b3b3b3b3b3b3b3bu; /* f16 scales and weights stay small and finite */
-        word &= ~((word & word >> 1 & 0x5555555555555555u) << 1);  /* and fields of two bits are ternary */
+        uint64_t word = whit_rng_next(&rng) & 0x3b3b3b3b3b3b3b3bu; /* keeps f16 scales and weights small and finite */
+        word &= ~((word & word >> 1 & 0x5555555555555555u) << 1);  /* makes fields of two bits ternary */
         memcpy(s->codes + i, &word, 8);
     }
     for (size_t i = 0; i < (size_t)most * COLS; i++) s->x[i] = (float)(whit_rng_uniform(&rng) * 2 - 1);

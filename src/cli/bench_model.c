@@ -15,7 +15,7 @@
 #include "quant/requantise.h"
 #include "format/conversion_cache.h"
 
-#define BENCH_MODEL_VERSION "2" /* changes with what is written below */
+#define BENCH_MODEL_VERSION "2" /* change it with the content written below */
 #define SEED                20261121
 
 /* whit's reference table of shapes: layers, width, FFN, heads / KV heads x size, vocabulary. */
@@ -195,7 +195,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (fields[3][0] && !whit_codec_parse(fields[3], &shape->embd))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: EMBD is a codec, not '%s'", text, fields[3]);
     if (shape->no_head)
-        c->tied_head = true; /* then the graph's head needs no tensor of its own */
+        c->tied_head = true; /* the head then needs no tensor of its own */
     else if (shape->embd != shape->head)
         c->tied_head = false;
     return WHIT_OK;
@@ -208,7 +208,7 @@ struct maker {
     whit_ndf_writer *writer;
     whit_rng rng;
     uint64_t done, all; /* bytes */
-    bool writing;       /* else declaring */
+    bool writing;       /* false: declaring */
     uint32_t next;      /* tensors come in the same order in both passes */
     whit_error *error;
 };
@@ -218,7 +218,7 @@ static bool is_float(uint8_t codec)
     return whit_codec_find(codec)->is_float;
 }
 
-/* The mean square of a random code; of q2 for scales 1 and 0.5. */
+/* The mean square of a random code; for q2 with scales 1 and 0.5. */
 static double code_power(uint8_t codec)
 {
     switch (codec) {
@@ -253,7 +253,7 @@ static whit_tensor_type layer_type(const struct shape *shape, uint32_t n_rows, u
     return type;
 }
 
-/* A t2 byte of four trits. */
+/* Draws a t2 byte of four trits. */
 static uint8_t pick_trits(uint8_t random)
 {
     unsigned trits = random % 81, byte = 0;
@@ -261,13 +261,13 @@ static uint8_t pick_trits(uint8_t random)
     return (uint8_t)byte;
 }
 
-/* A tile of a coded type: its bytes with every code least and with every code largest. Where the
- * two differ is a line of codes; the rest are scales, which every tile of the model shares. */
+/* A tile of a coded type: its bytes with every code at its minimum and at its maximum. Lines of 64 bytes in which the
+ * two differ hold codes; the rest are scales, which every tile of the model shares. */
 struct pattern {
     uint8_t *least, *largest;
     uint8_t *low[2], *row_scales;
-    uint64_t tile_bytes, low_bytes, row_bytes; /* of 16 rows */
-    uint8_t trits[256], bytes[256];            /* valid bytes of a t2 line, of the codec's own lines */
+    uint64_t tile_bytes, low_bytes, row_bytes; /* bytes of 16 rows */
+    uint8_t trits[256], bytes[256];            /* valid bytes of a t2 line, and of a line of the codec */
 };
 
 static void free_pattern(struct pattern *p)
@@ -344,7 +344,7 @@ static void random_tile(struct maker *m, const whit_tensor_type *type, const str
     }
 }
 
-/* Floats of random sign and fraction, of the size that keeps activations as they are. */
+/* Draws floats of random sign and fraction, of a size that keeps that of activations. */
 static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t *out, uint64_t size_bytes)
 {
     float size = (float)(1 / sqrt(type->n_cols));
@@ -403,14 +403,14 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
     return status;
 }
 
-/* One tensor, in the pass that declares or in the one that writes. */
+/* Declares one tensor in the first pass, writes it in the second. */
 static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
-        uint8_t digest[WHIT_HASH_BYTES] = {0}; /* nobody converts this model again */
+        uint8_t digest[WHIT_HASH_BYTES] = {0}; /* no digest is needed: this model is never converted again */
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);
-        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms: ones; decays are of a negative A */
+        if (type.layout == WHIT_LAYOUT_PLAIN) { /* norm weights are 1, the A of decays is -1 */
             float ones[1024];
             for (int i = 0; i < 1024; i++) ones[i] = strstr(name, ".delta_a") ? -1 : 1;
             for (uint32_t at = 0; at < type.n_cols; at += 1024)
@@ -504,7 +504,7 @@ static whit_status attention_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "o", c->n_embd, q);
 }
 
-/* In the order in which a pass reads them. */
+/* Handles all tensors, in the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
     static whit_status (*const mixers[])(struct maker *, uint32_t) = {attention_tensors, short_conv_tensors,
@@ -546,7 +546,7 @@ static const char *codec_name(uint8_t codec)
     return whit_codec_find(codec)->name;
 }
 
-/* False where the cache cannot be used. */
+/* Finds the model's path in the cache; false if the cache cannot be used. */
 static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -577,7 +577,7 @@ whit_status bench_model_shape(const char *text, bench_model *model, whit_error *
     snprintf(model->name, sizeof model->name, "%s", text);
     whit_ndf_writer *writer;
     if (cache_path(&shape, model->path)) {
-        whit_model *found; /* one of an older whit may lack a field, and is made again */
+        whit_model *found; /* a model of an older whit may lack a tensor or key, and is then made again */
         whit_error ignored;
         if (access(model->path, R_OK) == 0 && whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
             whit_model_close(found);
@@ -585,7 +585,7 @@ whit_status bench_model_shape(const char *text, bench_model *model, whit_error *
         }
         whit_status status = make(&shape, model->path, &writer, error);
         whit_ndf_writer_close(writer);
-        if (status != WHIT_ERROR_IO) return status; /* else: no room on that disk */
+        if (status != WHIT_ERROR_IO) return status; /* WHIT_ERROR_IO: that disk is full */
     }
     WHIT_TRY(make(&shape, NULL, &model->in_memory, error));
     snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * In which pages a model's files lie. Weights in huge pages read a third faster than in small ones, and in which ones
- * they are cached depends on how the file came there: written in large pieces, read through a map that asked for huge
- * pages, or by anybody else. Two models of one call would be measured against different limits. */
+ * In which pages a model's files lie. Weights in huge pages are read a third faster than in small ones, and the kind
+ * depends on how the file was cached: written in large pieces, read through a map that asked for huge pages, or in
+ * another way. Without this file, two models of one call would be measured against different limits. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "cli/bench.h"
 
 enum { HUGE_BYTES = 2 << 20, STRETCHES = 16 };
-#define ENOUGH 0.9 /* of what is mapped: both ends of a file, and heads read before the rest, stay in small ones */
+#define ENOUGH 0.9 /* share of mapped bytes; a file's ends, and heads read before the rest, stay in small pages */
 
 typedef struct spans {
     uint64_t all, huge; /* bytes */
 } spans;
 
-/* What of [begin, end) asks for huge pages and what lies in them; nothing where the system does not say. */
+/* Counts the bytes of [begin, end) that ask for huge pages, and how many have them; 0 if the system does not say. */
 static spans count_spans(uintptr_t begin, uintptr_t end)
 {
     spans sum = {0}, area = {0};
@@ -56,7 +56,7 @@ double bench_huge_share(const whit_model *model)
     return sum.all ? (double)sum.huge / (double)sum.all : 0;
 }
 
-/* A byte of every huge page that [begin, begin + size) may have: the system maps it whole where it is one. */
+/* Reads a byte of every huge page that [begin, begin + size) may have: the system maps a huge page as a whole. */
 static void touch(const uint8_t *begin, size_t size_bytes)
 {
     static volatile uint8_t kept;
@@ -64,8 +64,8 @@ static void touch(const uint8_t *begin, size_t size_bytes)
     (void)kept;
 }
 
-/* Has the system forget a file and read it again through a map that asks for huge pages, stretch by stretch, for as
- * long as that gives some. What another process has mapped stays as it is. */
+/* Has the system drop a file from its cache and read it again through a map that asks for huge pages, in stretches, as
+ * long as at least half a stretch gets huge pages. Pages that another process has mapped stay cached. */
 static void read_again(int fd, const uint8_t *begin, size_t size_bytes)
 {
     const size_t stretch = whit_round_up(size_bytes / STRETCHES + 1, HUGE_BYTES);
@@ -83,7 +83,7 @@ static void read_again(int fd, const uint8_t *begin, size_t size_bytes)
 void bench_renew_pages(const char *model_path)
 {
     whit_model *model;
-    whit_error ignored; /* who opens the model next will say it */
+    whit_error ignored; /* the next open of the model reports it */
     const void *address;
     const char *path;
     size_t size_bytes;

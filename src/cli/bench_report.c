@@ -6,7 +6,7 @@
 
 typedef enum column_kind { COLUMN_TEXT, COLUMN_COUNT, COLUMN_REAL } column_kind;
 
-/* One cell, made of a result. */
+/* One cell of a result. */
 struct cell {
     char text[BENCH_NAME_BYTES];
     double number;
@@ -112,7 +112,7 @@ static void print_rows(cli_call *call, bench_form form, const bench_result *resu
     }
 }
 
-/* The longest first. */
+/* Prints the profile, longest time first. */
 static void print_profile(cli_call *call, const bench_result *r)
 {
     double all = 0;

@@ -19,7 +19,7 @@
 
 enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000, TOKENS_MAX = 1 << 20 };
 
-/* An end is said, not left to the pipe: later workers hold copies of its descriptor. */
+/* The end is announced, since the pipe would not close: later workers hold copies of its descriptor. */
 enum { SAY_ROUND = 'r', SAY_PROFILE = 'p', SAY_END = 'e' };
 
 /* ---- pipes ---------------------------------------------------------------------------------- */
@@ -44,21 +44,21 @@ struct work {
     whit_session *session;
     bench_adapter adapter;
     bench_count count;
-    whit_kernels probes; /* of the level that the matrix kernels use */
-    bench_range *pieces; /* of the count's ranges and of the KV cache in use */
+    whit_kernels probes; /* probes at the CPU level of the matrix kernels */
+    bench_range *pieces; /* pieces of the count's ranges and of the used KV cache */
     uint32_t n_pieces, n_weight_pieces;
-    uint8_t *int8_w; /* a tile's worth of codes and of activations per thread */
+    uint8_t *int8_w; /* a tile of codes and of activations per thread */
     uint32_t int8_rounds;
     whit_step_token *tokens;
     whit_rng rng;
     uint64_t *phase_ns;                           /* (n_phases) profile, over all rounds */
-    double read_bytes, read_s, int8_macs, int8_s; /* of the round that runs */
+    double read_bytes, read_s, int8_macs, int8_s; /* totals of the current round */
 };
 
 static void read_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct work *w = context;
-    static _Thread_local volatile uint64_t kept; /* so that the reads are made */
+    static _Thread_local volatile uint64_t kept; /* keeps the compiler from removing the reads */
     (void)worker;
     for (uint32_t i = begin; i < end; i++)
         kept += w->session->kernels.probe_read(w->pieces[i].data, w->pieces[i].size_bytes);
@@ -87,7 +87,7 @@ static void probe(struct work *w)
     w->int8_macs += (double)n_items * w->int8_rounds * WHIT_PROBE_MACS_A_ROUND;
 }
 
-/* Cuts a range so that threads can share it; probe_read wants whole, aligned lines. */
+/* Cuts a range into pieces for the threads; probe_read needs whole, aligned cache lines. */
 static void cut(struct work *w, bench_range range)
 {
     range.size_bytes &= ~(uint64_t)63;
@@ -97,8 +97,7 @@ static void cut(struct work *w, bench_range range)
     }
 }
 
-/* Blocks [0, n_blocks) of a head of a class's layer, those that are there and that follow each other in memory
- * together. */
+/* Adds the existing blocks of [0, n_blocks) of one head in a class's layer; contiguous blocks form one range. */
 static void cut_head(struct work *w, const whit_kv_class *class, uint32_t sequence, uint32_t layer, uint32_t head,
                      uint32_t n_blocks)
 {
@@ -177,12 +176,12 @@ static whit_status forget(struct work *w, whit_error *error)
 {
     for (uint32_t s = 0; s < w->test->columns; s++)
         WHIT_TRY(whit_session_truncate(w->session, s, w->test->depth, error));
-    return fill_depth(w, error); /* where windows have left that */
+    return fill_depth(w, error); /* refills positions that windows have dropped */
 }
 
-/* Reads the model's files, so that rows of an embedding, which a round looks up here and there, come
- * from memory and not from a disk. Not by the map: that would count as the process's memory. What is
- * always read has been read before, in huge pages. Errors only cost time. */
+/* Reads the model's files, so that rows of an embedding, which a round reads at random, come from memory and not from a
+ * disk. Not through the map: that would count as the process's memory. Weights that every pass reads are cached
+ * already, in huge pages. Errors only cost time. */
 static void warm_files(const struct work *w)
 {
     const void *address;
@@ -198,7 +197,7 @@ static void warm_files(const struct work *w)
     free(piece);
 }
 
-/* Rows of a full pass, and how many of them are selected in one that wants logits. */
+/* Number of rows of a full pass, and of selected rows in a pass that wants logits. */
 static uint32_t measured_rows(const bench_test *t)
 {
     return t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
@@ -233,7 +232,7 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     w->count.pass_bytes += w->adapter.pass_bytes;
     WHIT_TRY(fill_depth(w, error));
     WHIT_TRY(make_probes(w, error));
-    WHIT_TRY(step(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, sleeping threads */
+    WHIT_TRY(step(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, threads: warm */
     warm_files(w);
     WHIT_TRY(forget(w, error));
     if (t->profile) {
@@ -245,7 +244,7 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     return WHIT_OK;
 }
 
-/* What is read of the cache by a query that has so many positions before it. */
+/* Bytes of the cache that a query reads after `position` earlier positions. */
 static double cache_bytes(const whit_kv *kv, double position)
 {
     double bytes = 0;
@@ -272,8 +271,8 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         uint64_t from_ns = whit_now_ns();
         WHIT_TRY(step(w, n_rows, wants, error));
         sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
-        /* A pass over n rows reads the weights once (the head only where logits are wanted), and of the cache every
-         * position before. */
+        /* A pass over n rows reads the weights once (the head only where logits are wanted), and all earlier positions
+         * of the cache. */
         double position = t->depth + done + 0.5 * (n + 1);
         sample->bytes += w->count.pass_bytes - (wants ? 0 : w->count.selected_bytes) + n_rows * w->count.row_bytes +
             (t->is_decode ? t->columns : 1) * cache_bytes(w->count.kv, position);
@@ -294,7 +293,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
     return forget(w, error);
 }
 
-/* Sums the phases of all layers by their labels: those of the schedules that the measured rows take. */
+/* Sums the phases of all layers by label, of the schedules that the measured rows use. */
 static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_MAX])
 {
     uint32_t n = 0;

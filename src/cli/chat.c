@@ -79,7 +79,7 @@ void cli_chat_fail_error(cli_chat *chat, const whit_error *error)
     cli_chat_remember(chat, cli_fail_error(chat->call, error));
 }
 
-/* After Ctrl-C a person goes on, a script does not. */
+/* Ctrl-C ends a script; at a terminal the chat continues. */
 static void interrupted(cli_chat *chat)
 {
     if (cli_input_is_terminal(chat->input) && cli_take_interrupt()) return;
@@ -106,7 +106,7 @@ bool cli_chat_answer(cli_chat *chat)
     whit_answer answer = {0};
     whit_error error;
     uint64_t seed;
-    flags.seed += (int64_t)chat->n_answers; /* another answer to the same question, say */
+    flags.seed += (int64_t)chat->n_answers; /* so that a repeated question gets another answer */
     int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
     if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
     if (opened == CLI_OK) opened = cli_restart_grammar(chat->call, &chat->grammar);
@@ -144,7 +144,7 @@ bool cli_chat_answer(cli_chat *chat)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* The next line; false where the chat is over or there is none this time (Ctrl-C). */
+/* Reads the next line; false if the chat is over or Ctrl-C came. */
 static bool next_line(cli_chat *chat, const char *prompt, const char **line, size_t *n_bytes)
 {
     switch (cli_input_next(chat->input, prompt, line, n_bytes)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A chat as it runs: what its loop (chat.c) and its commands (chat_commands.c) share. */
+ * State of a running chat, shared by its loop (chat.c) and its commands (chat_commands.c). */
 #ifndef WHIT_CLI_CHAT_H
 #define WHIT_CLI_CHAT_H
 
@@ -14,37 +14,37 @@ typedef struct cli_chat {
     cli_talk talk;
     cli_keep keep;
     cli_stage stage;     /* --program */
-    cli_grammar grammar; /* of every answer */
+    cli_grammar grammar; /* the grammar that every answer must match */
     /* Settings, changed by /set. */
-    cli_sampler_flags sampler; /* all filled in, the seed drawn */
+    cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
     whit_thinking thinking;
     bool verbose, wraps;
     int32_t n_tokens; /* -1: until the context is full */
     uint32_t n_draft;
     cli_list stops;
 
-    uint64_t n_answers; /* with this seed: each draws its own numbers */
+    uint64_t n_answers; /* answers with this seed, each with its own random numbers */
     bool over;          /* /bye, or a signal */
-    int status;         /* of the first thing that failed in a script */
+    int status;         /* status of the first failure in a script */
 } cli_chat;
 
-/* What a person is told first: which model this is, and what it can do. */
+/* Prints the greeting: the model's name and its abilities. */
 void cli_chat_greet(const cli_chat *chat, const char *path);
 
-/* A line that begins with '/'. */
+/* Runs a command, a line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
 
-/* CLI_OK or a status already reported. */
+/* Loads a conversation. CLI_OK or a status already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
-/* Answers the last message; false where nothing came of it, and there is no message more. */
+/* Answers the last message; false if no answer was added to the messages. */
 bool cli_chat_answer(cli_chat *chat);
-/* Reads on up to the line that ends in """. `text` is what follows the opening ones. False after a
- * line where the input ends before. */
+/* Reads up to the line that ends in """. `text` follows the opening ones. False, after a message, if the input ends
+ * before. */
 bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block);
-/* A script ends with the first status that is not CLI_OK; a person has read the line. */
+/* Keeps the first status other than CLI_OK for the end of a script; a person has seen the message. */
 void cli_chat_remember(cli_chat *chat, int status);
-/* Says what went wrong and remembers the status. */
+/* Reports a failure and remembers its status. */
 void cli_chat_fail(cli_chat *chat, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void cli_chat_fail_error(cli_chat *chat, const whit_error *error);
 

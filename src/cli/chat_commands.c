@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a chat can be told with a line that begins with '/'. */
+ * Commands of a chat: lines that begin with '/'. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void load(cli_chat *chat, char *path)
         cli_chat_fail(chat, CLI_USAGE, "/load wants a file");
 }
 
-/* A file that is there is replaced only where it is a conversation, too. */
+/* Saves the conversation. An existing file is replaced only if it is a conversation, too. */
 static void save(cli_chat *chat, char *path)
 {
     whit_messages there = {0};
@@ -312,7 +312,7 @@ static void set(cli_chat *chat, char *name)
 
 /* ---- the others ----------------------------------------------------------------------------- */
 
-/* A session file learns of what was taken back. */
+/* Records removed messages in the session file. */
 static void keep_messages(cli_chat *chat)
 {
     cli_chat_remember(
@@ -326,7 +326,7 @@ static void clear(cli_chat *chat, char *nothing)
     keep_messages(chat);
 }
 
-/* The answer before is kept until there is another. */
+/* Answers again; the previous answer is kept until there is a new one. */
 static void answer_again(cli_chat *chat, char *nothing)
 {
     (void)nothing;
@@ -380,7 +380,7 @@ static void help(cli_chat *chat, char *nothing);
 
 static const struct {
     const char *name, *argument, *help;
-    void (*run)(cli_chat *chat, char *argument); /* "" where there is none */
+    void (*run)(cli_chat *chat, char *argument); /* argument: "" if not given */
 } commands[] = {
     {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict", set},
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},

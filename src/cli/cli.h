@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The command line program: what every verb shares.
+ * The command line program: declarations that every verb shares.
  *
  * One table per verb (struct cli_verb) states its options with types, bounds, defaults and help.
  * Parsing, `--help`, the man pages and the shells' completion all read that table, so they cannot
@@ -12,12 +12,12 @@
 
 #include <jansson.h>
 
-/* Exit statuses, documented in `whit help` and whit(1). None is above 123, so that xargs, timeout
- * and shells keep theirs for themselves. */
+/* Exit statuses, documented in `whit help` and whit(1). All are at most 123: higher ones are used by xargs, timeout and
+ * shells. */
 enum cli_exit {
     CLI_OK = 0,
-    CLI_FAILED = 1,      /* anything not below */
-    CLI_USAGE = 2,       /* the command line makes no sense */
+    CLI_FAILED = 1,      /* any other failure */
+    CLI_USAGE = 2,       /* invalid command line */
     CLI_REFUSED = 3,     /* a file is damaged, not what it says, or not supported */
     CLI_LIMIT = 4,       /* out of memory, or over a limit */
     CLI_IO = 5,          /* a file could not be read or written */
@@ -31,9 +31,9 @@ enum cli_exit {
 typedef enum cli_kind {
     CLI_FLAG,   /* bool: present or not */
     CLI_TEXT,   /* const char * */
-    CLI_FILE,   /* const char *: a path, for completion */
+    CLI_FILE,   /* const char *: a path; completed as such */
     CLI_COUNT,  /* uint32_t in [min, max] */
-    CLI_AUTO,   /* uint32_t in [min, max]; 0, or -1 as elsewhere, is all or automatic */
+    CLI_AUTO,   /* uint32_t in [min, max]; 0 or -1: all, or automatic */
     CLI_INT,    /* int32_t in [min, max] */
     CLI_SEED,   /* int64_t */
     CLI_REAL,   /* float in [min, max] */
@@ -49,17 +49,17 @@ typedef struct cli_list {
 typedef struct cli_option {
     const char *names; /* "-n, --predict": any number, comma and space between */
     cli_kind kind;
-    size_t offset;        /* of the value in the group's struct */
+    size_t offset;        /* offset of the value in the group's struct */
     const char *argument; /* "N", "FILE"; the words of a choice; NULL for a flag */
     const char *help;     /* one sentence, with its default */
-    double min, max;      /* numbers; left out: any */
+    double min, max;      /* bounds of a number; both 0: unbounded */
 } cli_option;
 
-/* Options that several verbs share, as one struct inside the verb's own. Ends with names NULL. */
+/* Options, which several verbs may share, for one struct inside the verb's own. Ends with names NULL. */
 typedef struct cli_group {
     const char *title;
     const cli_option *options;
-    size_t offset; /* of the group's struct in the verb's */
+    size_t offset; /* offset of the group's struct in the verb's struct */
 } cli_group;
 
 struct cli_call;
@@ -70,17 +70,17 @@ typedef int cli_run_fn(struct cli_call *call);
 
 typedef struct cli_verb {
     const char *name;
-    const char *operands;             /* "SRC", "[VERB]"; "" for none */
-    unsigned n_min, n_max;            /* operands wanted */
+    const char *operands;             /* "SRC", "[VERB]"; "": no operands */
+    unsigned n_min, n_max;            /* number of operands */
     const char *summary;              /* half a line */
     const char *description;          /* paragraphs; a line that begins with two spaces is an example */
     cli_group groups[CLI_GROUPS_MAX]; /* ends with title NULL */
-    size_t values_bytes;              /* of the verb's struct */
+    size_t values_bytes;              /* size of the verb's struct */
     const void *defaults;             /* one such struct */
     cli_run_fn *run;
-    bool takes_variables; /* what no option gave may come from WHIT_PORT for --port, and so on */
-    const char *words;    /* "apply|undo": what the operand at i_words may be, for completion; NULL: none has words */
-    unsigned i_words;     /* from 0 */
+    bool takes_variables; /* options not given are read from the environment: WHIT_PORT for --port, ... */
+    const char *words;    /* "apply|undo": the words of the operand at i_words, for completion; NULL: no such operand */
+    unsigned i_words;     /* index from 0 */
 } cli_verb;
 
 extern const cli_verb *const cli_verbs[]; /* ends with NULL */
@@ -95,32 +95,30 @@ typedef struct cli_call {
     void *values; /* the verb's struct, filled in */
     const char **operands;
     size_t n_operands;
-    bool given[CLI_OPTIONS_MAX]; /* of the verb's options, in the order of cli_verb_option */
+    bool given[CLI_OPTIONS_MAX]; /* by the verb's options, in the order of cli_verb_option */
     bool wants_help;             /* --help was among the options */
-    bool output_failed;          /* stdout could not be written; already said */
+    bool output_failed;          /* stdout could not be written; already reported */
 } cli_call;
 
-/* Fills values and operands from the arguments after the verb. A verb without operands of its own
- * that has -m takes the model as one, too. CLI_OK, or CLI_USAGE after one
- * line on stderr. Stops at --help, which is not in the tables. The call then owns memory;
- * cli_call_free releases it in every case. */
+/* Fills values and operands from the arguments after the verb. A verb without operands of its own that has -m accepts
+ * the model as an operand, too. CLI_OK, or CLI_USAGE after one line on stderr. Stops at --help, which is not in the
+ * tables. The call then owns memory; cli_call_free releases it in every case. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
-/* Was the option of this name among the arguments? Its value cannot tell: it may be the usual one. */
+/* Was the option of this name among the arguments? Its value cannot show this, since it may equal the default. */
 bool cli_was_given(const cli_call *call, const char *name);
 
-/* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set
- * does. CLI_OK; CLI_USAGE after a line; -1 where the table has no such option that takes a value
- * and may be set more than once. */
+/* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set does. CLI_OK;
+ * CLI_USAGE after a message; -1 if the table has no such option that takes a value and may be set repeatedly. */
 int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
 
-/* Does the verb take the model as an operand, in place of -m? */
+/* Does the verb accept the model as an operand, in place of -m? */
 bool cli_verb_takes_model(const cli_verb *verb);
 
 /* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset);
-/* The next of an option's names into `name`; returns where to go on, NULL after the last. */
+/* Copies the next of an option's names to `name`; returns where the names continue, NULL after the last. */
 const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 
 /* ---- messages and output ------------------------------------------------------------------- */
@@ -128,7 +126,7 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 /* "whit VERB: message" on stderr; returns the exit status. */
 int cli_fail(const cli_call *call, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int cli_fail_error(const cli_call *call, const whit_error *error);
-/* A line that is not about a failure: "whit: ..." on stderr. */
+/* Prints a line that is not about a failure: "whit: ..." on stderr. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* All output on stdout goes through these: a full disk is an error of the run, and a reader that
@@ -138,52 +136,54 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * there may show it on one. */
 bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Text that is the result itself (a model's, a program's): every byte goes out as it is, to a terminal as above. */
+/* Writes text that is the result itself (of a model, a program): unchanged, except to a terminal, as above. */
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes);
-/* A piece of a JSON text, of whole characters: those that could command a terminal, are not seen
- * or reorder others are written as escapes. */
+/* Writes a piece of a JSON text, in whole characters. Characters that control a terminal, are invisible or reorder
+ * others are escaped. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes);
 bool cli_flush(cli_call *call);
-/* A control sequence of our own, such as "\x1b[2m"; nothing where stdout is no terminal. */
+/* Writes a control sequence, such as "\x1b[2m"; nothing if stdout is not a terminal. */
 bool cli_control(cli_call *call, const char *sequence);
-/* Takes the reference. NULL, for want of memory or of what JSON can hold, is a failure of the output. */
+/* Prints a value and takes its reference. NULL (out of memory, or a value that JSON cannot hold) is a failure of the
+ * output. */
 bool cli_print_json(cli_call *call, json_t *value);
-/* A path for JSON, where bytes that are not UTF-8 become U+FFFD. NULL without memory. */
+/* A path for JSON: bytes that are not UTF-8 become U+FFFD. NULL if out of memory. */
 json_t *cli_json_path(const char *path);
-/* Flushes and closes stdout; `status`, or CLI_IO where something was lost. */
+/* Flushes and closes stdout; returns `status`, or CLI_IO if output was lost. */
 int cli_finish(cli_call *call, int status);
 
-/* A bar on stderr, on a terminal only. As whit_progress_fn: false once the run is cancelled. */
+/* Shows a bar on stderr, on a terminal only. A whit_progress_fn: false once the run is cancelled. */
 bool cli_progress(void *user, const char *what, double share);
 void cli_progress_end(void);
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
-/* Ctrl-C and SIGTERM set the flag (a second one ends at once), a closed pipe is an error of the
- * write, a mapped file that was cut short ends with a line that names it. */
+/* Installs the handlers: Ctrl-C and SIGTERM set the flag (a second one ends the program at once), a closed pipe is an
+ * error of the write, and access to a truncated mapped file ends the program with a line that names the file. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
-/* For a verb that goes on after Ctrl-C: takes it back. False where there was none, or where SIGTERM
- * came, which is final. */
+/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM came, which is final.
+ * */
 bool cli_take_interrupt(void);
-/* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal's modes are the
- * shell's then. Watches from the first call on. */
+/* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal then has the shell's modes. Watches
+ * from the first call on. */
 bool cli_was_continued(void);
-/* While a line is edited: where a signal ends the program at once, stdin's terminal gets these settings back
- * (NULL: none) and is told to mark pastes no longer. Kept, not copied. */
+/* Sets the terminal settings to restore while a line is edited: if a signal ends the program at once, stdin's terminal
+ * gets `settings` back (NULL: nothing to restore) and bracketed paste is turned off. The pointer is kept, not copied.
+ * */
 struct termios;
 void cli_signals_restore(const struct termios *settings);
-/* Names the files behind mappings for the last case; a small table, forgotten at the end. The
- * likely path is named where the address is in none of them; it is kept, not copied. */
+/* Registers the files of mappings, for the message about a truncated file; a small table. The likely path is named if
+ * the address is in no registered mapping; its pointer is kept, not copied. */
 void cli_guard_likely(const char *path);
 void cli_guard_file(const void *address, size_t size_bytes, const char *path);
 void cli_guard_model(const whit_model *model);
 
 /* ---- help ---------------------------------------------------------------------------------- */
 
-/* The page of one verb, or with NULL of the whole program: for a terminal, or as a man page. */
+/* Prints the page of one verb, or of the whole program (NULL): for a terminal, or as a man page. */
 void cli_help(cli_call *call, const cli_verb *verb, bool man);
-/* The completion script of a shell. */
+/* Prints the completion script of a shell. */
 typedef enum cli_shell { CLI_BASH, CLI_ZSH, CLI_FISH } cli_shell;
 void cli_completion(cli_call *call, cli_shell shell);
 

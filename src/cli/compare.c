@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit compare: one table of what compressed models keep of their original. */
+ * whit compare: one table of compressed models' differences from their original. */
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -43,7 +43,7 @@ struct comparison {
     struct subject subjects[FILES_MAX + 1]; /* the original is the first */
     size_t n;
     uint32_t n_ctx, n_batch;
-    int32_t bos; /* begins each window; -1: none does */
+    int32_t bos; /* begins each window; -1: not used */
 };
 
 static int open_subject(struct comparison *c, struct subject *subject, const char *path)
@@ -65,7 +65,7 @@ static int open_subject(struct comparison *c, struct subject *subject, const cha
         : cli_fail_error(c->call, &error);
 }
 
-/* One window of n tokens through all models, a slice at a time. */
+/* Runs one window of n tokens through all models, a slice at a time. */
 static int score_window(struct comparison *c, const whit_step_token *tokens, size_t n)
 {
     whit_error error;
@@ -131,8 +131,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Bytes on disk of what was given, further parts of an .ndf included; of a folder, and of a GGUF in parts, those of
- * its conversion. */
+/* Bytes on disk of the given model, including further parts of an .ndf; for a folder or a GGUF in parts, those of its
+ * conversion. */
 static uint64_t file_bytes(const whit_model *model, const char *words)
 {
     char path[CLI_PATH_BYTES];

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-/* In single quotes of a shell: ' becomes '\''. */
+/* Prints text in single quotes of a shell: ' becomes '\''. */
 static void quoted(cli_call *call, const char *text)
 {
     cli_print(call, "'");
@@ -33,7 +33,7 @@ static void words_of(cli_call *call, const char *choice)
     for (; *choice; choice++) cli_write(call, *choice == '|' ? " " : choice, 1);
 }
 
-/* Verbs whose operand is a model, with '|' between. */
+/* Prints the verbs whose operand is a model, separated by '|'. */
 static void model_verbs(cli_call *call, const char *between)
 {
     bool first = true;
@@ -46,8 +46,8 @@ static void model_verbs(cli_call *call, const char *between)
     }
 }
 
-/* Of each verb whose operand has words: the first text, its name, the second, the place of the operand among the words
- * of the line (`n_before` for the verb's first), the third, the words, the last. */
+/* For each verb whose operand has words, prints: texts[0], the verb's name, texts[1], the operand's position among the
+ * words of the line (`n_before` for the verb's first operand), texts[2], the words, texts[3]. */
 static void operand_words(cli_call *call, const char *const texts[4], unsigned n_before)
 {
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {

@@ -30,7 +30,7 @@ struct compress_values {
 static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
-/* What b1 has room for within its budget: a fifth to a quarter of the weights. */
+/* Matrices that b1 keeps as t within its budget: a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
 static const char *const scale_types[] = {"f16", "u8"};
 static const uint32_t groups[] = {128, 32, 64, 256};
@@ -106,8 +106,8 @@ struct listener {
     cli_call *call;
     bool verbose;
     json_t *matrices; /* NULL without --json */
-    whit_buf *rows;   /* of the page; NULL without --report */
-    double seconds;   /* of the compression, without tuning */
+    whit_buf *rows;   /* rows of the page; NULL without --report */
+    double seconds;   /* time of the compression, without tuning */
     _Atomic uint64_t multiply_adds;
 };
 
@@ -140,7 +140,7 @@ static void on_matrix(void *user, const whit_compress_report *r)
                   r->rotated ? ", rotated" : "");
 }
 
-/* Ids of the text that was asked for. */
+/* Reads the ids of the given text. */
 static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids)
 {
     whit_error error;
@@ -167,7 +167,7 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
 /* ---- tuning ----------------------------------------------------------------------------------------
  * The untuned file lies beside OUT until the tuned one is there, and so does the trainer's checkpoint. */
 
-enum { TUNE_ROWS = 1024 }; /* of a step */
+enum { TUNE_ROWS = 1024 }; /* rows per step */
 
 struct tune_paths {
     char untuned[CLI_PATH_BYTES], work[CLI_PATH_BYTES], checkpoint[CLI_PATH_BYTES];
@@ -181,7 +181,7 @@ static bool find_paths(const struct compress_values *v, struct tune_paths *paths
     return n > 0 && (size_t)n < sizeof paths->untuned;
 }
 
-/* The calibration text with the id in front that the model's texts begin with, so that each window has it. */
+/* Puts the model's beginning-of-text id before the calibration text in each window. */
 static bool begin_windows(const whit_compress_options *o, uint32_t window, whit_buf *ids)
 {
     size_t step = o->bos >= 0 ? window - 1 : o->n_ids;
@@ -288,14 +288,14 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
     made = cli_compress_page_sample(&page, original, compressed, o->n_ids ? o->ids : ids,
                                     o->n_ids || n_ids < 64 ? n_ids : 64, &error);
     if (made == WHIT_OK) made = cli_compress_page_write(&page, v->page, &error);
-    page.matrices = (whit_buf){0}; /* the caller's */
+    page.matrices = (whit_buf){0}; /* they belong to the caller */
     cli_compress_page_free(&page);
     whit_model_close(compressed);
     whit_model_close(original);
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* What was written, as `inspect` counts it. */
+/* Reports the written model, counted as by `inspect`. */
 static int report(cli_call *call, const struct compress_values *v, const struct listener *listener)
 {
     whit_error error;
@@ -327,7 +327,7 @@ static int run(cli_call *call)
     whit_buf rows = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
-    whit_malloc_map_from(1 << 20); /* arrays of a matrix, else memory grows by about a finished layer with each layer */
+    whit_malloc_map_from(1 << 20); /* arrays of a matrix; else memory grows by about a finished layer with each layer */
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)

@@ -21,7 +21,7 @@ bool cli_is_adapter(const char *path)
     return true;
 }
 
-/* A copy of the image in one of our own files. */
+/* Copies the adapter's image from one of our own files. */
 static whit_status read_own(const char *path, whit_buf *image, whit_error *error)
 {
     whit_ndf *file;

@@ -8,9 +8,9 @@
 typedef struct cli_adapter_conversion {
     const char *path;   /* a LoRA folder, or an adapter of ours */
     const char *model;  /* --for */
-    const char *output; /* -o, or: */
+    const char *output; /* -o; NULL if `append` */
     bool append;        /* into the model's own file */
-    const char *name;   /* NULL: from the output's name, else the source's */
+    const char *name;   /* NULL: derived from the output's name, else from the source's */
     bool json;
 } cli_adapter_conversion;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit doctor: what this machine and this build can do, and what is wrong. */
+ * whit doctor: abilities of this machine and this build, and problems. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Facts go into one JSON object, problems into its list; both forms of output read that. */
+/* Facts are collected in one JSON object, problems in its list; both forms of output are printed from it. */
 static void problem(json_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void problem(json_t *report, const char *format, ...)
 {
@@ -43,7 +43,7 @@ static void problem(json_t *report, const char *format, ...)
     json_array_append_new(json_object_get(report, "problems"), cli_json_path(line));
 }
 
-/* The rest of the first line of a small system file that begins with `key`; "" where none does. */
+/* The rest of the first line that begins with `key` in a small system file; "" if not found. */
 static void read_line(const char *path, const char *key, char *text, size_t text_bytes)
 {
     char line[512];
@@ -105,7 +105,7 @@ enum { CHUNK_BYTES = 1 << 18, N_CHUNKS = 128, N_CHUNKS_UNFLUSHED = 1024, ROUNDS_
 
 struct reading {
     const uint64_t *words;
-    uint64_t sums[WHIT_POOL_THREADS_MAX]; /* kept, so that the reads are */
+    uint64_t sums[WHIT_POOL_THREADS_MAX]; /* keeps the compiler from removing the reads */
 };
 
 static void read_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -123,8 +123,8 @@ static void read_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t
     reading->sums[worker] += a + b + c + d;
 }
 
-/* Threads of the pool read 32 MiB that no cache holds; the best of some rounds. Where caches cannot be
- * emptied it is 256 MiB, larger than any usual one. */
+/* Measures how fast the pool's threads read 32 MiB that no cache holds; the best of some rounds. If caches cannot be
+ * flushed, 256 MiB, larger than usual caches. */
 static void measure_bandwidth(json_t *report)
 {
     const uint32_t n_chunks = whit_cpu_flush(NULL, 0) ? N_CHUNKS : N_CHUNKS_UNFLUSHED;
@@ -178,7 +178,7 @@ static void look_at_libraries(json_t *report)
     json_object_set_new(report, "libraries", object);
 }
 
-/* Is the nearest folder above that is there one that we may write to? */
+/* May we write to the nearest existing folder above `path`? */
 static bool can_be_made(const char *path)
 {
     char above[4096];
@@ -226,7 +226,7 @@ static void look_at_cache(json_t *report)
     json_object_set_new(report, "cache_bytes", json_integer((json_int_t)bytes));
 }
 
-/* Can commands of an agent be held, and by what? */
+/* Reports whether, and by which means, an agent's commands can be sandboxed. */
 static void look_at_sandbox(json_t *report)
 {
     whit_sandbox_support support;
@@ -238,7 +238,7 @@ static void look_at_sandbox(json_t *report)
     json_object_set_new(report, "namespaces", json_boolean(support.namespaces));
 }
 
-/* Where downloads come from, and what they have brought. */
+/* Reports the hub and the pulled models. */
 static void look_at_hub(json_t *report)
 {
     char endpoint[WHIT_HUB_ENDPOINT_BYTES] = "", token[WHIT_HUB_TOKEN_BYTES];

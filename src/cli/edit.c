@@ -61,8 +61,8 @@ static bool is_line(const char *operand)
     return operand[0] == '+' && operand[1] && !operand[1 + strspn(operand + 1, "0123456789")];
 }
 
-/* "+LINE FILE", which programs that start an editor write, becomes FILE:LINE, unless there is a file of the name
- * "+LINE". The operands then point into *texts, which is to be freed behind the last use of them. */
+/* Turns "+LINE FILE", which programs that start an editor write, into FILE:LINE, unless a file is called "+LINE". The
+ * operands then point into *texts; free it after their last use. */
 static int take_lines(cli_call *call, char **texts)
 {
     size_t n = 0, n_bytes = 1;
@@ -76,7 +76,7 @@ static int take_lines(cli_call *call, char **texts)
             if (!strcmp(file, "-"))
                 return cli_fail(call, CLI_USAGE, "%s: only a file can be opened at a line, not stdin", line);
             call->operands[n++] = at;
-            at = stpcpy(stpcpy(stpcpy(at, file), ":"), line + 1) + 1; /* no longer than the two were */
+            at = stpcpy(stpcpy(stpcpy(at, file), ":"), line + 1) + 1; /* no longer than both together */
         } else {
             call->operands[n++] = line;
         }
@@ -122,7 +122,7 @@ static int run(cli_call *call)
     const struct edit_values *values = call->values;
     char *texts = NULL;
     if (values->list_keys) return list_keys(call);
-    /* The usual file of settings need not be there; one that was asked for must. */
+    /* The default settings file may be absent; a file given by option must exist. */
     if (values->config && access(values->config, R_OK) != 0)
         return cli_fail(call, CLI_IO, "%s: cannot open: %s", values->config, strerror(errno));
     int status = take_lines(call, &texts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Two threads: the editor's, which calls the panel's functions, and the worker's, which runs a piece of
- * work and waits for the editor where it needs a text or an answer. What goes from the worker to the
- * editor stands in a queue; a pipe wakes the editor up. Nothing wakes up while nothing is done. */
+ * Two threads: the editor's, which calls the panel's functions, and the worker's, which runs a piece of work and
+ * waits for the editor where it needs a text or an answer. Events from the worker to the editor are queued; a pipe
+ * wakes the editor. No thread wakes up while there is no work. */
 #include "cli/edit_agent.h"
 
 #include "agent/loop.h"
@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TURNS_MAX      50          /* answers of a task */
-#define UNSAVED_NS     50000000ull /* so long the list of unsaved texts is believed; writing compares anyway */
+#define TURNS_MAX      50          /* limit on the answers of a task */
+#define UNSAVED_NS     50000000ull /* how long the list of unsaved texts is valid; writing compares anyway */
 #define SELECTION_ROLE "You are asked about a part of a text in an editor."
 
-/* What the editor is to do, on its own thread. */
+/* Events that the editor handles, on its own thread. */
 typedef enum event_kind {
     EVENT_TEXT,
     EVENT_NOTE,
@@ -30,7 +30,7 @@ typedef enum event_kind {
     EVENT_FAILED,
     EVENT_WRITTEN, /* a file */
     EVENT_REPLACE, /* the selection */
-    EVENT_HUNKS,   /* from here on the worker waits */
+    EVENT_HUNKS,   /* for this and the following kinds the worker waits */
     EVENT_QUESTION,
     EVENT_READ,
     EVENT_LIST,
@@ -44,7 +44,7 @@ struct event {
     char text[]; /* n bytes and a zero */
 };
 
-/* A turn that can be taken back: its number in the journal, and what it changed in open texts. */
+/* A turn that can be undone: its number in the journal, and its changes to open texts. */
 struct done_turn {
     uint32_t number;
     whit_changes open;
@@ -58,22 +58,22 @@ struct cli_edit_agent {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    /* Under the lock: */
+    /* Protected by the lock: */
     bool has_thread, has_job, ending;
     volatile bool cancel;
     struct event *first, *last;
     whit_panel_kind kind;
-    whit_buf text, selection, about; /* of the job; each ends with a zero byte */
-    bool wants_answer;               /* the worker waits for the editor */
+    whit_buf text, selection, about; /* texts of the job; each ends with a zero byte */
+    bool wants_answer;               /* the worker is waiting for the editor */
     const whit_panel_hunk *hunks;
     size_t n_hunks;
     uint8_t *taken;
-    const whit_change *changes; /* of a patch */
+    const whit_change *changes; /* changes of a patch */
     size_t n_changes;
     whit_buf answer;
     bool is_answered, said;
     whit_error answer_error;
-    /* The worker's own: */
+    /* Used by the worker only: */
     struct cli_edit_wish wished;
     whit_buf wishes;
     struct cli_edit_model model;
@@ -83,7 +83,7 @@ struct cli_edit_agent {
     bool is_ready, quiet;
     whit_buf unsaved; /* paths of open texts that are not saved, as of unsaved_ns */
     uint64_t unsaved_ns;
-    whit_buf turned; /* paths of a turn that is taken back or made again */
+    whit_buf turned; /* paths of a turn being undone or redone */
     whit_agent_messages messages;
     whit_agent_report report;
     whit_buf refused, turns, undone; /* struct done_turn[] */
@@ -116,7 +116,7 @@ static void post_line(struct cli_edit_agent *a, event_kind kind, const char *lin
     post(a, kind, line, strlen(line));
 }
 
-/* Waits for the editor's answer to an event; false where the work is to end. */
+/* Waits for the editor's answer to an event; false if the work is to end. */
 static bool wait_answer(struct cli_edit_agent *a, event_kind kind, const char *text)
 {
     pthread_mutex_lock(&a->lock);
@@ -133,7 +133,7 @@ static bool wait_answer(struct cli_edit_agent *a, event_kind kind, const char *t
     return ok;
 }
 
-/* Under the lock, on the editor's thread. */
+/* Answers the worker; called with the lock held, on the editor's thread. */
 static void answer(struct cli_edit_agent *a)
 {
     a->is_answered = true;
@@ -153,7 +153,7 @@ static void on_note(void *user, const char *line)
     post_line(user, EVENT_NOTE, line);
 }
 
-/* What needs no question is shown all the same. */
+/* Shows a change that needs no confirmation. */
 static whit_status on_show(void *user, const whit_change *c, whit_error *error)
 {
     whit_buf diff = {0};
@@ -184,7 +184,7 @@ static whit_status on_choose(void *user, const whit_hunks *hunks, uint8_t *taken
     return status;
 }
 
-/* Calls outside of the sandbox: one hunk of one line. */
+/* Asks about a call outside the sandbox, as one hunk of one line. */
 static bool on_agreed(void *user, const char *reason, size_t n_files)
 {
     const whit_panel_hunk hunk = {"a call", reason, "", 0};
@@ -201,13 +201,13 @@ static bool on_ask(void *user, const char *question, whit_buf *reply)
         whit_buf_append(reply, a->answer.data, a->answer.size_bytes);
 }
 
-/* A copy of what the turn did to open texts, for taking it back. */
+/* Copies the turn's changes to open texts, for undo. */
 static void on_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
 {
     struct cli_edit_agent *a = user;
     struct done_turn done = {.number = turn};
     char path[PATH_MAX * 2];
-    if (!n) return; /* nothing was written */
+    if (!n) return; /* no file was written */
     for (size_t i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", a->project, changes[i].path);
         post_line(a, EVENT_WRITTEN, path);
@@ -303,7 +303,7 @@ static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
     return WHIT_OK;
 }
 
-/* One question without tools. The text of the answer is appended to `text`. */
+/* Asks one question without tools; appends the answer's text to `text`. */
 static whit_status ask_plain(struct cli_edit_agent *a, const char *system, const char *question, whit_buf *text,
                              whit_error *error)
 {
@@ -323,7 +323,7 @@ static whit_status ask_plain(struct cli_edit_agent *a, const char *system, const
     return status;
 }
 
-/* The content of the only fenced block, else all of it; the end of the line is as the old text has it. */
+/* Keeps the content of the only fenced block, else the whole text; its final line end follows the old text's. */
 static void take_block(whit_buf *text, const char *old, size_t old_bytes)
 {
     whit_buf_append(text, "", 1);
@@ -354,7 +354,7 @@ static whit_status do_explain(struct cli_edit_agent *a, whit_error *error)
     return status;
 }
 
-/* Asks about the hunks of a rewritten selection; what is taken of them takes its place. */
+/* Asks about the hunks of a rewritten selection; the accepted ones replace it. */
 static whit_status ask_rewrite(struct cli_edit_agent *a, whit_changes *staged, whit_error *error)
 {
     whit_hunks hunks = {0};
@@ -420,7 +420,7 @@ static void on_turned(void *user, const whit_change *change)
     whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
-/* Takes the latest turn of this run back, in open texts and in files; without one the journal's latest. */
+/* Undoes (or redoes) the latest turn of this run, in open texts and in files; without one, the journal's latest. */
 static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *error)
 {
     whit_buf *from = redo ? &a->undone : &a->turns, *to = redo ? &a->turns : &a->undone;
@@ -441,7 +441,7 @@ static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *erro
         whit_turns_close(journal);
     }
     for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
-    if (status != WHIT_OK && in_texts) { /* all of it or nothing */
+    if (status != WHIT_OK && in_texts) { /* roll back: all or nothing */
         whit_error ignored;
         for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
         (void)texts_write(a, whit_changes_at(&turn->open, 0), n_open, &ignored);
@@ -533,7 +533,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
         return whit_fail_memory(error, "a task", request->selection_bytes);
     if (first) {
         if (pipe2(a->pipe, O_CLOEXEC | O_NONBLOCK) != 0) return whit_fail_errno(error, "a pipe", "make");
-        sigset_t all, before; /* signals are the editor's */
+        sigset_t all, before; /* signals go to the editor's thread */
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);
         a->has_thread = pthread_create(&a->thread, NULL, work, a) == 0;
@@ -588,7 +588,7 @@ static int panel_fd(void *user)
     return a->pipe[0];
 }
 
-/* All of them or none: what was edited is put back where a later one fails. */
+/* Edits all open texts or none: earlier edits are rolled back if a later one fails. */
 static bool patch_open(struct cli_edit_agent *a, struct whit_editor *editor)
 {
     char path[PATH_MAX * 2];
@@ -609,7 +609,7 @@ static bool patch_open(struct cli_edit_agent *a, struct whit_editor *editor)
     return true;
 }
 
-/* An event that the worker waits for; nothing where it does not wait any more. */
+/* Handles an event that the worker waits for; does nothing if it no longer waits. */
 static void serve(struct cli_edit_agent *a, struct whit_editor *editor, const struct event *event)
 {
     char path[PATH_MAX * 2];

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The agent of `whit edit`: a thread that does one piece of work at a time, between the editor's panel and
- * the agent's loop. */
+ * The agent of `whit edit`: a thread that runs one job at a time, between the editor's panel and the agent's loop. */
 #ifndef WHIT_CLI_EDIT_AGENT_H
 #define WHIT_CLI_EDIT_AGENT_H
 
 #include "agent/model.h"
 #include "editor/panel.h"
 
-/* Who answers; what the command line leaves out the editor's settings say. */
+/* The model that answers; members that the command line leaves unset come from the editor's settings. */
 struct cli_edit_wish {
     const char *model, *url, *name, *key_file;
 };
 
-/* The command line's word before the settings'; texts stay whose they are. */
+/* Merges both, where the command line has precedence over the settings; texts stay their owners'. */
 struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const whit_panel_wish *settings);
 
-/* An open model, in this process or at an endpoint; zero-initialised is none. */
+/* A model, in this process or at an endpoint; zero-initialised: not open. */
 struct cli_edit_model {
     whit_buf key;
     whit_endpoint *endpoint;
@@ -26,17 +25,17 @@ struct cli_edit_model {
     whit_agent_model answering;
     bool is_open;
 };
-/* `on_text` gets answers as they come. Errors: argument (no model is named), and those of what is opened. */
+/* Opens the model; `on_text` receives answers in pieces. Errors: argument (no model is named), and those of opening. */
 whit_status cli_edit_model_open(struct cli_edit_model *m, const struct cli_edit_wish *wish, const volatile bool *cancel,
                                 void (*on_text)(void *user, const char *text, size_t n_bytes), void *user,
                                 whit_error *error);
 void cli_edit_model_close(struct cli_edit_model *m);
 
 struct cli_edit_agent;
-/* Starts nothing: the thread begins with the first piece of work. Texts of `wish` outlive it. */
+/* Starts no thread yet: it begins with the first job. Texts of `wish` must outlive the agent. */
 whit_status cli_edit_agent_open(const struct cli_edit_wish *wish, struct cli_edit_agent **agent, whit_error *error);
 void cli_edit_agent_close(struct cli_edit_agent *agent);
-/* For the editor; lives as long as the agent. */
+/* The panel for the editor; valid as long as the agent. */
 const whit_panel *cli_edit_agent_panel(const struct cli_edit_agent *agent);
 
 #endif

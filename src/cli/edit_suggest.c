@@ -17,7 +17,7 @@
 
 #define SUGGESTED_TOKENS 64
 #define SUGGESTED_LINES  8
-#define CONTEXT_TOKENS   4096 /* three times what the editor sends */
+#define CONTEXT_TOKENS   4096 /* three times the editor's limit */
 
 struct question {
     char *before, *behind;
@@ -25,25 +25,25 @@ struct question {
 };
 
 struct cli_edit_suggester {
-    struct cli_edit_wish wish; /* what the command line says */
-    struct cli_edit_wish own;  /* what was asked for first, and is kept; copies */
+    struct cli_edit_wish wish; /* from the command line */
+    struct cli_edit_wish own;  /* copies of the settings of the first question, which stay in use */
     whit_buf key;
     whit_suggester callbacks;
     pthread_t thread;
     bool has_thread;
-    /* Of the thread alone: */
+    /* Used by the worker thread only: */
     whit_model *model;
     whit_session *session;
     whit_sampler *sampler;
     whit_endpoint *endpoint;
-    uint64_t number; /* of the question that it answers */
+    uint64_t number; /* number of the question being answered */
     uint32_t n_lines;
-    /* Under the lock: */
+    /* Protected by the lock: */
     pthread_mutex_t lock;
     pthread_cond_t asked;
     struct question waiting;
-    bool has_waiting, ends, is_useless; /* useless: no suggestion will ever come */
-    uint64_t latest;                    /* number of the latest question; others are of no use any more */
+    bool has_waiting, ends, is_useless; /* useless: no suggestion can be made any more */
+    uint64_t latest;                    /* number of the latest question; older ones are obsolete */
     whit_buf answer;
     whit_suggestion_state state;
     char why[300];
@@ -57,7 +57,7 @@ static void tell(const struct cli_edit_suggester *s)
     }
 }
 
-/* A piece of the answer; false where enough has come, or nobody waits for it. */
+/* Receives a piece of the answer; false if it is long enough, or obsolete. */
 static bool on_text(void *user, const char *text, size_t n)
 {
     struct cli_edit_suggester *s = user;
@@ -88,7 +88,7 @@ static whit_status open_model(struct cli_edit_suggester *s, whit_error *error)
     if (!s->model) WHIT_TRY(whit_model_open(found, &how, &s->model, error));
     int32_t id;
     size_t n_ids;
-    /* Before a session is paid for: is it a model that fills gaps? */
+    /* Check that the model supports infilling before a session is opened. */
     whit_status status = whit_tokenize_infill(s->model, "", 0, "", 0, &id, 0, &n_ids, error);
     if (status != WHIT_OK && status != WHIT_ERROR_LIMIT) return status;
     wanted.n_ctx_tokens = CONTEXT_TOKENS;
@@ -143,7 +143,7 @@ static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct quest
                   q->behind_bytes, "max_tokens", SUGGESTED_TOKENS, "temperature", 0, "stream", 1, "model", s->own.name);
     char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
-    if (!body) return WHIT_OK; /* the text is no UTF-8 */
+    if (!body) return WHIT_OK; /* the text is not UTF-8 */
     whit_sse stream = {.on_text = stream_text, .user = s};
     const whit_endpoint_sink sink = whit_sse_sink(&stream);
     whit_status status = whit_endpoint_post(s->endpoint, body, strlen(body), &sink, error);
@@ -186,7 +186,7 @@ static void *work(void *user)
         whit_status status = s->own.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
         free_question(&q);
         pthread_mutex_lock(&s->lock);
-        bool too_long = status == WHIT_ERROR_LIMIT; /* more text than the context takes: no suggestion here */
+        bool too_long = status == WHIT_ERROR_LIMIT; /* the text exceeds the context: no suggestion here */
         bool failed = status != WHIT_OK && status != WHIT_ERROR_CANCELLED && !too_long;
         if (failed) s->is_useless = true;
         if (s->latest == s->number) {
@@ -223,7 +223,7 @@ static void forget(struct cli_edit_suggester *s)
     s->state = WHIT_SUGGESTION_NONE;
 }
 
-/* The first question decides which model it is; false where none is named. */
+/* Chooses the model at the first question; false if no model is named. */
 static bool choose(struct cli_edit_suggester *s, const whit_panel_wish *settings)
 {
     if (s->own.model || s->own.url) return true;
@@ -233,7 +233,7 @@ static bool choose(struct cli_edit_suggester *s, const whit_panel_wish *settings
     return s->own.model || s->own.url;
 }
 
-/* What no model at an endpoint is given: the rule is the agent's. */
+/* Must this text not be sent to an endpoint? By the agent's rule for secrets. */
 static bool is_secret(const whit_suggestion_question *question)
 {
     size_t at = 0, end;

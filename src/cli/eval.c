@@ -31,12 +31,12 @@ static const cli_option options[] = {
 
 struct examiner {
     cli_call *call;
-    const char *task; /* and the line of it that is asked, for messages */
+    const char *task; /* task file and current line, for messages */
     size_t line;
     whit_model *model;
     whit_session *session;
     uint32_t n_ctx, n_batch;
-    int32_t *held; /* ids that the session holds */
+    int32_t *held; /* ids in the session's cache */
     size_t n_held;
     whit_step_token *tokens;
 };
@@ -54,12 +54,12 @@ static double log_likelihood(const float *logits, size_t n_vocab, int32_t id)
     return (double)logits[id] - largest - whit_log_f64(sum);
 }
 
-/* The log-likelihood of ids from `first` on, given those before. What the session holds already is used. */
+/* Computes the log-likelihood of ids[first..n), given those before. Reuses the common prefix in the session's cache. */
 static int score_ids(struct examiner *e, const int32_t *ids, size_t n, size_t first, double *sum)
 {
     whit_error error;
     size_t n_vocab = whit_model_vocab_size(e->model), common = 0;
-    if (n > e->n_ctx) { /* the end counts: the beginning goes */
+    if (n > e->n_ctx) { /* too long: cut off the beginning */
         size_t cut = n - e->n_ctx;
         ids += cut;
         n -= cut;

@@ -31,9 +31,9 @@ static const cli_option options[] = {
     {0},
 };
 
-extern const char whit_lang_gbnf[]; /* of lang/core/ndl.gbnf */
+extern const char whit_lang_gbnf[]; /* content of lang/core/ndl.gbnf */
 
-/* --binary, --root: the tree of a text. */
+/* --binary, --root: encodes the tree of a text. */
 static int encode(cli_call *call, const struct exec_values *values, const char *path, const cli_text *text)
 {
     whit_buf tree = {0};

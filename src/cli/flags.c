@@ -97,8 +97,8 @@ const cli_option cli_sampler_options[] = {
 
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
 {
-    /* ppoll is never restarted behind a handler, read would be; signals that come between the look
-     * at the flag and the wait stay pending until it. */
+    /* ppoll is never restarted after a signal handler, while read would be; signals between the check of the flag and
+     * the wait stay pending until ppoll unblocks them. */
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     sigset_t held, before;
     sigemptyset(&held);
@@ -112,7 +112,7 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = reason;
     if (ready < 0) return -1;
-    errno = EINTR; /* a signal may have come together with what there is to read, or with its end */
+    errno = EINTR; /* a signal may have come together with data or the end of input */
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
@@ -157,7 +157,7 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
     return cli_fail(call, CLI_IO, "%s: cannot read: %s", name, strerror(reason));
 }
 
-/* Is a source being converted, rather than opened from the cache? */
+/* Set once a source is being converted, rather than opened from the cache. */
 struct conversion {
     bool begun;
 };
@@ -168,7 +168,7 @@ static bool on_conversion(void *user, const char *what, double share)
     return cli_progress(NULL, what, share);
 }
 
-/* Where the copy is that a conversion has made, or why there is none. */
+/* Prints where a conversion has put the copy, or why there is no copy. */
 static void say_where(const whit_model *model, const char *source)
 {
     const void *address;
@@ -255,7 +255,7 @@ const char *cli_model_name(const cli_model_flags *flags)
     return cli_is_tales(flags->path) ? CLI_TALES_NAME : flags->path;
 }
 
-static const uint32_t kv_windows[] = {1, 0, 2, 3, 4, 8, 16}; /* the words of --kv-window */
+static const uint32_t kv_windows[] = {1, 0, 2, 3, 4, 8, 16}; /* values for the words of --kv-window */
 
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic)
 {
@@ -306,7 +306,7 @@ void cli_want_all_logits(whit_session_options *options, size_t n_vocab)
     options->n_logits = options->n_batch_tokens;
 }
 
-/* "15043+1.5" or "15043-1" into id and bias. */
+/* Parses "15043+1.5" or "15043-1" into id and bias. */
 static bool parse_bias(const char *text, int32_t *id, float *bias)
 {
     char *end;
@@ -319,7 +319,7 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
     return end != value && !*end;
 }
 
-/* A value in [low, high] that the model's authors advise, else the fallback. */
+/* The model authors' advised value, if it is in [low, high], else the fallback. */
 static float advised(const whit_model *model, const char *key, double low, double high, float fallback)
 {
     double number;
@@ -408,7 +408,7 @@ int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size
                  bool parse_special, int32_t **ids, size_t *n_ids)
 {
     whit_error error;
-    /* Few texts have more tokens than bytes and these; then the library says how many. */
+    /* Few texts have more tokens than this; for those the library returns the number. */
     size_t capacity = text_bytes + 16;
     *n_ids = 0;
     for (;;) {

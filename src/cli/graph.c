@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A row is an object, or a line of text. */
+/* Output rows: JSON objects, or lines of text. */
 struct rows {
     cli_call *call;
     json_t *array; /* NULL: text */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a chat says of itself: which model answers, and what the model does not see. */
+ * Messages of a chat about itself: which model answers, and which text the model does not see. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ void cli_chat_greet(const cli_chat *chat, const char *path)
     cli_note("type a message and Enter; /help lists commands, Ctrl-C stops an answer, /bye leaves");
 }
 
-/* Templates trim what they are given. */
+/* Trims the text as templates do. */
 static void trim(const char **text, size_t *n)
 {
     while (*n && strchr(" \t\r\n", (*text)[*n - 1])) --*n;

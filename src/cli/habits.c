@@ -13,7 +13,7 @@
 #define ROPE     "positions are as the model file says, and are not stretched here"
 
 static const cli_habit options[] = {
-    /* Where the model comes from. */
+    /* Options that choose the model. */
     {"-hf, -hfr, --hf-repo, -hff, --hf-file, -mu, --model-url, -dr, --docker-repo", CLI_HABIT_VALUE, NULL,
      "'whit pull OWNER/NAME[:FILE]' downloads a model, then 'whit run OWNER/NAME[:FILE]' runs it"},
     {"-hft, --hf-token", CLI_HABIT_VALUE, NULL, "set HF_TOKEN, or give it to 'whit pull --token'"},
@@ -43,7 +43,7 @@ static const cli_habit options[] = {
     {"--verbose", CLI_HABIT_FLAG, "run", "'whit chat --stats' shows tokens per second"},
     {"--keepalive", CLI_HABIT_VALUE, EVERY, "a model is open in a moment, and nothing stays in the background"},
     {"--format", CLI_HABIT_VALUE, NULL, "'whit run --json' prints the answer in a JSON object"},
-    /* Where it runs. */
+    /* Options that choose the device. */
     {"-ngl, --gpu-layers, --n-gpu-layers, -ngld, --gpu-layers-draft, -mg, --main-gpu, -sm, --split-mode, -ts, "
      "--tensor-split, -dev, --device, -ot, --override-tensor, -ncmoe, --n-cpu-moe, -fit, --fit",
      CLI_HABIT_VALUE, EVERY, CPU},
@@ -54,7 +54,7 @@ static const cli_habit options[] = {
      "threads are placed on cores of their own; taskset and numactl limit which"},
     {"--mlock", CLI_HABIT_FLAG, EVERY, MAPPED},
     {"--mmap, --no-mmap, -dio, --direct-io, --no-repack, --no-host", CLI_HABIT_FLAG, EVERY, MAPPED},
-    /* How it computes. */
+    /* Options of the computation. */
     {"-fa, --flash-attn, --flash-attention", CLI_HABIT_MAYBE, EVERY, "attention is always computed so"},
     {"-b, --batch-size", CLI_HABIT_VALUE, EVERY, "-ub sets how many tokens of a prompt are taken at once"},
     {"-ctk, --cache-type-k, -ctv, --cache-type-v", CLI_HABIT_VALUE, NULL,
@@ -84,7 +84,7 @@ static const cli_habit options[] = {
      "'whit serve' answers /v1/embeddings; the library has whit_embed (include/whit/embeddings.h)"},
     {"--pooling, --embd-normalize, --embd-output-format", CLI_HABIT_VALUE, NULL,
      "'whit serve' answers /v1/embeddings; the library has whit_embed (include/whit/embeddings.h)"},
-    /* What is drawn. */
+    /* Options of sampling. */
     {"--samplers, --sampling-seq, --sampler-seq", CLI_HABIT_VALUE, NULL,
      "the samplers' order is fixed; each has an option that turns it on or off"},
     {"--dry-sequence-breaker", CLI_HABIT_VALUE, NULL, "DRY breaks sequences at line feeds, colons, quotes and stars"},
@@ -92,7 +92,7 @@ static const cli_habit options[] = {
      "this sampler is not there; 'whit run --help' has the list"},
     {"--grammar, --grammar-file, -j, --json-schema, -jf, --json-schema-file", CLI_HABIT_VALUE, NULL,
      "this command does not hold its text to a grammar"},
-    /* What is printed. */
+    /* Options of the output. */
     {"--jinja, --no-jinja", CLI_HABIT_FLAG, EVERY, "chat templates are always run, as Jinja"},
     {"-e, --escape", CLI_HABIT_FLAG, NULL, "a prompt is taken as it is: write a line feed itself, or use -f FILE"},
     {"--no-escape", CLI_HABIT_FLAG, EVERY, "a prompt is taken as it is"},

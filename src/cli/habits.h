@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What users of llama.cpp and Ollama type: for every option and command of theirs that whit does not
- * have, what to type here, or why nothing is needed. */
+ * Options and commands of llama.cpp and Ollama that whit does not have: for each, its replacement, or why it is not
+ * needed. */
 #ifndef WHIT_CLI_HABITS_H
 #define WHIT_CLI_HABITS_H
 
@@ -21,13 +21,13 @@ typedef struct cli_habit {
     const char *line;
 } cli_habit;
 
-/* NULL where the table does not know it. `given` is one name, with its dashes. */
+/* Finds an option; NULL if unknown. `given` is one name, with its dashes. */
 const cli_habit *cli_habit_option(const char *given, size_t n_given);
 bool cli_habit_is_needless(const cli_habit *habit, const char *verb);
 /* Is `text` the value of an option that may have one? */
 bool cli_habit_takes(const cli_habit *habit, const char *text);
 
-/* What to type in place of a command of theirs; NULL where it is unknown. */
+/* The replacement for a command of another program; NULL if unknown. */
 const char *cli_habit_verb(const char *word);
 
 #endif

@@ -25,12 +25,12 @@
 enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
 
 struct cli_input {
-    cli_reader reader; /* without an editor */
+    cli_reader reader; /* used without an editor */
     bool terminal;
-    char *history_path; /* NULL: none is kept */
+    char *history_path; /* NULL: no history is kept */
     const char *prompt;
 #if WHIT_HAVE_EDIT
-    EditLine *editor; /* NULL: none */
+    EditLine *editor; /* NULL: no line editor */
     struct termios before;
     bool has_before;
     History *history;
@@ -46,7 +46,7 @@ bool cli_input_is_terminal(const cli_input *input)
 
 /* ---- the history's file --------------------------------------------------------------------- */
 
-/* $XDG_STATE_HOME/whit/chat_history, with its folders; NULL where there is no such place. */
+/* $XDG_STATE_HOME/whit/chat_history, with its folders created; NULL if impossible. */
 static char *find_history(void)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -72,7 +72,7 @@ static void enter(cli_input *input, const char *line)
     if (line[strspn(line, " \t\n")]) history(input->history, &event, H_ENTER, line);
 }
 
-/* The last lines of the file; a file that has grown long is cut to them. */
+/* Loads the last lines of the file; a long file is cut to them. */
 static void load_history(cli_input *input)
 {
     whit_buf text = {0};
@@ -98,7 +98,7 @@ static void load_history(cli_input *input)
     whit_buf_free(&text);
 }
 
-/* A history that cannot be written is no reason to end a chat. */
+/* Appends to the history; a failure does not end a chat. */
 static void append_history(const cli_input *input, const char *line, size_t n_bytes)
 {
     if (!input->history_path) return;
@@ -106,7 +106,7 @@ static void append_history(const cli_input *input, const char *line, size_t n_by
     if (fd < 0) return;
     whit_buf text = {0};
     if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {
-        /* One write: lines of two chats do not mix. */
+        /* One write, so that lines of two chats do not mix. */
         ssize_t ignored = write(fd, text.data, text.size_bytes);
         (void)ignored;
     }
@@ -123,8 +123,8 @@ static char *get_prompt(EditLine *editor)
     return (char *)(uintptr_t)input->prompt;
 }
 
-/* What is pasted comes between these marks (bracketed paste, as xterm has it), with its line feeds:
- * one message, not one for each line. */
+/* Pasted text comes between these marks (bracketed paste, as in xterm), including its line feeds: it is one message,
+ * not one for each line. */
 #define PASTE_ON    "\x1b[?2004h"
 #define PASTE_OFF   "\x1b[?2004l"
 #define PASTE_BEGIN "\x1b[200~"
@@ -137,7 +137,7 @@ static void say_to_terminal(const char *sequence)
     fflush(stdout);
 }
 
-/* A byte of stdin: 1, 0 at the end, -1 on Ctrl-C or failure. */
+/* Reads a byte of stdin: 1, 0 at the end, -1 on Ctrl-C or failure. */
 static int get_byte(EditLine *editor, uint8_t *byte)
 {
     for (;;) {
@@ -152,7 +152,7 @@ static int get_byte(EditLine *editor, uint8_t *byte)
     }
 }
 
-/* libedit's own reader retries behind a signal once; this one returns at Ctrl-C. */
+/* libedit's own reader retries once after a signal; this one returns at Ctrl-C. */
 static int get_character(EditLine *editor, wchar_t *character)
 {
     uint8_t bytes[4];
@@ -167,8 +167,8 @@ static int get_character(EditLine *editor, wchar_t *character)
     return 1;
 }
 
-/* Reads up to the closing mark; false where the input ends before it, or memory. What is longer than
- * any message is cut. */
+/* Reads up to the closing mark; false if the input ends before it, or memory is short. Text beyond the limit of a
+ * message is cut off. */
 static bool read_paste(EditLine *editor, whit_buf *text)
 {
     const size_t n_end = sizeof PASTE_END - 1;
@@ -176,7 +176,7 @@ static bool read_paste(EditLine *editor, whit_buf *text)
     uint8_t byte;
     while (n_matched < n_end && get_byte(editor, &byte) > 0) {
         n_matched = byte == (uint8_t)PASTE_END[n_matched] ? n_matched + 1 : byte == 0x1B;
-        if (byte == '\r') byte = '\n'; /* as terminals send it */
+        if (byte == '\r') byte = '\n'; /* terminals send line feeds as \r */
         if (byte == '\t') byte = ' ';  /* the editor would show it as ^I */
         if (text->size_bytes < PASTE_BYTES_MAX && !whit_buf_append(text, &byte, 1)) return false;
     }
@@ -184,14 +184,14 @@ static bool read_paste(EditLine *editor, whit_buf *text)
     return n_matched == n_end;
 }
 
-/* Is bound to the opening mark. Line feeds at the end are left out, so that Enter sends the message. */
+/* Handler of the opening mark. Line feeds at the end are dropped, so that Enter sends the message. */
 static unsigned char take_paste(EditLine *editor, int key)
 {
     (void)key;
     whit_buf text = {0};
     bool ok = read_paste(editor, &text);
     size_t n = 0;
-    for (size_t i = 0; ok && i < text.size_bytes; i++) /* other controls are no text */
+    for (size_t i = 0; ok && i < text.size_bytes; i++) /* drop other control characters */
         if (text.data[i] >= ' ' || text.data[i] == '\n') text.data[n++] = text.data[i];
     while (n && text.data[n - 1] == '\n') n--;
     text.size_bytes = n;
@@ -200,8 +200,7 @@ static unsigned char take_paste(EditLine *editor, int key)
     return ok ? CC_REFRESH : CC_ERROR;
 }
 
-/* The editor thinks in the locale's characters; one that is not UTF-8 cannot hold what people say
- * to a model. */
+/* Sets a UTF-8 locale: the editor works in the locale's characters, and others cannot represent all messages. */
 static bool use_utf8(void)
 {
     if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return true;
@@ -247,7 +246,7 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
     *n_bytes = (size_t)n;
     enter(input, *line);
     if ((*line)[*n_bytes - 1] == '\n') --*n_bytes;
-    /* The file has a line for each; what was pasted with line feeds is remembered for this chat only. */
+    /* The file has one line for each message; pasted text with line feeds is kept in memory only. */
     if (*n_bytes && !memchr(*line, '\n', *n_bytes)) append_history(input, *line, *n_bytes);
     return CLI_LINE_READ;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines that a person types: with editing and history (libedit) where stdin and stdout are a
- * terminal, else as they come.
+ * Reading lines that a person types: with editing and history (libedit) if stdin and stdout are a terminal, else
+ * plainly.
  *
  * The history is a text file of one line each in the user's state folder, readable by its owner
  * alone; every line is appended as it is typed, so that several chats may share it. */
@@ -13,19 +13,19 @@ typedef struct cli_input cli_input;
 
 typedef enum cli_line {
     CLI_LINE_READ,
-    CLI_LINE_END,         /* of the input, or Ctrl-D */
+    CLI_LINE_END,         /* end of the input, or Ctrl-D */
     CLI_LINE_INTERRUPTED, /* Ctrl-C or SIGTERM */
-    CLI_LINE_FAILED,      /* errno */
+    CLI_LINE_FAILED,      /* see errno */
 } cli_line;
 
-/* NULL where memory is short. With `keep_history` false the file is neither read nor written. */
+/* NULL if out of memory. With `keep_history` false the history file is neither read nor written. */
 cli_input *cli_input_open(bool keep_history);
 void cli_input_close(cli_input *input);
 
-/* The next line without its line feed, valid until the next; the prompt is shown on a terminal. */
+/* Reads the next line, without its line feed, valid until the next call; the prompt is shown on a terminal. */
 cli_line cli_input_next(cli_input *input, const char *prompt, const char **line, size_t *n_bytes);
 
-/* Is a person there, who can be asked again after a mistake? */
+/* Is input interactive, so that a person can retry after a mistake? */
 bool cli_input_is_terminal(const cli_input *input);
 
 #endif

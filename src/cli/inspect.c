@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit inspect: what a model file holds, and what running it takes. */
+ * whit inspect: contents of a model file, and the memory and bytes needed to run it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     return tensor;
 }
 
-/* Facts as one object, from which the text is printed too. */
+/* Collects the facts as one object, from which the text is printed too. */
 static json_t *describe(const char *path, const whit_model *model, const whit_session_options *session,
                         const cli_adapters *adapters)
 {
@@ -191,7 +191,7 @@ static const char *tensor_name(void *file, int32_t tensor)
     return whit_ndf_tensor_name(file, (uint32_t)tensor);
 }
 
-/* What a pass over `n_rows` rows runs, the last of which is wanted by a greedy sampler. */
+/* Prints the plan of a pass over `n_rows` rows, of which a greedy sampler wants the logits of the last. */
 static int print_plan(cli_call *call, const whit_model *model, whit_session_options wanted, uint32_t n_rows,
                       bool is_adapted)
 {
@@ -218,7 +218,7 @@ static int print_plan(cli_call *call, const whit_model *model, whit_session_opti
     return status;
 }
 
-/* Its records are the business of another verb. */
+/* Is this a memory file? `whit memory` shows its records. */
 static bool is_memory(const char *path)
 {
     whit_ndf *file;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit inspect, for sessions: what a file was made with, and its turns. */
+ * whit inspect, for sessions: model and settings that a file was made with, and its turns. */
 #include <string.h>
 
 #include "cli/inspect.h"
@@ -22,7 +22,7 @@ static whit_status on_turn(void *user, const whit_session_record *before, const 
     return json_array_append_new(user, item) == 0 ? WHIT_OK : whit_fail_memory(error, "a list of turns", 0);
 }
 
-/* Which model it is of; "" where it does not say. */
+/* Identity of the session's model in hexadecimal; "" if unknown. */
 static void name_model(const whit_session_record *record, char text[2 * WHIT_HASH_BYTES + 1])
 {
     whit_value model;

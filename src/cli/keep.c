@@ -7,7 +7,7 @@
 
 /* ---- sampling ------------------------------------------------------------------------------- */
 
-/* What was not given is as it was. */
+/* Options that were not given keep the values of the session file. */
 static void take_sampling(const cli_call *call, cli_sampler_flags *flags, const whit_sampler_options *kept)
 {
 #define TAKE(name, option) flags->name = cli_was_given(call, option) ? flags->name : kept->name
@@ -49,7 +49,7 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
     if (!whit_session_file_sampler(keep->file, &kept, &keep->before)) return CLI_OK;
     take_sampling(call, sampler, &kept);
     if (sampler->seed < 0) {
-        /* A text goes on where its numbers stopped; a chat draws anew for every answer. */
+        /* A text resumes its random numbers; a chat draws new ones for every answer. */
         sampler->seed = (int64_t)(kept.seed + is_chat);
         keep->goes_on = !is_chat;
     }
@@ -83,8 +83,8 @@ int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn)
 
 /* ---- conversations -------------------------------------------------------------------------- */
 
-/* The note of a turn is {"keep": N, "left_out": M, "messages": [...]}: the first N messages stay as they
- * were, these follow, and prompts leave out M behind the system's. */
+/* The note of a turn is {"keep": N, "left_out": M, "messages": [...]}: the first N messages are unchanged, followed by
+ * these, and prompts leave out M messages after the system message. */
 
 static void hash_message(const whit_message *message, uint8_t digest[WHIT_HASH_BYTES])
 {
@@ -100,7 +100,7 @@ static int out_of_memory(cli_call *call)
     return cli_fail(call, CLI_LIMIT, "out of memory for the session");
 }
 
-/* How many of the messages the file has; the hashes of all are then `seen`. */
+/* Number of leading messages that the file has already; afterwards `seen` has the hashes of all messages. */
 static size_t n_kept(cli_keep *keep, const whit_messages *messages)
 {
     size_t n = whit_messages_count(messages), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;
@@ -135,7 +135,7 @@ static whit_status write_note(cli_keep *keep, const whit_messages *messages, whi
             status = whit_fail_memory(error, "the session", text.size_bytes);
     }
     whit_buf_free(&text);
-    whit_buf_free(&added.items); /* the texts are the conversation's */
+    whit_buf_free(&added.items); /* the texts belong to the conversation */
     return status;
 }
 

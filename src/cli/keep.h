@@ -7,11 +7,11 @@
 #include "runtime/conversation.h"
 
 typedef struct cli_keep_flags {
-    const char *path; /* NULL: nothing is kept */
+    const char *path; /* NULL: no session file */
     int kv;           /* 0: blocks too, 1: tokens only */
 } cli_keep_flags;
 
-/* For the option tables of verbs: AT is the place of their cli_keep_flags. */
+/* For the option tables of verbs: AT is the offset of their cli_keep_flags. */
 #define CLI_KEEP_OPTIONS(at)                                                                                           \
     {"--session", CLI_FILE, (at) + offsetof(cli_keep_flags, path), "FILE",                                             \
      "Keep what was said in this file: create it, or go on with what it holds (docs/context.md)."},                    \
@@ -21,30 +21,30 @@ typedef struct cli_keep_flags {
             "tokens only."                                                                                             \
     }
 
-/* Zero-initialised keeps nothing. */
+/* Zero-initialised: no session file. */
 typedef struct cli_keep {
     whit_session_file *file;
     bool tokens_only;
-    size_t n_stages;           /* that have a part in its turns' picks */
-    bool goes_on;              /* the sampler begins at `before` */
-    whit_sampler_state before; /* of the turn's first pick */
-    whit_buf seen;             /* of a conversation's messages that the file has, a hash each */
+    size_t n_stages;           /* stages that take part in the picks of its turns */
+    bool goes_on;              /* resume the sampler from `before` */
+    whit_sampler_state before; /* sampler state at the turn's first pick */
+    whit_buf seen;             /* hashes of the conversation's messages that are in the file */
 } cli_keep;
 
-/* Loads or creates the file for sequence 0; nothing without a path. Sampling options that were not given
- * are then those of the last turn. CLI_OK or a status already reported; close in every case. */
+/* Loads or creates the file for sequence 0; does nothing without a path. Sampling options that were not given are set
+ * to those of the last turn. CLI_OK or a status already reported; close in every case. */
 int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *session, const char *purpose,
                   cli_sampler_flags *sampler, cli_keep *keep);
 void cli_keep_close(cli_keep *keep);
 
-/* In front of the picks of a turn. */
+/* Call before the picks of a turn. */
 void cli_keep_begin(cli_keep *keep, whit_sampler *sampler, size_t n_stages);
 /* Appends the turn. */
 int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn);
 
-/* A conversation: makes it what the file holds. */
+/* Restores the conversation from the file. */
 int cli_keep_resume(cli_call *call, cli_keep *keep, whit_conversation *conversation);
-/* Appends its last answer, or with sampler NULL what changed of its messages. */
+/* Appends the conversation's last answer, or, with sampler NULL, the changes of its messages. */
 int cli_keep_conversation(cli_call *call, cli_keep *keep, whit_conversation *conversation, const whit_sampler *sampler,
                           whit_finish finish);
 

@@ -15,7 +15,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Does the table point to this row's function? A later, stronger row may have taken its place. */
+/* Does the table point to this row's function, or has a later, faster row replaced it? */
 static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 {
     return !memcmp((const char *)table + row->table_offset, &row->function, sizeof row->function);
@@ -28,7 +28,7 @@ static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
 
 /* ---- which matrix kernel multiplies what ---------------------------------------------------- */
 
-/* A form of each codec that files have: scales in groups where the codec has them, else per row. */
+/* A usual type of each codec: scales in groups if the codec has them, else per row. */
 static whit_tensor_type usual_type(uint8_t codec)
 {
     const whit_codec_info *info = whit_codec_find(codec);
@@ -47,7 +47,7 @@ static whit_tensor_type usual_type(uint8_t codec)
     return type;
 }
 
-/* The kernel for each codec, kind of activations and number of tokens. */
+/* Lists the kernel for each codec, kind of activations and number of tokens. */
 static void list_choices(const whit_kernels *table, json_t *choices)
 {
     static const uint32_t tokens[] = {1, 4, 16, 128};
@@ -60,7 +60,7 @@ static void list_choices(const whit_kernels *table, json_t *choices)
             whit_tensor_type type = usual_type((uint8_t)codec);
             whit_acts_spec spec = whit_acts_spec_for(&type, acts[a].act);
             static const uint8_t kinds[] = {WHIT_ACTS_F32, WHIT_ACTS_I8, WHIT_ACTS_Q2};
-            if (spec.kind != kinds[a]) continue; /* this codec does not take them */
+            if (spec.kind != kinds[a]) continue; /* not supported by this codec */
             for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
                 json_array_append_new(choices,
                                       json_pack("{s:s, s:s, s:i, s:s}", "codec", whit_codec_find(codec)->name,
@@ -69,7 +69,7 @@ static void list_choices(const whit_kernels *table, json_t *choices)
         }
 }
 
-/* One line for each codec and kind of activations, with the numbers of tokens at which the kernel changes. */
+/* Prints one line for each codec and kind of activations, with the numbers of tokens at which the kernel changes. */
 static void print_choices(cli_call *call, const json_t *choices)
 {
     size_t i;
@@ -109,7 +109,7 @@ static int run(cli_call *call)
         json_array_append_new(list,
                               entry(rows[i].op, rows[i].isa, whit_kernel_runs(&table, rows[i].isa, rows[i].features),
                                     in_use(&table, &rows[i])));
-    /* Which matrix kernel is used depends on the tensor, so "used" says that it may be. */
+    /* The matrix kernel depends on the tensor, so "used" means that it may be used. */
     for (size_t i = 0; i < n_matmuls; i++) {
         bool runs = whit_kernel_runs(&table, matmuls[i]->isa, matmuls[i]->features);
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* Zero-initialise, for stdin. */
+/* A reader of lines; zero-initialised: of stdin. */
 typedef struct cli_reader {
     int fd;
     whit_buf bytes; /* with a limit where lines are bounded */
@@ -14,10 +14,10 @@ typedef struct cli_reader {
     bool ended;
 } cli_reader;
 
-/* What is read at once. */
+/* Bytes per read. */
 enum { CLI_READER_BYTES = 65536 };
-/* 1 with a line without its line feed, valid until the next; 0 at the end; -1 on failure or Ctrl-C
- * (errno; ENOMEM also over the limit of `bytes`). The last line may lack its line feed. */
+/* Returns 1 and a line without its line feed, valid until the next call; 0 at the end; -1 on failure or Ctrl-C (errno;
+ * ENOMEM also above the limit of `bytes`). The last line may lack its line feed. */
 int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes);
 void cli_reader_free(cli_reader *reader);
 
@@ -25,8 +25,8 @@ void cli_reader_free(cli_reader *reader);
  * A failure ends the run; what it appended is printed first. */
 typedef whit_status cli_line_fn(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error);
 
-/* Until the end of stdin; every answer is flushed, so that a pipe can be a conversation. CLI_OK
- * where every line was answered. */
+/* Answers every line of stdin; each answer is flushed, so that a pipe can be interactive. CLI_OK if every line was
+ * answered. */
 int cli_each_line(cli_call *call, cli_line_fn *answer, void *user);
 
 #endif

@@ -44,7 +44,7 @@ static json_t *add_row(json_t *rows, const struct row *row)
     return rows;
 }
 
-/* Every GGUF model of a repository by its first part, and the rest as one folder. */
+/* Adds every GGUF model of a repository under its first part, and the rest as one folder. */
 static void add_models(json_t *rows, const whit_hub_entry *entry)
 {
     char name[WHIT_HUB_FOLDER_BYTES];
@@ -85,8 +85,9 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* Copies of sources that the user has elsewhere; those of pulled models go with them. A source that was edited, or that
- * an older program converted in another way, has several: they are one row, as 'whit rm' removes them together. */
+/* Adds converted copies of sources outside the store; those of pulled models are counted with them. A source that was
+ * edited, or converted differently by an older program, has several copies: they form one row, since 'whit rm' removes
+ * them together. */
 static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
 {
     whit_cached *entries;

@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Ids of a text into *ids (n + 1 of room, for the caller to free). */
+/* Parses the ids of a text into *tokens (one more is allocated), to be freed by the caller. */
 static int parse_ids(cli_call *call, const char *path, const cli_text *text, whit_step_token **tokens, size_t *n_tokens)
 {
     /* Every id takes at least a digit and the space before the next. */
@@ -52,8 +52,7 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text, whi
     return CLI_OK;
 }
 
-/* Steps through the tokens and hands each slice of logits to `writer` or, where that is NULL, to
- * the open file. */
+/* Runs the tokens and appends each slice of logits to `writer`. */
 static whit_status write_logits(whit_session *session, const whit_step_token *tokens, size_t n_tokens, size_t n_batch,
                                 size_t n_vocab, whit_writer *writer, whit_error *error)
 {

@@ -18,7 +18,7 @@ const cli_verb *cli_verb_find(const char *name)
 
 /* ---- when the first word is no verb ---------------------------------------------------------- */
 
-/* The words as a shell would take them; "..." in place of what has no room. */
+/* Joins the words in a shell's form; "..." stands for words that do not fit. */
 static void join(int argc, char **argv, char *line, size_t line_bytes)
 {
     size_t n = 0;
@@ -34,7 +34,7 @@ static void join(int argc, char **argv, char *line, size_t line_bytes)
     }
 }
 
-/* Options without a verb, as other programs take them. */
+/* Handles options without a verb, as other programs accept them. */
 static int options_first(const cli_call *call, int argc, char **argv)
 {
     static const char *const talking[] = {"-cnv", "--conversation", "-i", "--interactive", "-if"};

@@ -148,7 +148,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
     json_t *value = json_stringn(out.size_bytes ? (const char *)out.data : "", out.size_bytes);
-    /* Lines of sources may be no UTF-8: the rest of them is better than nothing. */
+    /* Source lines may not be UTF-8: then convert the invalid bytes. */
     if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path((const char *)out.data);
     wrong = wrong || !value;
     whit_buf_free(&out);
@@ -156,8 +156,8 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
                      "isError", wrong);
 }
 
-/* The version that is spoken: the client's where it is known, else ours, which the client may then refuse. That of
- * 2025-03-26 has batches, which the ones before and behind it have not, and is not spoken. */
+/* The protocol version: the client's if it is known, else ours, which the client may refuse. Version 2025-03-26 is not
+ * supported: it has batches, unlike the versions before and after it. */
 static const char *version_for(const char *wanted)
 {
     static const char *const known[] = {"2025-06-18", "2024-11-05"};
@@ -204,7 +204,7 @@ static int run(cli_call *call)
     if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add wants --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
-            bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no version that is spoken here has */
+            bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no supported version has */
             if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700,
                                  is_json ? "a line is no JSON object" : "a line is no JSON"))
                 break;

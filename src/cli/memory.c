@@ -37,10 +37,10 @@ struct state {
     whit_encoder encoder;
     whit_memory_batch batch;
     uint64_t n_committed, n_lines;
-    char where[300]; /* what messages begin with: "FILE: " */
+    char where[300]; /* prefix of messages: "FILE: " */
 };
 
-/* One line of input: its hypervector, and the text that is kept of it. CLI_OK, or a status. */
+/* Encodes one line of input: its hypervector, and the text to keep. CLI_OK, or a status. */
 static int encode_line(struct state *s, const char *line, size_t n_bytes, bool is_query,
                        uint64_t vector[WHIT_MEMORY_WORDS], json_t **kept)
 {
@@ -124,7 +124,8 @@ static int too_long(const struct state *s, const char *path, uint64_t line)
                     LINE_BYTES - 1);
 }
 
-/* Every line of a file ("-": stdin) that is not blank, without its end; a line is bounded. */
+/* Calls `fn` for every line of a file ("-": stdin) that is not blank, without its line feed; the length of a line is
+ * limited. */
 static int each_line(struct state *s, const char *path, line_fn *fn)
 {
     bool from_stdin = strcmp(path, "-") == 0;
@@ -231,7 +232,7 @@ static int ask(cli_call *call, const struct memory_values *values)
     return status;
 }
 
-/* A text of the command line. One that names a file is a slip: its words were hardly what was to be kept. */
+/* Adds a text of the command line. If it names a file, this is probably a mistake. */
 static int add_text(struct state *s, const char *text)
 {
     struct stat info;

@@ -57,7 +57,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
         return whit_fail(error, WHIT_ERROR_IO,
                          "%.300s: No such file or directory ('whit list' shows the models that are here)", words);
     if (is_absent && whit_hub_is_address(words)) return named;
-    /* What is no possible name is opened as it stands, and then has its own reason why not. */
+    /* Text that cannot be a name is opened as a path, which fails with its own reason. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);
     return WHIT_OK;

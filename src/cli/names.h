@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Models by name: what a user writes where a model is wanted. */
+ * Finding models by the name or path that a user gives. */
 #ifndef WHIT_CLI_NAMES_H
 #define WHIT_CLI_NAMES_H
 
@@ -7,16 +7,15 @@
 
 #define CLI_PATH_BYTES 4096
 
-/* The path behind `words`: themselves where such a file or folder is ("~/" is the home folder, also
- * where the shell leaves it), else that of the pulled model that they name (whit_hub_store_path).
- * WHIT_ERROR_IO where they name nothing. */
+/* Finds the path of `words`: `words` itself if such a file or folder exists ("~/" is the home folder, also if the shell
+ * has not expanded it), else the pulled model of that name (whit_hub_store_path). WHIT_ERROR_IO if nothing is found. */
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error);
 
-/* Is it rather a path than a name: with a leading '/', '.' or '~', the ending of a model's file, or the
- * name of a folder that is there in front? */
+/* Is it rather a path than a name: it begins with '/', '.', '~' or the name of an existing folder, or has the ending of
+ * a model's file? */
 bool cli_looks_like_path(const char *words);
 
-/* Are both there, and one file? Links are followed. */
+/* Do both exist, and are they the same file? Links are followed. */
 bool cli_is_same_file(const char *a, const char *b);
 
 /* "3.1 GB", "271 kB": a number of bytes for people. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the program says: checked output on stdout, messages and a progress bar on stderr. */
+ * The program's output: checked output on stdout, messages and a progress bar on stderr. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void message(const char *verb, const char *format, va_list arguments)
     if (n < 0) n = 0;
     size_t length = whit_plain_line(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
     cli_progress_end();
-    /* What was printed before comes before, also where both streams are one terminal. */
+    /* Flush earlier output first, since both streams may be one terminal. */
     fflush(stdout);
     fprintf(stderr, verb ? "whit %s: %.*s\n" : "whit: %.0s%.*s\n", verb ? verb : "", (int)length, line);
 }
@@ -44,7 +44,7 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
-/* The library names no options: what it asks for, in this program's words. */
+/* The library's messages do not name options: returns the option for a message. */
 static const char *option_for(const char *message)
 {
     static const struct {
@@ -92,7 +92,7 @@ static bool on_terminal(void)
     return known == 2;
 }
 
-static whit_plain split; /* a character that the next piece completes */
+static whit_plain split; /* an incomplete character, which the next piece completes */
 
 static bool put(cli_call *call, const char *text, size_t text_bytes)
 {
@@ -117,7 +117,7 @@ bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
     return !call->output_failed && put(call, text, text_bytes);
 }
 
-/* Outside of strings JSON has none of these, and in one an escape is the same character. */
+/* Escapes are valid, since JSON has such characters in strings only. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
 {
     size_t done = 0, length;
@@ -151,7 +151,7 @@ bool cli_print(cli_call *call, const char *format, ...)
     return ok;
 }
 
-/* Ends a character that was left unfinished. */
+/* Writes a character that stayed incomplete. */
 static bool end_text(cli_call *call)
 {
     char plain[4];
@@ -183,7 +183,7 @@ bool cli_print_json(cli_call *call, json_t *value)
             0 &&
         cli_write(call, "\n", 1);
     if (!ok && !call->output_failed) {
-        call->output_failed = true; /* few callers look: cli_finish makes it the exit status */
+        call->output_failed = true; /* few callers check this: cli_finish returns it as the exit status */
         cli_fail(call, CLI_IO,
                  "the JSON cannot be written: a text is not UTF-8, a number is not finite, or memory ran out");
     }
@@ -206,12 +206,12 @@ int cli_finish(cli_call *call, int status)
     cli_progress_end();
     end_text(call);
     cli_flush(call);
-    /* Some file systems tell of a lost write only when closing. */
+    /* Some file systems report a lost write only on close. */
     if (!call->output_failed && fclose(stdout) != 0) output_failed(call);
     return call->output_failed && status == CLI_OK ? CLI_IO : status;
 }
 
-/* Of work that takes long, what is left of it at the rate so far: ", 3 min left", or nothing. */
+/* Estimates the remaining time of long work from the rate so far: ", 3 min left", or "". */
 static void say_left(const char *what, double share, uint64_t now_ns, char *to, size_t to_bytes)
 {
     enum { SOON_NS = 500000000 };

@@ -5,7 +5,7 @@
 
 enum { WIDTH = 80, INDENT = 4, ITEM_INDENT = 8 };
 
-/* Text where troff sees no commands: backslashes, hyphens and leading dots are quoted. */
+/* Quotes text for troff: backslashes, hyphens and leading dots. */
 static void troff(cli_page *page, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -19,7 +19,7 @@ static void troff(cli_page *page, const char *text, size_t n)
     }
 }
 
-/* Words of text[0..n) in lines of at most WIDTH columns behind `indent` spaces; the first line has
+/* Wraps the words of text[0..n) in lines of at most WIDTH columns, indented by `indent` spaces; the first line has
  * `begun` columns already. */
 static void wrap(cli_page *page, const char *text, size_t n, int begun, int indent)
 {
@@ -100,7 +100,7 @@ void cli_page_item(cli_page *page, const char *tag, const char *text)
         cli_print(page->call, "\n");
     } else {
         cli_print(page->call, "%*s%s", INDENT, "", tag);
-        /* A short tag stands on the line of its text. */
+        /* A short tag is printed on the same line as its text. */
         int column = INDENT + (int)strlen(tag);
         if (column >= ITEM_INDENT) cli_print(page->call, "\n");
         wrap(page, text, strlen(text), column < ITEM_INDENT ? column : 0, ITEM_INDENT);

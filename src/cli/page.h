@@ -8,12 +8,12 @@
 typedef struct cli_page {
     cli_call *call;
     bool man;   /* troff for man(1), else text for a terminal */
-    bool begun; /* a section stands already */
+    bool begun; /* a section was printed */
 } cli_page;
 
 void cli_page_head(cli_page *page, const char *name); /* "whit-run" */
 void cli_page_section(cli_page *page, const char *title);
-/* Paragraphs parted by newlines; a line that begins with two spaces stands as it is. */
+/* Prints paragraphs separated by newlines; a line that begins with two spaces is printed unchanged. */
 void cli_page_text(cli_page *page, const char *text);
 void cli_page_item(cli_page *page, const char *tag, const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Arguments to values, by the verb's table. Every mistake is one line with a hint. */
+ * Parses arguments by the verb's table. Every mistake is reported in one line with a hint. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes)
     return names + n;
 }
 
-/* Optimal edits between two short words (Wagner and Fischer, 1974), for "did you mean". */
+/* Edit distance of two short words (Wagner and Fischer, 1974), for "did you mean". */
 static size_t edits(const char *a, const char *b)
 {
     enum { MOST = 32 };
@@ -55,7 +55,7 @@ static size_t edits(const char *a, const char *b)
 const cli_verb *cli_verb_guess(const char *word)
 {
     const cli_verb *closest = NULL;
-    size_t fewest = strlen(word) > 4 ? 3 : 2; /* more edits than that is another word */
+    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word that needs more edits is another word */
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
         if (edits(word, (*verb)->name) < fewest) {
             fewest = edits(word, (*verb)->name);
@@ -67,7 +67,7 @@ const cli_verb *cli_verb_guess(const char *word)
 static int refuse_unknown(const cli_call *call, const char *given)
 {
     char name[32], closest[32] = "";
-    size_t n_given = strlen(given), fewest = n_given > 4 ? 3 : n_given > 2 ? 2 : 0; /* one letter is no hint */
+    size_t n_given = strlen(given), fewest = n_given > 4 ? 3 : n_given > 2 ? 2 : 0; /* 0: a word too short */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
@@ -91,7 +91,7 @@ static const cli_option *find_option(const cli_verb *verb, const char *given, si
 
 static int refuse_value(const cli_call *call, const char *name, const cli_option *option, const char *text)
 {
-    enum { LARGEST_SAID = 1000000 }; /* a larger bound is there to keep arithmetic sound, and tells nobody anything */
+    enum { LARGEST_SAID = 1000000 }; /* a larger bound only keeps arithmetic safe, and does not help a user */
     if (option->kind == CLI_CHOICE)
         return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
     const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
@@ -103,7 +103,7 @@ static int refuse_value(const cli_call *call, const char *name, const cli_option
     return cli_fail(call, CLI_USAGE, "%s takes %s%s, not '%s': %s", name, what, bounds, text, option->help);
 }
 
-/* Stores `text` as the option's kind at `value`; false where it is none. */
+/* Stores `text` as the option's kind at `value`; false if it is not of that kind or out of bounds. */
 static bool store(const cli_option *option, const char *text, void *value)
 {
     bool bounded = option->min != option->max;
@@ -173,7 +173,7 @@ int cli_set_option(const cli_call *call, const cli_option *options, const char *
             size_t i = 0;
             while (given[i] && (given[i] == bare[i] || (given[i] == '_' && bare[i] == '-'))) i++;
             if (given[i] || bare[i]) continue;
-            /* Texts and lists keep pointers, and would outlive what was typed. */
+            /* Texts and lists keep pointers, which would outlive the typed line. */
             if (option->kind == CLI_FLAG || option->kind == CLI_TEXT || option->kind == CLI_FILE ||
                 option->kind == CLI_REPEAT)
                 return -1;
@@ -188,7 +188,7 @@ bool cli_verb_takes_model(const cli_verb *verb)
     return !verb->n_max && find_option(verb, "-m", 2, NULL);
 }
 
-/* The operand of a verb that has none of its own is its model. */
+/* Takes the operand as the model, if the verb has no operands of its own. */
 static bool take_model(cli_call *call)
 {
     size_t group_offset;
@@ -212,7 +212,7 @@ static int check_operands(cli_call *call)
                     verb->name);
 }
 
-/* An option of another program: true, with *i behind its value, where nothing is lost without it. */
+/* Skips an option of another program, if it is not needed here: true, with *i at its last argument. */
 static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_text, int *i, int argc, char **argv)
 {
     if (!cli_habit_is_needless(habit, call->verb->name)) return false;
@@ -221,7 +221,7 @@ static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_tex
     return true;
 }
 
-/* "WHIT_API_KEY_FILE" of "--api-key-file", by the option's last name. */
+/* Makes "WHIT_API_KEY_FILE" from "--api-key-file", the option's last name. */
 static void variable_name(const cli_option *option, char *variable, size_t variable_bytes)
 {
     char name[32] = "";
@@ -240,7 +240,7 @@ bool cli_was_given(const cli_call *call, const char *name)
     return false;
 }
 
-/* Options that were not given come from the environment; of a flag, 0 is none. */
+/* Reads options that were not given from the environment; "0" leaves a flag unset. */
 static int take_variables(cli_call *call)
 {
     size_t group_offset;

@@ -10,12 +10,12 @@
 
 struct perplexity_values {
     const char *file, *base;
-    int kv_base; /* whit_kv_type of the same model's other cache; -1: none */
+    int kv_base; /* whit_kv_type of the cache of the base, the same model; -1: not used */
     uint32_t n_chunks;
     bool second_half, json;
     cli_model_flags model;
     cli_session_flags session;
-    cli_adapter_flags adapters; /* of the model, not of the base */
+    cli_adapter_flags adapters; /* adapters of the model, not of the base */
 };
 static const struct perplexity_values defaults = {.kv_base = -1, .session = {.n_sinks = CLI_SINKS}};
 
@@ -39,7 +39,7 @@ struct subject {
     whit_model *model;
     whit_session *session;
     cli_adapters adapters;
-    bool is_borrowed; /* the model is the other's */
+    bool is_borrowed; /* the model belongs to the other subject */
 };
 
 static void close_subject(struct subject *subject)
@@ -49,7 +49,7 @@ static void close_subject(struct subject *subject)
     if (!subject->is_borrowed) whit_model_close(subject->model);
 }
 
-/* Does the model put a beginning-of-text token in front? Asked of the tokenizer itself. */
+/* Does the tokenizer begin texts with a beginning-of-text token? Found by tokenising an empty text. */
 static bool adds_bos(const whit_model *model)
 {
     int32_t id = -1;
@@ -61,7 +61,7 @@ static bool adds_bos(const whit_model *model)
 struct window_plan {
     uint32_t n_ctx, n_batch;
     size_t n_windows;
-    bool is_endless; /* one window, of all tokens */
+    bool is_endless; /* one window of all tokens */
     bool second_half, bos;
 };
 
@@ -142,8 +142,8 @@ static void report(cli_call *call, const struct perplexity_values *values, const
                   score->divergences[score->n - 1], top1);
 }
 
-/* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache
- * reads as many as one window. */
+/* Scores every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache reads
+ * all tokens as one window. */
 static int measure(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                    struct window_plan *plan, cli_score *score)
 {
@@ -182,7 +182,7 @@ static int open_session(cli_call *call, const struct perplexity_values *values, 
         : cli_fail_error(call, &error);
 }
 
-/* In a shorter window nothing would be scored. */
+/* Refuses a window that is too short to score anything. */
 static int check_window(cli_call *call, const struct perplexity_values *values, uint32_t n_ctx)
 {
     const uint32_t least = 2u + values->second_half;

@@ -26,7 +26,7 @@ static const cli_plot_point *point_at(const cli_plot *plot, size_t i)
     return (const cli_plot_point *)(const void *)plot->points.data + i;
 }
 
-/* A run that goes on from a checkpoint does the steps behind that again: theirs are the points that count. */
+/* A resumed run repeats the steps after its checkpoint; the new points replace the old. */
 void cli_plot_add(cli_plot *plot, cli_plot_point point)
 {
     while (count(plot) && point_at(plot, count(plot) - 1)->step >= point.step) plot->points.size_bytes -= sizeof point;
@@ -39,7 +39,7 @@ static void read_line(cli_plot *plot, const char *line, size_t n_bytes, const ch
     snprintf(held, sizeof held, "held_%s", field);
     json_t *object = json_loadb(line, n_bytes, 0, NULL);
     const json_t *run = json_object_get(object, "run");
-    if (run && !json_is_true(json_object_get(run, "resumed"))) plot->points.size_bytes = 0; /* another one begins */
+    if (run && !json_is_true(json_object_get(run, "resumed"))) plot->points.size_bytes = 0; /* a new run begins */
     const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field),
                  *measured = json_object_get(object, held);
     if (json_is_number(step) && json_is_number(loss)) {
@@ -66,7 +66,7 @@ void cli_plot_read_log(cli_plot *plot, const char *path, const char *field)
 /* ---- axes ----------------------------------------------------------------------------------- */
 
 typedef struct axis {
-    double low, high, step; /* between ticks, where the axis is linear */
+    double low, high, step; /* step: between ticks of a linear axis */
     bool logarithmic;
 } axis;
 
@@ -168,7 +168,7 @@ static void put_axes(whit_buf *out, const axis *x, const axis *y)
     put_text(out, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12, "middle", "step");
 }
 
-/* A line through the losses, or through what was measured on held-out text, with dots. */
+/* Draws a line through the losses, or through the held-out losses, with dots. */
 static void put_curve(whit_buf *out, const cli_plot *plot, const axis *x, const axis *y, bool held)
 {
     bool begun = false;

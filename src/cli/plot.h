@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 typedef struct cli_plot_point {
-    double step, loss, held; /* held NAN: not measured then */
+    double step, loss, held; /* held NAN: not measured at this step */
 } cli_plot_point;
 
 typedef struct cli_plot {
@@ -14,14 +14,14 @@ typedef struct cli_plot {
     whit_buf points;             /* cli_plot_point[] by rising step */
 } cli_plot;
 
-/* Points of the same step and of later ones go. Out of memory is told by the buffer. */
+/* Adds a point; points of this and later steps are removed. If memory runs out, the buffer is marked as failed. */
 void cli_plot_add(cli_plot *plot, cli_plot_point point);
-/* The points of an earlier part of the run, from its log's JSON lines: `field` is the loss's name,
- * "held_" in front of it that of the held-out text's. Lines that say something else are passed over;
- * where a run begins that was not resumed, what was before is dropped. */
+/* Reads the points of an earlier part of the run, from its log's JSON lines: `field` is the loss's name, "held_" +
+ * field that of the held-out text. Other lines are skipped; where a new run begins that was not resumed, earlier points
+ * are dropped. */
 void cli_plot_read_log(cli_plot *plot, const char *path, const char *field);
-/* The picture, atomically; nothing where there are no points. A vertical axis that spans more than a
- * factor of ten is logarithmic. */
+/* Writes the picture atomically; nothing if there are no points. A vertical axis that spans more than a factor of ten
+ * is logarithmic. */
 whit_status cli_plot_write(const cli_plot *plot, const char *path, whit_error *error);
 void cli_plot_free(cli_plot *plot);
 

@@ -68,7 +68,7 @@ void cli_program_close(cli_program *program)
 
 enum { SHOWN_MAX = 200 };
 
-/* A line of a text and a caret under the place. */
+/* Prints a line of a text and a caret under the place. */
 static void show(const char *text, size_t n_bytes, whit_lang_place place)
 {
     size_t at = 0;
@@ -89,7 +89,7 @@ static void show(const char *text, size_t n_bytes, whit_lang_place place)
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error)
 {
-    whit_error told = *error; /* the language names no options */
+    whit_error told = *error; /* the language's messages do not name options */
     bool limited = error->status == WHIT_ERROR_LIMIT;
     const char *option = !limited                                            ? ""
         : strstr(error->message, "; the limit is on all of them together")   ? " (--limit-mb)"
@@ -102,7 +102,7 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
     return status;
 }
 
-/* The last PROGRAM frame of an .ndf in binary form. */
+/* Reads the last PROGRAM frame of an .ndf in binary form. */
 static whit_status read_frame(const char *path, whit_buf *bytes, whit_error *error)
 {
     whit_ndf *ndf;
@@ -129,7 +129,7 @@ static bool is_binary(const char *data, size_t n)
     return n >= n_magic && memcmp(data, WHIT_LANG_BINARY_MAGIC, n_magic) == 0;
 }
 
-/* Of an .ndf the beginning says enough, and no program is longer than this. */
+/* Stops at the magic of an .ndf, or above the size limit of a program. */
 static bool wants_more(const char *data, size_t n)
 {
     enum { BINARY_MAX_BYTES = 192 << 20 };

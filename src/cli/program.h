@@ -30,7 +30,7 @@ int cli_program_tier(const cli_call *call, int *tier);
 int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program);
 void cli_program_close(cli_program *program);
 
-/* The line of a failure, the line of the program and a caret under its place; the exit status. */
+/* Prints the message of a failure, the program's line and a caret under the place; returns the exit status. */
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error);
 
@@ -40,8 +40,8 @@ int cli_read_program(cli_call *call, const char *path, cli_text *text);
 
 /* A family's program (--family). CLI_OK, or a status after a line; free() the text. */
 int cli_read_family(cli_call *call, const char *path, cli_text *text);
-/* The line of a failure of what was opened with it, and a caret where the mistake is the program's; the exit
- * status. */
+/* Prints the message of a failure of an object opened with the program, and a caret if the mistake is in the program;
+ * returns the exit status. */
 int cli_family_fail(cli_call *call, const char *path, const cli_text *text, const whit_error *error);
 
 #endif

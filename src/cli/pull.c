@@ -25,7 +25,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* How fast it goes: over the last seconds, so that it follows the connection. */
+/* Download rate over the last seconds, so that it follows the connection. */
 struct meter {
     uint64_t since_ns, since_bytes;
     double bytes_per_s;

@@ -20,15 +20,15 @@ static const char help[] = ":time        say how long compiling and running take
 struct repl {
     cli_call *call;
     cli_program program;
-    whit_buf text;                /* of the statement so far */
-    whit_buf session;             /* every line, which messages show: functions of earlier statements may fail, too */
-    uint32_t n_lines, first_line; /* read so far; the statement's first */
-    bool times, shown;            /* shown: what was loaded last is not run, and nothing of it stays */
-    int failure;                  /* the status of the last one */
+    whit_buf text;                /* text of the current statement */
+    whit_buf session;             /* all lines, for messages: functions of earlier statements may fail, too */
+    uint32_t n_lines, first_line; /* lines read; first line of the statement */
+    bool times, shown;            /* shown: the last loaded statement is not run and not kept */
+    int failure;                  /* status of the last statement */
 };
-enum { SESSION_BYTES = 4 << 20 }; /* later lines are not shown */
+enum { SESSION_BYTES = 4 << 20 }; /* messages do not show lines beyond this size */
 
-/* Brackets that are open at the end; comments do not count. */
+/* Number of brackets that are open at the end, outside comments. */
 static int open_brackets(const char *text, size_t n)
 {
     int depth = 0;
@@ -49,7 +49,7 @@ static void show(struct repl *r, bool text_of(const whit_lang *, whit_buf *))
     whit_buf_free(&shown);
 }
 
-/* Is a statement a word, maybe called as a function? */
+/* Is the statement this word, maybe called as a function? */
 static bool is_word(const whit_buf *text, const char *word)
 {
     size_t n = strlen(word), rest = text->size_bytes - n;
@@ -58,7 +58,7 @@ static bool is_word(const whit_buf *text, const char *word)
     return rest == 1 || (rest == 3 && memcmp(behind, "()", 2) == 0);
 }
 
-/* Whether the statement that was typed loaded and ran; `runs` false: it is loaded alone. */
+/* Loads and runs the statement; `runs` false: only loads it. Returns whether that succeeded. */
 static bool evaluate(struct repl *r, bool runs, bool times)
 {
     whit_error error;
@@ -72,7 +72,7 @@ static bool evaluate(struct repl *r, bool runs, bool times)
     if (status == WHIT_OK && runs) status = whit_lang_run(r->program.lang, &error);
     uint64_t t2 = whit_now_ns();
     if (r->call->output_failed)
-        r->failure = CLI_IO; /* said at the end, as of every verb */
+        r->failure = CLI_IO; /* reported at the end, as for every verb */
     else if (status != WHIT_OK) {
         const char *all = (const char *)r->session.data;
         r->failure = cli_program_fail(r->call, &r->program, all, r->session.size_bytes, &error);
@@ -84,7 +84,7 @@ static bool evaluate(struct repl *r, bool runs, bool times)
     return status == WHIT_OK;
 }
 
-/* ":plan" is about the last statement, ":plan STATEMENT" about that one. */
+/* Runs a command. ":plan" shows the last statement's plan, ":plan STATEMENT" that of the given one. */
 static void command(struct repl *r, const char *line, size_t n)
 {
     size_t n_word = 0;
@@ -101,7 +101,7 @@ static void command(struct repl *r, const char *line, size_t n)
         return;
     }
     if (rest < n) {
-        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* columns are those of the line */
+        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* keeps the columns of the line */
             whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
         if (!ok || !evaluate(r, time, time) || time) return;
     } else if (time)
@@ -110,7 +110,7 @@ static void command(struct repl *r, const char *line, size_t n)
     if (code) show(r, whit_lang_asm);
 }
 
-/* A line may be several, pasted. */
+/* Handles a line, which may be several if pasted. */
 static void keep_line(struct repl *r, const char *line, size_t n)
 {
     r->n_lines++;

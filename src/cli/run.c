@@ -63,8 +63,8 @@ static const cli_option options[] = {
 
 struct output {
     cli_call *call;
-    whit_buf *kept; /* with --json: text for the object; NULL streams it */
-    whit_buf *ids;  /* int32_t[]: grows by what is picked; NULL: nobody asks for it */
+    whit_buf *kept; /* with --json: the text for the object; NULL: stream it */
+    whit_buf *ids;  /* int32_t[]: picked ids are appended; may be NULL */
 };
 
 static bool on_text(void *user, const char *text, size_t text_bytes)
@@ -86,7 +86,7 @@ static int take_text(cli_call *call, const char *given, cli_text *prompt)
     return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
 }
 
-/* The built-in model needs none: it then begins a tale. */
+/* The built-in model needs no prompt: it then begins a tale. */
 static int read_prompt(cli_call *call, const struct run_values *values, cli_text *prompt)
 {
     const char *path = values->prompt_file, *given = values->prompt;
@@ -130,7 +130,7 @@ static void print_statistics(const whit_session *session, const whit_generate_re
 static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf *text,
                         const whit_generate_result *result, uint64_t seed)
 {
-    /* A prompt may be any bytes, JSON is UTF-8: what is not becomes null. */
+    /* A prompt may be any bytes, but JSON is UTF-8: other text becomes null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
     json_t *written = json_stringn(text->data ? (const char *)text->data : "", text->size_bytes);
     return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
@@ -144,7 +144,7 @@ static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf 
 
 struct turn {
     cli_view view;
-    whit_buf *kept; /* as above */
+    whit_buf *kept; /* as in the other struct */
 };
 
 static bool on_part(void *user, const char *text, size_t text_bytes, bool thinking)
@@ -248,7 +248,7 @@ static int run_chat(cli_call *call)
 
 /* ---- a text --------------------------------------------------------------------------------- */
 
-/* The ids of a text: those that its session file holds, those of the prompt, those that were picked. */
+/* The ids of a text: first the ids in its session file, then those of the prompt, then the picked ones. */
 struct text {
     cli_text prompt;
     whit_buf ids; /* int32_t[] */
@@ -266,7 +266,7 @@ static bool on_token(void *user, int32_t id)
     return !output->ids || whit_buf_append(output->ids, &id, sizeof id);
 }
 
-/* What a session file holds comes first; without a prompt it is gone on with. */
+/* Begins with the ids of the session file; without a prompt that text is continued. */
 static int begin_text(cli_call *call, const whit_model *model, const cli_keep *keep, struct text *text)
 {
     const struct run_values *values = call->values;
@@ -285,7 +285,7 @@ static int begin_text(cli_call *call, const whit_model *model, const cli_keep *k
     return status == CLI_OK && text->ids.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : status;
 }
 
-/* Logits of the last id are wanted: it is fed again where the sequence has it. */
+/* The last id's logits are needed: if the sequence has it, it is removed and fed again. */
 static int leave_last(cli_call *call, whit_session *session, const struct text *text)
 {
     whit_error error;
@@ -297,7 +297,7 @@ static int leave_last(cli_call *call, whit_session *session, const struct text *
 static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, size_t n_given,
                      const whit_session *session, const whit_sampler *sampler, whit_finish finish)
 {
-    /* Cancelled in the middle of the prompt: nothing came of it. */
+    /* If cancelled in the middle of the prompt, nothing is kept. */
     if (!keep->file || whit_session_position(session, 0) + (size_t)1 < n_ids(text)) return CLI_OK;
     whit_session_turn turn = whit_session_turn_default();
     turn.ids = (const int32_t *)(const void *)text->ids.data;
@@ -343,7 +343,7 @@ static int continue_text(cli_call *call)
 
     struct output output = {call, values->json ? &kept : NULL, keep.file ? &text.ids : NULL};
     const size_t n_given = n_ids(&text);
-    /* The ids that are fed stay where they are while others are appended behind them. */
+    /* Reserve the memory now: the ids being fed must not move while others are appended. */
     if (!whit_buf_reserve(&text.ids, whit_session_context_size(session) * sizeof(int32_t))) {
         status = cli_fail(call, CLI_LIMIT, "out of memory");
         goto cleanup;
@@ -354,7 +354,7 @@ static int continue_text(cli_call *call)
     cli_remark_context(model, n_ctx);
     uint32_t room = n_given < n_ctx ? n_ctx - (uint32_t)n_given : 0;
     if (values->session.endless) room = INT32_MAX;
-    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends by itself */
+    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends its texts by itself */
     generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
         : values->n_tokens < 0                        ? room
                                                       : (uint32_t)values->n_tokens;
@@ -406,13 +406,13 @@ cleanup:
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* A text of several words, in quotes, that is no file: a prompt for the built-in model. */
+/* Is this a quoted text of several words and not a file: a prompt for the built-in model? */
 static bool is_prompt(const char *words)
 {
     return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
 }
 
-/* [MODEL] [PROMPT...], of which options may have given either. `joined` is the prompt's memory. */
+/* Takes [MODEL] [PROMPT...], each of which may be given by an option instead. `joined` is the prompt's memory. */
 static int take_operands(cli_call *call, whit_buf *joined)
 {
     struct run_values *values = call->values;

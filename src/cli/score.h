@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What perplexity adds up: likelihoods of next tokens, and the divergence of one model from
- * another.
+ * Sums for perplexity: likelihoods of next tokens, and the divergence of one model from another.
  *
  * Everything is double, added in one order, with the engine's own exp and log: a figure is the same
  * on every machine. */
@@ -13,21 +12,21 @@
 
 typedef struct cli_score {
     uint64_t n;              /* predictions scored */
-    double sum, sum_squares; /* of the negative log-likelihoods, nats */
-    /* Against a base model only: */
+    double sum, sum_squares; /* sums over negative log-likelihoods, nats */
+    /* Only with a base model: */
     double base_sum;
-    double squared_change; /* of the probabilities of the tokens that came, summed */
+    double squared_change; /* summed squared change of the target tokens' probabilities */
     uint64_t n_same_top;
     double *divergences; /* (n) KL of the base from the model */
     size_t capacity;
 } cli_score;
 
-/* Scores the prediction of `target` by (n_vocab) logits, and with base_logits not NULL the
- * divergence KL(base || model) too. False where memory ran out. */
+/* Scores the prediction of `target` by (n_vocab) logits, and, if base_logits is not NULL, the divergence KL(base ||
+ * model) too. False if out of memory. */
 bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab, int32_t target);
 void cli_score_free(cli_score *score);
 
-/* The q-quantile of n sorted numbers, between two of them by straight line. */
+/* The q-quantile of n sorted numbers, linearly interpolated. */
 double cli_quantile(const double *sorted, size_t n, double q);
 
 #endif

@@ -68,7 +68,7 @@ static const cli_option model_options[] = {
 };
 
 static atomic_int reloading; /* files may have been replaced */
-static atomic_int ending;    /* 1: end when all is answered; 2: now */
+static atomic_int ending;    /* 1: end once all requests are answered; 2: end now */
 
 static void on_signal(int signal)
 {
@@ -104,7 +104,7 @@ static void confined(void *user, const char *why_not)
 
 /* ---- models and adapters ------------------------------------------------------------------------- */
 
-/* The last part of a file's path: where a file lies is told to nobody. Names of pulled models stay as they are. */
+/* The last part of a file's path, since replies must not reveal folders. Names of pulled models are unchanged. */
 static char *base_of(const char *path)
 {
     size_t n = strlen(path), begin;
@@ -115,7 +115,8 @@ static char *base_of(const char *path)
     return n > begin ? strndup(path + begin, n - begin) : strdup(path);
 }
 
-/* "NAME=PATH": the name, for the caller to free, and *path after it. Without one the name is the file's. */
+/* Splits "NAME=PATH": returns the name, to be freed by the caller, and sets *path. Without "NAME=" the name is the
+ * file's. */
 static char *name_of(const char *text, const char **path)
 {
     size_t n = strcspn(text, "=/");
@@ -123,21 +124,21 @@ static char *name_of(const char *text, const char **path)
     return *path == text ? base_of(text) : strndup(text, n);
 }
 
-/* Every reply names a model, and JSON has no other names. */
+/* Is the name UTF-8? Every reply names a model, and JSON requires UTF-8. */
 static bool is_utf8(const char *name)
 {
     size_t n = strlen(name);
     return whit_utf8_valid_bytes((const uint8_t *)name, n) == n;
 }
 
-/* What is served; strings and lists that free_served releases. */
+/* The served models; free_served releases strings and lists. */
 struct served {
     whit_server_model *models;
     char (*paths)[CLI_PATH_BYTES];
     size_t n_models;
     whit_server_adapter *adapters;
     size_t n_adapters;
-    cli_text family; /* of the first model */
+    cli_text family; /* family's program of the first model */
     bool no_cache;
 };
 
@@ -288,13 +289,13 @@ static int run(cli_call *call)
     sigaction(SIGTERM, &action, &before[1]);
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
-    if (*cli_cancelled()) ending = 1; /* a signal that came while models were opened */
+    if (*cli_cancelled()) ending = 1; /* a signal came while models were opened */
     if (whit_server_run(&wanted, &ending, &reloading, ready, &wanted, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     sigaction(SIGHUP, &before[2], NULL);
-    for (size_t i = 0; i < served.n_models; i++) served.models[i].model = NULL; /* the server took them */
+    for (size_t i = 0; i < served.n_models; i++) served.models[i].model = NULL; /* the server owns the models */
     free_served(&served);
     return status;
 }

@@ -10,9 +10,9 @@
 #include "cli/cli.h"
 
 static volatile bool cancelled, terminated, continued;
-static const struct termios *volatile terminal_before; /* NULL: the terminal is as it was */
+static const struct termios *volatile terminal_before; /* NULL: no settings to restore */
 
-/* Guarded mappings, written before the program can fault in them. */
+/* Guarded mappings, registered before the program can fault in them. */
 static struct guard {
     const char *start;
     size_t size_bytes;
@@ -59,7 +59,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)number;
     (void)context;
     const char *at = info->si_addr;
-    while (__atomic_exchange_n(&told, true, __ATOMIC_SEQ_CST)) pause(); /* another thread is at it */
+    while (__atomic_exchange_n(&told, true, __ATOMIC_SEQ_CST)) pause(); /* another thread is reporting */
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)
@@ -74,13 +74,13 @@ void cli_signals_install(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, before;
     sigaction(SIGTERM, &action, NULL);
-    /* A shell starts background jobs with Ctrl-C ignored: it is meant for the one in front. */
+    /* A shell starts background jobs with Ctrl-C ignored, as it is meant for the foreground job. */
     if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* a file size limit is an error of the write, too */
+    sigaction(SIGXFSZ, &action, NULL); /* exceeding a file size limit is an error of the write, too */
 }
 
 const volatile bool *cli_cancelled(void)

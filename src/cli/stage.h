@@ -7,22 +7,22 @@
 #include "kernels/quat/quat.h"
 #include "runtime/program.h"
 
-/* Zero-initialised: none. */
+/* Zero-initialised: no program. */
 typedef struct cli_stage {
     const char *path;
     cli_text text;
     int tier;
     whit_quat_kernels kernels;
-    whit_program *program; /* of the generation at hand */
+    whit_program *program; /* state of the current generation */
     whit_stage stage;
     const whit_stage *stages[1];
     size_t n_stages;
 } cli_stage;
 
-/* Reads the file (NULL: there is none) and says what is wrong with it. CLI_OK, or a status already reported. */
+/* Reads the program file (NULL: no program) and reports its errors. CLI_OK, or a status already reported. */
 int cli_stage_open(cli_call *call, const char *path, cli_stage *stage);
-/* Begins a generation, with the program's state anew; fills stages and n_stages. The prompt's ids may be
- * NULL where the caller does not have them. */
+/* Begins a generation with a new program state; fills stages and n_stages. The prompt's ids may be NULL if the caller
+ * does not have them. */
 int cli_stage_begin(cli_call *call, cli_stage *stage, const int32_t *ids, size_t n_ids);
 void cli_stage_close(cli_stage *stage);
 

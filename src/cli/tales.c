@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/tales.h"
 
-/* The assembler puts the file's bytes among the constants, on every architecture alike. */
+/* The assembler includes the file's bytes as constants, on every architecture. */
 __asm__(".pushsection .rodata\n"
         ".balign 64\n"
         ".globl cli_tales_begin\n"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The model that ships inside the program, "tales" (docs/tales.md): bytes of the program itself, used
- * where they lie. */
+ * The model that ships inside the program, "tales" (docs/tales.md): bytes of the program itself, used in place. */
 #ifndef WHIT_CLI_TALES_H
 #define WHIT_CLI_TALES_H
 
@@ -10,17 +9,17 @@
 
 #define CLI_TALES_NAME "tales (built in)"
 
-/* What to get in place of a toy: the model that the README names first. */
+/* The model to pull in place of this small one: the first in the README. */
 #define CLI_FIRST_MODEL "microsoft/bitnet-b1.58-2B-4T-gguf"
 #define CLI_FIRST_NAME  "bitnet-b1.58-2B-4T-gguf"
 
-/* Does `path`, as given by -m, stand for it? NULL does, and its name. */
+/* Does `path`, as given by -m, mean the built-in model? NULL and its name do. */
 static inline bool cli_is_tales(const char *path)
 {
     return !path || strcmp(path, "tales") == 0;
 }
 
-/* Opens it; the caller closes it. */
+/* Opens the built-in model; the caller closes it. */
 whit_status cli_tales_open(whit_model **model, whit_error *error);
 
 #endif

@@ -13,7 +13,7 @@ static const char *text_of(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-/* The parts one after the other; NULL where memory ran out. */
+/* Concatenates the parts; NULL if out of memory. */
 static char *join(const char *a, const char *b, const char *c, const char *d)
 {
     size_t n = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
@@ -34,7 +34,7 @@ static bool add(cli_question *q, char *context, char *choice)
     return true;
 }
 
-/* A number, or one written as text; -1 otherwise. */
+/* The value of a number or a text of digits; -1 otherwise. */
 static int number_of(const json_t *value)
 {
     if (json_is_integer(value)) {
@@ -45,7 +45,8 @@ static int number_of(const json_t *value)
     return text && text[0] >= '0' && text[0] <= '9' && !text[1] ? text[0] - '0' : -1;
 }
 
-/* WikiHow's marks out, as its users do: " [title]" ends a sentence, other brackets go, spaces are single. */
+/* Removes WikiHow's marks, as the reference harness does: " [title]" ends a sentence, other brackets are removed,
+ * spaces become single. */
 static char *without_marks(const char *text)
 {
     char *clean = malloc(2 * strlen(text) + 1), *to = clean;
@@ -66,7 +67,7 @@ static char *without_marks(const char *text)
     return clean;
 }
 
-/* As Python's capitalize, for ASCII. */
+/* Capitalises like Python's capitalize, for ASCII. */
 static void capitalise(char *text)
 {
     if (*text >= 'a' && *text <= 'z') *text -= 'a' - 'A';
@@ -130,7 +131,7 @@ static bool read_piqa(cli_question *q, const json_t *o, int label)
     return true;
 }
 
-/* Both options get the same continuation to predict. */
+/* Reads WinoGrande: both options have the same continuation to predict. */
 static bool read_winogrande(cli_question *q, const json_t *o)
 {
     static const char *const keys[] = {"option1", "option2"};

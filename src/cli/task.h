@@ -10,14 +10,14 @@ enum { CLI_CHOICES_MAX = 16, CLI_TASK_REASON_BYTES = 192 };
 
 typedef struct cli_question {
     size_t n, answer;
-    char *context[CLI_CHOICES_MAX]; /* what comes before each choice */
-    char *choice[CLI_CHOICES_MAX];  /* scored; begins with the space or line break that belongs to it */
+    char *context[CLI_CHOICES_MAX]; /* text before each choice */
+    char *choice[CLI_CHOICES_MAX];  /* the scored text; begins with its space or line break */
 } cli_question;
 
 /* Reads one line: HellaSwag (ctx_a or ctx, endings), ARC (question, choices, answerKey), PIQA (goal, sol1, sol2,
- * label), WinoGrande (sentence with a blank, option1, option2), BoolQ (passage, question, answer), or our own
- * (context, choices, answer). False with the reason where it is none of them; the question is then empty. `label`
- * (negative: none) is the answer where a file keeps answers apart, as PIQA does. */
+ * label), WinoGrande (sentence with a blank, option1, option2), BoolQ (passage, question, answer), or our own (context,
+ * choices, answer). False with the reason for any other form; the question is then empty. `label` (negative: not given)
+ * is the answer, for files that keep answers apart, as PIQA does. */
 bool cli_question_read(cli_question *question, const char *line, size_t line_bytes, int label,
                        char reason[CLI_TASK_REASON_BYTES]);
 void cli_question_free(cli_question *question);

@@ -25,7 +25,7 @@ static const cli_option options[] = {
 };
 
 struct renderer {
-    whit_template *template; /* NULL: lines must bring their own */
+    whit_template *template; /* NULL: each line must have its own template */
     whit_template_options options;
 };
 

@@ -31,10 +31,10 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A tokenizer, from a model or of its own. */
+/* A tokenizer, from a model or from a tokenizer file. */
 struct subject {
     whit_model *model;
-    whit_buf image; /* without a model */
+    whit_buf image; /* used without a model */
     whit_tokenizer_view own_view;
     const whit_tokenizer_view *view;
     whit_tokenizer *tokenizer;
@@ -81,14 +81,14 @@ static whit_status read_ids(const whit_json *json, uint32_t list, whit_buf *ids,
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
         int64_t number;
         if (!whit_json_i64(json, at, &number)) return whit_json_fail(json, at, error, "an id is a whole number");
-        /* Ids that no vocabulary has give no text; any such number will do. */
+        /* Ids outside the vocabulary give no text; -1 represents them all. */
         int32_t id = number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
         if (!whit_buf_append(ids, &id, sizeof id)) return whit_fail_memory(error, "ids", ids->size_bytes);
     }
     return WHIT_OK;
 }
 
-/* {"text", "pieces", "tail"}: the whole text, and what a stream prints after each id. */
+/* Writes {"text", "pieces", "tail"}: the whole text, and the text that a stream prints after each id. */
 static whit_status write_text(const struct subject *subject, const whit_buf *ids, bool skip_special, whit_buf *out,
                               whit_error *error)
 {

@@ -156,7 +156,7 @@ static int open_new(cli_call *call, const struct train_values *v, whit_model **s
     return exit == CLI_OK && status != WHIT_OK ? cli_fail_error(call, &error) : exit;
 }
 
-/* What is asked of a new model and would be dropped. */
+/* With --start, refuses options that apply to a new model only and would be ignored. */
 static int check_start(cli_call *call)
 {
     static const char *const of_new[] = {"--config",  "--width",    "--layers",   "--heads",     "--kv-heads",

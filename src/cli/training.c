@@ -65,7 +65,7 @@ struct listener {
     cli_plot plot;
     bool plots_kl, has_teacher;
     double kl, ce;  /* sums since the last line */
-    double last_ce; /* what the last line said */
+    double last_ce; /* value in the last printed line */
     uint32_t n;
     uint64_t shown_ns, n_steps;
 };
@@ -81,7 +81,7 @@ static int check_readable(cli_call *call, const char *path)
     return info.st_size ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: the file is empty", path);
 }
 
-/* Begins to write the file, and leaves nothing. */
+/* Checks that the file can be written, and leaves no file. */
 static int check_writable(cli_call *call, const char *path)
 {
     whit_writer writer;
@@ -92,7 +92,7 @@ static int check_writable(cli_call *call, const char *path)
     return CLI_OK;
 }
 
-/* Would writing the one change the other? Devices may stand for several. */
+/* Are both the same file, so that writing one changes the other? Devices may be shared. */
 static bool is_one_file(const char *a, const char *b)
 {
     struct stat info;
@@ -100,7 +100,7 @@ static bool is_one_file(const char *a, const char *b)
     return S_ISREG(info.st_mode) && cli_is_same_file(a, b);
 }
 
-/* Every file that is written is one of its own. */
+/* Checks that all output files are different files. */
 static int check_apart(cli_call *call, const cli_training_flags *v)
 {
     const struct {
@@ -144,7 +144,7 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* A line every five seconds, and whenever the held-out text was measured. */
+/* Prints a line every five seconds, and after every evaluation on held-out text. */
 static void on_report(void *user, const whit_trainer_report *r)
 {
     struct listener *listener = user;
@@ -191,7 +191,7 @@ static void on_report(void *user, const whit_trainer_report *r)
     listener->n = 0;
 }
 
-/* The first line of a run in the log: what it is, so that the numbers below can be made again. */
+/* Writes the first line of a run to the log: its settings, for reproducing the results. */
 static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
 {
     json_t *text = json_array();
@@ -212,7 +212,7 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
     json_decref(run);
 }
 
-/* The last line: what was made, how large, and how good. */
+/* Prints the last line: the model's path, size and quality. */
 static void say_what_was_made(const char *path, const struct listener *listener)
 {
     whit_model *model = NULL;

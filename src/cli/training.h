@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the verbs that train have in common: their options, progress, the log, writing the end. */
+ * Common parts of the verbs that train: options, progress, the log, writing the result. */
 #ifndef WHIT_CLI_TRAINING_H
 #define WHIT_CLI_TRAINING_H
 
@@ -9,9 +9,9 @@
 typedef struct cli_training_flags {
     const char *held_out, *out, *log, *plot, *checkpoint;
     cli_list text;
-    int embedding, precision; /* embedding: an option of verbs that make a model */
+    int embedding, precision; /* embedding: only for verbs that make a new model */
     float minutes;
-    /* n_tokens 0: as cli_train says */
+    /* n_tokens 0: see cli_train */
     uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_out_every, n_held_out_windows,
         checkpoint_seconds;
     int64_t seed;
@@ -27,13 +27,14 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
         .beta2 = 0.95f, .checkpoint_seconds = 60                                                                       \
     }
 
-/* Trainer's options from the flags; codec of the layers, weights of the losses and command are the verb's. */
+/* Trainer's options from the flags; the verb sets the codec of the layers, the weights of the losses and the command.
+ * */
 whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
-/* Looks at everything that can be known before the work begins: the options, that texts can be read
- * and outputs written. n_ctx: of the model, 0 where it is not known yet. CLI_OK or a status already reported. */
+/* Checks everything that can be known before the work begins: options, readable texts, writable outputs. n_ctx: the
+ * model's context, 0 if not yet known. CLI_OK or a status already reported. */
 int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
-/* Trains, reports, writes the finished file. Without a number of tokens a window has 256, or as many as the
- * model's context where that is shorter. CLI_OK or a status already reported. */
+/* Trains, reports, writes the finished file. n_tokens 0: windows of 256 tokens, or of the model's context if that is
+ * shorter. CLI_OK or a status already reported. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);
 

@@ -17,7 +17,7 @@ struct tune_values {
     cli_model_flags model;
     cli_training_flags training;
 };
-#define USUAL -1.0f /* 1 for the loss that counts: the teacher's divergence where there is one, else the text's own */
+#define USUAL -1.0f /* 1 for the main loss: the divergence from the teacher if there is one, else the text's loss */
 static const struct tune_values defaults = {.rank = 16, .ce = USUAL, .kl = USUAL, .training = CLI_TRAINING_DEFAULTS};
 
 #define AT(member) offsetof(struct tune_values, member)
@@ -36,7 +36,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* An adapter that takes its model's place could never be used. */
+/* Is `out` the model's own file? An adapter that overwrote its model could never be used. */
 static bool is_model(const char *out, const char *words)
 {
     char path[CLI_PATH_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Every verb, one file each. */
+ * All verbs, each in a file of its own. */
 #ifndef WHIT_CLI_VERBS_H
 #define WHIT_CLI_VERBS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit verify: every byte of an .ndf against its hashes. */
+ * whit verify: checks every byte of an .ndf against its hashes. */
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
@@ -46,7 +46,7 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);
 }
 
-/* Whole frames may still hold what is no adapter. */
+/* Checks that frames with correct hashes hold valid adapters. */
 static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
 {
     if (whit_ndf_is_loose(ndf) && whit_ndf_appended_type(ndf, 0) != WHIT_NDF_ADAPTER) return WHIT_OK;
@@ -63,7 +63,7 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* Of the model; zeros where a loose file does not say it in its first bytes. */
+/* Identity of the model; zeros if a loose file does not begin with it. */
 static const uint8_t *identity_of(const whit_ndf *ndf)
 {
     whit_ndf_appended frame;
@@ -73,9 +73,9 @@ static const uint8_t *identity_of(const whit_ndf *ndf)
     return whit_ndf_appended_at(ndf, 0, &frame, NULL) == WHIT_OK && frame.size_bytes >= sizeof none ? frame.data : none;
 }
 
-/* What the frames of the file say, once all bytes are whole. */
+/* Facts from the file's frames, after all hashes were checked. */
 struct facts {
-    uint32_t n_turns; /* of a session */
+    uint32_t n_turns; /* turns of a session */
     size_t n_tokens;
     bool is_session;
     whit_ndf_signed signatures;
@@ -100,7 +100,7 @@ static whit_status check_chain(const char *path, const uint8_t *key, struct fact
     return status;
 }
 
-/* What a file without a model in front is, by its first frame, which is of the kind that the chain is for. */
+/* Prints the kind of a loose file by its first frame, whose type is that of the chain. */
 static void print_loose(cli_call *call, const whit_ndf *ndf)
 {
     char identity[2 * WHIT_HASH_BYTES + 1];
@@ -156,7 +156,7 @@ static int replay(cli_call *call)
         if (whit_session_replay_file(model, &wanted, adapters.mounts, adapters.n, path, &replay, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
         else if (replay.is_same && values->json)
-            status = CLI_OK; /* the object was printed, and the status says it */
+            status = CLI_OK; /* the JSON object, already printed, has the status */
         else if (replay.is_same)
             cli_print(call, "%s: this model gives exactly these %llu tokens in %u turns\n", path,
                       (unsigned long long)replay.n_picked, replay.n_turns);

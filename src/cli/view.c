@@ -21,7 +21,7 @@ cli_view cli_view_begin(cli_call *call, bool wrap)
 
 /* ---- wrapping ------------------------------------------------------------------------------- */
 
-/* Columns of a text on a terminal; bytes that are no characters are shown as one. */
+/* Number of columns of a text on a terminal; an invalid byte counts as one. */
 static unsigned columns_of(const char *text, size_t n)
 {
     unsigned columns = 0;
@@ -39,8 +39,7 @@ static bool put(cli_view *view, const char *text, size_t n)
     return true;
 }
 
-/* Writes the held word, in a line of its own where this one has no room for it. A word wider than
- * the terminal is left to it. */
+/* Writes the pending word, on a new line if it does not fit this one. The terminal breaks a word wider than itself. */
 static bool put_word(cli_view *view)
 {
     unsigned wanted = view->n_blanks + columns_of(view->word, view->word_bytes);
@@ -56,12 +55,12 @@ static bool put_word(cli_view *view)
     for (; ok && view->n_blanks; view->n_blanks--) ok = put(view, " ", 1);
     if (ok && view->word_bytes) ok = put(view, view->word, view->word_bytes);
     if (view->word_bytes) view->begins = false;
-    if (view->column > view->width) view->column = (view->column - 1) % view->width + 1; /* the terminal broke it */
+    if (view->column > view->width) view->column = (view->column - 1) % view->width + 1; /* wrapped by it */
     view->word_bytes = 0;
     return ok;
 }
 
-/* Text without line breaks of its own would be held for ever: a long word goes out in parts. */
+/* Adds to the pending word. A long word is written in parts, so that text without blanks is not delayed forever. */
 static bool hold(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;
@@ -71,7 +70,7 @@ static bool hold(cli_view *view, const char *text, size_t n)
     return ok;
 }
 
-/* Chinese, Japanese and other wide characters end a word each: lines break between them. */
+/* Wraps text. Chinese, Japanese and other wide characters are words of one character: lines may break between them. */
 static bool wrap(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An answer on stdout as it streams. On a terminal the model's thinking is dim, and lines can be
- * wrapped between words. */
+ * Prints an answer on stdout as it streams. On a terminal the model's thinking is dim, and lines can be wrapped
+ * between words. */
 #ifndef WHIT_CLI_VIEW_H
 #define WHIT_CLI_VIEW_H
 
@@ -9,21 +9,21 @@
 typedef struct cli_view {
     cli_call *call;
     bool styled; /* stdout is a terminal */
-    bool dim;    /* the style that is on */
-    /* Wrapping: a word is held until it ends, so that it can begin a line. */
-    unsigned width;        /* of the terminal; 0: lines are not wrapped */
-    unsigned column;       /* where the next character goes */
-    unsigned n_blanks;     /* in front of the word, not yet written */
-    bool verbatim, begins; /* between lines of ```; no word stands in the line yet */
+    bool dim;    /* the dim style is on */
+    /* Wrapping: a word is buffered until it ends, so that it can begin a new line. */
+    unsigned width;        /* columns of the terminal; 0: lines are not wrapped */
+    unsigned column;       /* column of the next character */
+    unsigned n_blanks;     /* blanks before the word, not yet written */
+    bool verbatim, begins; /* verbatim: between lines of ```; begins: no word in the line yet */
     char word[256];
     size_t word_bytes;
 } cli_view;
 
-/* `wrap`: as wide as the terminal is now, where there is one. */
+/* `wrap`: wrap at the terminal's present width, if stdout is one. */
 cli_view cli_view_begin(cli_call *call, bool wrap);
-/* Is whit_part_fn, with the view as user. False once writing failed. */
+/* A whit_part_fn with the view as user. False once writing failed. */
 bool cli_view_part(void *view, const char *text, size_t text_bytes, bool thinking);
-/* Ends the line and the style. */
+/* Ends the line and resets the style. */
 bool cli_view_end(cli_view *view);
 
 #endif

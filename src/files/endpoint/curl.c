@@ -35,8 +35,7 @@ static bool is_this_machine(const char *url)
     static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i]);
-        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n]))
-            return true; /* strchr finds the terminating zero, too */
+        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* 0 is found, too */
     }
     return false;
 }

@@ -13,8 +13,7 @@
 
 /* Zero-initialise with the first two set. */
 typedef struct whit_sse {
-    void (*on_text)(void *user, const char *text,
-                    size_t n_bytes); /* called with each piece of the message's text; may be NULL */
+    void (*on_text)(void *user, const char *text, size_t n_bytes); /* gets each piece of text; may be NULL */
     void *user;
     whit_buf line; /* the beginning of an incomplete line */
     whit_buf body; /* the whole answer, if it is not a stream */

@@ -27,8 +27,7 @@ typedef struct whit_ndf_log {
     whit_writer out;
     whit_ndf_stream stream;
     const whit_allocator *allocator;
-    whit_pool
-        *pool; /* owned by the caller, set after opening: threads that check payloads; NULL: the calling thread only */
+    whit_pool *pool; /* the caller's, set after opening: threads that check payloads; NULL: the calling thread */
 } whit_ndf_log;
 
 /* Opens a model's main file or a loose chain. A torn tail is ignored, and cut off by the first
