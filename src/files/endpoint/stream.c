@@ -83,8 +83,8 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     return !s->failed;
 }
 
-/* Handles a line of the stream without its line end: data, a comment, another field, or the empty line between events.
- * */
+/* Handles a line of the stream without its line end: data, a comment, another field, or the empty line between
+ * events. */
 static bool take_line(whit_sse *s, const char *line, size_t n)
 {
     if (s->has_ended) return true;

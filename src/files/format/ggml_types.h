@@ -78,8 +78,8 @@ typedef struct whit_ggml_info {
 
 const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind);
 
-/* Lists the kinds that are known to use a type id, most likely first, at most 4; returns their number, 0: unknown id.
- * */
+/* Lists the kinds that are known to use a type id, most likely first, at most 4; returns their number, 0: unknown
+ * id. */
 #define WHIT_GGML_MAX_CANDIDATES 4
 size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES]);
 /* True if the id has several meanings in use, so that a file's claim must be checked by stride. */

@@ -82,8 +82,8 @@ static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
     report(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame, size_bytes, what);
 }
 
-/* Writes the names of tensors that have bytes in [begin, end) of a file's DATA payload: "tensors 'a', 'b' and 2 more".
- * */
+/* Writes the names of tensors that have bytes in [begin, end) of a file's DATA payload: "tensors 'a', 'b' and 2
+ * more". */
 static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end, whit_buf *out)
 {
     uint32_t low = 0, high = ndf->n_parts; /* the first part that ends after `begin` */

@@ -64,8 +64,8 @@ static whit_status make_url(const struct pull *pull, const char *before, const c
 
 /* ---- the listing ---------------------------------------------------------------------------- */
 
-/* Reads the repository's description. Hubs without descriptions answer 404 (see *answer); then the tree must suffice.
- * */
+/* Reads the repository's description. Hubs without descriptions answer 404 (see *answer); then the tree must
+ * suffice. */
 static whit_status read_info(struct pull *pull, bool want_files, whit_http_answer *answer, whit_error *error)
 {
     char url[WHIT_HTTP_URL_BYTES];
@@ -316,8 +316,8 @@ static whit_status install(struct pull *pull, whit_error *error)
     return whit_hub_entry_record(&pull->entry, error);
 }
 
-/* True if nothing changed. A repeated pull leaves files and record, and so the model converted from them, as they are.
- * */
+/* True if nothing changed. A repeated pull leaves files and record, and so the model converted from them, as they
+ * are. */
 static bool is_in_place(const struct pull *pull)
 {
     for (size_t k = 0; k < pull->choice.n_files; k++)

@@ -35,8 +35,8 @@ bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file)
         S_ISREG(info.st_mode) && (uint64_t)info.st_size == file->size_bytes;
 }
 
-/* Reads the record. A missing or damaged record leaves the entry empty: the next pull finds the files and checks them.
- * */
+/* Reads the record. A missing or damaged record leaves the entry empty: the next pull finds the files and checks
+ * them. */
 static whit_status read_record(whit_hub_entry *entry, whit_error *error)
 {
     char path[WHIT_CACHE_PATH_BYTES];
