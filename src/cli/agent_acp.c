@@ -255,8 +255,8 @@ static json_t *read_server(const json_t *server)
     return made;
 }
 
-/* Reads the servers that the editor names, under names that tools can begin with; false, with the reason, on refusal.
- * */
+/* Reads the servers that the editor names, under names that tools can begin with; false, with the reason, on
+ * refusal. */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {
     size_t i;

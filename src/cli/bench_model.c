@@ -407,7 +407,7 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
 static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
-        uint8_t digest[WHIT_HASH_BYTES] = {0}; /* no digest is needed: this model is never converted again */
+        uint8_t digest[WHIT_HASH_BYTES] = {0}; /* a number stands for it: nobody converts this model again */
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);
         if (type.layout == WHIT_LAYOUT_PLAIN) { /* norm weights are 1, the A of decays is -1 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * In which pages a model's files lie. Weights in huge pages are read a third faster than in small ones, and the kind
  * depends on how the file was cached: written in large pieces, read through a map that asked for huge pages, or in
- * another way. Without this file, two models of one call would be measured against different limits. */
+ * another way. Unless the pages are renewed, two models of one call may be measured against different limits. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

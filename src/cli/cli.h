@@ -162,15 +162,15 @@ void cli_progress_end(void);
  * error of the write, and access to a truncated mapped file ends the program with a line that names the file. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
-/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM came, which is final.
- * */
+/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM came, which is
+ * final. */
 bool cli_take_interrupt(void);
 /* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal then has the shell's modes. Watches
  * from the first call on. */
 bool cli_was_continued(void);
-/* Sets the terminal settings to restore while a line is edited: if a signal ends the program at once, stdin's terminal
- * gets `settings` back (NULL: nothing to restore) and bracketed paste is turned off. The pointer is kept, not copied.
- * */
+/* Sets the terminal settings to restore while a line is edited: if a signal ends the program at once, stdin's
+ * terminal gets `settings` back (NULL: nothing to restore) and bracketed paste is turned off. The pointer is kept,
+ * not copied. */
 struct termios;
 void cli_signals_restore(const struct termios *settings);
 /* Registers the files of mappings, for the message about a truncated file; a small table. The likely path is named if

@@ -181,7 +181,7 @@ static bool find_paths(const struct compress_values *v, struct tune_paths *paths
     return n > 0 && (size_t)n < sizeof paths->untuned;
 }
 
-/* Puts the model's beginning-of-text id before the calibration text in each window. */
+/* Cuts the calibration text into windows, each beginning with the model's beginning-of-text id if it has one. */
 static bool begin_windows(const whit_compress_options *o, uint32_t window, whit_buf *ids)
 {
     size_t step = o->bos >= 0 ? window - 1 : o->n_ids;

@@ -8,7 +8,7 @@
 typedef struct cli_adapter_conversion {
     const char *path;   /* a LoRA folder, or an adapter of ours */
     const char *model;  /* --for */
-    const char *output; /* -o; NULL if `append` */
+    const char *output; /* -o, unless `append` */
     bool append;        /* into the model's own file */
     const char *name;   /* NULL: derived from the output's name, else from the source's */
     bool json;

@@ -54,7 +54,7 @@ static double log_likelihood(const float *logits, size_t n_vocab, int32_t id)
     return (double)logits[id] - largest - whit_log_f64(sum);
 }
 
-/* Computes the log-likelihood of ids[first..n), given those before. Reuses the common prefix in the session's cache. */
+/* Computes the log-likelihood of ids[first..n), given those before. Reuses the prefix in the session's cache. */
 static int score_ids(struct examiner *e, const int32_t *ids, size_t n, size_t first, double *sum)
 {
     whit_error error;

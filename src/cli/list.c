@@ -85,9 +85,9 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* Adds converted copies of sources outside the store; those of pulled models are counted with them. A source that was
- * edited, or converted differently by an older program, has several copies: they form one row, since 'whit rm' removes
- * them together. */
+/* Adds converted copies of sources outside the store; those of pulled models are not listed. A source that was edited,
+ * or converted differently by an older program, has several copies: they form one row, since 'whit rm' removes them
+ * together. */
 static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
 {
     whit_cached *entries;

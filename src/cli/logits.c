@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Parses the ids of a text into *tokens (one more is allocated), to be freed by the caller. */
+/* Parses the ids of a text into *tokens, to be freed by the caller. */
 static int parse_ids(cli_call *call, const char *path, const cli_text *text, whit_step_token **tokens, size_t *n_tokens)
 {
     /* Every id takes at least a digit and the space before the next. */

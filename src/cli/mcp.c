@@ -148,7 +148,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
     json_t *value = json_stringn(out.size_bytes ? (const char *)out.data : "", out.size_bytes);
-    /* Source lines may not be UTF-8: then convert the invalid bytes. */
+    /* Source lines may hold bytes that are not UTF-8: replace these, and send the rest. */
     if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path((const char *)out.data);
     wrong = wrong || !value;
     whit_buf_free(&out);

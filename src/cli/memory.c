@@ -232,7 +232,7 @@ static int ask(cli_call *call, const struct memory_values *values)
     return status;
 }
 
-/* Adds a text of the command line. If it names a file, this is probably a mistake. */
+/* Adds a text of the command line. A text that names a file is refused, since it is probably a mistake. */
 static int add_text(struct state *s, const char *text)
 {
     struct stat info;

@@ -67,7 +67,7 @@ const cli_verb *cli_verb_guess(const char *word)
 static int refuse_unknown(const cli_call *call, const char *given)
 {
     char name[32], closest[32] = "";
-    size_t n_given = strlen(given), fewest = n_given > 4 ? 3 : n_given > 2 ? 2 : 0; /* 0: a word too short */
+    size_t n_given = strlen(given), fewest = n_given > 4 ? 3 : n_given > 2 ? 2 : 0; /* one letter gives no hint */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)

@@ -10,7 +10,7 @@
 
 struct perplexity_values {
     const char *file, *base;
-    int kv_base; /* whit_kv_type of the cache of the base, the same model; -1: not used */
+    int kv_base; /* whit_kv_type of the base, the same model with another cache; -1: not used */
     uint32_t n_chunks;
     bool second_half, json;
     cli_model_flags model;

@@ -144,7 +144,7 @@ static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf 
 
 struct turn {
     cli_view view;
-    whit_buf *kept; /* as in the other struct */
+    whit_buf *kept; /* as in struct output */
 };
 
 static bool on_part(void *user, const char *text, size_t text_bytes, bool thinking)

@@ -13,7 +13,7 @@ typedef struct cli_stage {
     cli_text text;
     int tier;
     whit_quat_kernels kernels;
-    whit_program *program; /* state of the current generation */
+    whit_program *program; /* the program, opened anew for each generation */
     whit_stage stage;
     const whit_stage *stages[1];
     size_t n_stages;

@@ -25,7 +25,7 @@ const char *cli_talk_template(const cli_talk *talk);
 
 /* Prints speed and context use in one line on stderr. */
 void cli_talk_statistics(const cli_talk *talk, const whit_answer *answer, uint64_t seed);
-/* Prints on stderr why an answer ended, if a user should know. */
+/* Notes on stderr if messages were left out of the context, or the answer ended because the context is full. */
 void cli_talk_remarks(const cli_talk *talk, const whit_answer *answer);
 /* Prints a remark, once, if the last prompt does not contain the system message. */
 void cli_talk_remark_system(cli_talk *talk);

@@ -34,7 +34,7 @@ static bool add(cli_question *q, char *context, char *choice)
     return true;
 }
 
-/* The value of a number or a text of digits; -1 otherwise. */
+/* The value of an integer in [0, 1000), or of a text of one digit; else -1. */
 static int number_of(const json_t *value)
 {
     if (json_is_integer(value)) {

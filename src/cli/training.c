@@ -100,7 +100,7 @@ static bool is_one_file(const char *a, const char *b)
     return S_ISREG(info.st_mode) && cli_is_same_file(a, b);
 }
 
-/* Checks that all output files are different files. */
+/* Checks that every output file differs from the texts and from the other outputs. */
 static int check_apart(cli_call *call, const cli_training_flags *v)
 {
     const struct {

@@ -27,8 +27,8 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
         .beta2 = 0.95f, .checkpoint_seconds = 60                                                                       \
     }
 
-/* Trainer's options from the flags; the verb sets the codec of the layers, the weights of the losses and the command.
- * */
+/* Trainer's options from the flags; the verb sets the codec of the layers, the weights of the losses and the
+ * command. */
 whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
 /* Checks everything that can be known before the work begins: options, readable texts, writable outputs. n_ctx: the
  * model's context, 0 if not yet known. CLI_OK or a status already reported. */

@@ -156,7 +156,7 @@ static int replay(cli_call *call)
         if (whit_session_replay_file(model, &wanted, adapters.mounts, adapters.n, path, &replay, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
         else if (replay.is_same && values->json)
-            status = CLI_OK; /* the JSON object, already printed, has the status */
+            status = CLI_OK; /* the JSON object is printed already */
         else if (replay.is_same)
             cli_print(call, "%s: this model gives exactly these %llu tokens in %u turns\n", path,
                       (unsigned long long)replay.n_picked, replay.n_turns);
