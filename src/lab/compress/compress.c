@@ -19,11 +19,12 @@
 
 #define LONGEST 512 /* tokens of a window */
 #define SWEEPS  6
-#define REPORTS 16 /* of a stage, both variants of v and o among them */
-/* Raised with every change of results: no run goes on from matrices that another solver made. */
+#define REPORTS 16 /* reports per stage, including both variants of v and o */
+/* Incremented with every change of results, so that no run resumes from matrices of another solver. */
 #define SOLVER_VERSION 1
 
-/* Of the error, for a rotation to be kept: less is chance, 0.4 % either way on most layers of prose-6M. */
+/* Share of the error that a rotation must save to be kept. Smaller gains are chance: 0.4 % either way on most layers of
+ * prose-6M. */
 #define LEAST_GAIN 0.02
 
 struct compression {
@@ -36,17 +37,17 @@ struct compression {
     whit_blas blas;
     whit_stream stream;
     whit_work work;
-    whit_finished *finished; /* by the source's numbers; without a name: not there */
-    char folder[PATH_MAX];   /* of OUT, where nameless files may lie (spool.h) */
+    whit_finished *finished; /* indexed by the source's tensor numbers; an empty name: not finished yet */
+    char folder[PATH_MAX];   /* folder of OUT, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
-    /* Of the layer at hand: what is tried, whether its weights are on the stream, and what is to be told when it is
-     * decided. */
+    /* State of the current layer: the rotation that is tried, whether its weights are on the stream, and the reports
+     * that are sent once the choice is made. */
     whit_rotation rotation;
     bool rotated;
     whit_compress_report reports[REPORTS];
     uint32_t n_reports;
-    double layer_cost, done_cost; /* of the layer at hand: about its multiply-adds, all and so far */
+    double layer_cost, done_cost; /* approximate multiply-adds of the current layer: total, and done so far */
 };
 
 unsigned whit_compress_stage_named(const char *name)
@@ -58,7 +59,7 @@ unsigned whit_compress_stage_named(const char *name)
     return 0;
 }
 
-/* ---- what becomes of a tensor ------------------------------------------------------------------ */
+/* ---- the type of a tensor in the file ------------------------------------------------------------------ */
 
 static bool change(void *user, const whit_source_tensor *tensor, whit_convert_change *to)
 {
@@ -74,7 +75,7 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
     return true;
 }
 
-/* ---- one stage of a block: the matrices behind one input ---------------------------------------- */
+/* ---- one stage of a block: the matrices that read one input ---------------------------------------- */
 
 struct stage {
     whit_ref input;
@@ -91,7 +92,7 @@ static bool is_used_before(const whit_graph *block, uint32_t at)
     return false;
 }
 
-/* The next stage from node *at on; false behind the last. */
+/* Finds the next stage from node *at on; false after the last stage. */
 static bool next_stage(const struct compression *c, uint32_t *at, struct stage *stage)
 {
     const whit_graph *block = &c->stream.block;
@@ -109,8 +110,8 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
     return stage->n > 0;
 }
 
-/* What an output is added to; 0: nothing, or a value that is made of the output itself, which cannot make up for what
- * that value has lost. */
+/* Finds the value that an output is added to. *residual is 0 if there is no such value, or if it is computed from the
+ * output itself: then the output cannot make up for that value's loss. */
 static whit_status find_residual(const struct compression *c, whit_ref output, whit_ref *residual)
 {
     const whit_graph *block = &c->stream.block;
@@ -149,7 +150,7 @@ static int rotated_part(const struct compression *c, int32_t param)
     return -1;
 }
 
-/* What the file says, in the order of its operations. */
+/* Reads the values as stored in the file, with the file's order of operations. */
 static void read_values(const whit_tensor *tensor, float *values)
 {
     for (int32_t row = 0; row < (int32_t)tensor->type.n_rows; row++)
@@ -184,7 +185,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
     bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out > 0,
          held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT),
-         only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* of its Hessians: they have no other use */
+         only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* no other use of these Hessians follows */
     float *target = whit_zalloc_array(a, elems, sizeof(float)),
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
     float *held_target = NULL;
@@ -299,14 +300,14 @@ static whit_status progress(const struct compression *c, double share)
     return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
 }
 
-/* What a matrix takes, about: products with the Hessian that it is solved with. */
+/* Approximate cost of a matrix: products with the Hessian of its inputs. */
 static double cost_of_matrix(const whit_tensor_type *type)
 {
     const double products = 24;
     return products * type->n_rows * type->n_cols * type->n_cols;
 }
 
-/* What the text takes in front of a stage: Hessians, and all that is run for it, two streams. */
+/* Approximate cost of the text before a stage: the Hessians, and running both streams for them. */
 static double cost_of_text(const struct compression *c, const struct stage *stage)
 {
     const whit_tensor_type *type = &c->stream.params[0].items[stage->params[0]].type;
@@ -375,8 +376,8 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
     return status;
 }
 
-/* Behind the stage of o: the same with v and o turned, and the better of both stays. The original is put back as it
- * was, so that a run that goes on behind this layer has the same text in front of it. */
+/* After stage `o`: tries again with v and o rotated and keeps the better result. The original weights are restored, so
+ * that a run resumed after this layer sees the same text. */
 static whit_status try_rotation(struct compression *c, const struct stage *stage)
 {
     WHIT_TRY(whit_stream_wake(&c->stream, c->error));

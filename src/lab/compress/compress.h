@@ -32,15 +32,15 @@ typedef enum whit_compress_stage {
 unsigned whit_compress_stage_named(const char *name);
 
 typedef struct whit_compress_report {
-    const char *name; /* of a matrix */
+    const char *name; /* name of the matrix */
     const whit_tensor_type *type;
     uint32_t layer, n_layers;
-    double error_gptq, error; /* of the outputs on the calibration text, relative: before and after descent */
+    double error_gptq, error; /* relative error of the outputs on the calibration text, before and after descent */
     uint32_t sweeps;
     uint64_t n_outliers;
-    bool rotated;        /* of v and o: their variant within a rotation was kept */
-    uint64_t bytes;      /* of the tensor, corrections included; 0: those of its type */
-    uint64_t elapsed_ns; /* of the whole run so far */
+    bool rotated;        /* only for v and o: the rotated variant was kept */
+    uint64_t bytes;      /* size of the tensor with its corrections; 0: the size that its type implies */
+    uint64_t elapsed_ns; /* time since the run began */
 } whit_compress_report;
 
 typedef struct whit_compress_options {
@@ -49,31 +49,31 @@ typedef struct whit_compress_options {
     size_t n_mixed;
     whit_compress_method method;
     unsigned without;            /* stages */
-    float outlier_percent;       /* of the weights, 0.3 at most; 0: what the codec's budget has room for */
-    float plane_percent;         /* of the columns of b1, 50 at most; 0 again */
-    uint32_t rank;               /* of the low-rank pair, WHIT_LOW_RANK_MAX at most; 0 again */
+    float outlier_percent;       /* percent of the weights, at most 0.3; 0: as many as the codec's budget allows */
+    float plane_percent;         /* percent of the columns of a b1 matrix, at most 50; 0: by the budget */
+    uint32_t rank;               /* rank of the low-rank pair, at most WHIT_LOW_RANK_MAX; 0: by the budget */
     uint32_t group;              /* columns per scale; 0: 128 */
     bool u8_scales;              /* a byte per group times an f16 per row, rather than f16 */
-    const whit_imatrix *imatrix; /* in place of a text: diagonal Hessians; NULL: none */
+    const whit_imatrix *imatrix; /* takes the place of a text: diagonal Hessians; NULL: not given */
     const char *embedding;       /* i8 (NULL), i4 or f16: embedding and head */
     const int32_t *ids;          /* the calibration text; not for RTN */
     size_t n_ids, max_tokens;
-    uint32_t n_tokens; /* of a window; 0: the context, 512 at most */
-    int32_t bos;       /* begins every window; -1: none does */
+    uint32_t n_tokens; /* tokens per window; 0: the context length, at most 512 */
+    int32_t bos;       /* first token of every window; -1: no such token */
     uint64_t seed;
     uint32_t n_threads;
-    const char *work;                /* the work file; NULL: PATH.work */
+    const char *work;                /* path of the work file; NULL: PATH.work */
     bool keep_work;                  /* the caller removes it: there is more to do */
-    bool resume;                     /* go on from the work file of a run that was cut */
+    bool resume;                     /* resume an interrupted run from its work file */
     const char *command;             /* provenance */
-    _Atomic uint64_t *multiply_adds; /* of the dense products is added to; NULL: not counted */
+    _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_compress_report *report);
     void *user;
 } whit_compress_options;
 
-/* Writes `path`, which is replaced when all is there. Finished layers lie in the work file until then, so that a run
- * that was cut, however it was, goes on with the same options and `resume` and ends in the same bytes. */
+/* Writes `path`, replacing it only once the result is complete. Until then finished layers are kept in the work file,
+ * so that an interrupted run can be resumed with the same options and `resume` and gives the same bytes. */
 whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
                           const whit_allocator *allocator, whit_error *error);
 

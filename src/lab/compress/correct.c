@@ -5,7 +5,7 @@
 #include "compress/outliers.h"
 #include "compress/plane.h"
 
-#define TURNS 2 /* of codes and plane */
+#define TURNS 2 /* rounds that refine codes and plane alternately */
 
 struct correction {
     whit_solve *solve;
@@ -13,9 +13,9 @@ struct correction {
     whit_pool *pool;
     const whit_allocator *allocator;
     whit_error *error;
-    const float *target, *held_target; /* of codes and corrections together */
+    const float *target, *held_target; /* target of codes and corrections together */
     size_t m, n;
-    float *fixed;     /* (m, n) what the corrections so far say */
+    float *fixed;     /* (m, n) sum of the corrections so far */
     float *left;      /* (m, n) target - fixed */
     float *held_left; /* (m, n); NULL: no held-out tokens */
     float *sum;       /* (m, n) codes and corrections */

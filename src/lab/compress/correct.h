@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the other,
- * each for what the ones before leave; after each the codes go on with the target less the corrections (solve.h). */
+ * each for what the ones before leave; after each, the codes are refined against the target minus the corrections
+ * (solve.h). */
 #ifndef WHIT_COMPRESS_CORRECT_H
 #define WHIT_COMPRESS_CORRECT_H
 
@@ -8,9 +9,9 @@
 #include "kernels/corrections.h"
 
 typedef struct whit_correction_sizes {
-    uint32_t n_columns; /* of the sign plane; 0: none */
-    size_t n_outliers;  /* at most; 0: none */
-    uint32_t rank;      /* 0: no pair */
+    uint32_t n_columns; /* columns of the sign plane; 0: no plane */
+    size_t n_outliers;  /* at most that many; 0: no outliers */
+    uint32_t rank;      /* rank of the low-rank pair; 0: no pair */
 } whit_correction_sizes;
 
 typedef struct whit_corrected {
@@ -18,7 +19,8 @@ typedef struct whit_corrected {
     size_t n_outliers;
 } whit_corrected;
 
-/* `solve` has run: its codes and scales change, its values become those of codes and corrections, its error theirs. */
+/* `solve` is already solved. Updates its codes and scales; its values become the sum of codes and corrections, and its
+ * error that sum's. */
 whit_status whit_correct(whit_solve *solve, const whit_correction_sizes *sizes, const whit_blas *blas, whit_pool *pool,
                          const whit_allocator *allocator, whit_corrected *corrected, whit_error *error);
 

@@ -16,12 +16,12 @@ typedef struct whit_finished {
     uint8_t digest[WHIT_HASH_BYTES];
 } whit_finished;
 
-/* Packs all rows of content; corrections (WHIT_PART_COUNT): those parts (kernels/corrections.h), empty where there is
- * none, NULL: none at all. On failure nothing is left. */
+/* Packs all rows of the content. corrections: WHIT_PART_COUNT buffers (kernels/corrections.h), each empty if the part
+ * is absent; NULL: no corrections. On failure nothing is allocated. */
 whit_status whit_finished_make(whit_finished *finished, const char *name, const whit_tensor_type *type,
                                const whit_rows *rows, const whit_buf *corrections, const whit_allocator *allocator,
                                whit_error *error);
-/* Large parts move to a nameless file in `folder`, where that can be had. */
+/* Moves large parts to an unnamed file in `folder` if one can be created there. */
 void whit_finished_spool(whit_finished *finished, const char *folder, const whit_allocator *allocator);
 void whit_finished_free(whit_finished *finished, const whit_allocator *allocator); /* zeroed is free */
 

@@ -108,7 +108,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
 {
     uint32_t n = s->graph.values[value - 1].width;
     bool held = whit_stream_is_held(s, 7);
-    whit_ref until = later(&s->block, value, residual); /* layers may make the residual behind the matrix */
+    whit_ref until = later(&s->block, value, residual); /* some layers compute the residual after the matrix */
     *pair = (whit_hessian_pair){.allocator = s->allocator};
     WHIT_TRY(whit_stream_wake(s, error));
     if (!residual) n_out = 0;

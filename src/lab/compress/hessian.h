@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What the calibration text says about one input of a layer's matrices.
+ * Statistics of one input of a layer's matrices over the calibration text.
  *
- * With x the input behind the compressed blocks, x' that of the original and r what the residual stream has
- * lost where the output is added to it:
+ * Let x be the input after the compressed blocks, x' the original model's input, and r the residual stream's loss at
+ * the place where the output is added to it:
  *
  *   h = sum of x x^T     shift = sum of (x' - x) x^T     lost = sum of r x^T
  *
@@ -20,17 +20,17 @@ typedef struct whit_hessian {
 } whit_hessian;
 
 typedef struct whit_hessian_pair {
-    whit_hessian text, held; /* tokens to fit to, and those kept; held.h NULL: there are none */
+    whit_hessian text, held; /* the text to fit to and the held-out text; held.h is NULL if nothing is held out */
     const whit_allocator *allocator;
 } whit_hessian_pair;
 
-/* Runs the text up to `value`, and on to `residual` where a layer makes that behind it. `residual` (0: none) is the
- * value that the outputs, of n_out elements, are added to. row_weights (n_batches, n_rows) may be NULL: all tokens
- * count alike. `moved` asks for shift. WHIT_ERROR_NUMERIC names a value of which any sum is no number. */
+/* Runs the text up to `value`, and further to `residual` if the layer computes that later. `residual` (0: not used) is
+ * the value that the outputs, n_out elements each, are added to. row_weights (n_batches, n_rows); NULL: all tokens have
+ * the same weight. `moved` asks for shift. WHIT_ERROR_NUMERIC names a value for which a sum is not finite. */
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *stream, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error);
-/* shift and lost are not needed any more. */
+/* Frees shift and lost, which are no longer needed. */
 void whit_hessian_drop_shift(whit_hessian *hessian, const whit_allocator *allocator);
 void whit_hessian_free(whit_hessian_pair *pair); /* zero-initialised is freed */
 

@@ -18,10 +18,10 @@ struct search {
     whit_outlier_search *s;
     const whit_blas *blas;
     uint32_t m, n, most; /* most: steps of a row */
-    uint32_t rows;       /* of an item of work: whole tiles, by the shape; a product packs all of H for each */
+    uint32_t rows;       /* rows per work item: whole tiles, by the shape; each item's product packs all of H */
     struct step *steps;  /* (m, most) */
     uint32_t *n_steps;   /* (m) */
-    size_t *first;       /* (m + 1) of each row in the list */
+    size_t *first;       /* (m + 1) index of each row's first outlier in the list */
     float *deltas;       /* (list) as found, before rounding */
     float *inverse;      /* (n) 1 / H_jj, side by side */
     float *scratch;      /* per worker: (2 rows, n) */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Outliers of a matrix: single weights whose correction lowers the error of its outputs most.
  *
- * With D = Q - W* and R = D H, moving one weight j of a row by -R_j / H_jj takes R_j^2 / H_jj from the error. Each row
- * takes the best one, updates R, and goes on; of all rows' steps the best stay, as many as there is room for. Then
- * values are refitted one after the other with their places as they are, and rounded to int8 at a scale per tile.
+ * With D = Q - W* and R = D H, changing weight j of a row by -R_j / H_jj reduces the error by R_j^2 / H_jj. Each row
+ * greedily takes its best weight, updates R, and repeats; the best steps of all rows are kept, up to `most`. Then the
+ * values are refitted one after the other at fixed positions and rounded to int8 with one scale per tile.
  *
  * Rows are independent; the result does not depend on the number of threads. */
 #ifndef WHIT_COMPRESS_OUTLIERS_H

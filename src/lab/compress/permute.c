@@ -18,7 +18,7 @@ static void permute_columns(float *square, size_t n, const uint32_t *order, floa
     }
 }
 
-/* Whole rows, cycle by cycle; `moved` (n) marks those that are where they belong. */
+/* Permutes whole rows, cycle by cycle; `moved` (n) marks rows that are already in place. */
 static void permute_rows(float *square, size_t n, const uint32_t *order, float *row, float *moved, bool back)
 {
     size_t bytes = n * sizeof *row;
@@ -30,7 +30,7 @@ static void permute_rows(float *square, size_t n, const uint32_t *order, float *
         size_t at = first;
         for (size_t next = order[at]; next != first; at = next, next = order[at]) {
             moved[at] = 1;
-            if (back) { /* the one that is held belongs to `next` */
+            if (back) { /* the row in `row` belongs at `next` */
                 for (size_t j = 0; j < n; j++) {
                     float other = square[next * n + j];
                     square[next * n + j] = row[j];

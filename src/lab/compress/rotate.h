@@ -16,25 +16,25 @@ enum { WHIT_ROTATED_V, WHIT_ROTATED_O, WHIT_ROTATED_COUNT };
 typedef struct whit_rotation {
     whit_stream *stream;
     uint32_t head_dim;
-    whit_ref sum;                               /* the residual stream behind o */
+    whit_ref sum;                               /* the residual stream after o */
     int32_t params[WHIT_ROTATED_COUNT];         /* v, o */
-    float *original[WHIT_ROTATED_COUNT];        /* the other variant's weights */
-    float *values[WHIT_ROTATED_COUNT];          /* and what they were rounded to */
-    whit_finished finished[WHIT_ROTATED_COUNT]; /* and in their codecs; without a name: not there */
+    float *original[WHIT_ROTATED_COUNT];        /* weights of the variant that is not on the stream */
+    float *values[WHIT_ROTATED_COUNT];          /* the rounded values of those weights */
+    whit_finished finished[WHIT_ROTATED_COUNT]; /* the packed matrices; an empty name: absent */
 } whit_rotation;
 
-/* v and o of the stream's layer where a rotation can be folded into them exactly: nothing but attention lies between
- * them, values have no bias, and nothing else reads the two matrices. False: there is none. */
+/* Finds v and o of the stream's layer if a rotation can be folded into them exactly: nothing but attention lies between
+ * them, values have no bias, and nothing else reads the two matrices. False if the layer has no such pair. */
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
-/* Makes the turned weights of what was found. */
+/* Computes the rotated weights of the matrices that were found. */
 whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);
 void whit_rotation_close(whit_rotation *rotation); /* zero-initialised is closed; what is on the stream stays there */
 
 /* Exchanges the original's weights of v and o with those kept here; the original computes the same but for rounding. */
 void whit_rotation_swap_originals(whit_rotation *rotation);
-/* Exchanges what matrix i (v, o) was rounded to, and its codes, with those kept here. */
+/* Exchanges the rounded values and codes of matrix i (v, o) with those kept here. */
 void whit_rotation_swap_rounded(whit_rotation *rotation, int i, whit_finished *finished);
-/* Squares of what the residual stream behind o has lost, summed over held-out windows, or over all where none are held
+/* Sum of squared losses of the residual stream after o over the held-out windows, or over all windows if none is held
  * out. */
 double whit_rotation_error(const whit_rotation *rotation);
 

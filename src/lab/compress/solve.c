@@ -15,10 +15,10 @@ struct walk {
     const whit_blas *blas;
     const whit_allocator *allocator;
     uint32_t m, n, n_groups, n_fields, widest; /* widest: columns of a group */
-    uint32_t rows;                             /* of an item of work */
+    uint32_t rows;                             /* rows per work item */
     const float *h, *u, *held_h;
-    uint32_t *begin;  /* (n_groups + 1) of each group in the walk */
-    uint32_t *number; /* (n_groups) of each in the matrix */
+    uint32_t *begin;  /* (n_groups + 1) first column of each group in the walk */
+    uint32_t *number; /* (n_groups) index in the matrix of each group of the walk */
     float *w;         /* (m, n) target in this order */
     float *values;    /* (m, n) */
     uint8_t *levels;  /* (m, n) numbers of levels */
@@ -71,8 +71,8 @@ static void fit_factors(struct walk *k, uint32_t row, const float *w, const floa
     whit_levels_factors(k->s->type->codec, stored, k->n_groups, k->factors + (size_t)row * 2);
 }
 
-/* Columns of groups [first, last) of one row: w changes ahead of the walk within them; errors (n, at each
- * column) are kept for what lies behind. */
+/* Rounds the columns of groups [first, last) of one row. Updates w of the later columns of those groups; `errors` (n,
+ * by column) is kept for the columns after them. */
 static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t first, uint32_t last,
                         const float *importance, float *errors)
 {
@@ -183,7 +183,7 @@ static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float
     return moved;
 }
 
-/* What a group's scales stand in front of, (n_rows, columns of the group) each, and these times H within the group. */
+/* Coefficients of a group's scales a and b, and their products with H within the group (n_rows x group each). */
 struct parts {
     float *first, *second, *first_h, *second_h;
 };
@@ -255,7 +255,7 @@ static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, con
     return true;
 }
 
-/* Of rows of the residuals r: their part of the error. */
+/* Error of each row, from the residuals r. */
 static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, float *d)
 {
     for (uint32_t i = 0; i < n_rows; i++) {

@@ -23,8 +23,8 @@ typedef struct whit_solve {
     float *held_h;
     const float *held_target;
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups; NULL: as they are */
-    uint32_t n_sweeps;     /* of descent, at most; 0: none */
-    bool goes_on;          /* from the codes and scales that are there, instead of rounding anew */
+    uint32_t n_sweeps;     /* descent sweeps, at most; 0: no descent */
+    bool goes_on;          /* start from the given codes and scales instead of rounding anew */
     int8_t *codes;         /* out: (m, n) */
     float *fields;         /* out: (m, n_groups, n_fields) as stored; u8 scales: (m, n_fields), the rows' factors */
     uint8_t *fields_u8;    /* out, u8 scales only: (m, n_groups, n_fields) */

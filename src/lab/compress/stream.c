@@ -104,7 +104,7 @@ static void cut_windows(whit_stream *s, const int32_t *ids, size_t n_windows, si
     }
 }
 
-/* What the tapes read beside the layers' tensors. */
+/* Loads the RoPE divisors, which the tapes read besides the layers' tensors. */
 static whit_status load_divisors(whit_stream *s, uint32_t i, whit_error *error)
 {
     const whit_rope rope = whit_config_rope(&s->source->config, i);

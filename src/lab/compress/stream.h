@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The calibration text on its way through the model, block by block, in the original and behind the
- * blocks that are compressed already: the graph of the family on two tapes (train/tape.h), a layer's
- * nodes at a time. Of the weights, one layer is held in float.
+ * Runs the calibration text through the model block by block, once through the original blocks and once through those
+ * already compressed: the family's graph on two tapes (train/tape.h), one layer's nodes at a time. Only one layer's
+ * weights are in memory as float.
  *
  *   whit_stream_open; for each layer: whit_stream_load, whit_stream_run as often as wanted,
  *   whit_stream_advance; whit_stream_close
@@ -19,21 +19,21 @@ typedef struct whit_stream {
     const whit_source *source;
     whit_pool *pool;
     const whit_allocator *allocator;
-    whit_params params[WHIT_STREAM_SIDES]; /* of the same tensors; values of the layer at hand only */
-    whit_graph graph, block;               /* the model's, and the nodes of the layer at hand */
-    whit_ref input, output;                /* of the block */
+    whit_params params[WHIT_STREAM_SIDES]; /* the same tensors on both sides; only the current layer has values */
+    whit_graph graph, block;               /* the model's graph, and the current layer's part of it */
+    whit_ref input, output;                /* values at the start and end of the block */
     whit_tape tape[WHIT_STREAM_SIDES];
     bool awake;                        /* the tapes are open */
-    _Atomic uint64_t *multiply_adds;   /* counted there by the tapes; NULL: not at all */
-    float *weights[WHIT_STREAM_SIDES]; /* the layer's */
+    _Atomic uint64_t *multiply_adds;   /* counter that the tapes add to; NULL: not counted */
+    float *weights[WHIT_STREAM_SIDES]; /* weights of the current layer */
     size_t weight_elems;
-    float *divisors[WHIT_ROPES_MAX]; /* of RoPE tables */
+    float *divisors[WHIT_ROPES_MAX]; /* divisors of the RoPE tables */
     size_t n_divisors[WHIT_ROPES_MAX];
     int32_t *ids; /* (n_batches, n_rows) */
     uint32_t n_sequences, n_tokens, n_rows, n_batches, n_embd;
-    const char *spool;                  /* only while it is opened */
-    bool is_spooled[WHIT_STREAM_SIDES]; /* x lies in a file */
-    float *x[WHIT_STREAM_SIDES];        /* (n_batches, n_rows, n_embd) the residual stream in front of the block */
+    const char *spool;                  /* folder of the spool; valid only while the stream is opened */
+    bool is_spooled[WHIT_STREAM_SIDES]; /* x is in an unnamed file */
+    float *x[WHIT_STREAM_SIDES];        /* (n_batches, n_rows, n_embd) the residual stream before the block */
 } whit_stream;
 
 /* Windows of n_tokens ids from the text, one after the other, at most max_tokens ids spread over all of it;
@@ -56,7 +56,7 @@ void whit_stream_rest(whit_stream *stream);
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
 /* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
-/* The text goes on behind the block. */
+/* Moves the text past the block: its outputs become the next block's inputs. */
 void whit_stream_advance(whit_stream *stream);
 /* One row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,

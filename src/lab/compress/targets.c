@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define DAMPING      0.01f /* of the mean of the Hessian's diagonal */
+#define DAMPING      0.01f /* share of the mean of the Hessian's diagonal */
 #define MOST_DAMPING 1.0f
 
 void whit_factor_free(whit_factor *f)

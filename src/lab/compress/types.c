@@ -7,12 +7,12 @@
 #include <string.h>
 
 #define GROUP           128
-#define MOST_OUTLIERS   0.003 /* of a matrix's weights */
+#define MOST_OUTLIERS   0.003 /* share of a matrix's weights */
 #define LEAST_OUTLIERS  0.0002
-#define MOST_PLANE      0.125 /* of a matrix's columns */
+#define MOST_PLANE      0.125 /* share of a matrix's columns */
 #define RANK            16
-#define LEAST_OF_A_PAIR 1024  /* rows and columns */
-#define OUTLIER_COLS    65536 /* that columns of outliers can name */
+#define LEAST_OF_A_PAIR 1024  /* smallest number of rows and of columns */
+#define OUTLIER_COLS    65536 /* columns that an outlier's index can name */
 
 static const char *last_word(const char *name)
 {

@@ -16,7 +16,7 @@ typedef struct whit_compress_types {
 } whit_compress_types;
 
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
-/* Of a matrix of the layers, in the finished file. */
+/* Type of a layer's matrix in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,
                                   whit_tensor_type *type, whit_error *error);
 /* Is it one that the solver knows, rather than plain rounding? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The work file of a compression, OUT.work: finished matrices, appended layer by layer, so that a run that is
- * cut goes on behind its last whole layer.
+ * The work file of a compression, OUT.work: finished matrices, appended layer by layer, so that an interrupted run
+ * resumes after its last complete layer.
  *
  * A header (magic, hash of everything that the results depend on), then records: length, hash of settings and
  * payload, payload. A record that is torn or damaged ends the file; what follows is cut off. Removed when the finished
