@@ -185,7 +185,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
     bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out > 0,
          held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT),
-         only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* no other use of these Hessians follows */
+         only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* no other matrix needs these Hessians */
     float *target = whit_zalloc_array(a, elems, sizeof(float)),
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
     float *held_target = NULL;

@@ -7,14 +7,14 @@
 #include "train/params.h"
 
 typedef struct whit_adamw {
-    float rate;        /* highest learning rate, of the latent weights */
-    float scale_rate;  /* of learned scales, as a share of it */
-    float vector_rate; /* of norms and biases, likewise */
-    float least;       /* the rate ends at this share of itself */
+    float rate;        /* highest learning rate of the latent weights */
+    float scale_rate;  /* rate of learned scales, as a share of `rate` */
+    float vector_rate; /* rate of norms and biases, as a share of `rate` */
+    float least;       /* final rate, as a share of `rate` */
     float warm_up;     /* share of the run with a rising rate */
     float beta1, beta2, epsilon;
-    float decay; /* of matrices, times the rate */
-    float clip;  /* largest norm of the gradient; 0: any */
+    float decay; /* decoupled weight decay of matrices, multiplied by the rate */
+    float clip;  /* largest norm of the gradient; 0: no limit */
 } whit_adamw;
 
 whit_adamw whit_adamw_default(void);

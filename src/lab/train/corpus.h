@@ -14,11 +14,11 @@ typedef struct whit_corpus {
     const whit_allocator *allocator;
 } whit_corpus; /* zero-initialised with the allocator set */
 
-/* Appends the ids of a text file; nothing is put in front of them. With `specials`, special tokens
- * written in the text ("</s>") become those. Refuses an empty file. */
+/* Appends the ids of a text file, without a BOS token before them. With `specials`, special tokens written in the text
+ * ("</s>") are encoded as such. Refuses an empty file. */
 whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, bool specials,
                                  whit_error *error);
-/* Appends ids that are there already; where they have BOS, documents begin. */
+/* Appends existing ids; a document begins at every BOS. */
 whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, const int32_t *ids, size_t n,
                                 whit_error *error);
 void whit_corpus_free(whit_corpus *corpus);

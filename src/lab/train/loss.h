@@ -8,7 +8,7 @@
 #include "linalg/loops.h"
 
 typedef struct whit_loss {
-    float ce_weight, kl_weight; /* of the gradient */
+    float ce_weight, kl_weight; /* weights of the two losses in the gradient */
     double ce, kl;              /* means in nats of the last batch */
     double *rows;               /* (n_rows, 2) */
     uint32_t n_rows;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * A new model: a configuration with random weights, open like any other.
  *
- * Matrices are normal with variance 2 / (5 inputs) (Nguyen, Salazar 2019), those that end in the
- * residual stream divided by sqrt(2 layers) (Radford et al. 2019) so that it does not grow with
- * depth; norms are 1, biases 0. The same seed gives the same bits on every machine. */
+ * Matrices are normal with variance 2 / (5 inputs) (Nguyen, Salazar 2019); matrices whose output is added to the
+ * residual stream are divided by sqrt(2 layers) (Radford et al. 2019) so that it does not grow with depth; norms are 1,
+ * biases 0. The same seed gives the same bits on every machine. */
 #ifndef WHIT_TRAIN_NEW_MODEL_H
 #define WHIT_TRAIN_NEW_MODEL_H
 

@@ -21,22 +21,23 @@
 
 typedef struct whit_param {
     char name[WHIT_VALUE_NAME_BYTES];
-    whit_tensor_type type; /* of the finished tensor */
+    whit_tensor_type type; /* type in the finished file */
     bool coded;            /* rounded to type in training too */
     bool rounds_input;     /* W1.58A8: the rows that it multiplies are rounded to int8, a scale each */
     bool frozen;           /* its weights are not trained */
     bool is_new;           /* no tensor of the model: an adapter's factor */
-    int32_t low_a, low_b;  /* of a matrix with an adapter: its factors; -1: none */
-    size_t n;              /* weights */
-    size_t offset;         /* of its latents in the run, resp. among the frozen ones */
-    size_t scales;         /* of its scales (n_lines, n_groups, n_fields) in the run */
+    int32_t low_a, low_b;  /* factors of the matrix's adapter; -1: no adapter */
+    size_t n;              /* number of weights */
+    size_t offset;         /* index of the latents in `run`, or in `fixed` if frozen */
+    size_t scales;         /* index of the scales (n_lines, n_groups, n_fields) in `run` */
     size_t n_scales;
     uint32_t n_lines; /* rows; 1 where one scale is the whole tensor's */
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
-    /* The tensor whose corrections (kernels/corrections.h) are added to the rounded values, and are no part of the
-     * latents: the one that was loaded, where it has some and the type stays. No parts: none. It is used in place. */
+    /* The loaded tensor, if it has corrections (kernels/corrections.h) and keeps its type. They are added to the
+     * rounded values and are not part of the latents. Without parts: no corrections. The tensor's memory is used in
+     * place. */
     whit_tensor corrected;
 } whit_param;
 
@@ -45,17 +46,17 @@ typedef struct whit_params {
     const whit_loops *loops;
     whit_param *items;
     uint32_t n, capacity;
-    size_t n_latents, n_floats; /* of the run: latents, then scales */
+    size_t n_latents, n_floats; /* number of floats in `run`: latents, then scales */
     size_t n_rounded;
     float *run;      /* (n_floats) */
     float *gradient; /* (n_floats), NULL where nothing is trained; so the moments */
     float *moment1, *moment2;
     float *fixed;          /* (n_fixed) latents of frozen tensors */
-    float *fixed_gradient; /* of those with scales to be trained; NULL: none are */
+    float *fixed_gradient; /* gradients of frozen tensors whose scales are trained; NULL if there are no such tensors */
     size_t n_fixed;
     float *rounded;    /* (n_rounded) values of coded tensors */
     bool learn_scales; /* scales follow the optimiser; otherwise they are refitted when rounding */
-    float share;       /* of rounding in the values: 1, less while a ramp lasts */
+    float share;       /* how much of the rounding is in the values: 1, less during a ramp */
 } whit_params;
 
 void whit_params_begin(whit_params *params, const whit_allocator *allocator);

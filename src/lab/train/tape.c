@@ -18,8 +18,8 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
 
 /* ---- what is where -------------------------------------------------------------------------- */
 
-/* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. The head counts as
- * layer 0, so behind a single layer it begins where rows are selected. */
+/* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. The head counts as layer
+ * 0, so after a single layer it begins where rows are selected. */
 static void cut_segments(whit_tape *tape)
 {
     const whit_graph *g = tape->graph;

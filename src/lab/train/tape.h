@@ -60,15 +60,15 @@ typedef struct whit_tape {
     size_t scratch_elems;
     float *partials; /* sums over row chunks: (n_chunks, widest vector) */
     size_t partial_elems;
-    float *rounded;       /* (n_rows, widest rounded input): the one that a product reads now */
-    size_t rounded_elems; /* of a row */
+    float *rounded;       /* (n_rows, widest rounded input) the rounded input of the current product */
+    size_t rounded_elems; /* elements per row */
     float *low;           /* (2, n_rows, highest rank) values x Aᵀ of an adapter, and their gradient */
     size_t low_elems;
     size_t common_elems, own_elems; /* right operands of products */
     float *arena;
     size_t arena_bytes;
-    const int32_t *ids; /* of the batch that runs */
-    uint32_t resident;  /* the segment whose inner values are there */
+    const int32_t *ids; /* ids of the current batch */
+    uint32_t resident;  /* segment whose inner values are in memory */
 } whit_tape;
 
 /* The graph was built over the parameters' resolver; both, and the pool, outlive the tape. */

@@ -8,7 +8,7 @@
 
 struct image {
     whit_rows rows;
-    size_t elems_bytes, field_elems; /* of all rows */
+    size_t elems_bytes, field_elems; /* sizes for all rows */
     uint8_t *part[WHIT_PART_COUNT];
     uint64_t part_bytes[WHIT_PART_COUNT];
     uint8_t *canonical;

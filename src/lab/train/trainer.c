@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-#define TRAINER_VERSION 1 /* raised where the same run would end in other bits: no checkpoint of another goes on */
+/* Incremented when the same run would give other bits; checkpoints of other versions are refused. */
+#define TRAINER_VERSION 1
 
 struct whit_trainer {
     whit_trainer_options options;
@@ -81,7 +82,7 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
     return WHIT_OK;
 }
 
-/* What must not change between a run and its continuation. */
+/* Hashes the settings that must not change when a run is resumed. */
 static void digest_settings(whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
@@ -374,8 +375,8 @@ static void measure_between(whit_trainer *d, whit_trainer_report *report)
     memcpy(scales, kept, n_scales * sizeof *scales);
 }
 
-/* Rounds what was learned last; the checkpoint has the scales of before, so that going on from it ends in
- * the same file. */
+/* Rounds the trained weights. The checkpoint is written first, with the scales before rounding, so that a resumed run
+ * ends in the same file. */
 static whit_status finish(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;

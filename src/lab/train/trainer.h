@@ -19,12 +19,12 @@
 
 typedef struct whit_trainer_report {
     uint64_t step, n_steps;         /* n_steps 0: the run has a time instead */
-    double share;                   /* done */
+    double share;                   /* share of the run that is done */
     double kl, ce;                  /* means of the last steps, nats */
-    double gradient_norm;           /* of the last step, before clipping */
-    double rate, tokens_per_second; /* of the steps since this run began or went on */
+    double gradient_norm;           /* gradient norm of the last step, before clipping */
+    double rate, tokens_per_second; /* learning rate; throughput since this run was started or resumed */
     uint64_t elapsed_ns;
-    bool held_out;                      /* what follows was measured now */
+    bool held_out;                      /* the three values below were measured at this step */
     double held_out_ce;                 /* on the held-out text, second halves of windows, nats */
     double held_out_kl, held_out_ratio; /* beside the teacher; 0 without one */
 } whit_trainer_report;
@@ -36,19 +36,19 @@ typedef struct whit_trainer_options {
     size_t n_text;
     const int32_t *ids; /* text that is there already; where it has BOS, windows begin there */
     size_t n_ids;
-    size_t n_sample_tokens;      /* of text that the teacher makes, beside the files */
+    size_t n_sample_tokens;      /* tokens of text sampled from the teacher, in addition to the files */
     bool specials;               /* special tokens written in the text are those; windows begin at BOS */
     const char *held_out;        /* file to measure on, NULL: none */
     uint32_t n_held_out_windows; /* at most; 0: all */
     uint32_t held_out_every;     /* steps between measurements; 0: at the end only */
     uint32_t n_sequences, n_tokens, n_accumulate;
     uint64_t n_steps; /* or */
-    double seconds;   /* of training; the schedule follows whichever is set */
+    double seconds;   /* training time; the schedule follows whichever is set */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
     float ramp;               /* rounding comes in over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
-    whit_precision precision; /* of matrix products: bf16 is f32 where the processor has none */
+    whit_precision precision; /* precision of matrix products; bf16 falls back to f32 if the processor lacks it */
     bool recompute;           /* keep few activations and compute the others again: less memory */
     whit_adamw adamw;
     uint32_t n_threads;

@@ -10,14 +10,14 @@
 
 #include "train/trainee.h"
 
-#define WHIT_TUNED_NAME "tuned" /* of the adapter in a new model's file */
+#define WHIT_TUNED_NAME "tuned" /* name of the adapter in a new model's file */
 
 typedef struct whit_tuning {
-    uint32_t rank;               /* of an adapter on matrices of the layers; 0: none */
-    const char *const *matrices; /* which: q k v o gate up down; none: all */
+    uint32_t rank;               /* rank of the adapter on the layers' matrices; 0: no adapter */
+    const char *const *matrices; /* names: q k v o gate up down; empty: all */
     size_t n_matrices;
     bool norms, scales;
-    uint64_t seed; /* of the adapter's start */
+    uint64_t seed; /* seed of the adapter's initial values */
 } whit_tuning;
 
 /* Refuses what makes no sense: nothing to learn, no such matrix, scales of a codec without any that
