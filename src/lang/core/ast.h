@@ -87,7 +87,7 @@ typedef enum lang_kind {
     NODE_BINARY,
     NODE_ALSO, /* a and b: b only where a holds */
     NODE_ELSE, /* a or b */
-    NODE_CALL, /* of a name; a function of the program after the check */
+    NODE_CALL, /* call by name; after the check, of a function of the program */
     NODE_BUILTIN,
     NODE_INDEX,
     NODE_SLICE,
@@ -138,7 +138,7 @@ struct lang_function {
     const char *name;
     lang_node *parameters, *body; /* as parsed */
     uint32_t n_parameters;
-    uint32_t levels;     /* of statements and expressions in one another, at most */
+    uint32_t levels;     /* deepest nesting of statements and expressions */
     lang_function *next; /* another function, or another instance of this one */
     lang_function *instances;
     /* an instance */
@@ -146,10 +146,10 @@ struct lang_function {
     uint8_t types[8];
     uint8_t result;
     bool result_known;
-    uint32_t text; /* that called it first: one that fails takes it along */
+    uint32_t text; /* number of the text that called it first; if that text fails, the instance is removed */
     uint32_t n_slots;
     uint8_t *slot_types;
-    void *compiled; /* of a tier */
+    void *compiled; /* the tier's compiled form */
 };
 
 /* Memory that is given back all at once. */
@@ -162,7 +162,7 @@ typedef struct lang_arena {
 } lang_arena;
 void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL where the limit or memory ends */
 void lang_arena_free(lang_arena *arena);
-/* A place in it, and giving back what was taken behind that. */
+/* A position in the arena; rewinding to it frees what was taken after it. */
 typedef struct lang_arena_mark {
     lang_block *block; /* NULL: its beginning */
     size_t used;
@@ -188,7 +188,7 @@ typedef struct lang_token {
     uint32_t n;
     int64_t i;
     double f;
-    bool wants_minus; /* 9223372036854775808: an integer only behind a sign */
+    bool wants_minus; /* 9223372036854775808, which is an integer only after a minus sign */
 } lang_token;
 
 typedef struct lang_source {
@@ -196,7 +196,7 @@ typedef struct lang_source {
     size_t n, at;
     uint32_t line;
     size_t line_begin;
-    uint32_t depth; /* of parentheses and brackets, in which lines do not end */
+    uint32_t depth; /* nesting of parentheses and brackets, in which a line feed does not end a statement */
     whit_error *error;
     whit_lang_place *place;
 } lang_source;
@@ -213,11 +213,11 @@ whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body,
 typedef struct lang_global {
     char name[64];
     uint8_t type;
-    bool inner; /* of a block, which functions do not see */
+    bool inner; /* variable of a block, which functions do not see */
 } lang_global;
 #define LANG_MAX_GLOBALS   1024
 #define LANG_MAX_NESTING   200
-#define LANG_MAX_LEVELS    2000 /* of an expression: chains of operators go deeper than nesting */
+#define LANG_MAX_LEVELS    2000 /* nesting of an expression: chains of operators go deeper than LANG_MAX_NESTING */
 #define LANG_MAX_INSTANCES 1000
 #define LANG_MAX_LOCALS    4000
 #define LANG_MAX_CALLS     200 /* deep */
@@ -226,22 +226,22 @@ typedef struct lang_global {
 #define LANG_MAX_DEPTH      20000
 #define LANG_MAX_NEW_LEVELS 2500
 
-/* What holds much, or is rare, is kept out of the frames that every level of an expression has. */
+/* Keeps functions with large or rare locals out of the frames that every level of an expression has. */
 #define LANG_APART         __attribute__((noinline))
-#define LANG_MAX_ARGUMENTS 32 /* of a function of the language, and of print */
+#define LANG_MAX_ARGUMENTS 32 /* arguments of a function of the language, and of print */
 
 typedef struct lang_scope {
     lang_global *globals; /* LANG_MAX_GLOBALS; "" for one that lives in a block */
     uint32_t n_globals;
     lang_function *functions;
-    uint32_t text;              /* the number of the one that is loaded */
+    uint32_t text;              /* number of the loaded text */
     const whit_lang_host *host; /* NULL: none */
 } lang_scope;
 
 /* Names to slots, types to every node. On failure the scope is as before. */
 whit_status lang_check(lang_source *source, lang_arena *arena, lang_scope *scope, lang_node *body);
 
-/* What a builtin of a call is, and the type of its result, 0 where there is none of this name. */
+/* Is there a builtin of this name? */
 bool lang_is_builtin(const char *name);
 
 /* Constants folded, branches that are never taken left out, values of a statement that are equal
@@ -249,7 +249,7 @@ bool lang_is_builtin(const char *name);
 typedef struct lang_optimise {
     lang_arena *arena;
     lang_scope *scope;
-    lang_function *function; /* whose slots grow by kept values; NULL: the outermost level */
+    lang_function *function; /* function that gets slots for kept values; NULL: the outermost level */
     bool no_closed_forms, failed;
 } lang_optimise;
 void lang_optimise_tree(lang_optimise *o, lang_node *node);
@@ -261,9 +261,9 @@ struct lang_affine {
     uint32_t n_variables;
     bool unipotent; /* matrix - 1 has a power that is 0 */
     uint32_t slots[LANG_AFFINE_MAX];
-    uint64_t matrix[LANG_AFFINE_MAX][LANG_AFFINE_MAX]; /* of one round, the counter's step in it */
+    uint64_t matrix[LANG_AFFINE_MAX][LANG_AFFINE_MAX]; /* the matrix of one round, with the counter's step in it */
 };
-/* NULL where the loop is none, or memory is short. */
+/* NULL if the loop is not affine, or memory is short. */
 lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop);
 /* state = matrix^rounds state, modulo 2^64. */
 void lang_affine_run(const lang_affine *affine, uint64_t rounds, uint64_t state[LANG_AFFINE_MAX]);

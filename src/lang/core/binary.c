@@ -45,7 +45,7 @@ struct node {
     uint32_t first, n; /* triples */
 };
 
-/* What has been stored, by name: open addressing; a power of two of places, at most half taken. */
+/* Index of stored nodes by name: open addressing; the number of places is a power of two, at most half of them used. */
 struct index {
     struct node *places; /* n 0: empty */
     uint32_t n_places, n_nodes;
@@ -54,8 +54,8 @@ struct index {
 struct binary {
     const char *name;
     whit_error *error;
-    whit_buf *out;  /* triples behind a head, or the text */
-    whit_buf stack; /* predicates and objects of nodes that are being made */
+    whit_buf *out;  /* output: triples after a header, or the text */
+    whit_buf stack; /* predicates and objects of unfinished nodes */
     const uint8_t *triples;
     uint32_t n_triples;
     struct index index;
@@ -286,7 +286,7 @@ static bool append(struct binary *b, const char *text)
                              WHIT_LANG_MAX_TEXT_BYTES);                                                                \
     } while (0)
 
-/* The first triple of a predicate; false where the node has none. */
+/* Finds the first triple with a predicate; false if the node has no such triple. */
 static bool triple_of(const struct binary *b, struct node node, uint32_t predicate, uint32_t *triple)
 {
     for (*triple = node.first; *triple < node.first + node.n; ++*triple)
@@ -294,7 +294,7 @@ static bool triple_of(const struct binary *b, struct node node, uint32_t predica
     return false;
 }
 
-/* Children in turn: *at is the triple to begin at and goes behind the one found. */
+/* Iterates over children: searches from triple *at, which then moves past the child found. */
 static bool next_child(const struct binary *b, struct node node, uint32_t predicate, uint32_t *at, struct node *child)
 {
     for (; *at < node.first + node.n; ++*at)
@@ -314,7 +314,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* 0 is NODE_INT; 255 where it is none of a text's. */
+/* Kind of a node, 0 for NODE_INT; 255 if texts have no such kind. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)

@@ -194,7 +194,7 @@ whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node
     call->a = a;
     call->b = b;
     if ((call->op == OP_FLOAT || call->op == OP_INT) && a->type == result) {
-        lang_node *next = call->next; /* nothing to convert */
+        lang_node *next = call->next; /* the argument already has that type */
         *call = *a;
         call->next = next;
     }

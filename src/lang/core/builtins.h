@@ -10,9 +10,9 @@
 whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call);
 /* Checks the arguments of a NODE_CALL of the host's function `slot` and makes it a NODE_HOST. */
 whit_status lang_check_host(lang_source *source, lang_arena *arena, const whit_lang_host *host, lang_node *call);
-/* The number of a function of the host; false where it has none of this name. */
+/* Finds a function of the host; false if the host has no function of this name. */
 bool lang_find_host(const whit_lang_host *host, const char *name, uint32_t *function);
-/* Puts a conversion of an integer in front of it; false where memory is short. */
+/* Wraps an integer node in a conversion to float; false if memory is short. */
 bool lang_to_float(lang_arena *arena, lang_node **node);
 const char *lang_builtin_name(lang_builtin builtin);
 

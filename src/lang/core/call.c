@@ -138,7 +138,7 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
     for (uint32_t k = 1; k < n; k++) lang_same_length(vm, at, arguments[0].a, arguments[k].a);
     whit_quat_planes planes = lang_planes(out);
     for (uint32_t w = 0; w < whit_quat_words(out->n); w++) {
-        uint64_t counts[6] = {0}; /* of ones, a bit of each lane's count in each */
+        uint64_t counts[6] = {0}; /* bit-sliced: counts[i] has bit i of each lane's number of ones */
         for (uint32_t k = 0; k < n; k++) {
             uint64_t carry = lang_view(arguments[k].a).sign[w];
             for (unsigned bit = 0; bit < 6; bit++) {
@@ -147,7 +147,8 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
                 carry = both;
             }
         }
-        uint64_t more = 0, equal = ~(uint64_t)0; /* than half, compared from the highest bit on */
+        /* Lanes with more ones than n / 2, and with exactly that many; compared from the highest bit on. */
+        uint64_t more = 0, equal = ~(uint64_t)0;
         for (unsigned bit = 6; bit-- > 0;) {
             uint64_t half = n / 2 >> bit & 1 ? ~(uint64_t)0 : 0;
             more |= equal & counts[bit] & ~half;
@@ -160,7 +161,7 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
     return out;
 }
 
-/* Elements whose signs differ; without b those that are negative, whose sign bit is 0. */
+/* Number of elements whose signs differ; without b, of negative elements (sign bit 0). */
 static int64_t count_signs(const lang_array *a, const lang_array *b)
 {
     uint32_t n_words = whit_quat_words(a->n);
@@ -375,7 +376,7 @@ static void print_value(whit_buf *out, lang_value value, uint8_t type)
 
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n)
 {
-    enum { STEPS = 64 }; /* of a number: a few hundred nanoseconds */
+    enum { STEPS = 64 }; /* steps charged per number: printing one takes a few hundred nanoseconds */
     whit_buf out = {.allocator = vm->options.allocator};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t numbers = types[i] < WHIT_LANG_VEC ? 1 : values[i].a->n < PRINTED_MAX ? values[i].a->n : PRINTED_MAX;

@@ -16,7 +16,7 @@ struct checker {
     lang_arena *arena;
     lang_scope *scope;
     lang_function *function; /* NULL: the outermost level */
-    struct local *locals;    /* of the function */
+    struct local *locals;    /* local variables of `function` */
     uint32_t max_locals, n_locals, depth, levels, n_instances;
 };
 

@@ -13,7 +13,7 @@ struct finder {
     const lang_node *loop;
     uint32_t n; /* variables */
     uint32_t slots[MAX];
-    uint64_t rows[MAX][MAX]; /* of the variables so far in this round; column MAX - 2 the counter, MAX - 1 one */
+    uint64_t rows[MAX][MAX]; /* variables so far in this round, as rows; column MAX - 2: the counter, MAX - 1: one */
 };
 
 static bool variable(struct finder *f, uint32_t slot, uint32_t *index)

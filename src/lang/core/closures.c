@@ -454,8 +454,8 @@ static LANG_APART void compile_function(lang_compiler *c, lang_function *functio
     c->failed |= inner.failed;
 }
 
-/* The functions that a tree calls. This meets them in the order in which the checker did, so that those that are new
- * are in one another as they were there, within LANG_MAX_NEW_LEVELS. */
+/* Compiles the functions that a tree calls. They are met in the same order as in the checker, so that new functions are
+ * nested as they were there, within LANG_MAX_NEW_LEVELS. */
 static void compile_functions(lang_compiler *c, const lang_node *e)
 {
     for (; e && !c->failed; e = e->next) {

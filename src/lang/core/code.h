@@ -27,7 +27,7 @@ struct lang_code {
     whit_lang *vm;
     const lang_node *node;
     void *native;                 /* tier 2: the code of a loop */
-    const void *native_guard;     /* what must hold before it runs; x is the loop as closures then */
+    const void *native_guard;     /* condition for running `native`; if it fails, x runs the loop as closures */
     const lang_code *const *list; /* arguments, statements */
     uint32_t n;
 };
@@ -61,12 +61,12 @@ typedef struct lang_element_read {
     const lang_node *at; /* where two lengths differ */
 } lang_element_read;
 
-/* What machine code of a chain gets: n_bytes is a multiple of 64. */
+/* Arguments of a chain's machine code; n_bytes is a multiple of 64. */
 typedef struct lang_elements_call {
     const float *x[LANG_NATIVE_LEAVES];
     float *out; /* may be one of x; not for a sum or the largest */
     const float *constants;
-    float *lanes; /* 16, of a sum or the largest */
+    float *lanes; /* 16 lanes of a sum or of the largest */
     size_t n_bytes;
 } lang_elements_call;
 typedef void lang_elements_fn(const lang_elements_call *call);
@@ -77,7 +77,7 @@ typedef struct lang_elements {
     bool is_simple; /* reads variables of the frame and constants alone */
     lang_element_op ops[LANG_VALUES];
     const lang_code *leaves[LANG_LEAVES], *scalars[LANG_LEAVES];
-    int32_t slots[LANG_LEAVES]; /* of leaves that are variables of the frame; -1: others */
+    int32_t slots[LANG_LEAVES]; /* frame slots of leaves that are variables of the frame; -1: another leaf */
     lang_element_read reads[3 * LANG_LEAVES];
     uint32_t n_reads;
     float constants[LANG_CONSTANTS]; /* the scalars' values, then what machine code wants besides */
@@ -101,9 +101,9 @@ struct whit_lang_jit {
 
 /* Expressions of vectors, element by element (elements.c). */
 const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
-/* Runs one over what the variable that is assigned holds, where nothing but machine code is wanted for that. */
+/* Runs machine code in place over the vector of the assigned variable; false if its operands need more than that. */
 bool lang_elements_in_place(const lang_code *c, lang_value *frame);
-/* A sum, mean, dot or the largest of such an expression, which is never stored; NULL where it is none. */
+/* Compiles a sum, mean, dot or maximum of such an expression, which is never stored; NULL if `e` is something else. */
 const lang_code *lang_compile_reduction(lang_compiler *c, lang_node *e);
 /* Is the slot one of the frame at hand? */
 static inline bool lang_in_frame(const lang_compiler *c, const lang_node *node)

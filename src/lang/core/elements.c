@@ -185,7 +185,8 @@ static void run_all(const lang_code *c, lang_array *const *arrays, float *out, f
     if (begin < n) run_chunks(c, arrays, begin, out, lanes);
 }
 
-/* What the chain reads. Variables of the frame are not counted: nothing assigns to them meanwhile. */
+/* Reads the operands of the chain. References to variables of the frame are not counted: nothing assigns to them
+ * meanwhile. */
 static void read_operands(const lang_code *c, lang_value *frame, lang_array **arrays)
 {
     lang_elements *e = c->elements;

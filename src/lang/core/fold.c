@@ -154,13 +154,13 @@ static void share(struct seen *seen, lang_node *e)
 
 /* ---- constants in variables ------------------------------------------------------------------- */
 
-/* What the variables hold at a place, as far as it is known: a variable that the text assigns once, a constant,
- * holds it in what follows in that block. Functions see variables of the outermost level as they are when they
- * run; nothing is known in them. */
+/* Known values of variables at a point of the program: a variable that is assigned once in the text, to a constant, has
+ * that value in the rest of its block. Functions read variables of the outermost level when they run, so nothing is
+ * known in them. */
 struct known {
     uint32_t n_slots;
-    uint8_t *n_assigned;      /* in the whole tree, 2 is more than once */
-    const lang_node **values; /* NULL: not known */
+    uint8_t *n_assigned;      /* number of assignments in the whole tree; 2: more than one */
+    const lang_node **values; /* value of each slot; NULL: unknown */
 };
 
 static void count_assigned(struct known *k, const lang_node *e)

@@ -16,13 +16,13 @@ typedef enum whit_lang_type {
     WHIT_LANG_INT,   /* i64; arithmetic is modulo 2^64 */
     WHIT_LANG_FLOAT, /* f64 */
     WHIT_LANG_TEXT,  /* "...", for the host's functions alone */
-    WHIT_LANG_HOST,  /* what the host's functions give and take; programs only hand it on */
-    WHIT_LANG_VEC,   /* of f32 */
+    WHIT_LANG_HOST,  /* value of the host's functions, which programs only pass on */
+    WHIT_LANG_VEC,   /* vector of f32 */
     WHIT_LANG_QUAT,  /* quaternary */
 } whit_lang_type;
 const char *whit_lang_type_name(whit_lang_type type);
 
-/* What runs a program. Every tier gives the same bits. */
+/* Execution tiers. Every tier gives the same bits. */
 enum { WHIT_LANG_WALK, WHIT_LANG_CLOSURES, WHIT_LANG_NATIVE, WHIT_LANG_TIERS };
 typedef struct whit_lang_jit whit_lang_jit; /* tier 2: lang/jit/jit.h */
 
@@ -52,14 +52,14 @@ typedef struct whit_lang_host {
 
 typedef struct whit_lang_options {
     uint64_t max_steps;   /* statements, calls, rounds of loops, 64 elements of arrays; 0: 10^12 */
-    uint64_t max_ms;      /* of processor time in one run; 0: no limit */
-    size_t max_bytes;     /* of arrays; 0: 64 MiB */
+    uint64_t max_ms;      /* processor time of one run; 0: no limit */
+    size_t max_bytes;     /* memory of all arrays; 0: 64 MiB */
     int tier;             /* WHIT_LANG_; the highest that may be used */
     bool no_closed_forms; /* every round of a loop is executed */
     bool echo;            /* values of statements that are expressions are printed, as for a person */
     const whit_quat_kernels *quat;
     const whit_lang_host *host; /* NULL: none; stays while the session is open */
-    const whit_lang_jit *jit;   /* for WHIT_LANG_NATIVE; NULL: there is none */
+    const whit_lang_jit *jit;   /* needed for WHIT_LANG_NATIVE; NULL: no native tier */
     whit_lang_print_fn *print;  /* NULL: nothing is printed */
     void *user;
     const volatile bool *cancel; /* may be NULL */
@@ -85,8 +85,8 @@ whit_status whit_lang_set_vec(whit_lang *lang, const char *name, const float *x,
 /* Lends the program the host's own vector, without a copy: what the program assigns to the variable
  * is in x after the run. x must stay until the next call of this or the close. */
 whit_status whit_lang_lend_vec(whit_lang *lang, const char *name, float *x, uint32_t n, whit_error *error);
-/* What a variable of the outermost level holds after a run; false where it has no such value. The
- * vector lives until the next run. */
+/* Value of a variable of the outermost level after a run; false if it has no value of this type. The vector lives until
+ * the next run. */
 bool whit_lang_get_int(const whit_lang *lang, const char *name, int64_t *value);
 bool whit_lang_get_float(const whit_lang *lang, const char *name, double *value);
 bool whit_lang_get_vec(const whit_lang *lang, const char *name, float **x, uint32_t *n);
@@ -103,7 +103,7 @@ void whit_lang_begin_line(whit_lang *lang, uint32_t line);
  * held then. A limit that was reached is WHIT_ERROR_LIMIT. */
 whit_status whit_lang_run(whit_lang *lang, whit_error *error);
 
-/* What was loaded last as the tier runs it, one statement a line, for people. */
+/* Prints the text loaded last as its tier runs it, one statement per line, for people. */
 bool whit_lang_plan(const whit_lang *lang, whit_buf *out);
 
 /* The machine code of what was loaded last, as bytes in hexadecimal (objdump -D -b binary reads them). */

@@ -25,7 +25,7 @@ static bool is(const struct parser *p, const char *text)
         strlen(text) == p->token.n && memcmp(text, p->token.text, p->token.n) == 0;
 }
 
-/* What is written here by those who come from other languages, and what this one has instead. */
+/* Suggests this language's form for a habit from another language. */
 static const char *advice(const struct parser *p, const char *wanted)
 {
     static const struct {
@@ -439,7 +439,7 @@ static whit_status statements(struct parser *p, bool braces, lang_node **first)
     lang_node **last = first;
     TRY(skip_lines(p));
     while (p->token.kind != TOKEN_END && !(braces && is(p, "}"))) {
-        bool braced = is(p, "fn"); /* what ends with a brace wants no other end */
+        bool braced = is(p, "fn"); /* a statement that ends with a brace needs no other terminator */
         if (braced)
             TRY(function(p));
         else {

@@ -86,7 +86,7 @@ void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const ch
     longjmp(*vm->on_failure, 1);
 }
 
-/* The steps up to the next look at the clock; they are no longer among those that are left. */
+/* Moves the steps until the next check of the clock from steps_left to fuel. */
 static void take_fuel(whit_lang *vm)
 {
     vm->fuel = (int64_t)(vm->steps_left < FUEL ? vm->steps_left : FUEL);
@@ -163,7 +163,7 @@ static void undo(whit_lang *vm)
     vm->program = NULL;
 }
 
-/* What blocks of earlier texts held behind the last name goes: nothing can refer to it. */
+/* Drops block variables of earlier texts after the last named variable: nothing can refer to them. */
 static void forget_blocks(whit_lang *vm)
 {
     lang_scope *scope = &vm->scope;
@@ -248,7 +248,7 @@ void whit_lang_begin_line(whit_lang *vm, uint32_t line)
     vm->first_line = line;
 }
 
-/* What the variable that the host's vector was lent to holds now goes there. */
+/* Copies the value of the variable that the host's vector was lent to back into that vector. */
 static whit_status give_back(whit_lang *vm, whit_error *error)
 {
     const lang_array *held = vm->lent ? vm->globals[vm->lent_slot].a : NULL;
@@ -401,7 +401,8 @@ uint64_t whit_lang_digest(const whit_lang *vm)
     for (uint32_t i = 0; i < vm->scope.n_globals; i++) {
         lang_value value = vm->globals[i];
         uint8_t type = vm->scope.globals[i].type;
-        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT) continue; /* of a block: nobody can see it */
+        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT)
+            continue; /* a block's variable, not visible from outside */
         mix(&digest, type);
         if (type == WHIT_LANG_FLOAT && value.f != value.f) value.i = -1;
         if (type < WHIT_LANG_VEC) {

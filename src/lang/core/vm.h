@@ -14,9 +14,8 @@ struct lang_array {
     uint8_t type; /* WHIT_LANG_VEC or WHIT_LANG_QUAT */
     int8_t scale; /* log2, of a quaternary vector */
     size_t size_bytes;
-    lang_array *previous, *next; /* of all arrays of the session */
-    float *x;                    /* or the sign plane, then the extra plane, of lang_plane_words each;
-                                    behind this head, or the host's */
+    lang_array *previous, *next; /* list of all arrays of the session */
+    float *x; /* elements, or sign plane then extra plane (lang_plane_words each); in `own` or the host's */
     _Alignas(64) float own[];
 };
 
@@ -35,15 +34,15 @@ struct whit_lang {
     whit_lang_options options;
     lang_arena arena;
     lang_scope scope, before;           /* before: as the text loaded last found it */
-    lang_arena_mark begin;              /* of its tree */
-    char name[256];                     /* of the text loaded last */
-    uint32_t first_line;                /* of the next text; 0: 1 */
-    lang_node *program;                 /* it; NULL: nothing */
-    void *compiled;                     /* by a tier */
+    lang_arena_mark begin;              /* start of the current text's tree in the arena */
+    char name[256];                     /* name of the text loaded last */
+    uint32_t first_line;                /* line number at which the next text begins; 0: 1 */
+    lang_node *program;                 /* tree of the text loaded last; NULL: no text */
+    void *compiled;                     /* its form compiled by a tier */
     lang_value *globals;                /* LANG_MAX_GLOBALS */
     lang_value *stack;                  /* LANG_STACK_VALUES */
     uint32_t stack_used, depth, levels; /* levels: of the functions that run */
-    lang_value result;                  /* of the function that returned */
+    lang_value result;                  /* result of the function that returned */
     lang_array *arrays;
     lang_array *spare; /* one that was given back, for the next of its size */
     size_t n_bytes;
@@ -53,8 +52,8 @@ struct whit_lang {
     uint64_t steps_left, started_ns;
     float *chunks; /* LANG_REGISTERS * LANG_CHUNK */
     const struct lang_chunk_kernels *kernels;
-    int64_t quat_steps;                 /* of an addition in a loop of machine code */
-    struct jit_page *jit_pages;         /* of tier 2 */
+    int64_t quat_steps;                 /* steps charged per addition in a loop of machine code */
+    struct jit_page *jit_pages;         /* machine code of tier 2 */
     uint32_t n_jit_pages, n_jit_before; /* before the text that was loaded last */
     /* failing */
     jmp_buf *on_failure;
@@ -82,7 +81,7 @@ static inline void lang_look(whit_lang *vm, const lang_node *at, uint32_t i)
 }
 
 /* Arrays come uninitialised and owned by the caller. */
-lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n); /* of the host's elements */
+lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n); /* over the host's elements */
 lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n);
 lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale);
 void lang_destroy(whit_lang *vm, lang_array *array);
@@ -115,7 +114,7 @@ lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array)
 /* The same array where nobody else refers to it, else a copy; takes the reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
 
-/* What a variable may hold: the host's vector only where it is lent to, else a copy of it; takes the
+/* Array that a variable may hold: the host's vector only if that is `held` there already, else a copy of it; takes the
  * reference. */
 lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value);
 

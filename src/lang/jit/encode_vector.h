@@ -22,7 +22,7 @@ static const jit_vector_op V_SUB = {PP_NONE, MAP_0F, 0x5C, false};
 static const jit_vector_op V_MIN = {PP_NONE, MAP_0F, 0x5D, false};
 static const jit_vector_op V_DIV = {PP_NONE, MAP_0F, 0x5E, false};
 static const jit_vector_op V_MAX = {PP_NONE, MAP_0F, 0x5F, false};
-static const jit_vector_op V_SQRT = {PP_NONE, MAP_0F, 0x51, false}; /* of b */
+static const jit_vector_op V_SQRT = {PP_NONE, MAP_0F, 0x51, false}; /* square root of b */
 static const jit_vector_op V_AND = {PP_NONE, MAP_0F, 0x54, false};
 static const jit_vector_op V_XOR = {PP_NONE, MAP_0F, 0x57, false};
 static const jit_vector_op V_OR_BITS = {PP_66, MAP_0F, 0xEB, false};
@@ -30,18 +30,18 @@ static const jit_vector_op V_XOR_BITS = {PP_66, MAP_0F, 0xEF, false};
 static const jit_vector_op V_AND_BITS = {PP_66, MAP_0F, 0xDB, false};
 static const jit_vector_op V_ADD_I32 = {PP_66, MAP_0F, 0xFE, false};
 static const jit_vector_op V_LOAD = {PP_NONE, MAP_0F, 0x10, false};  /* movups of b */
-static const jit_vector_op V_STORE = {PP_NONE, MAP_0F, 0x11, false}; /* of the first operand to b */
+static const jit_vector_op V_STORE = {PP_NONE, MAP_0F, 0x11, false}; /* stores the first operand to b */
 static const jit_vector_op V_MOVE = {PP_NONE, MAP_0F, 0x28, false};  /* movaps of b */
 static const jit_vector_op V_BROADCAST = {PP_66, MAP_0F38, 0x18, false};
 static const jit_vector_op V_COMPARE = {PP_NONE, MAP_0F, 0xC2, false}; /* with a predicate */
-static const jit_vector_op V_ROUND = {PP_66, MAP_0F3A, 0x08, false};   /* of b, with a mode */
+static const jit_vector_op V_ROUND = {PP_66, MAP_0F3A, 0x08, false};   /* rounds b with a mode */
 static const jit_vector_op V_BLEND = {PP_66, MAP_0F3A, 0x4A, false};   /* VEX: b where the mask's sign is set */
 static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false}; /* EVEX: b where the mask holds */
 static const jit_vector_op V_SHIFT_I32 = {PP_66, MAP_0F, 0x72, false}; /* /6: pslld by a number */
 static const jit_vector_op V_TERNARY = {PP_66, MAP_0F3A, 0x25, true};  /* EVEX: a table of 8 bits */
 
-/* The second source: a register, or [base + rax + offset] where `indexed`, else [base + offset]; base is
- * none of rsp, rbp, r12 and r13. */
+/* The second source: a register, or [base + rax + offset] where `indexed`, else [base + offset]; base is not rsp, rbp,
+ * r12 or r13. */
 typedef struct jit_operand {
     bool memory, indexed;
     uint8_t reg;

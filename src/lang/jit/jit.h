@@ -6,7 +6,7 @@
 
 #include "lang/core/lang.h"
 
-/* NULL where there is none for this processor. */
+/* Tier 2 for this processor; NULL if the processor is not supported. */
 const whit_lang_jit *whit_lang_jit_native(void);
 
 #endif

@@ -37,11 +37,11 @@ bool jit_quats_take(jit_quats *q, const lang_node *assignment)
 
 /* ---- code --------------------------------------------------------------------------------------- */
 
-/* What the functions below want to know. */
+/* Arguments that the functions below share. */
 struct context {
     const jit_quats *q;
     jit_code *c;
-    uint32_t plane_bytes, reg_bytes, n_regs; /* of a plane */
+    uint32_t plane_bytes, reg_bytes, n_regs; /* bytes of a plane and of a register, registers per plane */
 };
 
 static struct context context_of(const jit_quats *q, uint32_t size, jit_code *c)
@@ -64,7 +64,7 @@ static void vector(const struct context *x, jit_vector_op op, unsigned to, unsig
         jit_vex(x->c, op, to, a, b);
 }
 
-/* Part k of a plane: a register, or memory behind rax where the loop does not change it. */
+/* Part k of a plane: a register, or memory at rax if the loop does not change the vector. */
 static jit_operand part(const struct context *x, uint32_t quat, unsigned plane, unsigned k)
 {
     int number = x->q->number[quat];

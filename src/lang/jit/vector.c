@@ -13,7 +13,7 @@
 
 enum { MICROS_MAX = 400, REGS_MAX = 32, CODE_BYTES = 16384, NONE = 0xFF };
 
-/* What an instruction reads. */
+/* Kinds of an instruction's source operand. */
 enum { OF_VALUE, OF_CONSTANT, OF_LEAF };
 struct source {
     uint8_t of;
@@ -319,7 +319,7 @@ static void one_micro(struct vector_compiler *v, uint32_t at, int32_t offset)
         masked_op(v, m, to, s);
 }
 
-/* One register's elements, `offset` bytes behind the round's first. */
+/* Emits the code for one register's elements, `offset` bytes after the round's first element. */
 static void body(struct vector_compiler *v, int32_t offset, uint8_t lanes)
 {
     memset(v->leaf_reg, NONE, sizeof v->leaf_reg);

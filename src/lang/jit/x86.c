@@ -50,7 +50,7 @@ struct compiler {
     bool failed;
 };
 
-/* ---- what can be compiled ------------------------------------------------------------------------ */
+/* ---- programs that can be compiled ------------------------------------------------------------------------ */
 
 static bool use(struct compiler *c, const lang_node *node, uint32_t slot, double weight)
 {
@@ -236,7 +236,8 @@ static bool is_parity(const lang_node *e)
         (a->b->i & (a->b->i - 1)) == 0;
 }
 
-/* x / d at the beginning of what runs only where x % (a multiple of d) is 0; NULL where there is none. */
+/* Finds x / d at the beginning of a branch that runs only if x % (a multiple of d) is 0; NULL if there is no such
+ * division. */
 static const lang_node *exact_division(const lang_node *branch)
 {
     const lang_node *condition = branch->a, *s = branch->b;
@@ -443,7 +444,7 @@ static void evaluate(struct compiler *c, const lang_node *e)
     }
 }
 
-/* Goes on where the condition holds; returns the jump that is taken where it does not. */
+/* Emits code that falls through if the condition holds; returns the jump that is taken otherwise. */
 static size_t jump_unless(struct compiler *c, const lang_node *e)
 {
     jit_code *code = &c->code;
@@ -619,8 +620,8 @@ static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
     return (is_simple(e->b) && is_cheap(c, e->a, n - 1)) || (commutes && is_simple(e->a) && is_cheap(c, e->b, n - 1));
 }
 
-/* if x % 2^k == 0 { v = e } else { v = f }: both are computed and one is taken, as nobody can guess the low bits of
- * a number. False where the statement is none. */
+/* Compiles if x % 2^k == 0 { v = e } else { v = f } without a branch: computes both values and selects one, because the
+ * low bits of a number are unpredictable. False if the statement has another form. */
 static bool choose(struct compiler *c, const lang_node *s)
 {
     enum { OPERATIONS = 3 };

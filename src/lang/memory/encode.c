@@ -54,7 +54,7 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
 {
     uint8_t window[PLACES] = {' ', ' ', ' '};
     uint64_t trigram[WORDS];
-    uint32_t n = 1; /* of the window: the blank in front */
+    uint32_t n = 1; /* bytes in the window, which begins with a blank */
     bool blank = true;
     if (n_bytes > WHIT_MEMORY_MAX_TEXT)
         return whit_fail(error, WHIT_ERROR_LIMIT, "a text of %zu bytes (at most %d)", n_bytes, WHIT_MEMORY_MAX_TEXT);

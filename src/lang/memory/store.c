@@ -22,7 +22,7 @@ enum { VERSION = 1, ENCODER = 1, VECTOR_BYTES = WHIT_MEMORY_WORDS * 8 };
 
 /* The records of one frame, in place. */
 struct part {
-    uint64_t first, n; /* records in front of it, and its own */
+    uint64_t first, n; /* number of records before this part, and in it */
     const uint64_t *vectors, *ends;
     const char *texts;
 };

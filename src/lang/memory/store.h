@@ -47,7 +47,7 @@ typedef struct whit_memory_batch {
 } whit_memory_batch;
 whit_status whit_memory_batch_add(whit_memory_batch *batch, const uint64_t vector[WHIT_MEMORY_WORDS], const char *text,
                                   size_t n_bytes, whit_error *error);
-/* Appends the batch to the store at `path`, made where there is none, and empties it. */
+/* Appends the batch to the store at `path`, creating it if absent, and empties the batch. */
 whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path, whit_error *error);
 void whit_memory_batch_free(whit_memory_batch *batch);
 
