@@ -401,8 +401,7 @@ uint64_t whit_lang_digest(const whit_lang *vm)
     for (uint32_t i = 0; i < vm->scope.n_globals; i++) {
         lang_value value = vm->globals[i];
         uint8_t type = vm->scope.globals[i].type;
-        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT)
-            continue; /* a block's variable, not visible from outside */
+        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT) continue; /* in a block: not visible */
         mix(&digest, type);
         if (type == WHIT_LANG_FLOAT && value.f != value.f) value.i = -1;
         if (type < WHIT_LANG_VEC) {

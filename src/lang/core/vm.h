@@ -114,7 +114,7 @@ lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array)
 /* The same array where nobody else refers to it, else a copy; takes the reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
 
-/* Array that a variable may hold: the host's vector only if that is `held` there already, else a copy of it; takes the
+/* Array that a variable may hold: the host's vector only if it is `held` already, else a copy of it; takes the
  * reference. */
 lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value);
 

@@ -11,7 +11,7 @@
 
 typedef enum jit_reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 } jit_reg;
 
-/* Numbers of ALU operations in an opcode, the first eight operations. */
+/* ALU operations, the first eight of x86: their number in an opcode. */
 typedef enum jit_alu { ALU_ADD = 0, ALU_OR = 1, ALU_AND = 4, ALU_SUB = 5, ALU_XOR = 6, ALU_CMP = 7 } jit_alu;
 typedef enum jit_shift { SHIFT_SHL = 4, SHIFT_SHR = 5, SHIFT_SAR = 7 } jit_shift;
 /* Conditions, of signed numbers. */
