@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * A grammar as a graph over bytes: the pushdown automaton that GBNF and JSON Schema become.
  *
- * A node consumes one byte of a set and goes on, or chooses, calls a rule, or repeats. Nodes are built
- * from the end to the beginning: every function takes the node that follows and returns the node that
- * begins. Repetitions are counted by the machine (machine.h) and never unrolled, so that {0,1000000}
- * is one node. WHIT_AUTOMATON_NONE comes back once memory or a bound is exhausted (`failed`), and every
- * function accepts it, so that a builder checks once at the end. */
+ * A node consumes one byte of a set and continues at the next node, or chooses, calls a rule, or repeats. Nodes are
+ * built from the end to the beginning: every function takes the node that follows and returns the node that begins.
+ * Repetitions are counted by the machine (machine.h) and never unrolled, so that {0,1000000} is one node.
+ * WHIT_AUTOMATON_NONE comes back once memory or a bound is exhausted (`failed`), and every function accepts it, so that
+ * a builder checks once at the end. */
 #ifndef WHIT_GRAMMAR_GRAPH_H
 #define WHIT_GRAMMAR_GRAPH_H
 
@@ -80,12 +80,12 @@ static inline void whit_byte_add(whit_byte_set *set, uint8_t byte)
 
 uint32_t whit_automaton_set(whit_automaton *graph, const whit_byte_set *set, uint32_t next);
 uint32_t whit_automaton_text(whit_automaton *graph, const void *text, size_t n_bytes, uint32_t next);
-/* One of n ways; none at all where n is 0. */
+/* Accepts one of n alternatives; n 0: accepts nothing. */
 uint32_t whit_automaton_split(whit_automaton *graph, const uint32_t *ways, size_t n);
 uint32_t whit_automaton_rule(whit_automaton *graph); /* a new rule, to be defined; rule 0 is the root */
 void whit_automaton_define(whit_automaton *graph, uint32_t rule, uint32_t begin);
 uint32_t whit_automaton_call(whit_automaton *graph, uint32_t rule, uint32_t next);
-/* min to max times a body that was built in front of WHIT_AUTOMATON_RET. */
+/* Repeats a body, which was built with WHIT_AUTOMATON_RET as its `next`, min to max times. */
 uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t next);
 /* The same, where a turn is one character of a JSON string and the quote that closes it follows: masks of such a
  * repetition are ready made. */

@@ -177,7 +177,7 @@ static uint32_t read_class(reader *r)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* The schema behind %json, up to its closing brace, becomes a rule of its own. */
+/* Reads the schema after %json, up to its closing brace, as a rule of its own. */
 static uint32_t read_schema(reader *r)
 {
     skip_space(r, true);

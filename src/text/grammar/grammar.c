@@ -205,12 +205,12 @@ bool whit_grammar_is_finished(const whit_grammar_state *s)
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* What a repetition takes any number of, up to `room`: no path of those bytes leaves it, so a subtree
- * of the vocabulary made of them is taken as a whole. */
+/* A repetition that accepts any sequence of bytes of some kinds, up to `room` turns: no path of such bytes leaves it,
+ * so a vocabulary subtree made of them is accepted as a whole. */
 typedef struct loop {
     uint64_t kinds;
     uint32_t room;
-    bool alone; /* nothing else takes those bytes, not even behind it where a token may use it up */
+    bool alone; /* no other thread accepts those bytes, not even after the repetition if a token may exhaust it */
 } loop;
 
 /* Is the loop of `frame` the only one that takes a byte of those kinds? */

@@ -240,7 +240,7 @@ static uint32_t one_less(uint32_t count)
     return count == 0 || count == WHIT_MACHINE_MANY ? count : count - 1;
 }
 
-/* The repetition at `node` in front of its next turn. */
+/* Visits the repetition at `node` before its next turn: the node after it and the body, as the counts allow. */
 static void turn(whit_state_pool *pool, uint32_t node, uint32_t need, uint32_t room, uint32_t parent)
 {
     const whit_automaton_node *n = whit_automaton_at(pool->graph, node);
@@ -394,7 +394,7 @@ uint32_t whit_state_pool_import(whit_state_pool *pool, whit_state_pool *from, ui
     if (pool->failed) return WHIT_MACHINE_DEAD;
     whit_stack_thread *threads = (whit_stack_thread *)pool->found.data;
     if (c.n_threads > 1) qsort(threads, c.n_threads, sizeof *threads, by_number);
-    uint32_t n = 0; /* what differed by counts alone may have become equal */
+    uint32_t n = 0; /* threads that differed only by counts may have become equal */
     for (uint32_t i = 0; i < c.n_threads; i++)
         if (n == 0 || by_number(&threads[n - 1], &threads[i])) threads[n++] = threads[i];
     return keep_configuration(pool, threads, n, c.complete);

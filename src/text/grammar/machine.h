@@ -26,8 +26,8 @@ typedef struct whit_stack_thread {
 
 typedef struct whit_configuration {
     uint32_t first, n_threads;
-    uint32_t row;       /* of remembered steps, plus 1 */
-    uint32_t mask;      /* of tokens, plus 1 */
+    uint32_t row;       /* number of its row of remembered steps, plus 1 */
+    uint32_t mask;      /* number of its token mask, plus 1 */
     uint32_t loop_room; /* see loop_of in grammar.c */
     uint64_t loop_kinds;
     bool complete, loop_known, loop_alone;
@@ -39,7 +39,7 @@ typedef struct whit_state_pool {
     whit_buf frames, threads, configurations, rows;
     uint32_t *frame_slots, *configuration_slots;
     uint32_t n_frame_slots, n_configuration_slots;
-    whit_buf work, found; /* of one closure */
+    whit_buf work, found; /* threads of the current closure: to visit, and found */
     uint64_t *seen;       /* (n_seen) of one closure: node and frame */
     uint32_t n_seen, n_in_seen;
     uint32_t *seen_at;  /* (n_seen / 2) slots in use */

@@ -40,15 +40,16 @@ static inline whit_pattern_node *whit_pattern_at(const whit_pattern *syntax, uin
 /* A class from ranges in any order; `inverted`: all code points but those. */
 uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_t n, bool inverted);
 
-/* How often something is repeated: the digits at *at, which moves behind them; false where there is none. What is more
- * than can be counted is the largest count. */
+/* Reads a repetition count: the digits at *at, which moves past them; false if there is no digit. Counts beyond the
+ * limit become the largest count. */
 bool whit_pattern_count(const uint8_t *text, size_t n_bytes, size_t *at, uint32_t *count);
 
-/* Into the graph, in front of `next`. Where `in_json` is set, the text is the content of a JSON
- * string, and what cannot stand there is escaped. */
+/* Adds the pattern to the graph before `next`. With `in_json` the text is the content of a JSON string, and characters
+ * that cannot occur there are escaped. */
 uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_json, whit_automaton *graph,
                            uint32_t next);
-/* Code points of the shortest and the longest text; max is WHIT_AUTOMATON_UNBOUNDED where there is none. */
+/* Lengths in code points of the shortest and the longest text; max is WHIT_AUTOMATON_UNBOUNDED if there is no longest
+ * one. */
 void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *min, uint32_t *max);
 
 /* One character of a JSON string out of sorted ranges, escaped where it must be. */
@@ -58,8 +59,8 @@ uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_rang
 /* Any character of a JSON string, as itself or in any escape that is one code point. */
 uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next);
 
-/* A regular expression of ECMA-262 that matches anywhere (JSON Schema's `pattern`). What is not regular
- * or not understood is WHIT_ERROR_UNSUPPORTED and said behind `name`. */
+/* A regular expression of ECMA-262 that matches anywhere (JSON Schema's `pattern`). Anything that is not regular or not
+ * understood is WHIT_ERROR_UNSUPPORTED, with a message that begins with `name`. */
 whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes, whit_pattern *syntax, uint32_t *root,
                               whit_error *error);
 

@@ -130,7 +130,8 @@ static uint32_t read_braced(reader *r)
     return value;
 }
 
-/* Behind the backslash. A code point, or WHIT_UTF8_INVALID where a class of characters was added. */
+/* Reads an escape after its backslash. Returns a code point, or WHIT_UTF8_INVALID if a class of characters was
+ * added. */
 static uint32_t read_escape(reader *r, class *c, bool in_class)
 {
     if (r->at == r->n) return refuse(r, "a backslash at the end"), 0;

@@ -266,7 +266,7 @@ bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *nam
     return true;
 }
 
-/* ---- what each keyword is ---------------------------------------------------------------------- */
+/* ---- the keywords ---------------------------------------------------------------------- */
 
 static void check_keywords(whit_json_schema_compiler *c, uint32_t schema)
 {

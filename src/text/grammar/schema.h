@@ -5,8 +5,8 @@
 
 #include "grammar/automaton.h"
 
-/* Adds rules for JSON that the schema accepts; *rule is the one for the whole. The texts are a part of
- * those that are valid, never more. Errors are "name: #/path/keyword: what". */
+/* Adds rules for JSON that the schema accepts; *rule is the rule for the whole text. The rules accept a subset of the
+ * valid texts. Errors are "name: #/path/keyword: what". */
 whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                      uint32_t *rule, whit_error *error);
 

@@ -202,7 +202,8 @@ static bool add_condition(array *a, const watch *w, bool counted, bool *none)
     return true;
 }
 
-/* The way of one more element that the watches of `counted` count; false: there is none, or it is refused. */
+/* Builds the way of one more element, counted by the watches in `counted`; false if no such element exists, or if it is
+ * refused. */
 static bool element_way(array *a, uint32_t at, uint32_t last, const uint32_t *counts, uint32_t counted,
                         const uint32_t *rules, uint32_t *way)
 {

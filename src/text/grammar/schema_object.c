@@ -37,8 +37,8 @@ static uint32_t value_of(whit_json_schema_compiler *c, const whit_buf *set, uint
 typedef struct property {
     const char *name;
     size_t n_bytes;
-    uint32_t rule, order; /* of its value */
-    uint32_t matched;     /* patterns that take the name, by bits */
+    uint32_t rule, order; /* rule of its value; place in the order of writing */
+    uint32_t matched;     /* patterns that match the name, as bits */
     bool required, dropped;
 } property;
 
@@ -377,7 +377,7 @@ static bool write_classes(object *o, whit_buf *schemas, whit_buf *ways)
     return c->status == WHIT_OK;
 }
 
-/* The rule of one property that no schema lists; false where there is none, or it is refused. */
+/* Builds the rule of one property that no schema lists; false if there is no such property, or if it is refused. */
 static bool other_property(object *o, whit_buf *schemas, uint32_t *pair)
 {
     whit_json_schema_compiler *c = o->c;

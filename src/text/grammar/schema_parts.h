@@ -57,7 +57,7 @@ typedef struct whit_json_schema_compiler {
     const char *name;
     whit_error *error;
     whit_status status;
-    whit_buf items, sets; /* of all sets that have a rule; sets[i] is compiled once, in order */
+    whit_buf items, sets; /* items of all sets that have a rule; sets[i] is compiled once, in order */
     uint32_t *slots, n_slots;
     whit_buf resources, anchors, uris, references; /* see schema_reference.c */
     whit_buf known_rules, rule_names;
@@ -97,7 +97,7 @@ bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_
  * returns true: the rule is to be defined. */
 bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule);
 
-/* Texts of the types, in front of `next`. */
+/* The texts of each type are added before `next`. */
 uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next);
 uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
 uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);

@@ -12,7 +12,7 @@
 #include "whit/grammar.h"
 
 typedef struct whit_token_trie_node {
-    uint64_t kinds; /* of the bytes below it, see kind_of */
+    uint64_t kinds; /* kinds of the bytes below it, as bits; see kind_of */
     uint32_t skip, first_token;
     uint8_t byte, height; /* bytes of the longest path below it, at most 255 */
     uint16_t depth;
@@ -33,8 +33,8 @@ struct whit_grammar_vocabulary {
     uint64_t *ends; /* (n_words) ids that end a text */
     uint32_t n_words;
     uint8_t kind_of[256];
-    uint64_t utf8_kinds;   /* of bytes beyond ASCII that UTF-8 has */
-    uint64_t string_kinds; /* of characters that stand for themselves in a JSON string */
+    uint64_t utf8_kinds;   /* kinds of the bytes beyond ASCII that UTF-8 has */
+    uint64_t string_kinds; /* kinds of the characters that need no escape in a JSON string */
     /* Tokens of such characters alone: (longest_bytes + 1, n_words), those of at most so many characters,
      * one that is cut off counted. Most of a string's mask, ready made. */
     uint64_t *strings;

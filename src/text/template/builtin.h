@@ -65,8 +65,8 @@ static inline bool whit_builtin_is_true(const whit_builtin_frame *call, size_t i
 
 /* ---- shared by filters ----------------------------------------------------------------------- */
 
-/* What `attribute=` selects: "a.b.0" or an integer; none selects the item itself. Undefined on the
- * way becomes `fallback` where that is given. */
+/* Selects by the value of `attribute=`: "a.b.0" or an integer; without it the item itself. An undefined value on the
+ * way becomes `fallback` if that is given. */
 whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit_datum attribute,
                                           const whit_datum *fallback, whit_datum *result);
 /* str in lower case, anything else as it is. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Statements, macros and loops.
  *
- * Scopes: `set` writes to the innermost one. Each pass of a loop, each macro call and each with,
- * filter, call, set and autoescape block has its own; `if` has none.
- * Text that was rendered under autoescape is Markup: what had to be escaped in it is. */
+ * Scopes: `set` writes to the innermost one. Each pass of a loop, each macro call and each with, filter, call, set and
+ * autoescape block has its own; `if` has no scope of its own. Text that was rendered under autoescape is Markup: it is
+ * escaped already. */
 #include "template/builtin.h"
 
 static const whit_text loop_name = {.bytes = "loop", .n_bytes = 4, .n_points = 4};

@@ -313,7 +313,7 @@ whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_da
 
 typedef struct braces {
     const whit_arguments *arguments;
-    int64_t next; /* of automatic numbers; -1 once numbers were given */
+    int64_t next; /* next automatic number; -1 after explicit numbers */
 } braces;
 
 static bool read_number(const whit_text *s, size_t *at, int64_t *number)

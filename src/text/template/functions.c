@@ -4,7 +4,7 @@
 #include "template/format.h"
 #include "template/strings.h"
 
-enum { MAX_RANGE = 100000 }; /* of Jinja's sandbox */
+enum { MAX_RANGE = 100000 }; /* limit of Jinja's sandbox */
 
 static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {

@@ -245,7 +245,7 @@ static size_t skip_digits(const lexer *l, size_t at)
     return at;
 }
 
-/* Where a float that begins at `at` ends, or `at` where there is none. */
+/* End of the float that begins at `at`, or `at` if no float begins there. */
 static size_t float_end(const lexer *l, size_t at)
 {
     if (at && l->source[at - 1] == '.') return at;

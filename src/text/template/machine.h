@@ -43,12 +43,12 @@ typedef struct whit_machine {
     uint32_t depth;
     whit_flow flow;
     bool autoescape;
-    whit_datum captured; /* what WHIT_NODE_CAPTURED stands for */
-    whit_rng rng;        /* of the filter `random` */
+    whit_datum captured; /* value of WHIT_NODE_CAPTURED */
+    whit_rng rng;        /* state of the filter `random` */
     whit_error error;
     const whit_text *raised; /* message of raise_exception */
     bool has_place;
-    uint32_t offset; /* of the failure */
+    uint32_t offset; /* source offset of the failure */
 } whit_machine;
 
 typedef struct whit_macro {
@@ -72,7 +72,7 @@ typedef struct whit_loop {
 
 typedef struct whit_cycler {
     whit_list list;
-    size_t at; /* of a joiner: 0 before its first use */
+    size_t at; /* position; for a joiner, 0 before its first use */
     const whit_text *separator;
 } whit_cycler;
 

@@ -22,7 +22,7 @@ static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datu
 
 static whit_status copy(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    *result = call->self; /* nothing can change either */
+    *result = call->self; /* neither dict can be changed */
     return whit_machine_spend(m, 1);
 }
 

@@ -240,7 +240,7 @@ static bool is_of_undefined(const whit_text *name)
     return false;
 }
 
-/* What getattr finds: methods and properties. */
+/* Finds methods and properties, as getattr does. */
 static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name, bool *found,
                                   whit_datum *result)
 {
@@ -274,7 +274,7 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
             *found = false;
         return WHIT_OK;
     }
-    if (object.kind == WHIT_DATUM_TUPLE && object.detail) { /* of groupby */
+    if (object.kind == WHIT_DATUM_TUPLE && object.detail) { /* a group of groupby */
         *found = whit_text_is(name, "grouper") || whit_text_is(name, "list");
         if (*found) *result = object.list->items[whit_text_is(name, "list")];
         if (*found) return WHIT_OK;
@@ -313,7 +313,7 @@ whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whi
     if (object.kind == WHIT_DATUM_UNDEFINED && !is_of_undefined(name)) return whit_machine_raise_undefined(m, object);
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
-    const whit_datum *member = NULL; /* what the sandbox forbids hides a key of that name */
+    const whit_datum *member = NULL; /* names that the sandbox forbids hide keys of that name */
     if (object.kind == WHIT_DATUM_DICT && !is_dunder(name) && !is_mutating(name))
         member = whit_dict_get(object.dict, whit_datum_text(name));
     if (!member) return undefined_member(m, object, whit_datum_text(name), result);

@@ -20,7 +20,7 @@ typedef struct whit_parser {
     whit_node_list unknown;   /* filters and tests that do not exist, not yet judged */
     size_t loop_depth;
     uint32_t depth;
-    bool uses_caller, uses_varargs, uses_kwargs; /* of the macro being parsed */
+    bool uses_caller, uses_varargs, uses_kwargs; /* uses in the macro being parsed */
     whit_template *template;
     size_t block_capacity;
     whit_error *error;

@@ -12,8 +12,8 @@ typedef struct whit_datum_pool {
     const whit_allocator *allocator;
     struct whit_pool_chunk *chunks; /* newest first */
     uint8_t *top, *end;             /* free part of the newest chunk */
-    size_t used_bytes;              /* of the allocator, all chunks */
-    size_t limit_bytes;             /* never more than this; 0: no limit */
+    size_t used_bytes;              /* bytes taken from the allocator, all chunks */
+    size_t limit_bytes;             /* limit of used_bytes; 0: no limit */
 } whit_datum_pool;
 
 /* 16-byte aligned, not zeroed; NULL when memory or the limit is exhausted. */

@@ -45,8 +45,7 @@ bool whit_template_time_parse(const char *iso, whit_template_time *time)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Puts the place in front of what `error` says already; `whole` is the message where it is longer.
- */
+/* Sets `error` to the place and a message: `whole` (from raise_exception) if given, else the message of `reason`. */
 static whit_status place_error(const char *source, size_t offset, const whit_text *whole, const whit_error *reason,
                                whit_template_error *error)
 {

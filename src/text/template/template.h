@@ -14,7 +14,7 @@
 
 typedef struct whit_template whit_template;
 
-/* What went wrong and where. Zero-initialise; free with whit_template_error_free. */
+/* An error and its place. Zero-initialise; free with whit_template_error_free. */
 typedef struct whit_template_error {
     whit_error error;      /* one line: "line 3, column 7: ..." */
     uint32_t line, column; /* from 1, columns in code points; 0: no place in the source */
@@ -28,10 +28,10 @@ void whit_template_error_free(whit_template_error *error);
 whit_status whit_template_fail(whit_template_error *error, whit_status status, const char *line);
 
 typedef struct whit_template_limits {
-    size_t memory_bytes; /* of one render's values; default 256 MiB, at most 2 GiB */
-    size_t output_bytes; /* of the output and of every string; default 64 MiB */
+    size_t memory_bytes; /* memory of one render's values; default 256 MiB, at most 2 GiB */
+    size_t output_bytes; /* size of the output and of every string; default 64 MiB */
     uint64_t n_steps;    /* nodes visited and items or 64-byte blocks handled; default 50 million */
-    uint32_t depth;      /* of nested evaluation, macro calls included; default 1,500 */
+    uint32_t depth;      /* nesting of evaluation, macro calls included; default 1,500 */
 } whit_template_limits;
 
 whit_template_limits whit_template_limits_default(void);

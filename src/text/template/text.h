@@ -19,7 +19,7 @@ typedef struct whit_text {
     const whit_span *spans;
     size_t n_spans;
     bool markup;   /* Python's Markup: escaped for HTML already */
-    bool is_bytes; /* what str.encode gives: not text, any bytes */
+    bool is_bytes; /* result of str.encode: any bytes, not text */
 } whit_text;
 
 /* A growing text. After a failed growth every further call fails. */
@@ -30,7 +30,7 @@ typedef struct whit_builder {
     whit_span *spans;
     size_t n_spans, span_capacity;
     bool failed;
-    bool markup, is_bytes; /* of the text that is built */
+    bool markup, is_bytes; /* flags of the text that is built */
 } whit_builder;
 
 /* `limit_bytes` must stay under 4 GiB. */

@@ -22,7 +22,7 @@ typedef enum whit_datum_kind {
     WHIT_DATUM_DICT,
     WHIT_DATUM_VIEW, /* dict.keys(), .values(), .items(): `detail` is a whit_view */
     WHIT_DATUM_RANGE,
-    WHIT_DATUM_GENERATOR, /* what map, select and the like give: can be walked once */
+    WHIT_DATUM_GENERATOR, /* result of map, select and the like: can be walked once */
     WHIT_DATUM_NAMESPACE,
     WHIT_DATUM_FUNCTION, /* a global function */
     WHIT_DATUM_METHOD,   /* bound to its object */
@@ -38,7 +38,7 @@ typedef enum whit_view { WHIT_VIEW_KEYS, WHIT_VIEW_VALUES, WHIT_VIEW_ITEMS } whi
 
 typedef struct whit_datum {
     uint8_t kind;   /* whit_datum_kind */
-    uint8_t detail; /* of a view, or 1 for a tuple of groupby */
+    uint8_t detail; /* kind of a view, or 1 for a tuple of groupby */
     union {
         bool boolean;
         int64_t integer;
@@ -141,7 +141,7 @@ bool whit_datum_is_number(whit_datum v);
 bool whit_datum_is_true(whit_datum v);
 bool whit_datum_is_callable(whit_datum v);
 const char *whit_datum_type(whit_datum v);       /* Python's name of the type */
-bool whit_datum_length(whit_datum v, size_t *n); /* false: it has none */
+bool whit_datum_length(whit_datum v, size_t *n); /* false: it has no length */
 
 /* False for lists, dicts and tuples that hold them (to a depth of 64) or very many values. *n_steps:
  * what hashing it costs (template.h). */

@@ -15,8 +15,8 @@ typedef struct symbol {
     int32_t id; /* -1: no token spells it (SPM, before its bytes) */
     uint32_t start, end;
     int32_t previous, next; /* heap only */
-    uint32_t rank;          /* of merging with the next one; NO_RANK */
-    int32_t merged;         /* and the id that this gives */
+    uint32_t rank;          /* rank of merging with the next symbol, or NO_RANK */
+    int32_t merged;         /* id that this merge gives */
 } symbol;
 
 typedef struct candidate { /* heap entry */
@@ -31,7 +31,7 @@ typedef struct merger {
     const uint8_t *piece;
     const whit_merge_slot *merges;
     size_t n_merges;
-    uint64_t *steps_left; /* of merging by text; 0: the vocabulary is made to be slow */
+    uint64_t *steps_left; /* steps left for merging by text; 0: the vocabulary was crafted to be slow */
     bool by_text;
     bool no_special; /* merges that give a special token do not count */
 } merger;

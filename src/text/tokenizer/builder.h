@@ -9,7 +9,7 @@
 
 typedef struct whit_tokenizer_builder {
     const whit_allocator *allocator;
-    const char *name; /* of the source, for messages */
+    const char *name; /* name of the source, for messages */
     uint32_t max_tokens;
     whit_buf tokens; /* by id */
     whit_buf slots;  /* whit_token_slot[], once indexed */
@@ -19,7 +19,7 @@ typedef struct whit_tokenizer_builder {
     whit_buf before, after, ends;      /* int32_t[] */
     whit_buf strings;
     bool has_scores;
-    bool first_merge_counts;      /* of equal pairs; else the last does */
+    bool first_merge_counts;      /* the first of equal merges counts; else the last */
     whit_tokenizer_header header; /* model, flags, special ids and unk_score are the reader's */
 } whit_tokenizer_builder;
 

@@ -22,7 +22,7 @@ typedef struct whit_config_token {
     uint32_t flags; /* WHIT_ADDED_* */
 } whit_config_token;
 
-/* Appends the tokens (whit_config_token) of tokenizer_config.json's added_tokens_decoder; where there is none, those of
+/* Appends the tokens (whit_config_token) of tokenizer_config.json's added_tokens_decoder or, if that is absent, of
  * added_tokens.json, as transformers does. Ids from config.json's vocab_size up are left out: the model has no rows for
  * them, although trainings that add "[PAD]" without using it leave such entries. `config` may be NULL. */
 whit_status whit_tokenizer_config_tokens(const whit_tokenizer_config *config, whit_buf *tokens, whit_error *error);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Decoding as a chain of steps. What flows from step to step is fragments of tokens: most tokens
- * are one fragment (first and last), but behind Fuse the whole text is one long token. A step that
- * needs a whole token holds fragments back until the last one. */
+ * Decoding as a chain of steps. Steps pass on fragments of tokens: most tokens are one fragment (first and last), but
+ * after Fuse the whole text is one long token. A step that needs a whole token buffers its fragments until the last
+ * one. */
 #include "tokenizer/decoder.h"
 
 #include "base/utf8.h"
 #include "tokenizer/regex.h"
 #include "tokenizer/unicode.h"
 
-/* What a step remembers. */
+/* State of a step. */
 typedef struct stage {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content; /* the step's strings */
@@ -31,7 +31,7 @@ struct whit_token_decoder {
 typedef struct fragment {
     const uint8_t *text;
     size_t n;
-    bool first, last; /* of its token */
+    bool first, last; /* first, last fragment of its token */
 } fragment;
 
 static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error);
@@ -263,7 +263,7 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
 {
     stage *s = &decoder->stages[i];
     int byte = whit_tokenizer_spelt_byte(text, n);
-    /* Behind Fuse the text is one token, in this stage's own buffer: no run is held there, and nothing comes after. */
+    /* After Fuse the text is one token, in this stage's own buffer: no run is held there, and no token follows. */
     const bool own = text == s->held.data;
     if (own) s->held.size_bytes = 0;
     if (byte < 0) {
@@ -293,8 +293,8 @@ static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_er
     return WHIT_OK;
 }
 
-/* Passes on complete characters of what is held, U+FFFD for every part that is none; at the end
- * also for an unfinished one. The text is one long token. */
+/* Passes on the complete characters of the held bytes, and U+FFFD for each invalid part; at the end also for an
+ * incomplete character. The text is one long token. */
 static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool end, whit_error *error)
 {
     stage *s = &decoder->stages[i];
@@ -337,8 +337,8 @@ static whit_status feed_token(whit_token_decoder *decoder, size_t i, const uint8
     }
 }
 
-/* Strip in front of a token that comes in fragments: needs no holding back unless the mark itself
- * is split, which fragments (whole characters) never do. */
+/* Strips the start of a token that comes in fragments. Nothing is held back unless the mark itself is split, which
+ * fragments (whole characters) never do. */
 static whit_status strip_stream(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error)
 {
     stage *s = &decoder->stages[i];

@@ -16,8 +16,8 @@ typedef struct whit_token_decoder_options {
      * characters are not final before its end. True holds runs back, which gives exactly the text
      * of the whole sequence; false shows a character once it is complete (chat, streams). */
     bool hold_bytes;
-    /* Of a token that stands behind others, alone: nothing is dropped as at the beginning of a text, and bytes
-     * that are no character are passed as they are. */
+    /* Decodes a single token that follows others: nothing is dropped as at the beginning of a text, and bytes that are
+     * not a character are passed on unchanged. */
     bool is_inner;
 } whit_token_decoder_options;
 

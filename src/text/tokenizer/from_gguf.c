@@ -63,7 +63,8 @@ static bool says(const whit_gguf *gguf, const char *key)
     return whit_gguf_find(gguf, key) && whit_gguf_bool(gguf, key, &value, NULL) == WHIT_OK && value;
 }
 
-/* What a file means that lacks the keys, as in llama.cpp; what we export says where there is no such token. */
+/* Sets the defaults for a file that lacks the keys, as in llama.cpp; our exports say explicitly if there is no such
+ * token. */
 static void set_defaults(const whit_gguf *gguf, whit_vocabulary *v)
 {
     if (v->kind == WHIT_VOCABULARY_SPM) {

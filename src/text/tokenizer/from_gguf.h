@@ -11,9 +11,9 @@
 #define WHIT_GGUF_NO_EOS     "whit.tokenizer.no_eos"
 #define WHIT_GGUF_NO_UNKNOWN "whit.tokenizer.no_unknown"
 
-/* Appends the image of an open file's tokenizer to `image`; `name` is for messages. Where the file
- * has none (`no_vocab`, or no model named) *found is false, nothing is appended, and the status is
- * WHIT_OK. Errors: unsupported (a model or pattern that is not known, by name), format. */
+/* Appends the image of an open file's tokenizer to `image`; `name` is for messages. If the file has no tokenizer
+ * (`no_vocab`, or no model named), *found is false, nothing is appended, and the status is WHIT_OK. Errors: unsupported
+ * (names the unknown model or pattern), format. */
 whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bool *found, whit_buf *image,
                                      whit_error *error);
 

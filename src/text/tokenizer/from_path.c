@@ -53,7 +53,7 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
 enum { TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, GENERATION_CONFIG, CONFIG, ADDED_TOKENS, N_DOCUMENTS };
 
 typedef struct folder {
-    char path[4096]; /* of the file looked at */
+    char path[4096]; /* path of the current file */
     whit_buf texts[N_DOCUMENTS];
     whit_json documents[N_DOCUMENTS];
     char names[N_DOCUMENTS][32];

@@ -14,7 +14,7 @@
 typedef struct cursor {
     const uint8_t *data;
     size_t n, at;
-    size_t base; /* of `data` in the file, for messages */
+    size_t base; /* offset of `data` in the file, for messages */
     const char *name;
     whit_error *error;
 } cursor;

@@ -34,8 +34,8 @@ enum whit_tokenizer_section {
     WHIT_TOKENS_NORMALIZE, /* whit_tokenizer_step[] */
     WHIT_TOKENS_SPLIT,     /* whit_tokenizer_step[]: pre-tokenizers */
     WHIT_TOKENS_DECODE,    /* whit_tokenizer_step[] */
-    WHIT_TOKENS_BEFORE,    /* i32[]: ids that the post-processor puts in front */
-    WHIT_TOKENS_AFTER,     /* i32[]: and behind */
+    WHIT_TOKENS_BEFORE,    /* i32[]: ids that the post-processor adds at the beginning */
+    WHIT_TOKENS_AFTER,     /* i32[]: ids that it adds at the end */
     WHIT_TOKENS_ENDS,      /* i32[]: ids that end a text or a turn */
     WHIT_TOKENS_STRINGS,   /* texts of steps and added tokens */
     WHIT_TOKENS_N_SECTIONS
@@ -69,8 +69,8 @@ enum { /* whit_tokenizer_header.flags */
        WHIT_TOKENIZER_FUSE_UNK = 1,
        WHIT_TOKENIZER_BYTE_FALLBACK = 2,
        WHIT_TOKENIZER_IGNORE_MERGES = 4,
-       /* No token holds U+2581 behind another character, so that no merge crosses such a place and
-        * long texts can be cut there. */
+       /* No token has U+2581 after another character, so no merge crosses such a place and long texts can be cut
+        * there. */
        WHIT_TOKENIZER_CUT_AT_SPACE = 8,
        /* Tokens are spelt with byte-level symbols. */
        WHIT_TOKENIZER_BYTE_LEVEL = 16,
@@ -156,7 +156,7 @@ enum {
     /* decoders */
     WHIT_STEP_BYTE_FALLBACK = 64,
     WHIT_STEP_FUSE,
-    WHIT_STEP_STRIP_CHAR, /* text: the character; a: at most that many in front, b: behind */
+    WHIT_STEP_STRIP_CHAR, /* text: the character; a: at most so many removed at the start, b: at the end */
     WHIT_STEP_JOIN_SPACE, /* no decoder: a space between tokens */
     WHIT_STEP_WORDPIECE,  /* text: prefix; a: clean up */
     WHIT_STEP_SUFFIX,     /* text: end-of-word suffix, becomes a space */
@@ -200,10 +200,9 @@ static inline uint32_t whit_tokenizer_n_tokens(const whit_tokenizer_view *view)
 {
     return view->header->n_tokens;
 }
-/* The stored spelling of a token (byte-level symbols, U+2581 and all), in place; NULL where the id
- * has none. */
+/* Stored spelling of a token (byte-level symbols, U+2581 and all), in place; NULL if the id has no spelling. */
 const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id, size_t *n_bytes);
-/* WHIT_TOKEN_* bits; 0 where there is no such id. */
+/* WHIT_TOKEN_* bits; 0 if the id does not exist. */
 uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
 /* Does the id end a text or a turn? */

@@ -239,7 +239,7 @@ whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_
 
 /* ---- post-processors ----------------------------------------------------------------------- */
 
-/* Puts `ids` in front of what is there: each processor works on the result of the one before. */
+/* Inserts `ids` before the present ids: each processor works on the result of the one before. */
 static whit_status put_in_front(const reader *r, whit_buf *ids)
 {
     whit_buf *before = &r->builder->before;

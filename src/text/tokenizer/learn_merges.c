@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define COVERAGE   0.9995 /* of the text, by characters with a piece of their own */
+#define COVERAGE   0.9995 /* share of the text that characters with a piece of their own cover */
 #define N_CODES    0x110000u
 #define NO_PIECE   UINT32_MAX
 #define LEAST_PAIR 2 /* a pair seen once is no regularity */

@@ -11,7 +11,7 @@
 #define WHIT_CACHE_TEXT    30
 #define WHIT_CACHE_IDS     7
 typedef struct whit_cached_piece {
-    uint32_t hash;          /* of the text and of no_special */
+    uint32_t hash;          /* hash of the text and of no_special */
     uint8_t n_bytes, n_ids; /* n_bytes 0: empty */
     uint8_t text[WHIT_CACHE_TEXT];
     int32_t ids[WHIT_CACHE_IDS];

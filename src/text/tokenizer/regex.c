@@ -154,15 +154,15 @@ void whit_regex_close(whit_regex *regex)
     whit_free(regex->allocator, regex, sizeof *regex);
 }
 
-/* The first character that starts at `at` or behind it. */
+/* First character that starts at `at` or after it. */
 static size_t character_from(const uint8_t *text, size_t n_bytes, size_t at)
 {
     while (at < n_bytes && (text[at] & 0xC0) == 0x80) at++;
     return at;
 }
 
-/* One search from match->from, windows of starting points at a time: the characters that start in
- * [from, last], so that the next window begins with the first one behind `last`. */
+/* One search from match->from, windows of starting points at a time: the characters that start in [from, last], so that
+ * the next window begins with the first one after `last`. */
 static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                           whit_error *error)
 {

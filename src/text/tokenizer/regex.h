@@ -27,13 +27,13 @@ void whit_regex_begin(whit_regex *regex, size_t n_bytes);
 
 /* The matches of one text after each other. Zero-initialise for each text. */
 typedef struct whit_match {
-    size_t start, end; /* of the match found last */
-    size_t from;       /* where the search goes on */
+    size_t start, end; /* bounds of the last match */
+    size_t from;       /* start of the next search */
     bool found;        /* `end` is the end of a match */
 } whit_match;
 
-/* The next match in `text`, which is valid UTF-8; *found is false at the end. An empty match right
- * behind a match does not count. Errors: limit. */
+/* Finds the next match in `text`, which is valid UTF-8; *found is false at the end. An empty match directly after a
+ * match does not count. Errors: limit. */
 whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                             whit_error *error);
 

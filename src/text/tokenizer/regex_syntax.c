@@ -154,7 +154,7 @@ static whit_status translate_property(translator *t, whit_buf *out)
     return need_memory(t, whit_buf_append(out, "}", 1));
 }
 
-/* Escapes that mean one character, and those that both sides read alike. `at` stands behind the
+/* Translates escapes that mean one character, or that both dialects read alike. `at` is the character after the
  * backslash. */
 static whit_status translate_common_escape(translator *t, whit_buf *out)
 {
@@ -182,7 +182,7 @@ typedef struct class_parts {
     whit_buf items;       /* plain members */
     const char *minus[8]; /* sets whose complement is a member */
     size_t n_minus;
-    whit_buf minus_texts[4]; /* of nested negated classes */
+    whit_buf minus_texts[4]; /* items of nested negated classes */
     size_t n_minus_texts;
 } class_parts;
 
@@ -268,7 +268,7 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     return status;
 }
 
-/* `at` stands on the '['; afterwards behind the ']'. */
+/* Reads a class: `at` is its '['; afterwards the character after its ']'. */
 static whit_status read_class(translator *t, class_parts *parts, bool *negated, int depth)
 {
     t->at++;
@@ -383,7 +383,7 @@ static whit_status translate_group(translator *t)
     if (c == '<') {
         t->at++;
         while (peek(t, 0) != '=' && peek(t, 0) != '!' && t->branch < t->n && t->pattern[t->branch] != '>') t->branch++;
-        t->branch++; /* behind the mark or the name */
+        t->branch++; /* after the mark or the name */
         return need_memory(t, whit_buf_append(t->out, "<", 1));
     }
     if (!c || !strchr("imx-", c)) return refuse(t, "this kind of group is not supported");

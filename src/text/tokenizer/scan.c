@@ -32,7 +32,7 @@ static inline enum kind kind_at(const uint8_t *text, size_t n, size_t at, size_t
     return code == WHIT_UTF8_INVALID ? OTHER : kind_of_code(code);
 }
 
-/* The end of the run of one kind that goes on at `at`. */
+/* End of the run of characters of one kind from `at` on. */
 static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
 {
     size_t next;
@@ -40,7 +40,7 @@ static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
     return at;
 }
 
-/* Behind an apostrophe at `at`: s t m d re ve ll. 0 where there is none. */
+/* End of a contraction (s t m d re ve ll) after the apostrophe at `at`; 0 if there is no contraction. */
 static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold)
 {
     size_t left = n - at;

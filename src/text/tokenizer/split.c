@@ -5,7 +5,7 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
-#define MAX_GROWTH     8u /* of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
+#define MAX_GROWTH     8u /* growth of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
 
 /* A part of a piece: a match of the splitting rule, or what lies between two. */
 typedef struct range {
@@ -133,8 +133,7 @@ static void add_piece(whit_buf *pieces, size_t start, size_t end)
     pieces->size_bytes += sizeof one;
 }
 
-/* Joins a match to its neighbour before (or, going backwards, behind) it, unless that is a match.
- */
+/* Joins a match to its neighbour before it (with_next: after it), unless that neighbour is a match. */
 static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool with_next)
 {
     size_t first = pieces->size_bytes / sizeof(whit_piece);

@@ -8,8 +8,8 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
-#define MAX_GROWTH     20u /* of a text by normalizing; NFKC's longest is 18 */
-/* Steps of looking for added tokens: real ones need a few for each byte. */
+#define MAX_GROWTH     20u /* growth of a text by normalizing; NFKC's longest is 18 */
+/* Limit of the steps for finding added tokens: real ones need a few for each byte. */
 #define STEPS_PER_BYTE 64u
 #define STEPS_ALLOWED  (16u << 20)
 
@@ -47,7 +47,7 @@ typedef struct encoding {
     const uint8_t *input; /* the whole text, which the user's ranges refer to */
     whit_buf *ids;
     whit_error *error;
-    uint64_t steps_left; /* of looking for added tokens */
+    uint64_t steps_left; /* steps left for finding added tokens */
     bool out_of_steps;
 } encoding;
 
@@ -160,7 +160,7 @@ static int added_byte(const whit_tokenizer *tokenizer, const whit_added_token *a
     return depth < added->text_bytes ? text[depth] : -1;
 }
 
-/* Narrows [*low, *high), tokens that share `depth` bytes, to those that go on with `byte`. */
+/* Narrows [*low, *high), tokens that share `depth` bytes, to the tokens whose next byte is `byte`. */
 static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t depth, int byte, size_t *low,
                    size_t *high)
 {
@@ -186,7 +186,7 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
     start += (size_t)(text - e->input);
     end += (size_t)(text - e->input);
     size_t low = 0, high = e->options->n_plain;
-    while (low < high) { /* the first range that ends behind `start` */
+    while (low < high) { /* the first range that ends after `start` */
         size_t middle = low + (high - low) / 2;
         if (e->options->plain[middle].end <= start)
             low = middle + 1;
@@ -256,9 +256,8 @@ static size_t spaces_after(const uint8_t *text, size_t n, size_t at)
     return at;
 }
 
-/* The next added token at or behind `from` that counts; start and end include the spaces that it
- * takes with it, but no text before `taken`. As in `tokenizers`, one that does not count still
- * hides what lies inside it. */
+/* Finds the next added token at or after `from` that counts; start and end include the spaces that it absorbs, but no
+ * text before `taken`. As in `tokenizers`, a token that does not count still hides tokens inside it. */
 static const whit_added_token *next_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                                           size_t *from, size_t taken, enum origin origin, size_t *start, size_t *end)
 {

@@ -10,7 +10,7 @@ typedef struct lattice_node { /* the best way to end at this byte */
     double score;
     int32_t id;
     uint32_t start;
-    uint32_t segment_end; /* of the chosen segment that starts here */
+    uint32_t segment_end; /* end of the chosen segment that starts here */
     bool reached;
 } lattice_node;
 

@@ -7,7 +7,7 @@
 #define METASPACE       "\xE2\x96\x81"
 #define UNKNOWN_PENALTY 10.0 /* Unigram: below the worst score, as in SentencePiece */
 
-/* What a name in tokenizer.ggml.pre stands for: patterns applied one after the other. */
+/* Patterns for names in tokenizer.ggml.pre, applied one after the other. */
 typedef struct named_pattern {
     const char *names; /* separated by spaces */
     const char *patterns[4];
@@ -160,7 +160,7 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
                                                   special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER,
                                                   error));
         }
-        /* Of equal texts the later counts. */
+        /* The later of equal texts counts. */
         WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)token->id, token->text, token->n_bytes, false, flags,
                                               error));
     }

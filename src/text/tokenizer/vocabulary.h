@@ -20,7 +20,7 @@ typedef enum whit_vocabulary_kind {
 
 /* All memory is the caller's. Zero-initialise with whit_vocabulary_init. */
 typedef struct whit_vocabulary {
-    const char *name; /* of the file, for messages */
+    const char *name; /* name of the file, for messages */
     whit_vocabulary_kind kind;
     whit_text pre;           /* name of the pattern, as in tokenizer.ggml.pre; data NULL: "default" */
     const whit_text *tokens; /* [n_tokens], ids in order */
