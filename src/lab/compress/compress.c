@@ -256,7 +256,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
 
 /* ---- the rotation of v and o (rotate.h) ------------------------------------------------------------- */
 
-/* Where the layer's v and o are both solved. */
+/* Starts the rotation if both v and o of the layer are solved, not only rounded. */
 static whit_status begin_rotation(struct compression *c)
 {
     if (!(c->types.stages & WHIT_STAGE_ROTATION) || !whit_rotation_find(&c->stream, &c->rotation)) return WHIT_OK;
@@ -330,7 +330,7 @@ static whit_status spend(struct compression *c, double cost)
 {
     c->done_cost += cost;
     double share =
-        c->done_cost < c->layer_cost ? c->done_cost / c->layer_cost : 1; /* what is tried twice is not in it */
+        c->done_cost < c->layer_cost ? c->done_cost / c->layer_cost : 1; /* work that is tried twice is not counted */
     return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
 }
 
@@ -425,7 +425,7 @@ static whit_status restore_stage(struct compression *c, const struct stage *stag
     return status;
 }
 
-/* Was the layer at hand finished by the run before? Then all its matrices are there: a record is a layer. */
+/* Did the resumed run finish the current layer? Then all its matrices are there, since a record is a layer. */
 static bool is_finished(const struct compression *c)
 {
     struct stage stage;
@@ -525,7 +525,8 @@ static void add_config(whit_hash *hash, const whit_config *config)
     }
 }
 
-/* Everything that the finished matrices depend on: this program, options, text, configuration and every weight. */
+/* Hashes everything that the finished matrices depend on: this program, options, text, configuration and every
+ * weight. */
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;
@@ -719,7 +720,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
         if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
-    } /* else the conversion rounds row by row, and holds nothing */
+    } /* otherwise the conversion rounds row by row and keeps nothing in memory */
     if (status == WHIT_OK) status = write_file(&c, &convert, path);
     whit_work_close(&c.work, status == WHIT_OK && !options->keep_work);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);

@@ -12,13 +12,13 @@
 typedef enum whit_compress_method {
     WHIT_COMPRESS_RTN,  /* nearest levels, fitted to the weights alone */
     WHIT_COMPRESS_GPTQ, /* error feedback under the Hessian */
-    WHIT_COMPRESS_FULL, /* and every stage */
+    WHIT_COMPRESS_FULL, /* the same, with every stage */
 } whit_compress_method;
 
 /* Stages of the full method, which `without` leaves out. */
 typedef enum whit_compress_stage {
     WHIT_STAGE_QEP = 1 << 0,      /* targets corrected for the inputs' errors */
-    WHIT_STAGE_RESIDUAL = 1 << 1, /* and for the residual stream's */
+    WHIT_STAGE_RESIDUAL = 1 << 1, /* targets also corrected for the residual stream's errors */
     WHIT_STAGE_ORDER = 1 << 2,    /* groups by their inputs' energy */
     WHIT_STAGE_DESCENT = 1 << 3,  /* single codes, and scales under the Hessian */
     /* Parts beside the codes, where the budget of the codec has room: */

@@ -99,7 +99,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
-             sign -= 2) { /* in, and out again: their values are refitted */
+             sign -= 2) { /* add them, then remove them: the outliers' values are refitted */
             for (size_t i = 0; i < s.n; i++)
                 c->fixed[s.list[i].row * c->n + s.list[i].col] +=
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];

@@ -10,8 +10,8 @@
 typedef struct whit_finished {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor tensor;
-    uint8_t *part[WHIT_PART_COUNT]; /* in memory of its own */
-    void *spool;                    /* or all of them here (spool.h) */
+    uint8_t *part[WHIT_PART_COUNT]; /* each separately allocated */
+    void *spool;                    /* or all parts in one mapping (spool.h) */
     size_t spool_bytes;
     uint8_t digest[WHIT_HASH_BYTES];
 } whit_finished;

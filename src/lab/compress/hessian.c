@@ -132,7 +132,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
                                  .weights = weights,
                                  .width = n_out,
                                  .subtract = true};
-        if (residual != value) /* else what was lost is there already */
+        if (residual != value) /* otherwise the first call has computed the losses */
             whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
         add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
     }

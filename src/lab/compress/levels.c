@@ -101,7 +101,7 @@ void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t
             best = error;
             found[0] = scales[0], found[1] = scales[1];
         }
-        if (codec == WHIT_CODEC_B1) break; /* its codes depend on no scale */
+        if (codec == WHIT_CODEC_B1) break; /* the codes of b1 do not depend on the scale */
     }
     whit_levels_store(codec, found, factors, stored);
 }

@@ -11,7 +11,7 @@ enum { WHIT_LEVELS_MAX = 4 };
 typedef struct whit_levels {
     uint32_t n;
     float value[WHIT_LEVELS_MAX];
-    int8_t code[WHIT_LEVELS_MAX];  /* as whit_codec_pack takes it */
+    int8_t code[WHIT_LEVELS_MAX];  /* code of each level, as for whit_codec_pack */
     int8_t first[WHIT_LEVELS_MAX]; /* value = first * a + second * b */
     int8_t second[WHIT_LEVELS_MAX];
 } whit_levels;

@@ -11,7 +11,7 @@
 /* A row's step in the greedy search. */
 struct step {
     uint32_t col;
-    float gain; /* the least so far in the row, so that a prefix of the row's steps is what a threshold keeps */
+    float gain; /* smallest gain so far in the row, so that a threshold always keeps a prefix of the row's steps */
 };
 
 struct search {
@@ -125,7 +125,7 @@ static void choose(const struct search *k, float *gains)
     for (uint32_t row = 0; row < k->m; row++)
         for (uint32_t i = 0; i < k->n_steps[row]; i++) gains[n_gains++] = k->steps[(size_t)row * k->most + i].gain;
     qsort(gains, n_gains, sizeof *gains, by_gain);
-    size_t low = 0, high = n_gains; /* that many gains fit; more do not */
+    size_t low = 0, high = n_gains; /* low becomes the largest number of gains whose outliers fit */
     while (low < high) {
         size_t middle = low + (high - low + 1) / 2;
         if (count_outliers(k, gains[middle - 1], NULL) <= k->s->most)

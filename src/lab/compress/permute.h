@@ -9,9 +9,9 @@
 
 #define WHIT_PERMUTE_SCRATCH(n) (2 * (size_t)(n)) /* floats */
 
-/* Element (i, j) becomes what (order[i], order[j]) was; scratch of WHIT_PERMUTE_SCRATCH(n). */
+/* Element (i, j) becomes the former (order[i], order[j]); scratch of WHIT_PERMUTE_SCRATCH(n). */
 void whit_permute_square(float *square, size_t n, const uint32_t *order, float *scratch);
-/* And back: element (order[i], order[j]) becomes what (i, j) was. */
+/* The inverse: element (order[i], order[j]) becomes the former (i, j). */
 void whit_permute_back(float *square, size_t n, const uint32_t *order, float *scratch);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define BLOCK 128 /* columns whose errors are pushed on at once, whole groups at least */
 
-/* Everything in the order of the walk; groups by their place in it. */
+/* State of one solve, in the order of the walk; groups are indexed by their place in it. */
 struct walk {
     whit_solve *s;
     const whit_blas *blas;
@@ -265,7 +265,8 @@ static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, floa
     }
 }
 
-/* Group by group for some rows at once, so that what a group's columns push on to the others is one product. */
+/* Runs descent group by group for several rows at once, so that the update of the other columns is one matrix
+ * product. */
 static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;
@@ -296,7 +297,7 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
-/* Residuals, errors and what they are relative to, before descent, which keeps up the first two. */
+/* Computes residuals, errors and their reference values before descent, which updates residuals and errors itself. */
 static void measure_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;

@@ -122,7 +122,7 @@ struct embed_job {
     const whit_stream *s;
     const whit_source_tensor *table;
     const whit_tensor_type *stored;
-    bool rounds; /* to another type, as the conversion sees it: scales of groups are another one */
+    bool rounds; /* the conversion stores another type; another grouping of scales is another type */
 };
 
 static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, whit_error *error)
@@ -164,7 +164,8 @@ static whit_status embed(whit_stream *s, const whit_tensor_type *stored, whit_er
     return status;
 }
 
-/* The nodes of a layer, which stand together; the embedding and what follows the selection are no layer's. */
+/* Finds the nodes of a layer, which are consecutive. The embedding and the nodes after the selection belong to no
+ * layer. */
 static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
 {
     uint32_t first = 0, last;
@@ -194,8 +195,8 @@ static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
     return WHIT_OK;
 }
 
-/* The text is embedded by rows of the tensor "embed" (embed_batch): that has to be what layer 0, the block at hand,
- * begins with. The graph has looked at its shape then. */
+/* Checks that layer 0, the current block, begins with the tensor "embed", since embed_batch embeds the text with its
+ * rows. The graph has already checked its shape. */
 static whit_status check_embedding(const whit_stream *s, whit_error *error)
 {
     for (uint32_t i = 0; i < s->graph.n_nodes; i++) {

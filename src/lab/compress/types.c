@@ -140,8 +140,8 @@ static double pair_bits(const whit_tensor_type *type, uint32_t rank)
     return 8.0 * (double)(a + b + 64);
 }
 
-/* Bits of the layers with their planes and pairs, without outliers: *heads is what those take for themselves, *each
- * what they would take if every weight were one. */
+/* Counts the bits of the layers with planes and pairs but without outliers. *heads: fixed bits of the outliers; *each:
+ * their bits if every weight were an outlier. */
 static double count_bits(const whit_compress_types *t, double *elems, double *each, double *heads)
 {
     double bits = 0;

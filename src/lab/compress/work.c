@@ -11,7 +11,8 @@ static const char magic[8] = "whitwrk3";
 
 enum { HEADER_BYTES = 8 + WHIT_HASH_BYTES, RECORD_BYTES = 8 + WHIT_HASH_BYTES };
 
-/* With the settings: what another run wrote into the same file at the same time is no record of this one. */
+/* Includes the settings, so that a record which another run wrote into the same file is not taken for one of this
+ * run. */
 static void digest(const whit_work *work, const void *data, size_t size_bytes, uint8_t hash[WHIT_HASH_BYTES])
 {
     whit_hash state;
@@ -59,7 +60,8 @@ static bool take_bytes(struct reader *r, void *to, size_t n)
     return true;
 }
 
-/* False where the payload is not what put_matrix writes; the type is checked before anything is made of it. */
+/* *fits is false if the payload does not have the form that put_matrix writes; the type is checked before it is
+ * used. */
 static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_finished *f, bool *fits,
                               whit_error *error)
 {
