@@ -109,7 +109,7 @@ void whit_op_attention(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, forward_items, &job, tape->options.n_sequences * job.n_kv_heads, 1);
 }
 
-/* Zeros a head's rows of a gradient that nobody has written yet: blocks then add to it. */
+/* Zeros one head's rows of a gradient before the first write, so that blocks can add to it. */
 static void clear_head(const struct attention_job *job, float *d, size_t offset)
 {
     for (uint32_t t = 0; t < job->n_tokens; t++) memset(d + offset + t * job->kv_width, 0, job->head_dim * sizeof *d);

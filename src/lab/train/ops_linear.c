@@ -112,7 +112,7 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
                             .c = whit_param_gradient(tape->params, weight),
                             .ldc = n_in};
     whit_blas_share(&tape->blas, tape->pool, &dx);
-    if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* else it is frozen */
+    if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* NULL: the weight is frozen */
     if (weight->low_a >= 0) whit_op_low_rank_gradient(tape, step, x);
     float *dbias =
         step->node->bias >= 0 ? whit_param_gradient(tape->params, &tape->params->items[step->node->bias]) : NULL;

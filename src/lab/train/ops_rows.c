@@ -49,7 +49,7 @@ void whit_op_embed(const whit_tape *tape, const whit_tape_step *step)
     RUN(embed);
 }
 
-/* On one thread: rows may have the same id. */
+/* Runs on one thread, because several rows may have the same id. */
 void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);

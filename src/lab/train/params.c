@@ -203,7 +203,7 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
         whit_quantise_stored(type, fields, stored);
         whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
-        float rounded[2] = {0}; /* values have this share of what was rounded, so gradients have it too */
+        float rounded[2] = {0}; /* values contain this share of the rounded ones, so gradients have the same share */
         whit_quantise_stored(type, fields, stored);
         whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at,
                                      rounded);

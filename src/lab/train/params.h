@@ -24,7 +24,7 @@ typedef struct whit_param {
     whit_tensor_type type; /* type in the finished file */
     bool coded;            /* rounded to type in training too */
     bool rounds_input;     /* W1.58A8: the rows that it multiplies are rounded to int8, a scale each */
-    bool frozen;           /* its weights are not trained */
+    bool frozen;           /* the weights are not trained */
     bool is_new;           /* no tensor of the model: an adapter's factor */
     int32_t low_a, low_b;  /* factors of the matrix's adapter; -1: no adapter */
     size_t n;              /* number of weights */
@@ -90,7 +90,7 @@ static inline float *whit_param_latent(const whit_params *params, const whit_par
 {
     return (param->frozen ? params->fixed : params->run) + param->offset;
 }
-/* NULL where nobody needs it. */
+/* NULL if no gradient is needed. */
 static inline float *whit_param_gradient(const whit_params *params, const whit_param *param)
 {
     if (param->frozen) return params->fixed_gradient && param->coded ? params->fixed_gradient + param->offset : NULL;

@@ -16,7 +16,7 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
     [WHIT_OP_SELECT] = {NULL, NULL},
 };
 
-/* ---- what is where -------------------------------------------------------------------------- */
+/* ---- memory layout -------------------------------------------------------------------------- */
 
 /* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. The head counts as layer
  * 0, so after a single layer it begins where rows are selected. */
@@ -80,7 +80,7 @@ static float *place(struct placer *placer, size_t n_elems)
     return at;
 }
 
-/* Inner values of one segment: `what` is tape->value or tape->gradient. */
+/* Places the inner values of one segment: `what` is tape->value or tape->gradient. */
 static void place_inner(whit_tape *tape, struct placer *placer, float **what, uint32_t segment)
 {
     for (uint32_t v = 1; v <= tape->graph->n_values; v++)

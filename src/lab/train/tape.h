@@ -35,7 +35,7 @@ typedef struct whit_tape_options {
 typedef struct whit_tape_step {
     const whit_node *node;
     uint32_t segment;
-    bool needed;        /* the output depends on it: what nobody reads has no gradient to pass on */
+    bool needed;        /* the output depends on it; otherwise there is no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
 } whit_tape_step;
 
@@ -81,13 +81,13 @@ size_t whit_tape_bytes(const whit_tape *tape);
 
 /* ids (n_sequences, n_tokens), each below the vocabulary; they stay valid until backward is done. */
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
-/* The same up to the node that makes `value`; no backward may follow. */
+/* Runs forward only up to the node that computes `value`; backward must not follow. */
 void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
 /* (n_rows, width); of crossing values always, of others while their segment is resident. */
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 
-/* Called when the gradient of a crossing value is complete but for what the caller adds to it. */
+/* Called when the gradient of a crossing value is complete except for the caller's own addition to it. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
 /* The logits have been replaced by their gradient. Adds to the parameters' gradients. */

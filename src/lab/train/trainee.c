@@ -66,7 +66,7 @@ static whit_status check_mixed(const whit_trainee_codecs *codecs, const whit_wei
     return WHIT_OK;
 }
 
-/* A matrix stays what it is; scales of the whole tensor, offsets and u8 factors are not trained. */
+/* Keeps the matrix's type; scales of the whole tensor, offsets and u8 factors cannot be trained. */
 static whit_status own_type(const char *name, const whit_tensor_type *from, whit_tensor_type *type, whit_error *error)
 {
     *type = *from;

@@ -16,7 +16,7 @@ typedef struct whit_trainee_codecs {
 } whit_trainee_codecs;
 
 typedef struct whit_trainee {
-    const whit_model *model; /* where it comes from; NULL: made from nothing (new_model.h) */
+    const whit_model *model; /* source of the weights; NULL: a new model (new_model.h) */
     whit_config config;
     whit_params params;
     whit_graph graph;

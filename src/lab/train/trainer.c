@@ -168,7 +168,7 @@ static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
     return graph->values[found - 1].width == student->width ? found : 0;
 }
 
-/* Everything that follow_hidden is going to be called for. */
+/* Checks that the teacher has a matching value for every one that follow_hidden will be called for. */
 static whit_status check_hidden(const whit_trainer *d, whit_error *error)
 {
     const whit_tape *tape = &d->student_tape;

@@ -25,13 +25,13 @@ typedef struct whit_trainer_report {
     double rate, tokens_per_second; /* learning rate; throughput since this run was started or resumed */
     uint64_t elapsed_ns;
     bool held_out;                      /* the three values below were measured at this step */
-    double held_out_ce;                 /* on the held-out text, second halves of windows, nats */
-    double held_out_kl, held_out_ratio; /* beside the teacher; 0 without one */
+    double held_out_ce;                 /* CE on the held-out text, second halves of windows, nats */
+    double held_out_kl, held_out_ratio; /* compared with the teacher; 0 without a teacher */
 } whit_trainer_report;
 
 typedef struct whit_trainer_options {
     whit_trainee_codecs codecs;
-    const whit_tuning *tuning; /* NULL: all weights are trained; else what this says, and codecs do not count */
+    const whit_tuning *tuning; /* NULL: train all weights; otherwise tune as it says, and ignore codecs */
     const char *const *text;   /* files */
     size_t n_text;
     const int32_t *ids; /* text that is there already; where it has BOS, windows begin there */
@@ -39,10 +39,10 @@ typedef struct whit_trainer_options {
     size_t n_sample_tokens;      /* tokens of text sampled from the teacher, in addition to the files */
     bool specials;               /* special tokens written in the text are those; windows begin at BOS */
     const char *held_out;        /* file to measure on, NULL: none */
-    uint32_t n_held_out_windows; /* at most; 0: all */
+    uint32_t n_held_out_windows; /* at most that many windows; 0: all */
     uint32_t held_out_every;     /* steps between measurements; 0: at the end only */
     uint32_t n_sequences, n_tokens, n_accumulate;
-    uint64_t n_steps; /* or */
+    uint64_t n_steps; /* length of the run in steps; 0: `seconds` counts */
     double seconds;   /* training time; the schedule follows whichever is set */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
@@ -55,7 +55,7 @@ typedef struct whit_trainer_options {
     const char *checkpoint; /* file, NULL: none */
     uint32_t checkpoint_every_seconds;
     bool resume;
-    const char *command; /* for the file's metadata */
+    const char *command; /* provenance, for the file's metadata */
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
     void *user;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- what is trained ------------------------------------------------------------------------ */
+/* ---- choice of trained tensors ------------------------------------------------------------------------ */
 
 static const char *last_word(const char *name)
 {
@@ -119,7 +119,8 @@ static void fill_factors(whit_params *params, uint64_t seed)
     }
 }
 
-/* How far a row's rounded values are from the weights that the file has: squares, added to what is there. */
+/* Adds the squared differences between a row's rounded values and the file's weights to *lost, and the weights'
+ * squares to *all. */
 static void compare_row(const whit_params *params, const whit_param *param, uint32_t row, float *exact, double *lost,
                         double *all)
 {
@@ -173,7 +174,7 @@ whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, con
     return status;
 }
 
-/* ---- what is written ------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------ */
 
 static int by_name(const void *a, const void *b)
 {
@@ -224,7 +225,7 @@ static whit_status append_adapter(const whit_trainee *trainee, const char *comma
     return status;
 }
 
-/* A model and its adapter, or neither: a full disk between the two leaves what was there. */
+/* Writes a model and its adapter, or neither: if the disk is full between the two, the old file stays. */
 static whit_status write_both(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
 {
     char resolved[PATH_MAX], beside[PATH_MAX];
