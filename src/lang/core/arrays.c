@@ -40,7 +40,7 @@ static lang_array *take(whit_lang *vm, const lang_node *at, size_t data_bytes)
 
 void lang_destroy(whit_lang *vm, lang_array *array)
 {
-    if (array == vm->lent) return; /* to be lent again */
+    if (array == vm->lent) return; /* it may be lent again */
     if (array->previous)
         array->previous->next = array->next;
     else

@@ -124,13 +124,13 @@ struct lang_node {
         int64_t i;
         double f;
         struct {
-            const char *name; /* in the arena, terminated */
+            const char *name; /* text in the arena, zero-terminated */
             lang_function *function;
         };
         lang_affine *affine;
     };
     lang_node *a, *b, *c, *d; /* operands; the first of a list in a */
-    lang_node *next;          /* in a list of arguments or statements */
+    lang_node *next;          /* next node in a list of arguments or statements */
 };
 
 /* One function for one list of argument types. */

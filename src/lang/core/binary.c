@@ -124,7 +124,7 @@ static bool push_name(struct binary *b, const char *name)
     return true;
 }
 
-/* Takes what was pushed from `begin` on as a node; its name. */
+/* Stores the triples pushed since `begin` as a node and returns its name in `id`. */
 static whit_status pop(struct binary *b, size_t begin, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;
@@ -555,7 +555,7 @@ static bool is_ordered(const struct binary *b, struct node node)
     return predicate_at(b, node.first) == IS_KIND;
 }
 
-/* Takes the node that begins at triple `first`; children stand before it. */
+/* Reads the node that begins at triple `first`; its children come before it. */
 static whit_status take(struct binary *b, uint32_t first, struct node *node, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;

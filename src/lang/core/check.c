@@ -150,7 +150,7 @@ static whit_status check_unary(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* Whole texts: a buffer in which one is made would lie on the stack of every nested expression. */
+/* Complete messages: composing one would need a buffer on the stack of every nested expression. */
 static const char *const wants_integers[] = {
     [OP_MOD - OP_MOD] = "'%' wants integers",  [OP_SHL - OP_MOD] = "'<<' wants integers",
     [OP_SHR - OP_MOD] = "'>>' wants integers", [OP_AND - OP_MOD] = "'&' wants integers",

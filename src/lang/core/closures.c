@@ -60,7 +60,7 @@ INT(int_divide)
     if (b == 0) lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "division of %lld by zero", (long long)a);
     return lang_i64_binary(c->node->op, a, b);
 }
-/* By a constant that is neither 0 nor -1. */
+/* Divides by a constant that is neither 0 nor -1. */
 INT(int_divide_k)
 {
     return c->x->i(c->x, frame) / c->k;
@@ -295,7 +295,7 @@ static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
     if (words > 1) add_word(lang_planes(a), lang_view(b), 1);
     return true;
 }
-/* q = q + e of quaternary vectors, where it lies if it can be. */
+/* q = q + e for quaternary vectors, in place if possible. */
 RUN(assign_quat_sum)
 {
     lang_array *a = lang_array_of(c->vm, c->x->node->a, frame[c->slot].a), *b = c->x->y->a(c->x->y, frame);
@@ -306,7 +306,7 @@ RUN(assign_quat_sum)
     lang_release(c->vm, b);
     return LANG_GO_ON;
 }
-/* The same where e is a variable, without counting a reference. */
+/* The same if e is a variable, without counting a reference. */
 RUN(assign_quat_sum_slot)
 {
     lang_array *a = frame[c->slot].a, *b = frame[c->slot2].a;

@@ -105,7 +105,7 @@ const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
 bool lang_elements_in_place(const lang_code *c, lang_value *frame);
 /* Compiles a sum, mean, dot or maximum of such an expression, which is never stored; NULL if `e` is something else. */
 const lang_code *lang_compile_reduction(lang_compiler *c, lang_node *e);
-/* Is the slot one of the frame at hand? */
+/* Is the slot in the current frame? */
 static inline bool lang_in_frame(const lang_compiler *c, const lang_node *node)
 {
     return !c->function || !node->global;

@@ -203,7 +203,7 @@ static void read_operands(const lang_code *c, lang_value *frame, lang_array **ar
         else
             arrays[k] = e->leaves[k]->a(e->leaves[k], frame);
     }
-    /* Only now, as what was read may have run this very chain. */
+    /* Stored only now, because evaluating the operands may have run this same chain. */
     for (uint32_t i = 0; i < e->n_reads; i++)
         if (e->reads[i].what == LANG_READ_SCALAR) e->constants[e->reads[i].a] = scalars[e->reads[i].a];
 }

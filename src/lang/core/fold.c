@@ -257,7 +257,7 @@ static void fold_list(lang_optimise *o, struct known *k, lang_node *e)
     for (; e; e = e->next) fold(o, k, e);
 }
 
-/* A block: what its assignments say is known up to its end. */
+/* Folds a block: constants that its assignments establish are known until its end. */
 static void fold_block(lang_optimise *o, struct known *k, lang_node *first)
 {
     for (lang_node *s = first; s; s = s->next) {

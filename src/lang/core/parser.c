@@ -99,7 +99,8 @@ static whit_status name(struct parser *p, const char **text)
     return advance(p);
 }
 
-/* Counts the levels of an expression's tree, in `slot` until the check: what walks trees calls itself. */
+/* Counts the levels of an expression's tree, in `slot` until the check, because the functions that walk trees are
+ * recursive. */
 static whit_status deepen(struct parser *p, lang_node *node, const lang_node *operand)
 {
     if (operand->slot >= node->slot) node->slot = operand->slot + 1;
@@ -333,7 +334,7 @@ static whit_status function(struct parser *p)
     TRY(block(p, &f->body));
     p->in_function = false;
     p->loops = loops;
-    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* a block and what it belongs to; the ends */
+    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* two per block: it and its statement; the ends */
     f->next = p->functions;
     p->functions = f;
     return WHIT_OK;

@@ -98,7 +98,7 @@ void lang_refuel(whit_lang *vm, const lang_node *at)
     if (vm->fuel < 0 && 0 - (uint64_t)vm->fuel > vm->steps_left)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu steps; that is the limit",
                    (unsigned long long)vm->options.max_steps);
-    vm->steps_left += (uint64_t)vm->fuel; /* what is left of it comes back, what is owed goes */
+    vm->steps_left += (uint64_t)vm->fuel; /* unused fuel is returned, overdrawn fuel is charged */
     take_fuel(vm);
     if (vm->options.max_ms && whit_thread_cpu_ns() - vm->started_ns > vm->options.max_ms * 1000000)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu ms of processor time; that is the limit",
@@ -131,7 +131,7 @@ void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function)
     vm->depth--;
 }
 
-/* After a failure nobody holds what was being computed: arrays that no variable refers to go. */
+/* Frees the arrays that no variable refers to: after a failure nothing else holds intermediate values. */
 static void sweep(whit_lang *vm)
 {
     for (lang_array *array = vm->arrays; array; array = array->next) array->refs = 0;
@@ -146,8 +146,8 @@ static void sweep(whit_lang *vm)
 
 /* ---- loading and running ---------------------------------------------------------------------- */
 
-/* Forgets what a text that failed had begun to define. Functions that it was the first to call for some types are
- * unchecked, or know variables that go. */
+/* Removes the definitions of a text that failed. Function instances that it called first go too: they are unchecked, or
+ * refer to variables that are removed. */
 static void undo(whit_lang *vm)
 {
     const lang_scope *before = &vm->before;

@@ -39,7 +39,7 @@ struct loop {
 struct compiler {
     jit_code code;
     jit_quats quats;
-    uint32_t quat_size; /* that code is made for */
+    uint32_t quat_size; /* size that the code is made for */
     struct variable variables[SLOTS_MAX];
     uint32_t n_variables;
     struct aside asides[FIXES_MAX];
@@ -433,7 +433,7 @@ static void evaluate(struct compiler *c, const lang_node *e)
         }
         return;
     case NODE_BINARY: evaluate_binary(c, e); return;
-    default: { /* also, else: 0 or 1 */
+    default: { /* `and`, `or`: 0 or 1 */
         size_t otherwise = jump_unless(c, e);
         jit_mov_imm(code, RAX, 1);
         size_t done = jit_jump(code);
@@ -582,7 +582,7 @@ static void while_loop(struct compiler *c, const lang_node *s)
     jit_code *code = &c->code;
     struct loop loop = {.n_breaks = 0}, *outer = c->loop;
     c->loop = &loop;
-    size_t done = jump_unless(c, s->a); /* the condition stands twice, so that a round has one jump */
+    size_t done = jump_unless(c, s->a); /* the condition is emitted twice, so that a round has one jump */
     jit_align(code, LOOP_ALIGN);
     size_t top = code->n, again;
     count_round(c, s);
@@ -779,7 +779,7 @@ static void *emit_loop(struct compiler *c, const lang_node *loop)
     return c->failed || c->code.full ? NULL : jit_seal(c->outer->vm, loop, "loop", &c->code);
 }
 
-/* Sets what runs; false where nothing does. */
+/* Sets the code to run; false if nothing could be compiled. */
 static bool emit_sizes(struct compiler *c, const lang_node *loop, lang_code *code)
 {
     code->s = run_loop;

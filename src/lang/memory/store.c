@@ -6,8 +6,7 @@
 
 #include "format/ndf_append.h"
 
-/* At the beginning of a frame's data; the vectors follow at 64, then the ends of the texts, then
- * the texts. */
+/* Header of a frame's data; the vectors follow at offset 64, then the ends of the texts, then the texts. */
 struct head {
     char magic[4];
     uint32_t version, n_bits, encoder;
@@ -144,7 +143,7 @@ void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, si
 
 enum {
     BLOCK = 1024, /* records that a thread takes at a time */
-    STREAMS = 4,  /* that it reads side by side: one alone leaves memory waiting at every page */
+    STREAMS = 4,  /* records that a thread reads in parallel: one stream alone stalls at every page */
 };
 
 /* The best of one worker: a heap with the worst on top. */
