@@ -14,8 +14,8 @@ typedef struct checker {
     uint8_t *empty;                /* nodes that reach the end without a byte */
 } checker;
 
-/* The i-th node that `node` refers to; false past the last. Of a call or a repetition: the part, then
- * what follows. */
+/* Finds the i-th node that `node` refers to; false past the last. For a call or a repetition these are the rule or
+ * body, then the node that follows. */
 static bool refers(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -50,7 +50,7 @@ static whit_status index_users(checker *c, whit_error *error)
     return WHIT_OK;
 }
 
-/* Does a node reach the end by what is known of others: without a byte, or where `with_bytes`, by some text? */
+/* Can a node reach the end by what is known so far about others: without a byte or, with `with_bytes`, by some text? */
 static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
 {
     const whit_automaton_node *n = &c->nodes[node];

@@ -36,7 +36,7 @@ static uint32_t line_of(reader *r)
 
 static uint32_t refuse(reader *r, const char *what)
 {
-    if (r->status == WHIT_OK && (r->syntax.failed || r->graph->failed)) /* where reading stopped says nothing */
+    if (r->status == WHIT_OK && (r->syntax.failed || r->graph->failed)) /* the position has no meaning */
         r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the grammar is too large, or memory ran out", r->name);
     if (r->status == WHIT_OK)
         r->status = whit_fail(r->error, WHIT_ERROR_FORMAT, "%s:%u: %s", r->name, line_of(r), what);

@@ -123,7 +123,7 @@ static whit_status collect(whit_grammar *g, whit_error *error)
 {
     whit_state_pool moved;
     WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &moved, error));
-    forget_masks(g); /* also the copies that frames remember */
+    forget_masks(g); /* also forgets the copies that frames remember */
     uint32_t begin = whit_state_pool_import(&moved, &g->exact, g->begin, 0);
     for (int round = 0; round < 2 && !moved.failed; round++)
         for (whit_grammar_state *s = g->states; s; s = s->next) { /* first all copies, then all numbers */
@@ -175,7 +175,7 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
     if (s->n_past == WHIT_GRAMMAR_ROLLBACK_MAX) memmove(s->past, s->past + 1, --s->n_past * sizeof *s->past);
     s->past[s->n_past++] = s->now;
     s->now = to;
-    /* Threads: half of what the pool holds, as one token takes a step for every byte. */
+    /* The limit for threads is half of the pool's, because one token takes a step for every byte. */
     bool many = whit_state_pool_n_frames(&g->exact) > g->collect_at ||
         whit_state_pool_n_configurations(&g->exact) > g->collect_at || g->exact.threads.size_bytes > (4u << 20);
     return many ? collect(g, error) : WHIT_OK;

@@ -195,8 +195,8 @@ static void append_parts(whit_language *l, whit_language_kind kind, uint32_t nod
     if (!whit_buf_append(list, parts, (n.kind == kind ? n.n : 1) * sizeof node)) l->failed = true;
 }
 
-/* A sorted list without doubles, without what changes nothing (`neutral`), and the result where one part decides
- * (`decides`). */
+/* Sorts a list and removes duplicates and the part that has no effect (`neutral`); if one part determines the result
+ * (`decides`), it is the result. */
 static uint32_t keep_list(whit_language *l, whit_language_kind kind, whit_buf *list, uint32_t neutral, uint32_t decides)
 {
     uint32_t *parts = (uint32_t *)list->data, n = (uint32_t)(list->size_bytes / sizeof *parts), kept = 0;
@@ -290,7 +290,7 @@ static bool looks_ahead(const whit_pattern *syntax, uint32_t node)
     return false;
 }
 
-/* The texts of a node and of `rest`, which is all that follows: what looks ahead says something about `rest`. */
+/* The texts of a node followed by `rest`, which is everything after it: lookahead constrains `rest`. */
 static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32_t node, uint32_t rest)
 {
     if (l->failed || node == WHIT_PATTERN_NONE || ++l->work > WORK_MAX) {

@@ -209,7 +209,7 @@ static void grow_seen(whit_state_pool *pool)
     pool->n_seen = n;
 }
 
-/* Remembers that (node, frame) is to be looked at; what cannot reach an end within the depth is left. */
+/* Queues (node, frame) for a visit, unless it cannot reach an end within the depth. */
 static void visit(whit_state_pool *pool, uint32_t node, uint32_t frame)
 {
     if (pool->failed) return;

@@ -66,8 +66,8 @@ static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched
     return false;
 }
 
-/* Fills in the conditions on the i-th element; i UINT32_MAX: on those after all prefixes. False: refused; *none is set
- * where there is no such element. */
+/* Fills in the conditions on the i-th element; i UINT32_MAX: on the elements after all prefixes. False if refused;
+ * *none is set if there can be no such element. */
 static bool element_schemas(array *a, uint32_t i, uint32_t matched, bool *none)
 {
     whit_json_schema_compiler *c = a->c;
@@ -187,7 +187,7 @@ static uint32_t cap_of(const watch *w)
     return w->max == WHIT_AUTOMATON_UNBOUNDED ? w->min : w->max;
 }
 
-/* Adds to the conditions on an element what a watch asks of one that it counts, or does not count. */
+/* Adds to the conditions on an element what a watch requires if it counts the element, or if it does not. */
 static bool add_condition(array *a, const watch *w, bool counted, bool *none)
 {
     whit_json_schema_compiler *c = a->c;
@@ -272,7 +272,8 @@ static uint32_t watched_array(array *a, uint32_t next)
 
 /* ---- elements that differ ---------------------------------------------------------------------- */
 
-/* The values of an enum that every element is one of, each once; false: there is no such enum. */
+/* Lists the values, without duplicates, of an enum that every element must be one of; false if there is no such
+ * enum. */
 static bool list_values(array *a, whit_buf *values)
 {
     whit_json_schema_compiler *c = a->c;

@@ -23,7 +23,7 @@ typedef struct choice {
     uint32_t at; /* the item that is chosen for */
     whit_buf ways, with;
     bool never;        /* the next way has no values */
-    uint32_t n_before; /* its items that were in the set */
+    uint32_t n_before; /* items of the next way that were already in the set */
     bool left_out;
     bool is_plain; /* the next way is a branch alone: such ways have no bound of their own */
 } choice;
@@ -145,7 +145,7 @@ static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uin
 
 /* ---- anyOf, oneOf ------------------------------------------------------------------------------ */
 
-/* Adds a schema to a list of nodes; what a reference names, once only, so that the list ends. */
+/* Adds a schema to a list of nodes; a schema named by a reference is added only once, so that the list ends. */
 static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
 {
     const uint32_t *known = (const uint32_t *)list->data;
@@ -465,8 +465,8 @@ static const struct {
                {"unevaluatedProperties", UNTOLD},
                {"$recursiveRef", UNTOLD}};
 
-/* The ways in which what one keyword says is not so. Ways that no automaton is made for are left out: what is written
- * is a part of what may be. */
+/* Adds the ways in which one keyword does not hold. Ways without an automaton are left out: the texts written are a
+ * subset of the allowed ones. */
 static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
 {
     whit_json_schema_compiler *c = w->c;

@@ -408,7 +408,7 @@ static bool other_property(object *o, whit_buf *schemas, uint32_t *pair)
     return any;
 }
 
-/* Other properties before the closing brace: min to max of them; *first: where nothing stands before them. */
+/* Writes min to max other properties before the closing brace; *first: the start if no property comes before them. */
 static void write_others(whit_json_schema_compiler *c, uint32_t pair, uint32_t min, uint32_t max, uint32_t end,
                          uint32_t *first, uint32_t *more)
 {

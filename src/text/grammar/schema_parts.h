@@ -14,7 +14,7 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks choices that were already made for it */
     WHIT_JSON_SCHEMA_FAILS,         /* not the schema at `node` */
     WHIT_JSON_SCHEMA_OF_TYPE,       /* one of the types `value` */
-    WHIT_JSON_SCHEMA_KEY_FAILS,     /* not what a keyword says, its value at `node`, of the schema `value` */
+    WHIT_JSON_SCHEMA_KEY_FAILS,     /* a keyword does not hold: its value is at `node`, in the schema `value` */
     WHIT_JSON_SCHEMA_HAS,           /* the property whose name is at `node` */
     WHIT_JSON_SCHEMA_LACKS,         /* no such property */
     WHIT_JSON_SCHEMA_MEMBER_FAILS,  /* the property whose name is at `node`, and not the schema after the name */
@@ -123,9 +123,9 @@ bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language 
 void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
 /* The pattern of a known format; NULL for others, which are annotations. */
 typedef enum whit_json_schema_use {
-    WHIT_JSON_SCHEMA_WRITTEN, /* for strings of which nothing else is known */
-    WHIT_JSON_SCHEMA_STRICT,  /* to look at a string that is given */
-    WHIT_JSON_SCHEMA_BESIDE,  /* beside a pattern */
+    WHIT_JSON_SCHEMA_WRITTEN, /* write strings with no other constraint */
+    WHIT_JSON_SCHEMA_STRICT,  /* check a given string */
+    WHIT_JSON_SCHEMA_BESIDE,  /* combine with a pattern */
 } whit_json_schema_use;
 const char *whit_json_schema_format(whit_json_schema_compiler *c, uint32_t node, whit_json_schema_use use);
 /* "," or ":" and at most one space. */
@@ -157,7 +157,7 @@ bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set 
 /* Given strings that a known format takes. */
 uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t format);
 
-/* Bounds the time of what is quadratic; false: refused. */
+/* Bounds the time of quadratic work; false if refused. */
 static inline bool whit_json_schema_work(whit_json_schema_compiler *c, uint32_t node, uint32_t work)
 {
     c->work += work;

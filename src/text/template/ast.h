@@ -36,7 +36,7 @@ typedef enum whit_node_kind {
     WHIT_NODE_BODY,         /* items */
     WHIT_NODE_DATA,         /* text */
     WHIT_NODE_PRINT,        /* items */
-    WHIT_NODE_IF,           /* a: condition, b: body, c: what else, a body or NULL */
+    WHIT_NODE_IF,           /* a: condition, b: body, c: else branch, a body or NULL */
     WHIT_NODE_FOR,          /* a: target, b: iterable, c: filter or NULL, d: body, e: else or NULL, flag:
                         recursive */
     WHIT_NODE_SET,          /* a: target, b: value */

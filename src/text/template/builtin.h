@@ -7,12 +7,12 @@
 
 enum { WHIT_MAX_PARAMETERS = 6 };
 
-/* A call under way. `self` is what is filtered, tested or owns the method. */
+/* A call in progress. `self` is the value that is filtered or tested, or the method's object. */
 typedef struct whit_builtin_frame {
     const struct whit_builtin *builtin;
     whit_datum self;
     const whit_arguments *arguments;        /* as given */
-    whit_datum values[WHIT_MAX_PARAMETERS]; /* by parameter; undefined where not given */
+    whit_datum values[WHIT_MAX_PARAMETERS]; /* values by parameter; undefined if not given */
     bool given[WHIT_MAX_PARAMETERS];
 } whit_builtin_frame;
 

@@ -13,7 +13,7 @@ static whit_status self_text(whit_machine *m, const whit_builtin_frame *call, co
     return whit_machine_str(m, call->self, text);
 }
 
-/* For filters that call methods of their subject and fail on anything but a str. */
+/* Gets the subject of filters that call str methods on it, and fails if it is not a str. */
 static whit_status self_str(whit_machine *m, const whit_builtin_frame *call, const whit_text **text)
 {
     if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
@@ -177,8 +177,7 @@ static whit_status word_count(whit_machine *m, whit_builtin_frame *call, whit_da
     return WHIT_OK;
 }
 
-/* Where the chunk that begins at `at` ends: a run of white space, or a word, cut after its hyphens
- * between letters. */
+/* End of the chunk that begins at `at`: a run of white space, or a word, cut after its hyphens between letters. */
 static size_t chunk_end(const whit_text *line, size_t at, bool at_hyphens)
 {
     size_t next, end = at;

@@ -89,7 +89,7 @@ static size_t skip_space(const lexer *l, size_t at)
     return at;
 }
 
-/* Where the white space that ends at `end` begins, not before `begin`. */
+/* Start of the white space that ends at `end`, not before `begin`. */
 static size_t space_before(const lexer *l, size_t begin, size_t end)
 {
     whit_text text = {.bytes = l->source, .n_bytes = l->n_bytes};

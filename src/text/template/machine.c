@@ -124,7 +124,7 @@ whit_status whit_machine_want_key(whit_machine *m, whit_datum key)
     return whit_machine_spend(m, n_steps);
 }
 
-/* Counts what it looks at: a step each, since every one is a walk to other memory. */
+/* Finds a binding by name. Counts one step per binding visited, since each is an access to other memory. */
 static struct whit_binding *find_binding(const whit_scope *scope, const whit_text *name, uint64_t *n_seen)
 {
     for (struct whit_binding *b = scope->bindings; b; b = b->next, ++*n_seen)

@@ -49,8 +49,8 @@ whit_status whit_parser_take_name(whit_parser *p, const whit_text **name); /* ex
 whit_status whit_parser_node(whit_parser *p, whit_node_kind kind, whit_node **node);
 whit_status whit_parser_append(whit_parser *p, whit_node_list *list, whit_node *node);
 whit_status whit_parser_enter(whit_parser *p);
-/* Filters unknown since `mark` may stay unknown, because they stand in a condition or branch
- * (`soft`); or they are errors now. */
+/* Filters unknown since `mark` may stay unknown because they are in a condition or branch (soften), or become errors
+ * now (harden). */
 void whit_parser_soften(whit_parser *p, size_t mark);
 whit_status whit_parser_harden(whit_parser *p, size_t mark);
 

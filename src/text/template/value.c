@@ -245,7 +245,7 @@ bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
 
 enum { MAX_KEY_ITEMS = 1000 }; /* tuples of tuples may be small in memory and endless to walk */
 
-/* *n_steps counts what a hash of it looks at: values, and texts by 16 bytes. */
+/* *n_steps counts the values that a hash reads, and 16-byte pieces of texts. */
 static bool is_hashable(whit_datum v, int depth, uint32_t *n_items_left, uint64_t *n_steps)
 {
     if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW) return false;

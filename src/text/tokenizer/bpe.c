@@ -22,7 +22,7 @@ typedef struct symbol {
 typedef struct candidate { /* heap entry */
     uint32_t rank;
     int32_t at;
-    uint32_t end; /* where the pair ended: another value means that the entry is stale */
+    uint32_t end; /* end of the pair when it was added; another value means that the entry is stale */
     int32_t merged;
 } candidate;
 

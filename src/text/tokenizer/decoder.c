@@ -387,7 +387,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
     return status;
 }
 
-/* The end of everything that stage i will see; it passes on what it held. */
+/* Ends the input of stage i, which passes on the bytes it held. */
 static whit_status finish(whit_token_decoder *decoder, size_t i, whit_error *error)
 {
     stage *s = &decoder->stages[i];

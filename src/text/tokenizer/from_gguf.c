@@ -39,7 +39,7 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
     return WHIT_OK;
 }
 
-/* Where the key is absent *id stays as it was. */
+/* Reads a token id; if the key is absent, *id is unchanged. */
 static whit_status read_id(const whit_gguf *gguf, const char *key, int64_t *id, whit_error *error)
 {
     WHIT_TRY(whit_gguf_i64(gguf, key, id, error));

@@ -117,7 +117,7 @@ enum {
 };
 
 typedef struct whit_added_token {
-    uint32_t text_offset, text_bytes; /* what is looked for, in WHIT_TOKENS_STRINGS */
+    uint32_t text_offset, text_bytes; /* text to find, in WHIT_TOKENS_STRINGS */
     uint32_t id, flags;
 } whit_added_token;
 

@@ -182,7 +182,7 @@ static whit_status add_byte_level(const reader *r, uint32_t at)
     return add_step(r, step, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
 
-/* As pre-tokenizer and as decoder. Old files have add_prefix_space, new ones prepend_scheme. */
+/* Adds Metaspace, as pre-tokenizer or as decoder. Old files have add_prefix_space, new ones prepend_scheme. */
 static whit_status add_metaspace(const reader *r, uint32_t at)
 {
     whit_tokenizer_step step = {.kind = WHIT_STEP_METASPACE, .a = WHIT_PREPEND_ALWAYS};

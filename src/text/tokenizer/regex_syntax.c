@@ -35,8 +35,8 @@ typedef struct translator {
     size_t atom; /* where the last atom begins in `out` */
     size_t groups[MAX_GROUPS];
     size_t n_groups;
-    size_t branch;                      /* where an alternative begins in the pattern */
-    bool option_inside[MAX_GROUPS + 1]; /* in so many groups: an option stands within an alternative */
+    size_t branch;                      /* start of an alternative in the pattern */
+    bool option_inside[MAX_GROUPS + 1]; /* per group depth: an option was set within an alternative */
 } translator;
 
 static whit_status refuse(const translator *t, const char *what)

@@ -7,7 +7,7 @@
 #define MAX_TEXT_BYTES (1u << 30)
 #define MAX_GROWTH     8u /* growth of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
 
-/* A part of a piece: a match of the splitting rule, or what lies between two. */
+/* A part of a piece: a match of the splitting rule, or the text between two matches. */
 typedef struct range {
     uint32_t start, end;
     bool match;
@@ -219,7 +219,7 @@ static whit_status cut(whit_splitter *splitter, const whit_tokenizer_step *step,
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n);
     whit_buf *out = &splitter->pieces[!splitter->pieces_in_use];
     uint32_t behaviour = behaviour_of(step);
-    /* In "Whitespace" the words match and what does not is removed. */
+    /* "Whitespace" matches words and removes everything else. */
     bool invert = step->flags & WHIT_STEP_FLAG_INVERT || step->kind == WHIT_STEP_WHITESPACE;
     out->size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -357,7 +357,7 @@ static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer
     return cut(splitter, &at_marks, pattern, &none, error);
 }
 
-/* BERT: spaces go, every punctuation character stands alone. */
+/* BERT: removes spaces and isolates every punctuation character. */
 static whit_status apply_bert(whit_splitter *splitter, whit_error *error)
 {
     const whit_tokenizer_step spaces = {.kind = WHIT_STEP_WHITESPACE_SPLIT};

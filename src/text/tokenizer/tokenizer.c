@@ -319,7 +319,7 @@ static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text
 
 typedef whit_status section_fn(encoding *e, const uint8_t *text, size_t n, bool at_start, enum origin origin);
 
-/* Cuts added tokens out of `text` and gives what is between to `section`. */
+/* Cuts added tokens out of `text` and passes the text between them to `section`. */
 static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *text, size_t n, bool at_start,
                              enum origin origin, section_fn *section)
 {
@@ -357,7 +357,7 @@ static whit_status encode_section(encoding *e, const uint8_t *text, size_t n, bo
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* Replaces what is not UTF-8 in text[start, end) and appends it to `out`. */
+/* Appends text[start, end) to `out` with U+FFFD in place of invalid UTF-8. */
 static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf *out)
 {
     while (start < end) {

@@ -33,7 +33,7 @@ typedef struct whit_encode_options {
 whit_status whit_tokenizer_open(const whit_tokenizer_view *view, const whit_allocator *allocator,
                                 whit_tokenizer **tokenizer, whit_error *error);
 void whit_tokenizer_close(whit_tokenizer *tokenizer);
-/* Gives back what texts have made large: every buffer of more than `keep_bytes`. */
+/* Frees every buffer that texts have grown to more than `keep_bytes`. */
 void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes);
 
 /* Appends the ids (int32_t) of `text` to `ids`; bytes that are not UTF-8 count as U+FFFD. On
