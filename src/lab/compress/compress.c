@@ -646,7 +646,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     return status;
 }
 
-/* Every matrix by itself, under the diagonal that an importance matrix gives, or none. */
+/* Rounds every matrix by itself, weighted by the diagonal of an importance matrix, or unweighted. */
 static whit_status round_all(struct compression *c)
 {
     const whit_compress_options *o = c->options;

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define BLOCK 128 /* columns whose errors are pushed on at once, whole groups at least */
+#define BLOCK 128 /* columns whose errors are propagated at once; at least whole groups */
 
 /* State of one solve, in the order of the walk; groups are indexed by their place in it. */
 struct walk {
@@ -333,7 +333,7 @@ static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* The error as the rows have it now, and that of held-out tokens. */
+/* The current error of the rows, and the error on held-out tokens. */
 static double measure(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};
@@ -421,7 +421,7 @@ static void copy_state(const struct walk *k, float *values, float *fields, uint8
     memcpy(back ? k->levels : levels, back ? levels : k->levels, n);
 }
 
-/* Sweeps until the error, of held-out tokens where there are some, falls no more; the best is kept. */
+/* Sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */
 static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double held)
 {
     whit_solve *s = k->s;

@@ -19,7 +19,8 @@ typedef struct whit_solve {
     const float *target;          /* (m, n) W* */
     float *h;                     /* (n, n), damped; in the order of the walk while it runs, then as it was */
     const float *u;               /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
-    /* Held-out tokens: their Hessian, as h, and W H + the correction's products, (n, n) and (m, n); NULL: none. */
+    /* Held-out tokens: their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n). NULL: not
+     * used. */
     float *held_h;
     const float *held_target;
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups; NULL: as they are */

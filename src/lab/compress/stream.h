@@ -50,9 +50,9 @@ void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
 whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *error);
 /* Opens the layer's tapes where they are not; for whit_stream_run and whit_stream_advance. */
 whit_status whit_stream_wake(whit_stream *stream, whit_error *error);
-/* Closes them; values that were taken from them are gone. */
+/* Closes the tapes; values taken from them become invalid. */
 void whit_stream_rest(whit_stream *stream);
-/* A parameter's values on one side, for reading, or for writing those of a compressed matrix. */
+/* Values of a parameter on one side: to read, or to write a compressed matrix's values. */
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
 /* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
@@ -61,7 +61,7 @@ void whit_stream_advance(whit_stream *stream);
 /* One row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,
                                  const whit_allocator *allocator, whit_error *error);
-/* One batch in eight is kept for deciding when to stop; none where there are too few. */
+/* Is the batch held out to decide when to stop? One in eight is, and none if there are too few batches. */
 bool whit_stream_is_held(const whit_stream *stream, uint32_t batch);
 
 #endif

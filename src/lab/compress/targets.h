@@ -23,10 +23,10 @@ whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered
                              whit_factor *factor, whit_error *error);
 void whit_factor_free(whit_factor *factor); /* zero-initialised is freed */
 
-/* target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without lost: none of it. */
+/* target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without `lost` that term is left out. */
 void whit_target_correct(const whit_factor *factor, const whit_hessian *hessian, bool lost, const float *w, size_t m,
                          const whit_blas *blas, whit_pool *pool, float *target, float *scratch);
-/* The products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost, (m, n). */
+/* Products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost, (m, n). */
 void whit_target_held(const whit_hessian *held, bool lost, const float *w, size_t m, const whit_blas *blas,
                       whit_pool *pool, float *target);
 

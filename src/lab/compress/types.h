@@ -11,7 +11,7 @@ typedef struct whit_compress_types {
     const whit_source *source;
     const whit_compress_options *options;
     unsigned stages;
-    double plane_share, outlier_share; /* columns over columns, outliers over weights; 0: none */
+    double plane_share, outlier_share; /* plane columns over columns, outliers over weights; 0: none */
     uint32_t rank;
 } whit_compress_types;
 
@@ -19,12 +19,12 @@ bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
 /* Type of a layer's matrix in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,
                                   whit_tensor_type *type, whit_error *error);
-/* Is it one that the solver knows, rather than plain rounding? */
+/* Is the type rounded by the solver rather than plainly? */
 bool whit_compress_is_solved(const whit_tensor_type *type);
-/* Whether source and options go together. */
+/* Checks that source and options fit together. */
 whit_status whit_compress_types_check(const whit_compress_types *types, whit_error *error);
 /* Sets the shares and the rank: what the budget leaves goes to the sign plane, then to the low-rank pair, then to
- * outliers, the same share of every matrix; what was asked for is not counted against it. */
+ * outliers, the same share for every matrix. Explicitly requested sizes do not count against the budget. */
 void whit_compress_find_corrections(whit_compress_types *types);
 whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *types, const whit_tensor_type *type);
 

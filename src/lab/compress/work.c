@@ -90,7 +90,7 @@ static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_fi
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-/* Takes whole records; *end is where they end. */
+/* Reads complete records; *end is the offset after the last of them. */
 static whit_status read_records(whit_work *work, const whit_map *map, size_t *end, whit_work_fn *take, void *user,
                                 whit_error *error)
 {

@@ -19,17 +19,18 @@ typedef struct whit_work {
     const whit_allocator *allocator;
 } whit_work;
 
-/* Gives a matrix of a whole record, in the order in which they were added. The callee takes `finished`. */
+/* Receives a matrix of a complete record, in the order in which they were added. The callee takes ownership of
+ * `finished`. */
 typedef whit_status whit_work_fn(void *user, whit_finished *finished, whit_error *error);
 
-/* Opens `path`: an empty file for these settings, or with `resume` one that is there, whose records are read
- * through `take` first. A file of other settings is refused; one that is absent, or torn in its header, is begun. */
+/* Opens `path`: an empty file for these settings or, with `resume`, an existing one, whose records are first passed to
+ * `take`. A file of other settings is refused; an absent file, or one with a torn header, is started anew. */
 whit_status whit_work_open(whit_work *work, const char *path, const uint8_t settings[WHIT_HASH_BYTES], bool resume,
                            whit_work_fn *take, void *user, const whit_allocator *allocator, whit_error *error);
 /* Appends n matrices as one record and flushes it to the disk. */
 whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint32_t n, whit_error *error);
-/* Removes the file where `remove` says so, and where it is ours and has no record. One that was never opened is
- * closed. */
+/* Closes the file, and removes it if `remove` is set or if it is ours and has no record. Accepts a file that was never
+ * opened. */
 void whit_work_close(whit_work *work, bool remove);
 
 #endif
