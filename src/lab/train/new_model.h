@@ -11,10 +11,10 @@
 
 typedef struct whit_new_model {
     const whit_config *config; /* n_vocab fits the tokenizer */
-    const void *tokenizer;     /* image; NULL: none */
+    const void *tokenizer;     /* tokenizer image, or NULL */
     size_t tokenizer_bytes;
-    const char *chat_template; /* NULL: none */
-    const char *name;          /* general.name; NULL: none */
+    const char *chat_template; /* template, or NULL */
+    const char *name;          /* general.name, or NULL */
     uint64_t seed;
 } whit_new_model;
 
