@@ -26,7 +26,7 @@ const char *whit_lang_type_name(whit_lang_type type);
 enum { WHIT_LANG_WALK, WHIT_LANG_CLOSURES, WHIT_LANG_NATIVE, WHIT_LANG_TIERS };
 typedef struct whit_lang_jit whit_lang_jit; /* tier 2: lang/jit/jit.h */
 
-/* Receives what `print` says, a whole line with its line feed; false ends the run. */
+/* Receives the output of `print`: a complete line with its line feed. Returning false ends the run. */
 typedef bool whit_lang_print_fn(void *user, const char *text, size_t n_bytes);
 
 /* A function of the host: "ift:h" takes an integer, a float and a text and gives a value of the host;
@@ -58,7 +58,7 @@ typedef struct whit_lang_options {
     bool no_closed_forms; /* every round of a loop is executed */
     bool echo;            /* values of statements that are expressions are printed, as for a person */
     const whit_quat_kernels *quat;
-    const whit_lang_host *host; /* NULL: none; stays while the session is open */
+    const whit_lang_host *host; /* may be NULL; must outlive the session */
     const whit_lang_jit *jit;   /* needed for WHIT_LANG_NATIVE; NULL: no native tier */
     whit_lang_print_fn *print;  /* NULL: nothing is printed */
     void *user;
@@ -95,18 +95,18 @@ bool whit_lang_get_vec(const whit_lang *lang, const char *name, float **x, uint3
  * is defined. Texts are at most WHIT_LANG_MAX_TEXT_BYTES. */
 #define WHIT_LANG_MAX_TEXT_BYTES ((size_t)1 << 20)
 whit_status whit_lang_load(whit_lang *lang, const char *name, const char *text, size_t n_bytes, whit_error *error);
-/* Takes back what the text that was loaded last defines, as if it had failed; for one that was not run. */
+/* Removes the definitions of the text loaded last, as if it had failed; for a text that was not run. */
 void whit_lang_forget(whit_lang *lang);
 /* The number of the first line of the next text, for sessions whose lines are counted through. */
 void whit_lang_begin_line(whit_lang *lang, uint32_t line);
-/* Runs what was loaded last, as often as one likes. After a failure the variables keep what they
- * held then. A limit that was reached is WHIT_ERROR_LIMIT. */
+/* Runs the text loaded last; may be repeated. After a failure the variables keep the values they had then. Reaching a
+ * limit is WHIT_ERROR_LIMIT. */
 whit_status whit_lang_run(whit_lang *lang, whit_error *error);
 
 /* Prints the text loaded last as its tier runs it, one statement per line, for people. */
 bool whit_lang_plan(const whit_lang *lang, whit_buf *out);
 
-/* The machine code of what was loaded last, as bytes in hexadecimal (objdump -D -b binary reads them). */
+/* The machine code of the text loaded last, as bytes in hexadecimal (objdump -D -b binary reads them). */
 bool whit_lang_asm(const whit_lang *lang, whit_buf *out);
 
 /* The bits of every variable of the outermost level as one number, all NaN alike; for comparing

@@ -7,7 +7,7 @@
 
 #include "lang/core/ast.h"
 
-/* Shared by reference, copied before it is written where anybody else refers to it. */
+/* Shared by reference; copied before a write if anything else refers to it. */
 typedef struct lang_array lang_array;
 struct lang_array {
     uint32_t refs, n;
@@ -44,7 +44,7 @@ struct whit_lang {
     uint32_t stack_used, depth, levels; /* levels: of the functions that run */
     lang_value result;                  /* result of the function that returned */
     lang_array *arrays;
-    lang_array *spare; /* one that was given back, for the next of its size */
+    lang_array *spare; /* a freed array, kept for the next of its size */
     size_t n_bytes;
     lang_array *lent; /* the host's vector, and the variable that holds it */
     uint32_t lent_slot;
@@ -109,9 +109,9 @@ static inline whit_quat_view lang_view(const lang_array *q)
     const uint64_t *words = (const uint64_t *)q->x;
     return (whit_quat_view){words, words + lang_plane_words(q->n)};
 }
-/* The array of a slot, or the failure that it holds none. */
+/* The array of a slot; raises a failure if the slot has no array. */
 lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array);
-/* The same array where nobody else refers to it, else a copy; takes the reference. */
+/* The same array if nothing else refers to it, else a copy; takes the reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
 
 /* Array that a variable may hold: the host's vector only if it is `held` already, else a copy of it; takes the
