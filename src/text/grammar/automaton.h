@@ -99,8 +99,8 @@ typedef struct whit_automaton_word {
 } whit_automaton_word;
 uint32_t whit_automaton_words(whit_automaton *graph, const whit_automaton_word *words, size_t n, uint32_t next);
 
-/* Checks the whole and prepares it: *bad_rule is a rule that is left-recursive (WHIT_ERROR_FORMAT);
- * a root that no finite text satisfies, or a bound, is an error without one (WHIT_AUTOMATON_NONE). */
+/* Checks the whole graph and prepares it: *bad_rule is a rule that is left-recursive (WHIT_ERROR_FORMAT); a root that
+ * no finite text satisfies, or a bound, is an error without one (WHIT_AUTOMATON_NONE). */
 whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint32_t *bad_rule, whit_error *error);
 
 #endif

@@ -118,7 +118,7 @@ static void forget_masks(whit_grammar *g)
     whit_state_pool_clear(&g->bounded);
 }
 
-/* Moves what the states use to a new pool. On failure everything is as before. */
+/* Moves everything that the states use to a new pool. On failure nothing changes. */
 static whit_status collect(whit_grammar *g, whit_error *error)
 {
     whit_state_pool moved;

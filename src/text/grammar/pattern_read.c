@@ -25,7 +25,7 @@ typedef struct reader {
 
 static uint32_t refuse(reader *r, const char *what)
 {
-    if (r->status == WHIT_OK && r->syntax->failed) /* where reading stopped says nothing about the text */
+    if (r->status == WHIT_OK && r->syntax->failed) /* the position where reading stopped has no meaning */
         r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", r->name);
     if (r->status == WHIT_OK)
         r->status = whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,

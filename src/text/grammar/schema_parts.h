@@ -118,7 +118,8 @@ void whit_json_schema_write(const whit_json_schema_compiler *c, uint32_t value, 
 uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t schema);
 /* The strings that a pattern takes. */
 uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
-/* Opens a language whose work counts for the schema; whit_json_schema_close_language says why it failed, at `node`. */
+/* Opens a language whose work counts for the schema; whit_json_schema_close_language reports at `node` why it
+ * failed. */
 bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *language);
 void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
 /* The pattern of a known format; NULL for others, which are annotations. */

@@ -24,7 +24,7 @@ typedef struct whit_token_trie_node {
 struct whit_grammar_vocabulary {
     const whit_allocator *allocator;
     whit_token_trie_node *nodes; /* (n_nodes + 1): the last one only ends token ranges */
-    uint32_t n_nodes, n_tokens;  /* ids, those without bytes included */
+    uint32_t n_nodes, n_tokens;  /* ids, including those without bytes */
     uint32_t *order;             /* (n_order) ids in the order of the walk */
     uint32_t n_order;
     uint32_t longest_bytes;
@@ -40,7 +40,7 @@ struct whit_grammar_vocabulary {
     uint64_t *strings;
 };
 
-/* Bytes of token `id`, appended to `out`; nothing for one that a text cannot hold. */
+/* Appends the bytes of token `id` to `out`; nothing for a token that cannot occur in a text. */
 typedef whit_status whit_token_bytes_fn(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error);
 whit_status whit_token_trie_build(uint32_t n_tokens, whit_token_bytes_fn *bytes_of, void *user,
                                   const whit_allocator *allocator, whit_grammar_vocabulary **vocabulary,

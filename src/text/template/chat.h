@@ -10,8 +10,8 @@
  * WHIT_DATUM_UNDEFINED (zero) is not given. */
 typedef struct whit_chat {
     whit_datum messages;               /* a list of dicts */
-    whit_datum tools;                  /* a list; not given: none */
-    whit_datum documents;              /* a list; not given: none */
+    whit_datum tools;                  /* optional list */
+    whit_datum documents;              /* optional list */
     whit_datum extra;                  /* a dict of further variables */
     const char *bos_token, *eos_token; /* NULL: not defined in the template */
     bool add_generation_prompt;

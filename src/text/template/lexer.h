@@ -56,7 +56,7 @@ typedef struct whit_lexemes {
     size_t n;
 } whit_lexemes;
 
-/* All memory from the pool. On failure *error_offset says where. */
+/* All memory is from the pool. On failure *error_offset is the place. */
 whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes, whit_lexemes *tokens,
                             size_t *error_offset, whit_error *error);
 

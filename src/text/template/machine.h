@@ -89,7 +89,7 @@ whit_status whit_machine_enter(whit_machine *m); /* one level deeper; m->depth--
 /* ---- text ------------------------------------------------------------------------------------ */
 
 whit_builder whit_machine_build(whit_machine *m); /* bounded by the machine's limits */
-/* Ends a builder; spends steps for its size and says which limit it hit where it failed. */
+/* Ends a builder and spends steps for its size; if it failed, reports the limit that was hit. */
 whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum *value);
 whit_status whit_machine_str(whit_machine *m, whit_datum value, const whit_text **text);
 whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_datum value);
@@ -104,7 +104,7 @@ whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, 
                                     whit_datum *result);
 whit_status whit_machine_equals(whit_machine *m, whit_datum a, whit_datum b, bool *result);
 whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a, whit_datum b, bool *result);
-/* Python's a < b, for sorting; fails where there is no order. */
+/* Python's a < b, for sorting; fails if the values cannot be ordered. */
 whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool *result);
 whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result);
 whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result);

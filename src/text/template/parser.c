@@ -616,7 +616,7 @@ static whit_status parse_arithmetic(whit_parser *p, int level, whit_node **node)
     return WHIT_OK;
 }
 
-/* The comparison at the current token, with how many tokens it takes; -1: none. */
+/* The comparison at the current token and its number of tokens; -1 if there is no comparison. */
 static int comparison_at(const whit_parser *p, int *n_tokens)
 {
     *n_tokens = 1;

@@ -55,7 +55,7 @@ bool whit_text_is_user(const whit_text *text, size_t at); /* is the byte inside 
 bool whit_text_equal(const whit_text *a, const whit_text *b);
 bool whit_text_is(const whit_text *text, const char *ascii);
 int whit_text_compare(const whit_text *a, const whit_text *b); /* by code points, as bytes */
-/* First (or last) place of `needle` in [begin, end) of the text; SIZE_MAX: none. */
+/* First (or last) place of `needle` in [begin, end) of the text; SIZE_MAX if not found. */
 size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 /* Byte offset of the i-th code point, i <= n_points; and the reverse. */

@@ -253,8 +253,8 @@ static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t 
     return WHIT_OK;
 }
 
-/* Ids of the merged symbols; one that is no token becomes its bytes or an unknown token, once for a
- * run of them. */
+/* Appends the ids of the merged symbols; a symbol that is not a token becomes its bytes, or one unknown token for a run
+ * of them. */
 static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piece, const symbol *symbols, size_t n,
                             whit_buf *ids, whit_error *error)
 {

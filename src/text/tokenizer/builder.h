@@ -36,7 +36,7 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
 /* After the last vocabulary token: allows find. Where two ids have one text, the later is found. */
 whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_error *error);
 int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
-/* Any id with that text, added tokens too; -1: none. */
+/* Any id with that text, added tokens included; -1 if not found. */
 int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
 /* The next merge, by the texts of its two sides. A result that is not in the vocabulary is an error
  * when `strict`, and the merge is left out otherwise. */

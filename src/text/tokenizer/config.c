@@ -18,7 +18,7 @@ static int32_t find_named(const whit_tokenizer_builder *builder, const whit_toke
     return id >= 0 ? id : named_token(builder, config->special_tokens_map, key);
 }
 
-/* A number, or the i-th of a list of numbers; false where there is no such. */
+/* A number, or the i-th of a list of numbers; false if there is no such number. */
 static bool numbered_id(const whit_json *json, const char *key, size_t i, int64_t *id)
 {
     if (!json) return false;

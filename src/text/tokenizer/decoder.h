@@ -33,7 +33,7 @@ whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **t
                                      whit_error *error);
 void whit_token_decoder_close(whit_token_decoder *decoder);
 
-/* A whole sequence, appended to `text`. */
+/* Decodes a whole sequence and appends it to `text`. */
 whit_status whit_tokenizer_decode(const whit_tokenizer_view *view, const int32_t *ids, size_t n_ids, bool skip_special,
                                   whit_buf *text, whit_error *error);
 

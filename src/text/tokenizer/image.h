@@ -207,11 +207,11 @@ uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
 /* Does the id end a text or a turn? */
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
-/* The entry of the vocabulary (that the model can produce) spelt so; -1: none. */
+/* The vocabulary entry (that the model can produce) with this spelling; -1 if not found. */
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
 int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
                                      uint32_t hash);
-/* The id whose stored spelling is `text`, vocabulary first, then added tokens; -1: none. */
+/* The id whose stored spelling is `text`, vocabulary first, then added tokens; -1 if not found. */
 int32_t whit_tokenizer_find(const whit_tokenizer_view *view, const char *text, size_t n_bytes);
 
 /* Hash of token texts and of pairs; part of the format. */

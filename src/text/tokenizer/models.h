@@ -37,7 +37,7 @@ void whit_model_scratch_free(whit_model_scratch *scratch);
 whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                                         const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
-/* The same by merging alone, never by looking the whole piece up (builder and tests). */
+/* The same by merging alone, without looking the whole piece up (builder and tests). */
 whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                                        const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 

@@ -188,7 +188,7 @@ static uint32_t unit_offset(uint32_t unit)
 /* Longer than any key of a sound map; a damaged one may have cycles. */
 #define MAX_KEY_BYTES 256
 
-/* The replacement of the longest key at the start of `text`; its length, 0 for none. */
+/* Finds the replacement of the longest key at the start of `text`. Returns the key's length, 0 if not found. */
 static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t *text, size_t n,
                             const char **replacement)
 {

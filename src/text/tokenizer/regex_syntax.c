@@ -120,7 +120,7 @@ static const char *category_of(const uint8_t *name, size_t n)
     return NULL;
 }
 
-/* \p{...} or \P{...}; `at` stands on the p. */
+/* \p{...} or \P{...}; `at` is at the p. */
 static whit_status translate_property(translator *t, whit_buf *out)
 {
     bool negated = t->pattern[t->at] == 'P';
@@ -212,7 +212,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
     return translate_common_escape(t, &parts->items);
 }
 
-/* [:name:] or [:^name:], as in Oniguruma 6.9.8; `at` stands on the '['. */
+/* [:name:] or [:^name:], as in Oniguruma 6.9.8; `at` is at the '['. */
 static whit_status read_posix_class(translator *t, class_parts *parts)
 {
     static const struct {

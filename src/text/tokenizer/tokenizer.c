@@ -203,7 +203,7 @@ enum origin {
     ORIGIN_PLAIN,    /* normalized, holds some of it */
 };
 
-/* The longest added token at `at`; NULL for none. */
+/* The longest added token at `at`, or NULL. */
 static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                                              size_t at, enum origin origin)
 {

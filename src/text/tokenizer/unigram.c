@@ -104,7 +104,7 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
     return WHIT_OK;
 }
 
-/* The longest entry at the start of `text` below `node`; its length, 0 for none. */
+/* Finds the longest entry at the start of `text` below `node`. Returns its length, 0 if not found. */
 static size_t longest_entry(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                             const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node, const uint8_t *text,
                             size_t n_bytes, int32_t *id)
