@@ -141,7 +141,7 @@ install:
 uninstall:
 	@test -f build/install_manifest.txt || { echo "nothing was installed from here"; exit 1; }
 	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f
-	@sed 's|^|$(DESTDIR)|; s|/[^/]*$$||' build/install_manifest.txt | grep -E '/whit(/docs)?$$' | sort -ru | tr '\n' '\0' | xargs -0 rmdir 2>/dev/null || true
+	@sed 's|^|$(DESTDIR)|; s|/[^/]*$$||; p; s|/[^/]*$$||; p; s|/[^/]*$$||' build/install_manifest.txt | grep -E '/whit(/docs.*)?$$' | sort -ru | tr '\n' '\0' | xargs -0 rmdir 2>/dev/null || true
 
 static:
 	@tools/deps check run

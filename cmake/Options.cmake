@@ -7,7 +7,7 @@ target_compile_options(whit_options INTERFACE
   -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wvla -Wundef
   -Wno-missing-field-initializers   # zero-initialised handles are the house style
-  -ffp-contract=off    # numerics contract: FMA only where it is written (docs/numerics.md)
+  -ffp-contract=off    # numerics contract: FMA only where it is written (docs/dev/numerics.md)
   -fno-math-errno      # lets sqrtf become one instruction; changes no value
   -fno-strict-aliasing # codes are read through several widths
 )

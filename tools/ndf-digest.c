@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Every element is looked up by itself, by where docs/kernels.md says that it lies: slow, and easily compared with the
+ * Every element is looked up by itself, by where docs/dev/kernels.md says that it lies: slow, and easily compared with the
  * page. */
 #include "ndf-digest.h"
 

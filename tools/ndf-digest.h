@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tensor digests for ndf-read: the canonical rows of docs/format.md, section 5, out of the layouts of
- * docs/kernels.md. */
+ * Tensor digests for ndf-read: the canonical rows of docs/dev/format.md, section 5, out of the layouts of
+ * docs/dev/kernels.md. */
 #ifndef WHIT_TOOLS_NDF_DIGEST_H
 #define WHIT_TOOLS_NDF_DIGEST_H
 

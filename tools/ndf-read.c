@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A second, independent reader of the .ndf container, written from docs/format.md alone.
+ * A second, independent reader of the .ndf container, written from docs/dev/format.md alone.
  *
  *     ndf-read [--container] FILE
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Draws docs/recall.svg: how often an item of a bundle of hypervectors is nearer than 999 strangers, measured
+ * Draws docs/pictures/recall.svg: how often an item of a bundle of hypervectors is nearer than 999 strangers, measured
  * and by theory. recall OUT.svg */
 #include <math.h>
 #include <stdio.h>

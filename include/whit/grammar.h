@@ -3,7 +3,7 @@
  *
  * A *vocabulary* holds the bytes of a model's tokens; a *grammar* is compiled for it from GBNF or JSON
  * Schema; a *state* is a place in a text that follows the grammar. A schema keyword that can't be
- * enforced is an error that names the place, never an unconstrained answer. docs/grammar.md lists what
+ * enforced is an error that names the place, never an unconstrained answer. docs/use/grammar.md lists what
  * is supported. */
 #ifndef WHIT_GRAMMAR_H
 #define WHIT_GRAMMAR_H

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 typedef struct whit_session whit_session;
-/* The last three keep old positions in few bits (docs/context.md): keys in 4 or 2 and values in 2; both as trits in
+/* The last three keep old positions in few bits (docs/use/context.md): keys in 4 or 2 and values in 2; both as trits in
  * bitmaps. */
 typedef enum whit_kv_type {
     WHIT_KV_F16 = 0,
@@ -44,7 +44,7 @@ typedef struct whit_session_options {
     const char *cpu;             /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler or a thread */
     bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
-    uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/context.md) */
+    uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/use/context.md) */
     uint32_t n_kv_window;        /* packed caches: full blocks of 64 before a token that it reads in f16; default 1 */
     uint32_t n_marks;            /* packed caches: positions to go back to that are kept, at most 4,096; default 4 */
 } whit_session_options;
@@ -67,7 +67,7 @@ WHIT_API void whit_session_close(whit_session *session);
 
 /* One token of one sequence. A step takes tokens of any sequences, each continuing its own. With
  * n_top > 0 only the n_top largest logits are exact; the others may be estimates, each below those,
- * which lets a head of codec i8s be read by half (docs/numerics.md). */
+ * which lets a head of codec i8s be read by half (docs/dev/numerics.md). */
 typedef struct whit_step_token {
     uint32_t sequence;
     int32_t id;

@@ -2,7 +2,7 @@
  * What a weight tensor is, apart from where it lies: the words that format, kernels and model share.
  *
  * A matrix has n_rows outputs and n_cols inputs. Numbers of the enums are stored in files
- * (docs/format.md); they never change their meaning. */
+ * (docs/dev/format.md); they never change their meaning. */
 #ifndef WHIT_BASE_TENSOR_H
 #define WHIT_BASE_TENSOR_H
 
@@ -31,7 +31,7 @@ typedef enum whit_codec {
     WHIT_CODEC_COUNT
 } whit_codec;
 
-/* How codes lie in the main part (docs/kernels.md, docs/format.md). */
+/* How codes lie in the main part (docs/dev/kernels.md, docs/dev/format.md). */
 typedef enum whit_layout {
     WHIT_LAYOUT_PLAIN = 0,  /* row-major, float codecs only: vectors and small tables */
     WHIT_LAYOUT_TILE16 = 1, /* tiles of 16 rows, 64-byte lines along k */

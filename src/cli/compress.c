@@ -428,7 +428,7 @@ const cli_verb cli_compress_verb = {
     "Reads what convert reads and rounds the matrices of the layers to signs (b1), trits (t) or four levels (q2), "
     "without training: with error feedback over a calibration text, layer by layer, so that each layer makes up for "
     "what the ones before it lost. Give text of the kind that the model is for, 250 kB or more; without it the model "
-    "makes its own. docs/compression.md says what each stage gives.\n"
+    "makes its own. docs/use/compression.md says what each stage gives.\n"
     "  whit compress model.gguf --codec t --calib text.txt -o small.ndf\n"
     "  whit compress model.gguf --codec q2 --method rtn -o rough.ndf",
     {{"OPTIONS", options, 0}},

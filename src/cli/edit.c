@@ -142,7 +142,7 @@ const cli_verb cli_edit_verb = {
     "saved.\n"
     "What is typed is kept in a journal under $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit from the moment "
     "it is typed, and offered at the next start if the editor did not end as it should; text without a file name is "
-    "offered by whit edit without a FILE. docs/editor.md says more.\n"
+    "offered by whit edit without a FILE. docs/use/editor.md says more.\n"
     "  whit edit main.c:120 README.md\n"
     "  whit edit +120 main.c\n"
     "  git diff | whit edit -\n"

@@ -103,7 +103,7 @@ const cli_verb cli_exec_verb = {
     0,
     1,
     "run a program of the array language",
-    "Runs a program over integers, floats, vectors and quaternary vectors; docs/arrays.md is the language's "
+    "Runs a program over integers, floats, vectors and quaternary vectors; docs/use/arrays.md is the language's "
     "reference. FILE may be - for stdin, a binary form, or an .ndf with one. A program reaches no file and no network, "
     "and its memory and, with "
     "--limit-ms, its time are bounded. WHIT_TIER=0 walks the tree instead of compiling it, with the same bits.\n"

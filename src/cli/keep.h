@@ -14,7 +14,7 @@ typedef struct cli_keep_flags {
 /* For the option tables of verbs: AT is the offset of their cli_keep_flags. */
 #define CLI_KEEP_OPTIONS(at)                                                                                           \
     {"--session", CLI_FILE, (at) + offsetof(cli_keep_flags, path), "FILE",                                             \
-     "Keep what was said in this file: create it, or go on with what it holds (docs/context.md)."},                    \
+     "Keep what was said in this file: create it, or go on with what it holds (docs/use/context.md)."},                \
     {                                                                                                                  \
         "--session-kv", CLI_CHOICE, (at) + offsetof(cli_keep_flags, kv), "blocks|none",                                \
             "With --session, keep the KV cache's closed blocks, so that going on needs no computing; none keeps "      \

@@ -15,7 +15,7 @@ static const char help[] = ":time        say how long compiling and running take
                            ":asm         show its machine code, byte by byte\n"
                            "             each of them with a statement behind it: of that one\n"
                            ":quit, :q    leave; so does Ctrl-D\n"
-                           "An open bracket or brace goes on in the next line. docs/arrays.md has the language.\n";
+                           "An open bracket or brace goes on in the next line. docs/use/arrays.md has the language.\n";
 
 struct repl {
     cli_call *call;
@@ -174,7 +174,7 @@ const cli_verb cli_repl_verb = {
     0,
     "type programs of the array language, statement by statement",
     "Reads statements and prints the values of those that are expressions; variables and functions stay. "
-    "docs/arrays.md is the language's reference, :help lists the commands. From a pipe it reads a script and "
+    "docs/use/arrays.md is the language's reference, :help lists the commands. From a pipe it reads a script and "
     "ends with its first mistake.",
     {{"LIMITS", cli_program_options, offsetof(struct repl_values, program)}},
     sizeof(struct repl_values),

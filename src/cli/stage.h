@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * --program FILE: a program of the array language that runs for every token (docs/arrays.md). */
+ * --program FILE: a program of the array language that runs for every token (docs/use/arrays.md). */
 #ifndef WHIT_CLI_STAGE_H
 #define WHIT_CLI_STAGE_H
 

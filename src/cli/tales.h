@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The model that ships inside the program, "tales" (docs/tales.md): bytes of the program itself, used in place. */
+ * The model that ships inside the program, "tales" (docs/use/tales.md): bytes of the program itself, used in place. */
 #ifndef WHIT_CLI_TALES_H
 #define WHIT_CLI_TALES_H
 

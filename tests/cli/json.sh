@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Every field of every JSON output is explained in docs/json.md.
+# Every field of every JSON output is explained in docs/use/json.md.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 rm -rf cache ./*.json ./*.jsonl odd*
@@ -53,7 +53,7 @@ if not sys.argv[1]:
     assert json.load(open("out"))[0]["shape"] == "odd\ufffd.ndf"
 END
 
-python3 - "$SOURCE/docs/json.md" <<'END' || failed=1
+python3 - "$SOURCE/docs/use/json.md" <<'END' || failed=1
 import glob, json, re, sys
 known = set(re.findall(r"`([^`]+)`", open(sys.argv[1]).read()))
 own = {"config", "metadata", "libraries"}  # tables with keys of the file's or the build's
@@ -69,7 +69,7 @@ def look(name, value):
         for key, inner in value.items():
             seen += 1
             if key not in known:
-                print("FAILED:", name, "has a field that docs/json.md lacks:", key)
+                print("FAILED:", name, "has a field that docs/use/json.md lacks:", key)
                 failed = 1
             if key not in own:
                 look(name, inner)

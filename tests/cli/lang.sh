@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# whit exec and whit repl: the examples of docs/arrays.md, mistakes with their place, limits.
+# whit exec and whit repl: the examples of docs/use/arrays.md, mistakes with their place, limits.
 . "$SOURCE/tests/cli/lib.sh"
 
-python3 - "$SOURCE/docs/arrays.md" <<'END' || complain "no examples in docs/arrays.md"
+python3 - "$SOURCE/docs/use/arrays.md" <<'END' || complain "no examples in docs/use/arrays.md"
 import re, sys
 blocks = re.findall(r"```ndl\n(.*?)```\n```text\n(.*?)```", open(sys.argv[1]).read(), re.S)
 for i, (program, wanted) in enumerate(blocks):

@@ -9,7 +9,7 @@ printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${EMULATOR:-}" "$WHIT" >bin/whit
 chmod +x bin/whit
 PATH=$PWD/bin:$PATH
 export PATH
-(cd "$SOURCE" && tools/picture --check docs/terminal.svg) || complain "docs/terminal.svg is of another day"
+(cd "$SOURCE" && tools/picture --check docs/pictures/terminal.svg) || complain "docs/pictures/terminal.svg is of another day"
 
 # ---- the lines that a user reads
 tiny model.gguf

@@ -2,7 +2,7 @@
  * What the packed caches cost trained models: each type against f32, window by window over the second halves, as
  * `whit perplexity -c 256 --second-half --kv-base f32` has it. A bound means something where reading no packed block
  * at all lies far above it; that stands beside each. WHIT_WINDOWS sets how many windows of prose-6M; the long test
- * takes all. WHIT_TABLE=1 prints the table of docs/context.md. */
+ * takes all. WHIT_TABLE=1 prints the table of docs/use/context.md. */
 #include "test.h"
 
 #include <math.h>

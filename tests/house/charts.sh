@@ -3,9 +3,9 @@
 set -u
 failed=0
 "$SOURCE/tools/charts" --check || failed=1
-lines=$(wc -l <"$SOURCE/docs/performance.md")
+lines=$(wc -l <"$SOURCE/docs/use/performance.md")
 [ "$lines" -le 120 ] || {
-    echo "docs/performance.md has $lines lines; at most 120"
+    echo "docs/use/performance.md has $lines lines; at most 120"
     failed=1
 }
 exit $failed

@@ -1,4 +1,4 @@
-# The rules of the house (docs/ARCHITECTURE.md) as tests, so that nobody needs to remember them.
+# The rules of the house (docs/dev/ARCHITECTURE.md) as tests, so that nobody needs to remember them.
 # Once is enough: sanitizers change nothing here, and they add symbols of their own.
 if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND NOT CMAKE_CROSSCOMPILING)
   set(house ${CMAKE_CURRENT_LIST_DIR})

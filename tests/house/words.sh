@@ -60,10 +60,10 @@ done < <(grep -rlE '^(    )?const whit_matmul_kernel .*= \{' src/engine/kernels)
 }
 
 # The patterns find what they were written for.
-mkdir -p "$work/tree/docs/perf" "$work/tree/src/engine/kernels" "$work/tree/src/engine/model" "$work/tree/src/cli" "$work/tree/src/lab/train" "$work/tree/docs" \
+mkdir -p "$work/tree/docs/dev/perf" "$work/tree/src/engine/kernels" "$work/tree/src/engine/model" "$work/tree/src/cli" "$work/tree/src/lab/train" "$work/tree/docs" \
     "$work/tree/include" "$work/tree/tests/cli" "$work/tree/tests/unit" "$work/tree/tests/kernels" "$work/tree/src/engine/kv" \
     "$work/tree/bench" "$work/tree/tools"
-touch "$work/tree/README.md" "$work/tree/docs/ARCHITECTURE.md" "$work/tree/docs/kernels.md" "$work/tree/docs/numerics.md" "$work/tree/src/cli/train.c" \
+touch "$work/tree/README.md" "$work/tree/docs/dev/ARCHITECTURE.md" "$work/tree/docs/dev/kernels.md" "$work/tree/docs/dev/numerics.md" "$work/tree/src/cli/train.c" \
     "$work/tree/src/cli/distill.c"
 cat >"$work/tree/src/engine/kernels/a.c" <<'END'
 n_asked

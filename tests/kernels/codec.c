@@ -125,7 +125,7 @@ static void any_bytes_have_a_value(void **state)
     for_each_type(19, 300, random_bytes, &rng);
 }
 
-/* ---- the drawings of docs/kernels.md, by hand ----------------------------------------------- */
+/* ---- the drawings of docs/dev/kernels.md, by hand ----------------------------------------------- */
 
 static int8_t code_at(whit_codec codec, unsigned byte_index, uint8_t byte, uint32_t n_cols, uint32_t row, uint32_t k)
 {

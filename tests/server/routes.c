@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of endpoints and the table of docs/server.md name the same paths. */
+ * The table of endpoints and the table of docs/use/server.md name the same paths. */
 #include "test.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 
 static char *read_document(void)
 {
-    FILE *file = fopen(WHIT_SOURCE_DIR "/docs/server.md", "r");
+    FILE *file = fopen(WHIT_SOURCE_DIR "/docs/use/server.md", "r");
     assert_non_null(file);
     fseek(file, 0, SEEK_END);
     long n = ftell(file);
@@ -81,13 +81,14 @@ static void test_document(void **state)
             for (size_t i = 0; i < n_rows; i++)
                 if (rows[i].method && !strcmp(rows[i].method, method) && names_row(&rows[i], path, n))
                     known = found[i] = true;
-            if (!known) print_error("docs/server.md: %s %.*s is not in the table of routes\n", method, (int)n, path);
+            if (!known)
+                print_error("docs/use/server.md: %s %.*s is not in the table of routes\n", method, (int)n, path);
             assert_true(known);
         }
     }
     for (size_t i = 0; i < n_rows; i++) {
         bool known = found[i] || !rows[i].method || !strcmp(rows[i].path, "/");
-        if (!known) print_error("docs/server.md does not name %s %s\n", rows[i].method, rows[i].path);
+        if (!known) print_error("docs/use/server.md does not name %s %s\n", rows[i].method, rows[i].path);
         assert_true(known);
     }
     free(found);

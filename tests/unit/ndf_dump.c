@@ -3,8 +3,8 @@
  *
  *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, adapter.ndf, and types.ndf: a tensor of
  *                              every type that there is, of any bytes, with the digests of the library; and
- *                              smallest.ndf, which docs/format.md prints
- *     ndf_dump forge FOLDER    writes files under right hashes that docs/format.md forbids, named by what is wrong
+ *                              smallest.ndf, which docs/dev/format.md prints
+ *     ndf_dump forge FOLDER    writes files under right hashes that docs/dev/format.md forbids, named by what is wrong
  *     ndf_dump show FILE       prints what ndf-read prints, from the library's calls */
 #include "format/ndf_append.h"
 #include "format/ndf_file.h"
@@ -244,7 +244,7 @@ static whit_status put_types(whit_ndf_writer *writer, bool declares, uint32_t nu
     return WHIT_OK;
 }
 
-/* The file that docs/format.md prints: one number of configuration, one tensor of two numbers. */
+/* The file that docs/dev/format.md prints: one number of configuration, one tensor of two numbers. */
 static whit_status make_smallest(const char *path, whit_error *error)
 {
     static const float values[] = {1, -2};

@@ -29,14 +29,14 @@ diff types.library types.reader
 if $EMULATOR "$read" model.ndf >/dev/null 2>why; then echo "ndf-read takes digests of anything"; exit 1; fi
 grep -q 'other lengths\|not that of its parts' why
 
-# The file that docs/format.md prints, byte for byte, is the one that is written today.
+# The file that docs/dev/format.md prints, byte for byte, is the one that is written today.
 $EMULATOR "$read" smallest.ndf | grep -q '^tensor w 1 2 ' || { echo "the smallest file cannot be read"; exit 1; }
-sed -n '/^## 12/,$p' "$SOURCE/docs/format.md" | sed -nE 's/^([0-9a-f]{4})  (([0-9a-f]{2} ?){8}) (([0-9a-f]{2} ?){8}).*/\1 \2 \4/p' |
+sed -n '/^## 12/,$p' "$SOURCE/docs/dev/format.md" | sed -nE 's/^([0-9a-f]{4})  (([0-9a-f]{2} ?){8}) (([0-9a-f]{2} ?){8}).*/\1 \2 \4/p' |
     tr -s ' ' | sed 's/ $//' >printed
 od -An -v -tx1 -w16 smallest.ndf | awk '{ printf "%04x%s\n", 16 * (NR - 1), $0 }' >written
-[ "$(grep -c . printed)" -gt 60 ] || { echo "docs/format.md prints $(grep -c . printed) rows"; exit 1; }
-grep -vxFf printed written | grep -v '^....\( 00\)*$' && { echo "docs/format.md prints another file"; exit 1; }
-grep -vxFf written printed && { echo "docs/format.md prints what is not in the file"; exit 1; }
+[ "$(grep -c . printed)" -gt 60 ] || { echo "docs/dev/format.md prints $(grep -c . printed) rows"; exit 1; }
+grep -vxFf printed written | grep -v '^....\( 00\)*$' && { echo "docs/dev/format.md prints another file"; exit 1; }
+grep -vxFf written printed && { echo "docs/dev/format.md prints what is not in the file"; exit 1; }
 
 # Both refuse a damaged byte in each of several places, and a missing end.
 size=$(stat -c %s model.ndf)

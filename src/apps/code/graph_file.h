@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The layout of a graph's file; for this room alone. All numbers are little-endian; sections begin at
- * multiples of 8 bytes. docs/graph.md describes it.
+ * multiples of 8 bytes. docs/use/graph.md describes it.
  *
  * Beside it may lie a second one of the same layout, the edits: the files that have changed since, whose
  * entries replace those of the first. */

@@ -4,7 +4,7 @@
  *
  * A journal is a base (the text that the rest applies to: its bytes, or for large files the identity of
  * the file) and a record per change, each followed by a checksum. Reading stops at the first incomplete
- * record; the records before it are valid. docs/editor.md has the layout. */
+ * record; the records before it are valid. docs/use/editor.md has the layout. */
 #ifndef WHIT_EDITOR_JOURNAL_H
 #define WHIT_EDITOR_JOURNAL_H
 

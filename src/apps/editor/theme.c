@@ -155,7 +155,7 @@ bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char
     const char *name;
     while ((name = whit_style_name(number)) && strcmp(name, style)) number++;
     if (!name) {
-        snprintf(why, why_bytes, "there is no style '%.40s'; docs/editor.md lists them", style);
+        snprintf(why, why_bytes, "there is no style '%.40s'; docs/use/editor.md lists them", style);
         return false;
     }
     whit_look taken = {NONE, NONE, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's keys for the help inside; docs/editor.md has the same. */
+ * vi's keys for the help inside; docs/use/editor.md has the same. */
 #include "editor/state.h"
 
 #include <stddef.h>

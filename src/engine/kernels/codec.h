@@ -3,7 +3,7 @@
  *
  * A matrix is (n_rows outputs, n_cols inputs). In WHIT_LAYOUT_TILE16 its rows are cut into tiles of
  * sixteen; a tile is a run of 64-byte lines along k; dword r of a line belongs to row r of the tile
- * (docs/kernels.md draws it). Its *logical content* does not depend on the layout: integer codes (or float
+ * (docs/dev/kernels.md draws it). Its *logical content* does not depend on the layout: integer codes (or float
  * elements) row by row, and for each scale group some *fields*: a scale, for q2 a second one, then
  * an offset where the type has one.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One line of a tile, to and from codes: the drawings of docs/kernels.md as code.
+ * One line of a tile, to and from codes: the drawings of docs/dev/kernels.md as code.
  *
  * A line is 64 bytes; byte 4r + c belongs to row r. Codes are k-major, codes[16 k + r]. */
 #ifndef WHIT_KERNELS_CODEC_LINES_H

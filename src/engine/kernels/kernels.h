@@ -2,7 +2,7 @@
  * The kernels: one table of functions for a session, chosen once by ISA level.
  *
  * Every kernel gives the bits of the generic one, whatever its ISA, tile or number of tokens
- * (docs/numerics.md says which operations in which order). Kernels take bare pointers and shapes,
+ * (docs/dev/numerics.md says which operations in which order). Kernels take bare pointers and shapes,
  * allocate nothing, keep no state and may run in any thread inside the environment of
  * base/fpenv.h. Pointers need the alignment of their element type only, except where said. Nothing
  * is read or written outside the shapes stated.
@@ -40,7 +40,7 @@ typedef void whit_matmul_gated_fn(const whit_tensor *gate, const whit_tensor *w,
                                   uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, void *scratch);
 
 typedef struct whit_matmul_kernel {
-    const char *name;                /* grammar in docs/kernels.md */
+    const char *name;                /* grammar in docs/dev/kernels.md */
     whit_isa isa;                    /* lowest level that may run it */
     uint32_t features;               /* WHIT_CPU_ bits it needs beside the level */
     uint32_t min_tokens, max_tokens; /* numbers of tokens it is selected for; it is correct for any */

@@ -11,7 +11,7 @@
  * exist while some query reads the open one.
  *
  * An endless cache gives every class a window, and keeps block 0, where the *sinks* are: the first positions, which
- * every query sees (docs/context.md).
+ * every query sees (docs/use/context.md).
  *
  * Memory is the caller's, sized once. One thread at a time may change tables; any may read, and write different
  * heads. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Adapters: int8 low-rank additions to the matrices of one model, as they lie in an ADAPTER frame
- * (docs/format.md, section 8).
+ * (docs/dev/format.md, section 8).
  *
  * A matrix W (n_rows, n_cols) with the pair A (rank, n_cols), B (n_rows, rank) gives x Wᵀ plus
  * strength (x Aᵀ) Bᵀ (Hu et al. 2021, section 4.1, with alpha / rank folded into B). A and B are

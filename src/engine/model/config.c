@@ -163,7 +163,7 @@ bool whit_config_is_extended(const whit_config *config)
 whit_status whit_config_check(const whit_config *c, const char *path, whit_error *error)
 {
     /* Bounds far above any model, so that products below fit 32 bits and a file cannot ask for
-     * absurd work. Widths are bounded by the kernels' int32 sums (docs/numerics.md). */
+     * absurd work. Widths are bounded by the kernels' int32 sums (docs/dev/numerics.md). */
     const struct {
         const char *name;
         uint32_t value, least, most;

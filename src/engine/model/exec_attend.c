@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Attention over the KV cache (docs/numerics.md, rules 5 and 6): each query's softmax is computed separately over each
+ * Attention over the KV cache (docs/dev/numerics.md, rules 5 and 6): each query's softmax is computed separately over each
  * group of four blocks, 256 positions, and the partials are merged in ascending order of groups, whichever
  * thread computed them.
  *
  * In an endless cache a query whose window has left the first positions sees the sinks as one more group before
- * the others, as if they immediately preceded its window (docs/context.md): instead of rotating their keys
+ * the others, as if they immediately preceded its window (docs/use/context.md): instead of rotating their keys
  * forward, the query is rotated back by the same distance. */
 #include "model/exec_step.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Model families are programs of the array language (src/engine/model/families, docs/arrays.md): they state
+ * Model families are programs of the array language (src/engine/model/families, docs/use/arrays.md): they state
  * the forward pass once, by calls of the functions below. The fields of the configuration are variables. Ours
  * are compiled with the library (families/compile.c), others are read and run when a model is opened.
  *

@@ -140,7 +140,7 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
 typedef struct whit_delta_shape {
     uint32_t n_heads, n_key_heads, key_dim, value_dim;
 } whit_delta_shape;
-/* Gated delta rule (docs/numerics.md). mixed: queries and keys (n_key_heads, key_dim each), then values (n_heads,
+/* Gated delta rule (docs/dev/numerics.md). mixed: queries and keys (n_key_heads, key_dim each), then values (n_heads,
  * value_dim); beta, decay: (n_heads) before their sigmoid and softplus; a, dt: vectors (n_heads). Gives (n_heads,
  * value_dim). */
 whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_ref mixed, whit_ref beta, whit_ref decay,

@@ -164,7 +164,7 @@ static bool is_projection(const char *name)
     return strncmp(name, "layers.", 7) == 0;
 }
 
-/* The type of a matrix and whether its activations are W1.58A8 (docs/format.md, "Activations"):
+/* The type of a matrix and whether its activations are W1.58A8 (docs/dev/format.md, "Activations"):
  * I2_S says so in every architecture; in BitNet ones so do TQ types and ternary floats. */
 static whit_status matrix_type(const whit_gguf_architecture *architecture, struct whit_gguf_import *import,
                                whit_source_tensor *tensor, whit_error *error)

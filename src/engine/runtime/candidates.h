@@ -8,7 +8,7 @@
  *     keys:  [ heap, n_heap | free | n_sorted greatest, ascending ]   (size)
  *
  * Taking the next greatest moves it from the heap to the sorted end. Sums over candidates run in
- * token order over 16 virtual lanes (docs/numerics.md), whatever the keys' order. */
+ * token order over 16 virtual lanes (docs/dev/numerics.md), whatever the keys' order. */
 #ifndef WHIT_RUNTIME_CANDIDATES_H
 #define WHIT_RUNTIME_CANDIDATES_H
 

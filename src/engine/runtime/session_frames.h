@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Frames of a session file (docs/format.md, section 9): their layout, reading them in order, and
+ * Frames of a session file (docs/dev/format.md, section 9): their layout, reading them in order, and
  * building them. A session file is a loose chain: one BEGIN, then TURNs. */
 #ifndef WHIT_RUNTIME_SESSION_FRAMES_H
 #define WHIT_RUNTIME_SESSION_FRAMES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The .ndf container (Neural Document Format), read in place. docs/format.md is the specification.
+ * The .ndf container (Neural Document Format), read in place. docs/dev/format.md is the specification.
  *
  * Opening maps the file and checks headers, directory and bounds; it parses no text and copies no
  * tensor. Every pointer that comes out points into the map and lives until whit_ndf_close. An open

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The identity of a model: what it computes, not how or where it is stored (docs/format.md). */
+ * The identity of a model: what it computes, not how or where it is stored (docs/dev/format.md). */
 #ifndef WHIT_FORMAT_NDF_IDENTITY_H
 #define WHIT_FORMAT_NDF_IDENTITY_H
 

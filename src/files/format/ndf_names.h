@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Sorted names with a hash index, used in place: the common part of key/value tables and of the
- * tensor directory (docs/format.md, "Names").
+ * tensor directory (docs/dev/format.md, "Names").
  *
  * Entries are `stride_bytes` apart and each begins with {u32 name offset, u32 name bytes,
  * u32 name hash}; offsets count from `base`; names are NUL-terminated there. Nothing is owned. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Typed key/value tables that are read in place (docs/format.md, "Tables"), and their builder.
+ * Typed key/value tables that are read in place (docs/dev/format.md, "Tables"), and their builder.
  *
  * A whit_table is a view of bytes owned by someone else (a mapped file, a buffer) that
  * whit_table_open has checked once; reading needs no lock. */

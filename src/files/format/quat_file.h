@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of quaternary elements in files of their own, read in place (docs/arrays.md).
+ * Matrices of quaternary elements in files of their own, read in place (docs/use/arrays.md).
  *
  *     offset 0   "NDAM"
  *            4   u16 version: 2, rows packed; 5, every row padded to a multiple of 64 lanes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Compression: the matrices of a model's layers rounded to signs, trits or four levels, without training it,
- * so that its outputs over a calibration text change little (docs/compression.md).
+ * so that its outputs over a calibration text change little (docs/use/compression.md).
  *
  * The source is read layer by layer; the finished matrices wait in their codecs until the file is written. */
 #ifndef WHIT_COMPRESS_COMPRESS_H

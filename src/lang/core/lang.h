@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The array language: a program is loaded, checked, compiled and run, all within limits.
  *
- * docs/arrays.md is the reference. One `whit_lang` is a session of one thread: what one text
+ * docs/use/arrays.md is the reference. One `whit_lang` is a session of one thread: what one text
  * defines, the next one sees. Programs reach no file, no network and no memory but their own. */
 #ifndef WHIT_LANG_CORE_LANG_H
 #define WHIT_LANG_CORE_LANG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * An associative memory in a file: frames of type MEMORY, each with some records and committed with
- * them (docs/format.md). What was committed is read in place and never changes; a store that is
+ * them (docs/dev/format.md). What was committed is read in place and never changes; a store that is
  * killed while it is written loses the batch at hand at most. */
 #ifndef WHIT_MEMORY_STORE_H
 #define WHIT_MEMORY_STORE_H

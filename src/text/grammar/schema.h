@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema into a graph. docs/grammar.md says what is enforced, and how it is written. */
+ * JSON Schema into a graph. docs/use/grammar.md says what is enforced, and how it is written. */
 #ifndef WHIT_GRAMMAR_SCHEMA_H
 #define WHIT_GRAMMAR_SCHEMA_H
 

@@ -7,7 +7,7 @@
  * An image is canonical: the same tokenizer gives the same bytes, so its digest is part of the
  * model's identity. Opening checks the header and that sections lie inside the image; everything
  * inside them (offsets, ids, hash slots) is checked where it is used, and every probe and walk is
- * bounded. A damaged image gives wrong ids or an error, never a read outside. docs/tokenizer.md
+ * bounded. A damaged image gives wrong ids or an error, never a read outside. docs/dev/tokenizer.md
  * describes the layout; images are made by builder.h only. */
 #ifndef WHIT_TOKENIZER_IMAGE_H
 #define WHIT_TOKENIZER_IMAGE_H

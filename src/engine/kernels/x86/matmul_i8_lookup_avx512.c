@@ -9,7 +9,7 @@
  *   registers    2 sums per tile and token, 2 halves of a table, 2 indices per tile
  *   L1, L2       tables of a token, 8 bytes per k (20 KB at K = 2,560), lines prefetched from memory
  *
- * Byte 4r + c of a line holds the k c, 4 + c, ... 28 + c of row r (docs/kernels.md); the
+ * Byte 4r + c of a line holds the k c, 4 + c, ... 28 + c of row r (docs/dev/kernels.md); the
  * lower four make a nibble, the upper four the other. For sixteen k and pattern n
  *
  *   T[c][n] = 512 + sum over i of bit i of n times q[4i + c]          0 to 1,020

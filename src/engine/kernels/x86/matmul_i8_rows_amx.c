@@ -10,7 +10,7 @@
  *   L2           a panel of coded lines, PANEL_BYTES, multiplied by all tokens; 32 rows of A, and the
  *                next 32, which are prefetched
  *
- * Three properties of the hardware determine the rest (docs/perf/prefill.md has the figures). A tile
+ * Three properties of the hardware determine the rest (docs/dev/perf/prefill.md has the figures). A tile
  * load waits for every pending store whose address ends in the same twelve bits: quads are unpacked to
  * the addresses that tiles have just been loaded from, and rows of A are an odd number of lines apart.
  * Tile instructions execute in program order: stores of C alternate with the first products of the
