@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every element is looked up by itself, by where docs/dev/kernels.md says that it lies: slow, and easily compared with the
- * page. */
+ * Every element is looked up by itself, by where docs/dev/kernels.md says that it lies: slow, and easily compared
+ * with the page. */
 #include "ndf-digest.h"
 
 #include <stdlib.h>

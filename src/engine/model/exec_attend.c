@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Attention over the KV cache (docs/dev/numerics.md, rules 5 and 6): each query's softmax is computed separately over each
- * group of four blocks, 256 positions, and the partials are merged in ascending order of groups, whichever
+ * Attention over the KV cache (docs/dev/numerics.md, rules 5 and 6): each query's softmax is computed separately over
+ * each group of four blocks, 256 positions, and the partials are merged in ascending order of groups, whichever
  * thread computed them.
  *
  * In an endless cache a query whose window has left the first positions sees the sinks as one more group before
