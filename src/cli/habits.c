@@ -21,8 +21,8 @@ static const cli_habit options[] = {
     /* Chats. */
     {"-cnv, --conversation, -i, --interactive, -if, --interactive-first", CLI_HABIT_FLAG, "chat",
      "'whit chat MODEL' is a conversation"},
-    {"-no-cnv, --no-conversation, -st, --single-turn", CLI_HABIT_FLAG, "run",
-     "'whit run MODEL \"TEXT\"' continues a text, and with --chat answers it"},
+    {"-st, --single-turn", CLI_HABIT_FLAG, "run", "'whit run MODEL \"TEXT\"' answers once"},
+    {"-no-cnv, --no-conversation, --raw", CLI_HABIT_FLAG, NULL, "'whit run MODEL \"TEXT\" --raw' continues a text"},
     {"-sysf, --system-prompt-file", CLI_HABIT_VALUE, NULL, "-sys takes the text itself: -sys \"$(cat FILE)\""},
     {"--system", CLI_HABIT_VALUE, NULL, "the system message is -sys TEXT"},
     {"--chat-template", CLI_HABIT_VALUE, NULL,
@@ -42,7 +42,7 @@ static const cli_habit options[] = {
     {"--keep", CLI_HABIT_VALUE, EVERY, "a chat keeps its system message, and leaves out the oldest turns"},
     {"--verbose", CLI_HABIT_FLAG, "run", "'whit chat --stats' shows tokens per second"},
     {"--keepalive", CLI_HABIT_VALUE, EVERY, "a model is open in a moment, and nothing stays in the background"},
-    {"--format", CLI_HABIT_VALUE, NULL, "'whit run --json' prints the answer in a JSON object"},
+    {"--format", CLI_HABIT_VALUE, NULL, "the model answers in JSON by --json-schema FILE, or -j '{}' for any object"},
     /* Options that choose the device. */
     {"-ngl, --gpu-layers, --n-gpu-layers, -ngld, --gpu-layers-draft, -mg, --main-gpu, -sm, --split-mode, -ts, "
      "--tensor-split, -dev, --device, -ot, --override-tensor, -ncmoe, --n-cpu-moe, -fit, --fit",
@@ -91,7 +91,7 @@ static const cli_habit options[] = {
     {"--adaptive-target, --adaptive-decay", CLI_HABIT_VALUE, NULL,
      "this sampler is not there; 'whit run --help' has the list"},
     {"--grammar, --grammar-file, -j, --json-schema, -jf, --json-schema-file", CLI_HABIT_VALUE, NULL,
-     "this command does not hold its text to a grammar"},
+     "'whit run', 'whit chat' and requests to 'whit serve' hold an answer to a grammar or a schema"},
     /* Options of the output. */
     {"--jinja, --no-jinja", CLI_HABIT_FLAG, EVERY, "chat templates are always run, as Jinja"},
     {"-e, --escape", CLI_HABIT_FLAG, NULL, "a prompt is taken as it is: write a line feed itself, or use -f FILE"},
@@ -105,7 +105,13 @@ static const cli_habit options[] = {
     {"--nowordwrap", CLI_HABIT_FLAG, "run", "'whit chat --no-wrap' leaves long lines to the terminal"},
     /* Servers. */
     {"--host, --port, --api-key, --api-key-file, -a, --alias, --path", CLI_HABIT_VALUE, NULL,
-     "this command is no server"},
+     "it is an option of 'whit serve'"},
+    {"--metrics", CLI_HABIT_FLAG, "serve", "/metrics is always served"},
+    {"--slots, --no-slots, --props", CLI_HABIT_FLAG, "serve", "/slots and /props are always served"},
+    {"--no-webui, --webui", CLI_HABIT_FLAG, "serve",
+     "the chat page at / is part of the program, and asks for a key like any client"},
+    {"--ssl-key-file, --ssl-cert-file", CLI_HABIT_VALUE, NULL,
+     "TLS is a reverse proxy's work: docs/server.md has a recipe"},
     {"--usage", CLI_HABIT_FLAG, NULL, "--help shows the options"},
     {0},
 };
@@ -115,6 +121,17 @@ static const struct {
 } verbs[] = {
     {"cli, llama-cli, generate, complete, completion, continue", "'whit run MODEL \"TEXT\"' continues a text"},
     {"interactive, talk, conversation", "'whit chat MODEL' is a conversation"},
+    {"ask, prompt, query, question, answer",
+     "'whit run MODEL \"QUESTION\"' answers once, 'whit chat MODEL' is a conversation"},
+    {"gui, web, webui, ui, page, browser", "'whit serve -m MODEL' has a chat page: open the address that it prints"},
+    {"code, coder, aider, task", "'whit agent \"TASK\"' lets a model change a project, 'whit edit FILE' is the editor"},
+    {"vi, vim, nano, ide, editor, open", "'whit edit FILE' is the editor"},
+    {"config, settings, set, env",
+     "options are given to each command ('whit help COMMAND'); the editor and the agent read "
+     "whit/edit.conf and whit/agent.json below ~/.config"},
+    {"stats, metrics, speed, perf",
+     "'whit bench' measures speed, 'whit inspect MODEL' shows what a model holds, a server has /metrics"},
+    {"diff, undo, log", "'whit agent log' lists an agent's turns, 'whit agent undo' takes one back"},
     {"show, info, describe, gguf, gguf-dump", "'whit inspect MODEL' shows what a model holds"},
     {"ls, models, tags", "'whit list' shows the models that are here"},
     {"ps, stop, start, status, load, unload",
@@ -143,7 +160,7 @@ static const struct {
     {"version, about", "'whit --version' says which one this is"},
     {"update, upgrade", "whit is updated where it came from: git pull, then make install"},
     {"man, manual, usage, commands", "'whit help' lists the commands, 'whit help COMMAND' explains one"},
-    {"server, llama-server", "'whit serve -m MODEL' answers requests over HTTP"},
+    {"server, llama-server, api, daemon", "'whit serve -m MODEL' answers requests over HTTP"},
     {0},
 };
 

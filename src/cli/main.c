@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * whit: finds the verb, parses its options, runs it, and says how it ended. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,13 +40,22 @@ static int options_first(const cli_call *call, int argc, char **argv)
 {
     static const char *const talking[] = {"-cnv", "--conversation", "-i", "--interactive", "-if"};
     static const char *const prompting[] = {"-p", "--prompt", "-f", "--file"};
-    bool talks = false, prompts = false;
+    static const char *const hubs[] = {"-hf", "-hfr", "--hf-repo"};
+    bool talks = false, prompts = false, has_model = false;
+    for (int i = 1; i + 1 < argc; i++)
+        for (size_t k = 0; k < sizeof hubs / sizeof *hubs; k++)
+            if (!strcmp(argv[i], hubs[k]))
+                return cli_fail(call, CLI_USAGE, "a model is downloaded first: 'whit pull %s', then 'whit chat %s'",
+                                argv[i + 1], argv[i + 1]);
     for (int i = 1; i < argc; i++) {
         for (size_t k = 0; k < sizeof talking / sizeof *talking; k++) talks |= !strcmp(argv[i], talking[k]);
+        has_model |= !strcmp(argv[i], "-m") || !strncmp(argv[i], "--model", 7);
         for (size_t k = 0; k < sizeof prompting / sizeof *prompting; k++) prompts |= !strcmp(argv[i], prompting[k]);
     }
     char line[300];
     join(argc, argv, line, sizeof line);
+    if (!talks && !prompts && !has_model)
+        return cli_fail(call, CLI_USAGE, "a command comes before its options; 'whit help' lists them");
     return cli_fail(call, CLI_USAGE, "a command comes first: whit %s%s", talks || !prompts ? "chat" : "run", line);
 }
 
@@ -57,8 +67,12 @@ static bool is_model(const char *word)
 
 static int no_such_verb(const cli_call *call, int argc, char **argv)
 {
-    const char *word = argv[1], *habit = cli_habit_verb(word);
-    const cli_verb *guess = cli_verb_guess(word);
+    char small[32]; /* the word in small letters: RUN is a slip of run */
+    size_t n = 0;
+    for (; argv[1][n] && n + 1 < sizeof small; n++) small[n] = (char)tolower((unsigned char)argv[1][n]);
+    small[n] = 0;
+    const char *word = argv[1], *habit = cli_habit_verb(small);
+    const cli_verb *guess = cli_verb_guess(small);
     if (word[0] == '-') return options_first(call, argc, argv);
     if (habit) return cli_fail(call, CLI_USAGE, "there is no command '%s': %s", word, habit);
     if (is_model(word) && (!cli_looks_like_path(word) || access(word, F_OK) == 0))

@@ -31,23 +31,28 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes)
     return names + n;
 }
 
-/* Edit distance of two short words (Wagner and Fischer, 1974), for "did you mean". */
+/* Edit distance of two short words (Wagner and Fischer, 1974), for "did you mean"; two neighbours exchanged are one edit
+ * (Damerau, 1964). */
 static size_t edits(const char *a, const char *b)
 {
     enum { MOST = 32 };
-    size_t n_a = strlen(a), n_b = strlen(b), row[MOST + 1];
+    size_t n_a = strlen(a), n_b = strlen(b), row[MOST + 1], before[MOST + 1] = {0}, last[MOST + 1];
     if (n_a > MOST || n_b > MOST) return MOST;
     for (size_t j = 0; j <= n_b; j++) row[j] = j;
     for (size_t i = 1; i <= n_a; i++) {
         size_t diagonal = row[0];
+        memcpy(last, row, sizeof last);
         row[0] = i;
         for (size_t j = 1; j <= n_b; j++) {
             size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
             if (above + 1 < best) best = above + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (is_swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
             row[j] = best;
             diagonal = above;
         }
+        memcpy(before, last, sizeof before);
     }
     return row[n_b];
 }

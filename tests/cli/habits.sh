@@ -2,7 +2,10 @@
 # The habits of other programs' users (habits.txt): each gets the right thing, or one line that helps.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-tiny model.gguf 1 chat
+tiny model.gguf
+tiny chat.gguf 1 chat
+mkdir -p folder
+: >folder/a.safetensors
 printf 'the land and the ocean and then an inn on the land. %.0s' 1 2 3 >words
 n=0
 while IFS= read -r row; do
@@ -11,8 +14,12 @@ while IFS= read -r row; do
     rest=${row#* | }
     wanted=${rest%% | *}
     pattern=${rest#* | }
+    command=${command//%C/chat.gguf}
+    command=${command//%D/folder}
     eval "set -- ${command//%M/model.gguf}"
-    whit "$@" >out 2>err <words
+    input=words
+    case $command in run*) input=/dev/null ;; esac # its text would be a part of the prompt
+    whit "$@" >out 2>err <$input
     status=$?
     [ "$status" = "$wanted" ] || complain "whit $command: ended with $status, not $wanted: $(head -c 300 err)"
     cat out err | grep -q -- "$pattern" || complain "whit $command: lacks '$pattern': $(cat err)"

@@ -4,8 +4,10 @@
 #include "model/rope_scaling.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_TENSORS 1000000
 
@@ -169,7 +171,11 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
     char *folder = slash ? whit_strndup(source->allocator, slash == path ? "/" : path, n ? n : 1)
                          : whit_strndup(source->allocator, ".", 1);
     if (!folder) return whit_fail_memory(error, "a file name", n);
-    whit_status status = whit_import_hf(source, folder, error);
+    char config[PATH_MAX];
+    bool fits = snprintf(config, sizeof config, "%s/config.json", folder) < (int)sizeof config;
+    whit_status status = fits && access(config, F_OK) != 0 && errno == ENOENT
+        ? whit_fail(error, WHIT_ERROR_IO, "%s: its folder has no config.json, which says what the tensors are", path)
+        : whit_import_hf(source, folder, error);
     whit_free(source->allocator, folder, strlen(folder) + 1);
     return status;
 }
