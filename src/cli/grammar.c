@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * --grammar and --json-schema. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/flags.h"
 
 #define AT(member) offsetof(cli_grammar_flags, member)
 const cli_option cli_grammar_options[] = {
     {"--grammar, --grammar-file", CLI_FILE, AT(gbnf), "FILE", "Let the answer follow a grammar (GBNF); - is stdin."},
-    {"--json-schema, --json-schema-file, -jf", CLI_FILE, AT(schema), "FILE",
-     "Let the answer be JSON that a schema accepts; - is stdin."},
+    {"-j, --json-schema, --json-schema-file, -jf", CLI_FILE, AT(schema), "FILE",
+     "Let the answer be JSON that a schema accepts; - is stdin. Text that begins with { is the schema itself."},
     {0},
 };
 #undef AT
@@ -21,7 +22,15 @@ int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_
     *grammar = (cli_grammar){0};
     if (flags->gbnf && flags->schema) return cli_fail(call, CLI_USAGE, "--grammar or --json-schema, not both");
     if (!path) return CLI_OK;
-    int status = cli_read_text(call, path, &text);
+    const bool is_schema = !flags->gbnf && path[strspn(path, " \t\n")] == '{';
+    int status = CLI_OK;
+    if (is_schema) {
+        text = (cli_text){strdup(path), strlen(path)};
+        if (!text.data) return cli_fail(call, CLI_LIMIT, "out of memory");
+        path = "the schema";
+    } else {
+        status = cli_read_text(call, path, &text);
+    }
     if (status != CLI_OK) return status;
     whit_status opened = whit_grammar_vocabulary_open(model, &grammar->vocabulary, &error);
     if (opened == WHIT_OK)

@@ -31,8 +31,8 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes)
     return names + n;
 }
 
-/* Edit distance of two short words (Wagner and Fischer, 1974), for "did you mean"; two neighbours exchanged are one edit
- * (Damerau, 1964). */
+/* Edit distance of two short words (Wagner and Fischer, 1974), for "did you mean"; an exchange of two neighbours is one
+ * edit (Damerau, 1964). */
 static size_t edits(const char *a, const char *b)
 {
     enum { MOST = 32 };

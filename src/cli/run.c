@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/names.h"
+#include "cli/parts.h"
 #include "cli/stage.h"
 #include "cli/tales.h"
 #include "cli/keep.h"
@@ -19,7 +22,7 @@ struct run_values {
     const char *prompt, *prompt_file, *system, *template, *program;
     int32_t n_tokens;
     uint32_t n_draft;
-    bool no_display_prompt, ignore_end, json, chat, no_statistics;
+    bool no_display_prompt, ignore_end, json, chat, raw, no_statistics;
     cli_list stops;
     cli_keep_flags keep;
     cli_model_flags model;
@@ -37,12 +40,15 @@ static const struct run_values defaults = {
 static const cli_option options[] = {
     {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT", "The prompt; \"\" starts from the beginning-of-text token alone."},
     {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
-     "Read the prompt from a file, without its last newline; - is stdin."},
+     "Read the prompt from a file, without its last newline; - is stdin. Text on stdin is appended to a prompt."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
-     "Number of tokens, or -1 for no limit but the context; 128, but -1 with --chat or the built-in model.", -2,
+     "Number of tokens, or -1 for no limit but the context; -1 for an answer and the built-in model, else 128.", -2,
      1 << 30},
-    {"--chat", CLI_FLAG, AT(chat), NULL, "Take the prompt as a message, and print the answer alone."},
-    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message in front of it; means --chat."},
+    {"--raw, -no-cnv, --no-conversation", CLI_FLAG, AT(raw), NULL,
+     "Continue the prompt as a text, also where the model has a chat template."},
+    {"--chat", CLI_FLAG, AT(chat), NULL,
+     "Answer the prompt as a message, and print the answer alone; the default for a model with a chat template."},
+    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message before it; means --chat."},
     {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
      "The chat template, in place of the model's own; means --chat."},
     {"--spec", CLI_COUNT, AT(n_draft), "N",
@@ -79,11 +85,56 @@ static bool is_chat(const struct run_values *values)
     return values->chat || values->system || values->template;
 }
 
+/* Does an option ask for an answer, or for the continuation of a text? Else the model decides (run). */
+static bool is_text(const struct run_values *values)
+{
+    return values->raw || values->keep.path || values->session.endless || cli_is_tales(values->model.path) ||
+        (values->prompt && !values->prompt[0]);
+}
+
 static int take_text(cli_call *call, const char *given, cli_text *prompt)
 {
     prompt->size_bytes = strlen(given);
     prompt->data = strdup(given);
     return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+}
+
+static void drop_line_feed(cli_text *text)
+{
+    if (text->size_bytes && text->data[text->size_bytes - 1] == '\n') text->data[--text->size_bytes] = 0;
+}
+
+/* Can text for the prompt come from stdin? A terminal, a socket and /dev/null are no such text. */
+static bool is_piped(void)
+{
+    struct stat info;
+    return fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISREG(info.st_mode));
+}
+
+/* Appends the text on stdin, if any, to the prompt, after an empty line. */
+static int append_input(cli_call *call, cli_text *prompt)
+{
+    enum { SILENT_MS = 1500 };
+    cli_text more = {0};
+    if (!is_piped()) return CLI_OK;
+    struct pollfd wait = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&wait, 1, SILENT_MS) == 0)
+        cli_note("waiting for the end of stdin, whose text is appended to the prompt ('</dev/null' appends none)");
+    int status = cli_read_text(call, "-", &more);
+    if (status == CLI_OK) drop_line_feed(&more);
+    if (status == CLI_OK && more.size_bytes) {
+        size_t n = prompt->size_bytes ? prompt->size_bytes + 2 : 0;
+        char *both = malloc(n + more.size_bytes + 1);
+        if (!both) status = cli_fail(call, CLI_LIMIT, "out of memory");
+        if (both) {
+            if (n) memcpy(both, prompt->data, n - 2), memcpy(both + n - 2, "\n\n", 2);
+            memcpy(both + n, more.data, more.size_bytes + 1);
+            free(prompt->data);
+            *prompt = (cli_text){both, n + more.size_bytes};
+        }
+    }
+    free(more.data);
+    return status;
 }
 
 /* The built-in model needs no prompt: it then begins a tale. */
@@ -94,12 +145,11 @@ static int read_prompt(cli_call *call, const struct run_values *values, cli_text
     if (tells && isatty(STDIN_FILENO)) given = TALES_BEGIN;
     if (!path && !given && isatty(STDIN_FILENO))
         return cli_fail(call, CLI_USAGE,
-                        "no prompt: 'whit run MODEL \"TEXT\"' continues a text, 'whit chat MODEL' is a "
+                        "no prompt: 'whit run MODEL \"TEXT\"' answers or continues a text, 'whit chat MODEL' is a "
                         "conversation");
-    if (!path && given) return take_text(call, given, prompt);
-    int status = cli_read_text(call, path ? path : "-", prompt);
-    if (status == CLI_OK && prompt->size_bytes && prompt->data[prompt->size_bytes - 1] == '\n')
-        prompt->data[--prompt->size_bytes] = 0;
+    int status = !path && given ? take_text(call, given, prompt) : cli_read_text(call, path ? path : "-", prompt);
+    if (status == CLI_OK && (path || !given)) drop_line_feed(prompt);
+    if (status == CLI_OK && (path ? strcmp(path, "-") != 0 : given != NULL)) return append_input(call, prompt);
     if (status != CLI_OK || prompt->size_bytes || !tells) return status;
     free(prompt->data);
     return take_text(call, TALES_BEGIN, prompt);
@@ -201,13 +251,14 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
     return *cli_cancelled() ? CLI_INTERRUPTED : status;
 }
 
-static int run_chat(cli_call *call)
+/* `model` NULL: opened here; else it belongs to the call from now on. */
+static int run_chat(cli_call *call, whit_model *model)
 {
     struct run_values *values = call->values;
     whit_sampler *sampler = NULL;
     cli_text prompt = {0};
     cli_grammar grammar = {0};
-    cli_talk talk;
+    cli_talk talk = {.model = model};
     cli_keep keep = {0};
     cli_stage stage;
     whit_error error;
@@ -215,6 +266,7 @@ static int run_chat(cli_call *call)
     int status = cli_stage_open(call, values->program, &stage);
     if (status != CLI_OK) {
         cli_stage_close(&stage);
+        whit_model_close(model);
         return status;
     }
     status = cli_talk_open(call, &values->model, &values->session, &values->adapters, values->template, values->n_draft,
@@ -308,10 +360,10 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
     return cli_keep_turn(call, keep, turn);
 }
 
-static int continue_text(cli_call *call)
+/* As run_chat. */
+static int continue_text(cli_call *call, whit_model *model)
 {
     struct run_values *values = call->values;
-    whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
     cli_adapters adapters = {0};
@@ -324,7 +376,7 @@ static int continue_text(cli_call *call)
     whit_error error;
 
     int status = cli_stage_open(call, values->program, &stage);
-    if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &model);
+    if (status == CLI_OK && !model) status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, model, &grammar);
     if (status != CLI_OK) goto cleanup;
@@ -421,7 +473,10 @@ static int take_operands(cli_call *call, whit_buf *joined)
         const char *path = values->model.path = call->operands[i++];
         char found[CLI_PATH_BYTES];
         whit_error error;
-        if (!cli_is_tales(path) && cli_find_model(path, found, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        if (!cli_is_tales(path) && cli_find_model(path, found, &error) != WHIT_OK)
+            return strpbrk(path, "/:.")
+                ? cli_fail_error(call, &error)
+                : cli_fail(call, CLI_IO, "%s (a prompt of one word: -p %s)", error.message, path);
     }
     if (i == call->n_operands) return CLI_OK;
     if (values->prompt || values->prompt_file)
@@ -436,13 +491,33 @@ static int take_operands(cli_call *call, whit_buf *joined)
     return CLI_OK;
 }
 
+/* A model with a chat template answers, unless an option says otherwise; one line says which. */
+static int run_by_template(cli_call *call)
+{
+    const struct run_values *values = call->values;
+    whit_model *model = NULL;
+    int status = cli_open_flagged_model(call, &values->model, &model);
+    if (status != CLI_OK) return status;
+    bool answers = cli_model_template(model) != NULL;
+    if (!values->no_statistics && answers)
+        cli_note("the model answers through its chat template; --raw continues the text");
+    else if (!values->no_statistics && isatty(STDERR_FILENO))
+        cli_note("the model has no chat template: it continues the text");
+    return answers ? run_chat(call, model) : continue_text(call, model);
+}
+
 static int run(cli_call *call)
 {
     whit_buf joined = {0};
     const struct run_values *values = call->values;
     int status = cli_check_endless(call, &values->session, values->keep.path);
     if (status == CLI_OK) status = take_operands(call, &joined);
-    if (status == CLI_OK) status = is_chat(call->values) ? run_chat(call) : continue_text(call);
+    if (status == CLI_OK && is_chat(values) && values->raw)
+        status = cli_fail(call, CLI_USAGE, "--raw continues a text, --chat, -sys and --template answer: one of them");
+    if (status == CLI_OK)
+        status = is_chat(values) ? run_chat(call, NULL)
+            : is_text(values)    ? continue_text(call, NULL)
+                                 : run_by_template(call);
     whit_buf_free(&joined);
     return status;
 }
@@ -452,17 +527,18 @@ const cli_verb cli_run_verb = {
     "[MODEL] [PROMPT]",
     0,
     1 << 20,
-    "continue a text",
-    "Prints the prompt and what the model writes after it, and one newline. Statistics go to "
-    "stderr. The model and the prompt may stand without -m and -p; a text of several words alone is a prompt "
-    "for tales, the built-in model. Without a prompt it is read from stdin; where there is none tales "
-    "begins a tale. The same model, prompt, settings "
-    "and seed give the same text on every machine and with any number of threads. With --chat the "
-    "prompt is a message that the model answers through its chat template, sampled as its authors "
-    "advise.\n"
+    "answer a question or continue a text",
+    "Where the model has a chat template, the prompt is a message that it answers, sampled as its authors advise; "
+    "else it is a text that is printed and continued, and so with --raw, --session or --endless. A line on stderr says "
+    "which, and statistics follow there. The model and the prompt may stand without -m and -p; a text of several words "
+    "alone is a prompt for tales, the built-in model, which continues it. Text on stdin is appended to the prompt, or "
+    "is the prompt; where there is none tales begins a tale. The same model, prompt, settings and seed give the same "
+    "text on every machine and with any number of threads.\n"
     "  whit run -p \"Once upon a time\"\n"
-    "  whit run model.gguf \"Once upon a time\" -n 200\n"
-    "  whit run -m model.ndf -f prompt.txt --temp 0 --no-display-prompt\n"
+    "  whit run model.gguf \"Why is the sky blue?\"\n"
+    "  whit run model.gguf \"Summarise:\" < report.txt\n"
+    "  whit run model.gguf \"Once upon a time\" --raw -n 200\n"
+    "  whit run -m model.ndf -f prompt.txt --raw --temp 0 --no-display-prompt\n"
     "  whit run -m model.ndf -sys \"Answer in one sentence.\" -p \"Why is the sky blue?\"",
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
@@ -473,4 +549,5 @@ const cli_verb cli_run_verb = {
     sizeof(struct run_values),
     &defaults,
     run,
+    .usual = "-m, -p, -n, --temp, --raw",
 };

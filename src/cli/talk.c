@@ -11,12 +11,12 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
                   const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk)
 {
     whit_error error;
-    *talk = (cli_talk){0};
+    *talk = (cli_talk){.model = talk->model};
     if (template_file) {
         int status = cli_read_text(call, template_file, &talk->template);
         if (status != CLI_OK) return status;
     }
-    int status = cli_open_flagged_model(call, model, &talk->model);
+    int status = talk->model ? CLI_OK : cli_open_flagged_model(call, model, &talk->model);
     if (status == CLI_OK) status = cli_open_adapters(call, adapters, talk->model, &talk->adapters);
     if (status != CLI_OK) return status;
     if (whit_prompter_open(talk->model, talk->template.data, talk->template.size_bytes, template_file, &talk->prompter,

@@ -1,6 +1,7 @@
 # The command line program, as a user or a script meets it.
 set(cli ${CMAKE_CURRENT_LIST_DIR})
 whit_script(cli_usage ${cli}/usage.sh)
+whit_script(cli_first_hour ${cli}/first_hour.sh)
 whit_script(cli_bench ${cli}/bench.sh)
 whit_script(cli_model ${cli}/model.sh)
 whit_script(cli_cache ${CMAKE_CURRENT_LIST_DIR}/cache.sh)

@@ -6,7 +6,7 @@ export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state
 rm -rf cache state ./*.ndf
 tiny model.gguf 1 chat
 expect 0 whit convert model.gguf -o model.ndf
-run="whit run -m model.ndf --no-display-prompt --ignore-eos --temp 0 -c 96"
+run="whit run -m model.ndf --raw --no-display-prompt --ignore-eos --temp 0 -c 96"
 
 # ---- run: as many tokens as are asked for
 expect 4 $run -p "the land" -n 400

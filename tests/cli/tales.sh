@@ -39,7 +39,7 @@ END
 # ---- the file
 [ "$(wc -c <"$model")" -le 2000000 ] || complain "the built-in model is larger than 2 MB"
 expect 0 whit verify "$model"
-expect 0 whit run -m "$model" -p 'Once upon a time' -s 1 -n -1
+expect 0 whit run -m "$model" --raw -p 'Once upon a time' -s 1 -n -1
 cp out from_file
 expect 0 whit run -p 'Once upon a time' -s 1
 cmp -s out from_file || complain "the built-in model is not the file"

@@ -19,7 +19,7 @@ TALES = os.environ["SOURCE"] + "/tools/tales/tales.ndf"
 
 
 def run_alone(model, *more):
-    command = os.environ["WHIT"].split() + ["run", "-m", model, "-p", "the land", "--temp", "0", "-n", "24", *more]
+    command = os.environ["WHIT"].split() + ["run", "-m", model, "--raw", "-p", "the land", "--temp", "0", "-n", "24", *more]
     whole = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
     return whole.rstrip("\n")
 
