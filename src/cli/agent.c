@@ -286,4 +286,5 @@ const cli_verb cli_agent_verb = {
     false,
     "apply|undo|redo|log",
     0,
+    .usual = "-m, --url, -p, --allow, --session",
 };

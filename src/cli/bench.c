@@ -58,7 +58,8 @@ static const cli_option options[] = {
     {"--arrays", CLI_FLAG, AT(arrays), NULL, "Measure quaternary vectors and fields read in place instead.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print a JSON array with one object per test.", 0, 0},
     {"--csv", CLI_FLAG, AT(csv), NULL, "Print comma-separated values.", 0, 0},
-    {"--md", CLI_FLAG, AT(md), NULL, "Print a Markdown table; the default.", 0, 0},
+    {"--md", CLI_FLAG, AT(md), NULL,
+     "Print the whole Markdown table; the default, but on a terminal its main columns alone.", 0, 0},
     {0},
 };
 
@@ -270,7 +271,7 @@ static int run(cli_call *call)
         if (b.workers[i].pid > 0) bench_worker_close(&b.workers[i]);
     for (size_t i = 0; i < b.n_models; i++) bench_model_free(&b.models[i]);
     cli_progress_end();
-    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, v->steal);
+    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, v->steal, v->md || !isatty(STDOUT_FILENO));
     free(b.models);
     free(b.tests);
     free(b.workers);
@@ -301,4 +302,5 @@ const cli_verb cli_bench_verb = {
     sizeof(struct bench_values),
     &defaults,
     run,
+    .usual = "-m, -t, -r, --json",
 };

@@ -150,7 +150,7 @@ typedef struct bench_result {
 } bench_result;
 
 typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
-void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen);
+void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen, bool all);
 
 /* whit bench --kernels. */
 int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);

@@ -20,25 +20,26 @@ static const struct column {
     column_kind kind;
     int digits;    /* in the table */
     double factor; /* in the table */
+    bool is_main;  /* also shown on a terminal */
 } columns[] = {
-    {"shape", "shape", COLUMN_TEXT, 0, 0},
-    {"test", "test", COLUMN_TEXT, 0, 0},
-    {"depth", "depth", COLUMN_COUNT, 0, 1},
+    {"shape", "shape", COLUMN_TEXT, 0, 0, true},
+    {"test", "test", COLUMN_TEXT, 0, 0, true},
+    {"depth", "depth", COLUMN_COUNT, 0, 1, true},
     {"columns", "cols", COLUMN_COUNT, 0, 1},
     {"kv", "kv", COLUMN_TEXT, 0, 0},
-    {"threads", "t", COLUMN_COUNT, 0, 1},
+    {"threads", "t", COLUMN_COUNT, 0, 1, true},
     {"cpu", NULL, COLUMN_TEXT, 0, 0},
     {"isa", "isa", COLUMN_TEXT, 0, 0},
-    {"tps_median", "tokens/s", COLUMN_REAL, 2, 1},
+    {"tps_median", "tokens/s", COLUMN_REAL, 2, 1, true},
     {"tps_best", "best", COLUMN_REAL, 2, 1},
     {"bytes_per_token", "MB/token", COLUMN_COUNT, 1, 1e-6},
     {"read_gbps", "GB/s", COLUMN_REAL, 1, 1},
-    {"bandwidth_share", "of it", COLUMN_REAL, 0, 100},
+    {"bandwidth_share", "of reading", COLUMN_REAL, 0, 100},
     {"int8_gmacs", "GMAC/s", COLUMN_REAL, 0, 1},
-    {"int8_share", "of it", COLUMN_REAL, 0, 100},
-    {"roofline_share", "roofline", COLUMN_REAL, 0, 100},
+    {"int8_share", "of int8", COLUMN_REAL, 0, 100},
+    {"roofline_share", "roofline", COLUMN_REAL, 0, 100, true},
     {"huge_share", "huge", COLUMN_REAL, 0, 100},
-    {"peak_rss_bytes", "peak MB", COLUMN_COUNT, 0, 1e-6},
+    {"peak_rss_bytes", "peak MB", COLUMN_COUNT, 0, 1e-6, true},
     {"stolen", "stolen", COLUMN_COUNT, 0, 1},
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
@@ -83,7 +84,9 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
     return object;
 }
 
-static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, size_t n_columns)
+/* `all` false: the table has its main columns alone. */
+static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, size_t n_columns,
+                       bool all)
 {
     const char *begin = form == BENCH_MD ? "| " : "", *between = form == BENCH_MD ? " | " : ",",
                *end = form == BENCH_MD ? " |\n" : "\n";
@@ -93,7 +96,7 @@ static void print_rows(cli_call *call, bench_form form, const bench_result *resu
         const char *gap = begin;
         for (size_t i = 0; i < n_columns; i++) {
             const struct column *c = &columns[i];
-            if (form == BENCH_MD && !c->title) continue;
+            if (form == BENCH_MD && (!c->title || !(all || c->is_main))) continue;
             if (line == 0)
                 cli_print(call, "%s%s", gap, form == BENCH_MD ? c->title : c->key);
             else if (c->kind == COLUMN_TEXT)
@@ -107,7 +110,8 @@ static void print_rows(cli_call *call, bench_form form, const bench_result *resu
         cli_print(call, "%s", end);
         if (line > 0 || form != BENCH_MD) continue;
         for (size_t i = 0; i < n_columns; i++)
-            if (columns[i].title) cli_print(call, columns[i].kind == COLUMN_TEXT ? "|---" : "|--:");
+            if (columns[i].title && (all || columns[i].is_main))
+                cli_print(call, columns[i].kind == COLUMN_TEXT ? "|---" : "|--:");
         cli_print(call, "|\n");
     }
 }
@@ -131,7 +135,7 @@ static void print_profile(cli_call *call, const bench_result *r)
     }
 }
 
-void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen)
+void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen, bool all)
 {
     size_t n_columns = with_stolen ? N_COLUMNS : N_COLUMNS - 1;
     if (form == BENCH_JSON) {
@@ -141,7 +145,7 @@ void bench_report(cli_call *call, bench_form form, const bench_result *results, 
         return;
     }
     if (form == BENCH_MD && n) cli_print(call, "%s\n\n", results[0].cpu);
-    print_rows(call, form, results, n, n_columns);
+    print_rows(call, form, results, n, n_columns, all);
     for (size_t i = 0; i < n && form == BENCH_MD; i++)
         if (results[i].n_lines) print_profile(call, &results[i]);
 }

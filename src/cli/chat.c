@@ -307,4 +307,5 @@ const cli_verb cli_chat_verb = {
     sizeof(struct chat_values),
     &defaults,
     run,
+    .usual = "-m, -sys, --temp, -c, --session",
 };

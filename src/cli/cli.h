@@ -81,6 +81,7 @@ typedef struct cli_verb {
     bool takes_variables; /* options not given are read from the environment: WHIT_PORT for --port, ... */
     const char *words;    /* "apply|undo": the words of the operand at i_words, for completion; NULL: no such operand */
     unsigned i_words;     /* index from 0 */
+    const char *usual;    /* "-p, -n": names of the options that help shows first; NULL: no such section */
 } cli_verb;
 
 extern const cli_verb *const cli_verbs[]; /* ends with NULL */
@@ -123,7 +124,10 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 
 /* ---- messages and output ------------------------------------------------------------------- */
 
-/* "whit VERB: message" on stderr; returns the exit status. */
+/* Columns of the terminal at a descriptor; 0 if it is no terminal, or one that cannot place text (TERM=dumb). */
+unsigned cli_columns(int fd);
+
+/* "whit VERB: message" on stderr, broken between words where its terminal is narrower; returns the exit status. */
 int cli_fail(const cli_call *call, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int cli_fail_error(const cli_call *call, const whit_error *error);
 /* Prints a line that is not about a failure: "whit: ..." on stderr. */

@@ -435,4 +435,5 @@ const cli_verb cli_compress_verb = {
     sizeof(struct compress_values),
     &defaults,
     run,
+    .usual = "--codec, --calib, -o, --method, --report",
 };

@@ -101,4 +101,5 @@ const cli_verb cli_distill_verb = {
     sizeof(struct distill_values),
     &defaults,
     run,
+    .usual = "--teacher, --text, -o, --minutes, --codec",
 };

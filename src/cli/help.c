@@ -43,6 +43,34 @@ static const struct {
      "Only the hub itself is sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
 };
 
+/* Does the list of names have one of the option's? */
+static bool is_usual(const char *usual, const cli_option *option)
+{
+    char name[32], other[32];
+    for (const char *at = usual; (at = cli_option_name(at, name, sizeof name));)
+        for (const char *its = option->names; (its = cli_option_name(its, other, sizeof other));)
+            if (strcmp(name, other) == 0) return true;
+    return false;
+}
+
+static void option_item(cli_page *page, const cli_option *option)
+{
+    char tag[160];
+    snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "",
+             option->argument ? option->argument : "");
+    cli_page_item(page, tag, option->help);
+}
+
+/* The options that most calls need, before the sections that have the others. */
+static void usual_options(cli_page *page, const cli_verb *verb)
+{
+    const cli_option *option;
+    if (!verb->usual) return;
+    cli_page_section(page, "USUAL OPTIONS");
+    for (size_t i = 0; (option = cli_verb_option(verb, i, NULL)); i++)
+        if (is_usual(verb->usual, option)) option_item(page, option);
+}
+
 static void exits_and_environment(cli_page *page)
 {
     cli_page_section(page, "EXIT STATUS");
@@ -84,7 +112,7 @@ static void program_page(cli_page *page)
 
 static void verb_page(cli_page *page, const cli_verb *verb)
 {
-    char line[512], tag[160];
+    char line[512];
     snprintf(line, sizeof line, "whit-%s", verb->name);
     cli_page_head(page, line);
     cli_page_section(page, "NAME");
@@ -96,17 +124,14 @@ static void verb_page(cli_page *page, const cli_verb *verb)
     cli_page_text(page, line);
     cli_page_section(page, "DESCRIPTION");
     cli_page_text(page, verb->description);
+    usual_options(page, verb);
     for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title; group++) {
         cli_page_section(page, group->title);
-        for (const cli_option *option = group->options; option->names; option++) {
-            snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "",
-                     option->argument ? option->argument : "");
-            cli_page_item(page, tag, option->help);
-        }
+        for (const cli_option *option = group->options; option->names; option++)
+            if (!is_usual(verb->usual, option)) option_item(page, option);
     }
-    exits_and_environment(page);
     cli_page_section(page, "SEE ALSO");
-    cli_page_text(page, "whit(1)");
+    cli_page_text(page, "whit(1) ('whit help') has the exit statuses and the environment variables of all commands.");
 }
 
 void cli_help(cli_call *call, const cli_verb *verb, bool man)

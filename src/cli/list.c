@@ -115,7 +115,8 @@ static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, siz
 
 static void print_rows(cli_call *call, const json_t *rows)
 {
-    size_t i, widest = 4;
+    enum { OTHERS = 36, NARROWEST = 20 }; /* columns that follow the name, and those that it has at least */
+    size_t i, widest = 4, columns = cli_columns(STDOUT_FILENO);
     const json_t *row;
     json_array_foreach(rows, i, row)
     {
@@ -126,12 +127,17 @@ static void print_rows(cli_call *call, const json_t *rows)
         cli_note("nothing is here yet but tales, the built-in model; 'whit pull OWNER/NAME' downloads another");
         return;
     }
+    if (columns && widest + OTHERS > columns) widest = columns > OTHERS + NARROWEST ? columns - OTHERS : NARROWEST;
     cli_print(call, "%-*s  %9s  %-11s  %s\n", (int)widest, "NAME", "SIZE", "FORMAT", "DATE");
     json_array_foreach(rows, i, row)
     {
         char size[32];
         cli_bytes((uint64_t)json_integer_value(json_object_get(row, "bytes")), size);
-        cli_print(call, "%-*s  %9s  %-11s  %.10s\n", (int)widest, json_string_value(json_object_get(row, "name")), size,
+        /* A name that is too long has a line of its own: it is what a person copies. */
+        const char *name = json_string_value(json_object_get(row, "name"));
+        bool fits = json_string_length(json_object_get(row, "name")) <= widest;
+        if (!fits) cli_print(call, "%s\n", name);
+        cli_print(call, "%-*s  %9s  %-11s  %.10s\n", (int)widest, fits ? name : "", size,
                   json_string_value(json_object_get(row, "format")), json_string_value(json_object_get(row, "date")));
     }
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +16,39 @@
 
 static bool bar_shown;
 
+unsigned cli_columns(int fd)
+{
+    const char *terminal = getenv("TERM");
+    struct winsize size;
+    bool is_screen = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
+    return is_screen && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* Prints a line on stderr, with line breaks between words where the terminal is narrower. */
+static void print_wrapped(const char *line, size_t n, unsigned begun)
+{
+    enum { NARROWEST = 20 };
+    unsigned width = cli_columns(STDERR_FILENO), column = begun;
+    for (size_t i = 0; width >= NARROWEST && i < n;) {
+        size_t word = i;
+        unsigned columns = 0;
+        while (word < n && line[word] == ' ') word++, columns++;
+        size_t end = word;
+        for (; end < n && line[end] != ' '; end++) columns += ((uint8_t)line[end] & 0xC0) != 0x80;
+        if (column + columns > width && column && word > i) {
+            fputc('\n', stderr);
+            columns -= (unsigned)(word - i);
+            column = 0;
+            i = word;
+        }
+        fwrite(line + i, 1, end - i, stderr);
+        column += columns;
+        i = end;
+    }
+    if (width < NARROWEST) fwrite(line, 1, n, stderr);
+    fputc('\n', stderr);
+}
+
 static void message(const char *verb, const char *format, va_list arguments)
 {
     char line[4096];
@@ -24,7 +58,8 @@ static void message(const char *verb, const char *format, va_list arguments)
     cli_progress_end();
     /* Flush earlier output first, since both streams may be one terminal. */
     fflush(stdout);
-    fprintf(stderr, verb ? "whit %s: %.*s\n" : "whit: %.0s%.*s\n", verb ? verb : "", (int)length, line);
+    int begun = fprintf(stderr, verb ? "whit %s: " : "whit: ", verb);
+    print_wrapped(line, length, begun > 0 ? (unsigned)begun : 0);
 }
 
 int cli_fail(const cli_call *call, int status, const char *format, ...)
@@ -96,6 +131,7 @@ static whit_plain split; /* an incomplete character, which the next piece comple
 
 static bool put(cli_call *call, const char *text, size_t text_bytes)
 {
+    if (bar_shown && on_terminal()) cli_progress_end(); /* both streams may be one terminal */
     return fwrite(text, 1, text_bytes, stdout) == text_bytes || output_failed(call);
 }
 

@@ -322,4 +322,5 @@ const cli_verb cli_serve_verb = {
     &defaults,
     run,
     true,
+    .usual = "-m, --host, --port, -np, -c",
 };

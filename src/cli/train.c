@@ -198,4 +198,5 @@ const cli_verb cli_train_verb = {
     sizeof(struct train_values),
     &defaults,
     run,
+    .usual = "--text, -o, --minutes, --codec, --checkpoint",
 };

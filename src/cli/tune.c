@@ -99,4 +99,5 @@ const cli_verb cli_tune_verb = {
     sizeof(struct tune_values),
     &defaults,
     run,
+    .usual = "-m, --text, -o, --minutes, --rank",
 };

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utf8proc.h>
 
@@ -13,9 +12,8 @@ cli_view cli_view_begin(cli_call *call, bool wrap)
 {
     const char *terminal = getenv("TERM");
     cli_view view = {.call = call, .begins = true};
-    struct winsize size;
     view.styled = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-    if (view.styled && wrap && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) view.width = size.ws_col;
+    if (wrap) view.width = cli_columns(STDOUT_FILENO);
     return view;
 }
 
