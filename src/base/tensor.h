@@ -63,6 +63,7 @@ typedef enum whit_scale_type {
 typedef enum whit_tensor_act {
     WHIT_TENSOR_ACT_AUTO = 0,  /* float matrices f32; coded ones as the session says */
     WHIT_TENSOR_ACT_TOKEN = 1, /* W1.58A8: int8 with one scale per token, always */
+    WHIT_TENSOR_ACT_FIXED = 2, /* wNa8o8: int8 inputs and outputs with fixed scales, `scale` and `scale_b` */
 } whit_tensor_act;
 
 /* Parts of one tensor: each with its own place and length in the file. */
@@ -87,12 +88,22 @@ typedef struct whit_tensor_type {
     uint16_t group;     /* columns per scale (16, 32, 64, 128, 256); 0 without group scales */
     uint32_t n_rows;
     uint32_t n_cols;
-    float scale;   /* WHIT_SCALE_TENSOR; q2: a; WHIT_SCALE_E4: a factor of all scales */
-    float scale_b; /* q2: b */
+    float scale;   /* WHIT_SCALE_TENSOR; q2: a; WHIT_SCALE_E4: a factor of all scales; ACT_FIXED: inputs' scale or 0 */
+    float scale_b; /* q2: b; ACT_FIXED: outputs' scale, or 0: outputs are not rounded */
     float offset;
     uint32_t reserved; /* 0 */
 } whit_tensor_type;
 _Static_assert(sizeof(whit_tensor_type) == 32, "stored in files as it is");
+
+/* Fixed scale of a tensor's input activations and of its outputs; 0: no fixed scale. */
+static inline float whit_fixed_input_scale(const whit_tensor_type *type)
+{
+    return type->act == WHIT_TENSOR_ACT_FIXED ? type->scale : 0;
+}
+static inline float whit_fixed_output_scale(const whit_tensor_type *type)
+{
+    return type->act == WHIT_TENSOR_ACT_FIXED ? type->scale_b : 0;
+}
 
 /* A tensor in memory: its type and its parts, used in place (mapped files, test buffers). */
 typedef struct whit_tensor {

@@ -241,7 +241,8 @@ static void impossible_types_are_refused(void **state)
     REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 17");
     REFUSE(layout = 2, "unknown layout");
     REFUSE(layout = WHIT_LAYOUT_PLAIN, "plain layout");
-    REFUSE(act = 2, "activation rule");
+    REFUSE(act = 3, "activation rule");
+    REFUSE(act = WHIT_TENSOR_ACT_FIXED, "a scale per row");
     REFUSE(scale_kind = 0, "scale kind");
     REFUSE(scale_kind = 9, "scale kind");
     REFUSE(scale_type = WHIT_SCALE_TYPE_COUNT, "scale type");
@@ -267,6 +268,17 @@ static void impossible_types_are_refused(void **state)
     good = type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 16, 256);
     REFUSE(has_offset = 1, "no offset");
     REFUSE(scale_type = WHIT_SCALE_U8, "scales of bytes need groups");
+    good = type_of(WHIT_CODEC_T2, WHIT_SCALE_ROW, WHIT_SCALE_F32, 0, false, 16, 256);
+    good.act = WHIT_TENSOR_ACT_FIXED;
+    good.scale_b = 0.5f;
+    assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
+    REFUSE(scale_b = 0, "no fixed scale");
+    REFUSE(scale_b = -1, "not a positive number");
+    REFUSE(scale = NAN, "not a positive number");
+    REFUSE(scale = INFINITY, "not a positive number");
+    REFUSE(offset = 1, "an offset that nothing uses");
+    REFUSE(codec = WHIT_CODEC_I8S, "a scale per row");
+    REFUSE(act = WHIT_TENSOR_ACT_TOKEN, "second scale");
     good = type_of(WHIT_CODEC_U2, WHIT_SCALE_GROUP, WHIT_SCALE_K4, 16, true, 16, 512);
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
     REFUSE(has_offset = 0, "an offset that this scale type");

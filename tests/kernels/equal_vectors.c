@@ -40,9 +40,11 @@ static void assert_same_acts(const trial *t, const whit_acts acts[2], uint8_t *c
 
 static void compare_quantise(const trial *t)
 {
-    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 128},  {WHIT_ACTS_I8, 32, 16},
-                                           {WHIT_ACTS_I8, 32, 32}, {WHIT_ACTS_I8, 64, 64},  {WHIT_ACTS_I8, 128, 128},
-                                           {WHIT_ACTS_Q2, 32, 32}, {WHIT_ACTS_Q2, 128, 128}};
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},           {WHIT_ACTS_I8, 0, 128},
+                                           {WHIT_ACTS_I8, 32, 16},         {WHIT_ACTS_I8, 32, 32},
+                                           {WHIT_ACTS_I8, 64, 64},         {WHIT_ACTS_I8, 128, 128},
+                                           {WHIT_ACTS_Q2, 32, 32},         {WHIT_ACTS_Q2, 128, 128},
+                                           {WHIT_ACTS_I8, .scale = 0.01f}, {WHIT_ACTS_I8, .scale = 0x1p-130f}};
     const whit_acts_spec *spec = &specs[whit_rng_below(t->rng, sizeof specs / sizeof *specs)];
     uint32_t n = random_size(t->rng, 2600), n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 3);
     guarded_floats x = floats_random(t->rng, (size_t)n_tokens * n, random_mode(t->rng));
@@ -67,11 +69,9 @@ static void compare_quantise(const trial *t)
 
 static void compare_norm_acts(const trial *t)
 {
-    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},
-                                           {WHIT_ACTS_I8, 0, 128},
-                                           {WHIT_ACTS_I8, 32, 32},
-                                           {WHIT_ACTS_I8, 128, 128},
-                                           {WHIT_ACTS_Q2, 32, 32}};
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 128},
+                                           {WHIT_ACTS_I8, 32, 32}, {WHIT_ACTS_I8, 128, 128},
+                                           {WHIT_ACTS_Q2, 32, 32}, {WHIT_ACTS_I8, .scale = 0.01f}};
     const whit_acts_spec *spec = &specs[whit_rng_below(t->rng, sizeof specs / sizeof *specs)];
     uint32_t n = random_size(t->rng, 2600), n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 3);
     size_t stride = n + whit_rng_below(t->rng, 5), elems = (n_tokens - 1) * stride + n;
@@ -264,6 +264,18 @@ static void compare_softcap(const trial *t)
     guarded_floats x = floats_random(t->rng, n, random_mode(t->rng)), expected = floats_copy(&x);
     ((whit_scale_fn *)t->row->function)(x.data, 7.5f, n);
     t->generic->softcap(expected.data, 7.5f, n);
+    assert_same_floats(x.data, expected.data, n, t->name, "x");
+    floats_free(&x), floats_free(&expected);
+}
+
+static void compare_fix_scale(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
+    if (whit_rng_next(t->rng) & 1) x.data[whit_rng_below(t->rng, n)] = whit_rng_next(t->rng) & 1 ? NAN : -INFINITY;
+    guarded_floats expected = floats_copy(&x);
+    ((whit_scale_fn *)t->row->function)(x.data, 0.01f, n);
+    t->generic->fix_scale(expected.data, 0.01f, n);
     assert_same_floats(x.data, expected.data, n, t->name, "x");
     floats_free(&x), floats_free(&expected);
 }
@@ -768,6 +780,7 @@ static const struct {
     {"add", compare_add},
     {"scale", compare_scale},
     {"softcap", compare_softcap},
+    {"fix_scale", compare_fix_scale},
     {"argmax", compare_argmax},
     {"all_finite", compare_all_finite},
     {"kv_append", compare_kv_append},

@@ -143,6 +143,7 @@ static void lines_are_clear(void **state)
     CASE(v.tensor[2].type.layout = 2, "its layout is unknown");
     CASE(v.tensor[2].type.scale_kind = 4, "its kind of scales");
     CASE(v.tensor[2].type.scale_type = 99, "its type of scales");
+    CASE(v.tensor[2].type.act = 3, "its kind of activations is unknown");
     CASE(v.tensor[2].type.group = 32, "its group size");
     CASE(v.tensor[2].type.n_rows = 0, "it has no elements");
     CASE(v.tensor[2].type.reserved = 1, "its reserved word");

@@ -34,6 +34,8 @@ whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type ac
     if (act == WHIT_ACT_Q2 && (type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2))
         return whit_acts_spec_q2(type);
     if (type->act == WHIT_TENSOR_ACT_TOKEN) return (whit_acts_spec){.kind = WHIT_ACTS_I8, .step = type->group};
+    if (whit_fixed_input_scale(type) != 0)
+        return (whit_acts_spec){.kind = WHIT_ACTS_I8, .scale = whit_fixed_input_scale(type)};
     if (act == WHIT_ACT_F32) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
     return grouped(type, WHIT_ACTS_I8);
 }

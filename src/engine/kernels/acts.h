@@ -23,6 +23,7 @@ typedef struct whit_acts_spec {
     uint8_t kind;
     uint32_t group; /* columns per activation scale; 0: one scale per token (W1.58A8) */
     uint32_t step;  /* columns per step; 0: the whole row is one step */
+    float scale;    /* fixed scale of int8 activations with group and step 0; 0: computed from them */
 } whit_acts_spec;
 
 typedef struct whit_acts {
@@ -37,9 +38,9 @@ typedef struct whit_acts {
     int32_t *sums;    /* (n_tokens, n_steps): sum of q in the step */
 } whit_acts;
 
-/* The default form of activations: float matrices take f32, W1.58A8 tensors int8 per token, all others the
- * session's type `act`; int8 in groups of the weight's group size, at least 32 and at most 128 (128 if the weight
- * has no groups, or has superblocks). */
+/* The default form of activations: float matrices take f32, W1.58A8 tensors int8 per token, tensors with a fixed input
+ * scale int8 with that scale, all others the session's type `act`; int8 in groups of the weight's group size, at least
+ * 32 and at most 128 (128 if the weight has no groups, or has superblocks). */
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
 /* The all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
 whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);

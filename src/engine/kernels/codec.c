@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "kernels/corrections.h"
 
+#include <math.h>
+
 const whit_codec_info *whit_codec_find(unsigned codec)
 {
     return codec < WHIT_CODEC_COUNT ? &whit_codecs[codec] : NULL;
@@ -106,6 +108,20 @@ bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes)
     return true;
 }
 
+/* Reason why a tensor cannot have fixed scales of inputs and outputs; NULL if it can. They are stored where scales of
+ * whole tensors would be, so codes have a scale per row. */
+static const char *fixed_fault(const whit_tensor_type *type)
+{
+    const float scales[2] = {type->scale, type->scale_b};
+    const bool is_plain = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_T2;
+    if (!is_plain || type->scale_kind != WHIT_SCALE_ROW || type->has_offset)
+        return "fixed scales of activations, which need i8, i4 or t2 with a scale per row and no offset";
+    for (int i = 0; i < 2; i++)
+        if (!(scales[i] >= 0) || whit_f32_bits(scales[i]) >= whit_f32_bits(INFINITY))
+            return "a fixed scale of activations that is not a positive number";
+    return scales[0] > 0 || scales[1] > 0 ? NULL : "no fixed scale of activations";
+}
+
 static const char *scales_fault(const whit_tensor_type *type, const whit_codec_info *codec)
 {
     if (codec->is_float) {
@@ -119,7 +135,8 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
     if (type->has_offset > 1) return "the offset flag is neither 0 nor 1";
     if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S)) return "this codec has no offset";
 
-    bool per_tensor = type->scale_kind == WHIT_SCALE_TENSOR;
+    bool per_tensor = type->scale_kind == WHIT_SCALE_TENSOR, is_fixed = type->act == WHIT_TENSOR_ACT_FIXED;
+    if (is_fixed && fixed_fault(type)) return fixed_fault(type);
     if ((codec->is_float || per_tensor) && type->scale_type != WHIT_SCALE_F32)
         return "a scale type without stored scales";
     if (whit_scale_in_bytes(type->scale_type) && type->scale_kind != WHIT_SCALE_GROUP)
@@ -136,9 +153,9 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
     } else if (type->group) {
         return "a group size without group scales";
     }
-    if (type->scale_type == WHIT_SCALE_E4 ? type->scale == 0 : !per_tensor && whit_f32_bits(type->scale))
+    if (type->scale_type == WHIT_SCALE_E4 ? type->scale == 0 : !per_tensor && !is_fixed && whit_f32_bits(type->scale))
         return "a tensor scale beside other scales, or none where it is a factor of them";
-    if (whit_f32_bits(type->scale_b) && !(per_tensor && type->codec == WHIT_CODEC_Q2))
+    if (whit_f32_bits(type->scale_b) && !is_fixed && !(per_tensor && type->codec == WHIT_CODEC_Q2))
         return "a second scale that nothing uses";
     if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset)) return "an offset that nothing uses";
     return NULL;
@@ -150,7 +167,7 @@ whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *err
     if (!codec) return whit_fail(error, WHIT_ERROR_FORMAT, "unknown codec %u", type->codec);
     if (type->layout >= WHIT_LAYOUT_COUNT)
         return whit_fail(error, WHIT_ERROR_FORMAT, "unknown layout %u", type->layout);
-    if (type->act > WHIT_TENSOR_ACT_TOKEN)
+    if (type->act > WHIT_TENSOR_ACT_FIXED)
         return whit_fail(error, WHIT_ERROR_FORMAT, "unknown activation rule %u", type->act);
     const char *fault = scales_fault(type, codec);
     if (!fault && type->layout == WHIT_LAYOUT_PLAIN && !codec->is_float)

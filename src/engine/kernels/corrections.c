@@ -15,7 +15,7 @@ bool whit_may_be_corrected(const whit_tensor_type *type)
 {
     bool codec = type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5 || type->codec == WHIT_CODEC_B1 ||
         type->codec == WHIT_CODEC_Q2;
-    return codec && type->layout == WHIT_LAYOUT_TILE16;
+    return codec && type->layout == WHIT_LAYOUT_TILE16 && type->act != WHIT_TENSOR_ACT_FIXED;
 }
 
 whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n)

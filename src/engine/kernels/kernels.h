@@ -21,7 +21,7 @@
 /* ---- activations ---------------------------------------------------------------------------- */
 
 /* Quantises tokens [token_begin, token_end) of x (n_tokens, x_stride) into `acts`, scales, sums and
- * zero padding included; whatever acts->spec says (i8 per token or per group, q2). */
+ * zero padding included; whatever acts->spec says (i8 per token, per group or with a fixed scale, q2). */
 typedef void whit_quantise_fn(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
                               uint32_t token_end);
 
@@ -228,7 +228,8 @@ typedef struct whit_kernels {
     whit_gate_fn *product;     /* x */
     whit_add_fn *add;
     whit_scale_fn *scale;
-    whit_scale_fn *softcap; /* factor tanh(x / factor) */
+    whit_scale_fn *softcap;   /* factor tanh(x / factor) */
+    whit_scale_fn *fix_scale; /* factor times x / factor rounded to -128..127; NaN stays, zeros are +0 */
     whit_norm_acts_fn *norm_acts;
     whit_argmax_fn *argmax;
     whit_all_finite_fn *all_finite;

@@ -20,6 +20,12 @@ static inline int32_t whit_round_i32(float x)
     return (int32_t)(whit_f32_bits(x + WHIT_ROUND_MAGIC) - WHIT_ROUND_MAGIC_BITS);
 }
 
+/* Limits x to the range of int8; NaN stays. */
+static inline float whit_clamp_i8(float x)
+{
+    return x < -128.0f ? -128.0f : x > 127.0f ? 127.0f : x;
+}
+
 /* exp: x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P interpolating at Chebyshev
  * nodes (relative error 1.1e-8); then times 2^n. Below -87 it is +0, so that no subnormal appears;
  * above 88 it stays at e^88, so that no infinity does. NaN stays NaN. */

@@ -82,6 +82,7 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
     step->acts = input->acts;
     step->n_cols = input->width;
     step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    step->output_scale = whit_fixed_output_scale(&step->tensor->type);
     step->choice = &exec->schedules->choices[exec->schedules->choice_of[step->plan->number]];
     step->kernel = step->choice->kernels[scheduled->bucket];
     if (exec->parts) step->parts = &exec->parts[step->plan->number];

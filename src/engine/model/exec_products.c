@@ -20,11 +20,22 @@ static float *output_of(const whit_exec_step *step, const whit_exec *exec, uint3
     static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,          \
                      uint32_t begin, uint32_t end)
 
+/* Rounds the outputs of tiles [begin, end) of some rows to the fixed scale of the matrix's outputs. */
+static void fix_outputs(const whit_exec_step *step, const whit_exec *exec, whit_exec_rows rows, uint32_t begin,
+                        uint32_t end)
+{
+    const uint32_t first = begin * WHIT_TILE_ROWS, n_outputs = step->tensor->type.n_rows;
+    const uint32_t last = end * WHIT_TILE_ROWS < n_outputs ? end * WHIT_TILE_ROWS : n_outputs;
+    for (uint32_t r = rows.begin; r < rows.begin + rows.n; r++)
+        exec->kernels->fix_scale(output_of(step, exec, r) + first, step->output_scale, last - first);
+}
+
 TILE_STEP(run_linear)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
     step->kernel->run(step->tensor, &acts, begin, end, output_of(step, exec, rows.begin), step->output_stride,
                       whit_exec_scratch(exec, step->kernel, &acts, worker));
+    if (step->output_scale != 0) fix_outputs(step, exec, rows, begin, end);
 }
 
 /* Corrections, then adapters, are added to the tiles while they are in cache. */

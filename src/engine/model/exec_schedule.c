@@ -68,7 +68,7 @@ static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const w
                           const whit_tensor *tensors, const whit_kernels *kernels)
 {
     whit_exec_choice wanted = {.type = tensors[step->weight].type, .acts = plan->values[step->input[0] - 1].acts};
-    wanted.type.scale = wanted.type.scale_b = wanted.type.offset = 0;
+    wanted.type.scale = wanted.type.scale_b = wanted.type.offset = wanted.acts.scale = 0;
     find_corrections(&tensors[step->weight], &wanted);
     for (uint32_t i = s->n_choices; i-- > 0;)
         if (!memcmp(&s->choices[i].type, &wanted.type, sizeof wanted.type) &&
@@ -123,6 +123,7 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
     const whit_matmul_kernel *kernel = kernel_of(offer, gate);
     if (whit_is_corrected(&offer->tensors[gate->weight]) || whit_is_corrected(&offer->tensors[gated->weight]))
         return false; /* corrections must be added before the gate */
+    if (whit_fixed_output_scale(a) != 0 || whit_fixed_output_scale(b) != 0) return false; /* and outputs rounded */
     return a->codec == b->codec && a->has_offset == b->has_offset && a->n_rows == b->n_rows && a->n_cols == b->n_cols &&
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
@@ -132,7 +133,8 @@ static bool offers_added(void *context, const whit_plan_step *linear)
 {
     const struct offer *offer = context;
     return whit_exec_bucket_rows(offer->bucket) > FEW_ROWS && kernel_of(offer, linear)->run_added != NULL &&
-        !whit_is_corrected(&offer->tensors[linear->weight]);
+        !whit_is_corrected(&offer->tensors[linear->weight]) &&
+        !(whit_fixed_output_scale(&offer->tensors[linear->weight].type) != 0);
 }
 
 /* Whether bucket b has the same schedule as the bucket before it. */

@@ -48,6 +48,7 @@ struct whit_exec_step {
     uint32_t layer;                      /* and the layer's index in it */
     float constant;
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
+    float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
     const float *second;               /* dt of a delta rule */
     uint32_t vector_elems;

@@ -153,6 +153,12 @@ static whit_status choose(struct export *e, struct target *target)
     }
     if (e->options->coded && parse_kind(e->options->coded, &asked)) return choose_kind(e, target, &asked, 1);
     /* Other programs infer int8 activations per token from the architecture alone. */
+    if (type->act == WHIT_TENSOR_ACT_FIXED)
+        return whit_fail(
+            e->error, WHIT_ERROR_UNSUPPORTED,
+            "%s: tensor '%s' has fixed scales of its inputs and outputs, which GGUF files cannot say; name "
+            "a type to export the weights alone",
+            e->source->path, target->from->name);
     if (type->act == WHIT_TENSOR_ACT_TOKEN && strncmp(e->architecture, "bitnet", 6) != 0)
         return whit_fail(
             e->error, WHIT_ERROR_UNSUPPORTED,

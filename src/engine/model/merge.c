@@ -97,6 +97,15 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
     }
     m->type = whit_requantise_type(wanted, type->n_rows, type->n_cols);
     if (!whit_codec_find(wanted)->is_float) m->type.act = type->act;
+    if (m->type.act == WHIT_TENSOR_ACT_FIXED) {
+        if (m->type.scale_kind != WHIT_SCALE_ROW)
+            return whit_fail(job->error, WHIT_ERROR_UNSUPPORTED,
+                             "matrix '%s' has fixed scales of its inputs and outputs, which %s has no place for; "
+                             "choose i8 or a float codec",
+                             name, whit_codec_find(wanted)->name);
+        m->type.scale = type->scale;
+        m->type.scale_b = type->scale_b;
+    }
     return whit_tensor_type_check(&m->type, job->error);
 }
 

@@ -142,7 +142,7 @@ static void emit(struct compiler *c, whit_plan_step step)
 
 static bool same_spec(const whit_acts_spec *a, const whit_acts_spec *b)
 {
-    return a->kind == b->kind && a->group == b->group && a->step == b->step;
+    return a->kind == b->kind && a->group == b->group && a->step == b->step && a->scale == b->scale;
 }
 
 /* Returns the value `input` in the format that the node's matrix reads; emits the conversion if it is missing. */

@@ -90,7 +90,7 @@ static const char *check_type(const whit_tensor_type *type)
     if (type->scale_kind > WHIT_SCALE_GROUP) return "its kind of scales is unknown";
     if (type->scale_type >= WHIT_SCALE_TYPE_COUNT) return "its type of scales is unknown";
     if (type->has_offset > 1) return "its offset flag is neither 0 nor 1";
-    if (type->act > WHIT_TENSOR_ACT_TOKEN) return "its kind of activations is unknown";
+    if (type->act > WHIT_TENSOR_ACT_FIXED) return "its kind of activations is unknown";
     if (type->reserved != 0) return "its reserved word is not 0";
     if (type->n_rows == 0 || type->n_cols == 0) return "it has no elements";
     bool grouped = type->scale_kind == WHIT_SCALE_GROUP;

@@ -86,6 +86,11 @@ static whit_status add_params(whit_stream *s, whit_error *error)
         whit_params_begin(&s->params[side], s->allocator);
         for (uint32_t i = 0; i < s->source->n_tensors; i++) {
             const whit_source_tensor *tensor = &s->source->tensors[i];
+            if (tensor->type.act == WHIT_TENSOR_ACT_FIXED)
+                return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                                 "%s: tensor '%s' has fixed scales of its inputs and outputs, which compression does "
+                                 "not follow",
+                                 s->source->path, tensor->name);
             whit_tensor_type type = {
                 .layout = tensor->type.layout, .n_rows = tensor->type.n_rows, .n_cols = tensor->type.n_cols};
             WHIT_TRY(whit_params_add(&s->params[side], tensor->name, &type, false, error));

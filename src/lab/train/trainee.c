@@ -83,6 +83,10 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
         const whit_tensor_type *from = &weights->tensors[i].type;
         whit_tensor_type type = {.layout = from->layout, .n_rows = from->n_rows, .n_cols = from->n_cols};
         bool matrix = from->layout == WHIT_LAYOUT_TILE16;
+        if (from->act == WHIT_TENSOR_ACT_FIXED)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "tensor '%s' has fixed scales of its inputs and outputs, which training does not follow",
+                             name);
         if (matrix && codecs) {
             const char *codec = strncmp(name, "layers.", 7) == 0 ? layer_codec(codecs, name) : codecs->embedding;
             if (strcmp(codec, "own") != 0)

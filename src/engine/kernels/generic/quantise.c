@@ -38,6 +38,20 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Codes by a fixed scale s: x / s, rounded and limited. A value that is not finite makes the token's scale NaN. */
+static void quantise_fixed(const float *x, const whit_acts *acts, uint32_t token)
+{
+    int8_t *codes = acts->i8 + token * acts->stride;
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < acts->n_cols; i++) {
+        codes[i] = code_of(whit_clamp_i8(x[i] / acts->spec.scale));
+        sum += codes[i];
+    }
+    acts->scales[token] = whit_amax_bits(x, acts->n_cols) < whit_f32_bits(INFINITY) ? acts->spec.scale : NAN;
+    acts->sums[token] = sum;
+    memset(codes + acts->n_cols, 0, acts->stride - acts->n_cols);
+}
+
 static void quantise_i8(const float *x, const whit_acts *acts, uint32_t token)
 {
     uint32_t n = acts->n_cols, group = acts->spec.group ? acts->spec.group : n;
@@ -98,7 +112,10 @@ void whit_quantise_generic(const float *x, size_t x_stride, const whit_acts *act
                            uint32_t token_end)
 {
     for (uint32_t token = token_begin; token < token_end; token++) {
-        if (acts->spec.kind == WHIT_ACTS_I8) quantise_i8(x + token * x_stride, acts, token);
+        if (acts->spec.kind == WHIT_ACTS_I8 && acts->spec.scale != 0)
+            quantise_fixed(x + token * x_stride, acts, token);
+        else if (acts->spec.kind == WHIT_ACTS_I8)
+            quantise_i8(x + token * x_stride, acts, token);
         if (acts->spec.kind == WHIT_ACTS_Q2) quantise_q2(x + token * x_stride, acts, token);
     }
 }

@@ -91,6 +91,11 @@ void whit_softcap_generic(float *x, float cap, uint32_t n)
     for (uint32_t i = 0; i < n; i++) x[i] = cap * whit_tanh_f32(x[i] / cap);
 }
 
+void whit_fix_scale_generic(float *x, float scale, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) x[i] = (whit_clamp_i8(x[i] / scale) + WHIT_ROUND_MAGIC - WHIT_ROUND_MAGIC) * scale;
+}
+
 uint32_t whit_argmax_generic(const float *x, uint32_t n)
 {
     uint32_t best = 0;
