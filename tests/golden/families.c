@@ -133,6 +133,7 @@ static void check_golden(const char *folder, const json_t *golden)
     {
         char path[2048], what[2048];
         uint32_t n_vocab, n_again;
+        if (strchr(json_string_value(file), ',')) continue; /* a file read in another way than it asks for */
         snprintf(path, sizeof path, "%s/%s", folder, json_string_value(file));
         snprintf(what, sizeof what, "%s, %s", path + strlen(WHIT_SHARED_DIR "/models-tiny/"), logits_file);
         float *logits = run_model(path, NULL, &run, 2, 512, &n_vocab);
@@ -174,14 +175,15 @@ static void check_model(const char *name)
     json_decref(root);
 }
 
-/* Folder and GGUF file of one model hold the same weights in the same types: they are one model. */
-static void folder_and_gguf_are_one(void **state)
+/* Two files or folders that hold the same weights in the same types are one model. */
+static void equal_weights_are_one_model(void **state)
 {
     static const char *const pairs[][2] = {
         {"models-tiny/granite/hf", "models-tiny/granite/granite-bf16.gguf"},
         {"models-tiny/gemma3-text/hf", "models-tiny/gemma3-text/gemma3-text-bf16.gguf"},
         {"models-tiny/gemma4-dense/hf", "models-tiny/gemma4-dense/gemma4-dense-bf16.gguf"},
         {"models-tiny/gemma4-e2b/hf", "models-tiny/gemma4-e2b/gemma4-e2b-bf16.gguf"},
+        {"models-tiny/gemma4-mobile/ct", "models-tiny/gemma4-mobile/transformers"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -242,6 +244,7 @@ FAMILY(olmo3, "olmo3")
 FAMILY(gemma3, "gemma3-text")
 FAMILY(gemma4_dense, "gemma4-dense")
 FAMILY(gemma4_shared, "gemma4-e2b")
+FAMILY(gemma4_mobile, "gemma4-mobile")
 
 int main(void)
 {
@@ -257,7 +260,8 @@ int main(void)
                                        cmocka_unit_test(gemma3),
                                        cmocka_unit_test(gemma4_dense),
                                        cmocka_unit_test(gemma4_shared),
-                                       cmocka_unit_test(folder_and_gguf_are_one),
+                                       cmocka_unit_test(gemma4_mobile),
+                                       cmocka_unit_test(equal_weights_are_one_model),
                                        cmocka_unit_test(programs_keep_the_order_of_rows)};
     return cmocka_run_group_tests_name("golden families", tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ add_test(NAME recall_long COMMAND test_recall CONFIGURATIONS Long)
 set_tests_properties(recall_long PROPERTIES ENVIRONMENT WHIT_QUESTIONS=500 TIMEOUT 3600)
 whit_test(golden_families ${CMAKE_CURRENT_LIST_DIR}/families.c)
 target_link_libraries(test_golden_families PRIVATE PkgConfig::JANSSON)
+whit_test(golden_mobile ${CMAKE_CURRENT_LIST_DIR}/mobile.c)
+target_link_libraries(test_golden_mobile PRIVATE PkgConfig::JANSSON)
 # Numbers that both builds give alike; sanitizers see the same code in golden_logits, kernels and session_fuzz.
 if(WHIT_SANITIZE_ADDRESS)
   whit_rest(golden_stories reproducible kv_one_hash screened_head screened_choices packed_quality recall)

@@ -68,6 +68,7 @@ typedef struct whit_hf_quantisation {
     bool bitnet;       /* quant_method "bitnet": packed weights, or latent ones */
     bool online;       /* float weights are latent: made ternary by their mean magnitude */
     bool multiplies;   /* weight_scale multiplies (AutoBitLinear); else it divides (BitLinear) */
+    bool is_fixed;     /* modules may have fixed scales of int8 inputs and outputs */
     whit_hf_form form; /* packed matrices */
     uint32_t mlx_bits; /* bits of MLX codes, unless a module states its own */
     uint32_t mlx_node; /* "quantization": modules by name with bits of their own; or WHIT_JSON_NONE */

@@ -93,15 +93,42 @@ static whit_status check_width(const whit_hf_document *config, const char *name,
 
 /* ---- packed matrices ------------------------------------------------------------------------ */
 
-/* compressed-tensors: groups of modules of one format; activations must be left as they are. */
+/* Whether a field of an object is absent or a certain text. */
+static bool field_is(const whit_json *json, uint32_t object, const char *name, const char *expected)
+{
+    uint32_t value = whit_json_get(json, object, name);
+    size_t n;
+    const char *text = whit_json_string(json, value, &n);
+    return value == WHIT_JSON_NONE || whit_hf_says_nothing(json, value) || whit_hf_text_is(text, n, expected);
+}
+
+/* How compressed-tensors round activations: not at all, or to int8 with one fixed scale. */
+static whit_status check_activations(const whit_json *json, uint32_t value, whit_hf_quantisation *q, whit_error *error)
+{
+    int64_t bits;
+    if (value == WHIT_JSON_NONE || whit_hf_says_nothing(json, value)) return WHIT_OK;
+    if (!whit_json_i64(json, whit_json_get(json, value, "num_bits"), &bits) || bits != 8 ||
+        !whit_json_bool(json, whit_json_get(json, value, "symmetric"), true) ||
+        !field_is(json, value, "dynamic", "false") || !field_is(json, value, "type", "int") ||
+        !field_is(json, value, "strategy", "tensor"))
+        return whit_json_fail(json, value, error,
+                              "activations of compressed-tensors are read as floats or as int8 with one fixed scale "
+                              "per matrix, not in other forms");
+    q->is_fixed = true;
+    return WHIT_OK;
+}
+
+/* compressed-tensors: groups of modules of one format. */
 static whit_status check_compressed(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q,
                                     whit_error *error)
 {
+    static const char *const formats[] = {"pack-quantized", "int-quantized", "mixed-precision"};
     const whit_json *json = &config->json;
     const char *format = "";
     size_t n = 0;
     WHIT_TRY(whit_hf_string(config, "quantization_config.format", &format, &n, error));
-    bool packed = whit_hf_text_is(format, n, "pack-quantized"), floats = whit_hf_text_is(format, n, "float-quantized");
+    bool packed = false, floats = whit_hf_text_is(format, n, "float-quantized");
+    for (size_t i = 0; i < COUNT(formats); i++) packed |= whit_hf_text_is(format, n, formats[i]);
     if (!packed && !floats)
         return whit_json_fail(json, node, error, "compressed-tensors in the format '%.*s' are not supported",
                               (int)(n < 40 ? n : 40), format);
@@ -109,17 +136,17 @@ static whit_status check_compressed(const whit_hf_document *config, uint32_t nod
     uint32_t groups = whit_hf_node(config, "quantization_config.config_groups");
     for (uint32_t key = whit_json_first(json, groups); packed && key != WHIT_JSON_NONE;
          key = whit_json_next(json, groups, key)) {
-        static const char *const activations[] = {"input_activations", "output_activations"};
         char name[64];
         size_t name_bytes;
         const char *text = whit_json_string(json, key, &name_bytes);
         snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 63 ? name_bytes : 63), text ? text : "");
-        for (size_t i = 0; i < COUNT(activations); i++) {
-            uint32_t value = whit_json_get(json, whit_json_get(json, groups, name), activations[i]);
-            if (value != WHIT_JSON_NONE && !whit_hf_says_nothing(json, value))
-                return whit_json_fail(json, value, error,
-                                      "quantised activations of compressed-tensors are not supported");
-        }
+        uint32_t group = whit_json_get(json, groups, name), weights = whit_json_get(json, group, "weights");
+        if (!field_is(json, group, "format", formats[0]) && !field_is(json, group, "format", formats[1]))
+            return whit_json_fail(json, key, error, "a group of another format than pack-quantized or int-quantized");
+        if (!field_is(json, weights, "type", "int"))
+            return whit_json_fail(json, key, error, "a group whose packed weights are not integers");
+        WHIT_TRY(check_activations(json, whit_json_get(json, group, "input_activations"), q, error));
+        WHIT_TRY(check_activations(json, whit_json_get(json, group, "output_activations"), q, error));
     }
     return WHIT_OK;
 }
@@ -147,6 +174,11 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
             !whit_hf_text_is(format, format_bytes, "GEMM"))
             return whit_json_fail(&config->json, node, error, "AWQ in the version '%.*s' is not supported (gemm is)",
                                   (int)(format_bytes < 40 ? format_bytes : 40), format);
+        return WHIT_OK;
+    }
+    if (whit_hf_text_is(method, n, "gemma")) { /* bits of codes follow from the shapes */
+        q->form = WHIT_HF_GEMMA;
+        q->is_fixed = true;
         return WHIT_OK;
     }
     if (whit_hf_text_is(method, n, "fp8")) {
@@ -195,7 +227,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     if (!whit_hf_text_is(method, method_bytes, "bitnet"))
         return whit_json_fail(
             json, node, error,
-            "quantisation by '%.*s' is not supported (bitnet, compressed-tensors, gptq, awq, fp8 and MLX's are)",
+            "quantisation by '%.*s' is not supported (bitnet, compressed-tensors, gptq, awq, fp8, gemma and MLX's are)",
             (int)(method_bytes < 40 ? method_bytes : 40), method ? method : "");
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
         bool found = whit_hf_is_void(json, key);

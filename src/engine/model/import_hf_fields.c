@@ -5,6 +5,8 @@
  * recognised by its new fields, and running it without them would give plausible nonsense. */
 #include "model/import_hf.h"
 
+#include <stdio.h>
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* import_hf_config.c reads these. */
@@ -250,6 +252,43 @@ static bool is_outer(const whit_json *json, uint32_t key)
     return in_list(names, COUNT(names), json, key);
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Whether two values are the same text but for spaces. */
+static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
+{
+    size_t n_a, n_b, i = 0, j = 0;
+    const char *x = whit_json_raw(json, a, &n_a), *y = whit_json_raw(json, b, &n_b);
+    while (x && y) {
+        while (i < n_a && is_space(x[i])) i++;
+        while (j < n_b && is_space(y[j])) j++;
+        if (i == n_a || j == n_b || x[i] != y[j]) break;
+        i++, j++;
+    }
+    return x && y && i == n_a && j == n_b;
+}
+
+/* Refuses a field beside text_config that describes the language model otherwise than text_config: fields there are
+ * read, those outside are not. */
+static whit_status check_outer(const struct whit_hf_importer *importer, uint32_t key, whit_error *error)
+{
+    static const char *const common[] = {"architectures", "model_type", "quantization", "quantization_config",
+                                         "tie_word_embeddings"};
+    const whit_json *json = &importer->text.json;
+    char name[64];
+    size_t n;
+    const char *text = whit_json_string(json, key, &n);
+    if (!(in_list(used, COUNT(used), json, key) || is_of_class(importer->class, json, key)) || n >= sizeof name ||
+        in_list(common, COUNT(common), json, key) || whit_hf_says_nothing(json, key + 1))
+        return WHIT_OK;
+    snprintf(name, sizeof name, "%.*s", (int)n, text);
+    if (same_value(json, key + 1, whit_json_get(json, importer->text.root, name))) return WHIT_OK;
+    return whit_json_fail(json, key, error, "field '%s' stands beside text_config, which says otherwise", name);
+}
+
 static whit_status check_object(const struct whit_hf_importer *importer, uint32_t object, bool is_outside,
                                 whit_error *error)
 {
@@ -258,6 +297,7 @@ static whit_status check_object(const struct whit_hf_importer *importer, uint32_
     for (uint32_t key = whit_json_first(json, object); key != WHIT_JSON_NONE; key = whit_json_next(json, object, key)) {
         size_t n;
         const char *name = whit_json_string(json, key, &n);
+        if (is_outside) WHIT_TRY(check_outer(importer, key, error));
         if (is_understood(class, json, key) || (is_outside && is_outer(json, key))) continue;
         if (importer->source && in_list(describing, COUNT(describing), json, key)) {
             WHIT_TRY(whit_source_pass_over(importer->source, name, n, error));

@@ -394,6 +394,26 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     return WHIT_OK;
 }
 
+/* Columns of a matrix of a model with the configuration c, by its canonical name. */
+static uint64_t columns_of(const whit_config *c, const char *name)
+{
+    uint32_t layer = 0;
+    const char *rest = whit_import_layer(name, "layers", c->n_layers, &layer);
+    const whit_layer_kind kind = whit_config_kind(c, layer);
+    if (!rest) return strcmp(name, "side_embed") == 0 ? (uint64_t)c->n_layers * c->side_width : c->n_embd;
+    return strcmp(rest, "o") == 0        ? (uint64_t)kind.n_heads * kind.head_dim
+        : strcmp(rest, "down") == 0      ? kind.n_ff
+        : strcmp(rest, "side_proj") == 0 ? c->side_width
+                                         : c->n_embd;
+}
+
+/* Bits of a code of a matrix whose bytes are all that a folder has: the width with which they are its columns. */
+static uint32_t gemma_bits(const struct reading *r, const char *name)
+{
+    uint64_t n_cols = columns_of(&r->source->config, name), bytes = r->file->n_dims == 2 ? r->file->dims[1] : 0;
+    return n_cols && bytes <= n_cols ? (uint32_t)(8 * bytes / n_cols) : 0;
+}
+
 /* *bits: bits of a module's MLX codes, its own or the default. */
 static whit_status mlx_bits(const struct reading *r, const char *module, uint32_t *bits)
 {
@@ -409,16 +429,25 @@ static whit_status mlx_bits(const struct reading *r, const char *module, uint32_
     return WHIT_OK;
 }
 
+/* The module of a tensor whose file_name ends in ".weight". */
+static void module_of(const struct reading *r, char module[160])
+{
+    snprintf(module, 160, "%.*s", (int)(strlen(r->file_name) - strlen(".weight")), r->file_name);
+}
+
 /* A matrix of packed integers or of floats of eight bits; file_name ends in ".weight". */
 static whit_status packed_matrix(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
+    const whit_hf_quantisation *q = &r->importer->quantisation;
     char module[160];
     uint32_t bits;
-    snprintf(module, sizeof module, "%.*s", (int)(strlen(r->file_name) - strlen(".weight")), r->file_name);
+    module_of(r, module);
     WHIT_TRY(mlx_bits(r, module, &bits));
-    WHIT_TRY(whit_hf_packed_open(r->importer->hf->weights, r->importer->quantisation.form, module, bits,
-                                 &import->matrix, r->error));
+    if (q->form == WHIT_HF_GEMMA) bits = gemma_bits(r, tensor->name);
+    WHIT_TRY(whit_hf_packed_open(r->importer->hf->weights, q->form, module, bits, &import->matrix, r->error));
     tensor->type = import->matrix.type;
+    if (tensor->type.act == WHIT_TENSOR_ACT_FIXED && !q->is_fixed)
+        return refuse(r, "has fixed scales of activations, but config.json has no quantised activations");
     tensor->read_row = read_words;
     if (!import->matrix.exact && !r->importer->told_rounding) {
         r->importer->told_rounding = true;
@@ -434,9 +463,23 @@ static bool is_packed(const struct reading *r)
     return whit_hf_is_packed(r->importer->quantisation.form, r->file) && ends_with(r->file_name, ".weight");
 }
 
+/* Refuses fixed scales of activations beside weights that are not quantised. */
+static whit_status check_floats(const struct reading *r)
+{
+    float scales[2] = {0};
+    char module[160];
+    if (!ends_with(r->file_name, ".weight")) return WHIT_OK;
+    module_of(r, module);
+    WHIT_TRY(whit_hf_fixed_scales(r->importer->hf->weights, r->importer->quantisation.form, module, scales, r->error));
+    if (scales[0] != 0 || scales[1] != 0)
+        return refuse(r, "has fixed scales of activations beside weights that are not quantised");
+    return WHIT_OK;
+}
+
 static whit_status add_projection(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     if (is_packed(r)) return packed_matrix(r, import, tensor);
+    WHIT_TRY(check_floats(r));
     if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse(r, "is no matrix");
     if (r->file->dtype == WHIT_DTYPE_U8) return packed_projection(r, import, tensor);
     if (r->file->dtype == WHIT_DTYPE_I8) return i8_projection(r, import, tensor);
@@ -467,6 +510,7 @@ static whit_status add_taps(const struct reading *r, struct whit_hf_import *impo
 static whit_status add_plain(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     if (is_packed(r)) return packed_matrix(r, import, tensor);
+    WHIT_TRY(check_floats(r));
     if (r->file->n_dims == 2) return float_matrix(r, import, tensor);
     if (r->file->n_dims != 1) return refuse(r, "is neither a vector nor a matrix");
     if (!whit_safetensor_view(r->file, &import->view)) return refuse(r, "its dtype is not supported here");
@@ -518,30 +562,53 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-static bool same_data(const struct whit_hf_importer *importer, const whit_safetensor *a, const whit_safetensor *b)
+/* A tensor of the embedding or of the head, and its name as add_tensor takes it. */
+struct ending {
+    const whit_safetensor *file;
+    char file_name[128];
+};
+
+/* Whether embedding and head are equal, scales of packed ones included. */
+static whit_status same_data(whit_source *source, struct whit_hf_importer *importer, const struct ending *embed,
+                             const struct ending *head, bool *same, whit_error *error)
 {
-    bool same = a->dtype == b->dtype && a->size_bytes == b->size_bytes && a->n_dims == b->n_dims &&
+    const struct ending *both[2] = {embed, head};
+    const whit_hf_form form = importer->quantisation.form;
+    struct whit_hf_import imports[2] = {0};
+    const whit_safetensor *a = embed->file, *b = head->file;
+    *same = whit_hf_is_packed(form, a) == whit_hf_is_packed(form, b);
+    for (int i = 0; *same && whit_hf_is_packed(form, a) && i < 2; i++) {
+        struct reading r = {source, importer, both[i]->file, both[i]->file_name, error};
+        whit_source_tensor tensor = {.name = "embed"};
+        WHIT_TRY(packed_matrix(&r, &imports[i], &tensor));
+    }
+    if (*same && whit_hf_is_packed(form, a)) {
+        *same = whit_hf_packed_equal(&imports[0].matrix, &imports[1].matrix);
+        return WHIT_OK;
+    }
+    *same = *same && a->dtype == b->dtype && a->size_bytes == b->size_bytes && a->n_dims == b->n_dims &&
         memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0 && memcmp(a->data, b->data, a->size_bytes) == 0;
     drop_file(importer, a);
     drop_file(importer, b);
-    return same;
+    return WHIT_OK;
 }
 
 /* Embedding and head: one matrix or two, whichever of them is stored. */
 static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_importer *importer,
-                                          const whit_safetensor *embed, const whit_safetensor *head, whit_error *error)
+                                          const struct ending *embed, const struct ending *head, whit_error *error)
 {
     const char *path = source->path, *embed_name = "model.embed_tokens.weight", *head_name = "lm_head.weight";
     bool tied = importer->tied;
-    if (!embed && !(head && tied))
+    if (!embed->file && !(head->file && tied))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is missing", path, embed_name);
-    if (!head && !tied)
+    if (!head->file && !tied)
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: tensor '%s' is missing, and config.json does not tie it to the embedding "
                          "(tie_word_embeddings)",
                          path, head_name);
-    if (embed && head) {
-        bool same = same_data(importer, embed, head);
+    if (embed->file && head->file) {
+        bool same;
+        WHIT_TRY(same_data(source, importer, embed, head, &same, error));
         if (tied && !same)
             return whit_fail(
                 error, WHIT_ERROR_FORMAT,
@@ -550,15 +617,15 @@ static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_im
         tied = same;
     }
     source->config.tied_head = tied;
-    const whit_safetensor *first = embed ? embed : head;
-    WHIT_TRY(add_tensor(source, importer, first, embed ? embed_name : head_name, "embed", NULL, error));
-    return tied ? WHIT_OK : add_tensor(source, importer, head, head_name, "head", NULL, error);
+    const struct ending *first = embed->file ? embed : head;
+    WHIT_TRY(add_tensor(source, importer, first->file, first->file_name, "embed", NULL, error));
+    return tied ? WHIT_OK : add_tensor(source, importer, head->file, head->file_name, "head", NULL, error);
 }
 
 whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
     const whit_safetensors *weights = importer->hf->weights;
-    const whit_safetensor *embed = NULL, *head = NULL;
+    struct ending embed = {0}, head = {0};
     importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors); /* fused tensors are of three at most */
     importer->imports = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->imports);
     if (!importer->imports)
@@ -584,16 +651,16 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",
                              source->path, file_name, importer->class->name, source->config.n_layers);
         if (part == PART_IGNORED) continue;
-        if (part == PART_HEAD)
-            head = file;
-        else if (strcmp(found.ours, "embed") == 0 && !embed)
-            embed = file;
-        else if (found.row)
+        if (part == PART_HEAD || (strcmp(found.ours, "embed") == 0 && !embed.file)) {
+            struct ending *ending = part == PART_HEAD ? &head : &embed;
+            ending->file = file;
+            snprintf(ending->file_name, sizeof ending->file_name, "%s", file_name);
+        } else if (found.row)
             WHIT_TRY(add_parts(source, importer, file, file_name, &found, error));
         else
             WHIT_TRY(add_tensor(source, importer, file, file_name, found.ours, NULL, error));
     }
-    return add_embedding_and_head(source, importer, embed, head, error);
+    return add_embedding_and_head(source, importer, &embed, &head, error);
 }
 
 whit_status whit_import_hf_vector(whit_source *source, struct whit_hf_importer *importer, const char *name,

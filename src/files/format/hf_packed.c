@@ -10,39 +10,74 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Endings of the tensor names of a form, the codes' first. */
-static const char *const *ends_of(whit_hf_form form)
+/* The tensors that a module of a form may have, by the endings of their names. */
+enum part { PART_CODES, PART_SCALES, PART_ZEROS, PART_INPUT_SCALE, PART_OUTPUT_SCALE, PART_OTHER };
+
+struct ending {
+    whit_hf_form form;
+    enum part part;
+    const char *text;
+};
+
+/* A form may have several names for a part: the first that is there is the module's. */
+static const struct ending endings[] = {
+    {WHIT_HF_COMPRESSED, PART_CODES, ".weight_packed"},
+    {WHIT_HF_COMPRESSED, PART_CODES, ".weight"},
+    {WHIT_HF_COMPRESSED, PART_SCALES, ".weight_scale"},
+    {WHIT_HF_COMPRESSED, PART_ZEROS, ".weight_zero_point"},
+    {WHIT_HF_COMPRESSED, PART_INPUT_SCALE, ".input_scale"},
+    {WHIT_HF_COMPRESSED, PART_OUTPUT_SCALE, ".output_scale"},
+    {WHIT_HF_COMPRESSED, PART_OTHER, ".weight_shape"},
+    {WHIT_HF_GEMMA, PART_CODES, ".weight"},
+    {WHIT_HF_GEMMA, PART_CODES, ".embedding_quantized"},
+    {WHIT_HF_GEMMA, PART_SCALES, ".weight_scale"},
+    {WHIT_HF_GEMMA, PART_SCALES, ".embedding_scale"},
+    {WHIT_HF_GEMMA, PART_INPUT_SCALE, ".input_activation_scale"},
+    {WHIT_HF_GEMMA, PART_OUTPUT_SCALE, ".output_activation_scale"},
+    {WHIT_HF_GEMMA, PART_OTHER, ".k_cache_scale"}, /* for another runtime's int8 cache */
+    {WHIT_HF_GEMMA, PART_OTHER, ".v_cache_scale"},
+    {WHIT_HF_GPTQ, PART_CODES, ".qweight"},
+    {WHIT_HF_GPTQ, PART_ZEROS, ".qzeros"},
+    {WHIT_HF_GPTQ, PART_SCALES, ".scales"},
+    {WHIT_HF_GPTQ, PART_OTHER, ".g_idx"},
+    {WHIT_HF_MLX, PART_CODES, ".weight"},
+    {WHIT_HF_MLX, PART_SCALES, ".scales"},
+    {WHIT_HF_MLX, PART_ZEROS, ".biases"},
+    {WHIT_HF_FP8, PART_CODES, ".weight"},
+    {WHIT_HF_FP8, PART_SCALES, ".weight_scale_inv"},
+    {WHIT_HF_FP8, PART_SCALES, ".weight_scale"},
+};
+
+/* The form whose names of tensors a form has. */
+static whit_hf_form naming_form(whit_hf_form form)
 {
-    static const char *const compressed[] = {".weight_packed", ".weight_scale", ".weight_shape", ".weight_zero_point",
-                                             NULL};
-    static const char *const gptq[] = {".qweight", ".qzeros", ".scales", ".g_idx", NULL};
-    static const char *const mlx[] = {".weight", ".scales", ".biases", NULL};
-    static const char *const fp8[] = {".weight", ".weight_scale_inv", ".weight_scale", NULL};
-    static const char *const plain[] = {NULL};
-    return form == WHIT_HF_COMPRESSED                                            ? compressed
-        : form == WHIT_HF_GPTQ || form == WHIT_HF_GPTQ_V2 || form == WHIT_HF_AWQ ? gptq
-        : form == WHIT_HF_MLX                                                    ? mlx
-        : form == WHIT_HF_FP8                                                    ? fp8
-                                                                                 : plain;
+    return form == WHIT_HF_GPTQ_V2 || form == WHIT_HF_AWQ ? WHIT_HF_GPTQ : form;
 }
 
 whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes)
 {
-    const char *const *ends = ends_of(form);
     size_t n = strlen(name);
-    for (size_t i = 0; ends[i]; i++) {
-        size_t m = strlen(ends[i]);
-        if (n <= m || strcmp(name + n - m, ends[i]) != 0) continue;
+    for (size_t i = 0; i < COUNT(endings); i++) {
+        size_t m = strlen(endings[i].text);
+        if (endings[i].form != naming_form(form) || n <= m || strcmp(name + n - m, endings[i].text) != 0) continue;
         *module_bytes = n - m;
-        return i ? WHIT_HF_BESIDE : WHIT_HF_CODES;
+        return endings[i].part == PART_CODES ? WHIT_HF_CODES : WHIT_HF_BESIDE;
     }
     return WHIT_HF_OTHER;
 }
 
 bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor)
 {
-    if (form == WHIT_HF_FP8) return tensor->dtype == WHIT_DTYPE_F8_E4M3;
-    return form != WHIT_HF_PLAIN && (tensor->dtype == WHIT_DTYPE_I32 || tensor->dtype == WHIT_DTYPE_U32);
+    switch (form) {
+    case WHIT_HF_PLAIN: return false;
+    case WHIT_HF_FP8: return tensor->dtype == WHIT_DTYPE_F8_E4M3;
+    case WHIT_HF_GEMMA: return tensor->dtype == WHIT_DTYPE_U8 || tensor->dtype == WHIT_DTYPE_I8;
+    case WHIT_HF_COMPRESSED:
+        if (tensor->dtype == WHIT_DTYPE_I8) return true;
+        break;
+    default: break;
+    }
+    return tensor->dtype == WHIT_DTYPE_I32 || tensor->dtype == WHIT_DTYPE_U32;
 }
 
 /* ---- elements ------------------------------------------------------------------------------- */
@@ -65,14 +100,21 @@ static uint64_t awq_place(uint64_t c)
     return c % 2 * 4 + c / 2;
 }
 
+/* A code of a row of words or bytes; signed bytes as unsigned ones that are 128 more. */
+static unsigned byte_code(const whit_hf_packed *p, uint64_t row, uint64_t col)
+{
+    const uint8_t *bytes = p->codes->data + row * (p->codes->size_bytes / p->n_rows);
+    unsigned code = bytes[col * p->bits / 8] >> col * p->bits % 8 & ((1u << p->bits) - 1);
+    return p->codes->dtype == WHIT_DTYPE_I8 ? code ^ 0x80 : code;
+}
+
 static unsigned code_at(const whit_hf_packed *p, uint64_t row, uint64_t col)
 {
-    uint64_t n_words;
     switch (p->form) {
     case WHIT_HF_GPTQ:
     case WHIT_HF_GPTQ_V2: return code_in(p->codes, p->bits, row, p->n_rows, col);
     case WHIT_HF_AWQ: return word_at(p->codes, col * (p->n_rows / 8) + row / 8) >> 4 * awq_place(row % 8) & 15;
-    default: n_words = p->n_cols * p->bits / 32; return code_in(p->codes, p->bits, row * n_words, 1, col);
+    default: return byte_code(p, row, col);
     }
 }
 
@@ -185,13 +227,36 @@ static const whit_safetensor *find_part(const whit_safetensors *weights, const c
     return whit_safetensors_find(weights, name);
 }
 
+/* Returns the first tensor of the module that is a part of the form; NULL if it is missing. */
+static const whit_safetensor *find_by_role(const whit_safetensors *weights, whit_hf_form form, const char *module,
+                                           enum part part)
+{
+    const whit_safetensor *found = NULL;
+    for (size_t i = 0; !found && i < COUNT(endings); i++)
+        if (endings[i].form == naming_form(form) && endings[i].part == part)
+            found = find_part(weights, module, endings[i].text);
+    return found;
+}
+
 static bool has_shape(const whit_safetensor *tensor, uint64_t rows, uint64_t cols)
 {
     return tensor && tensor->n_dims == 2 && tensor->dims[0] == rows && tensor->dims[1] == cols;
 }
 
-/* Reads the number of columns and the bits of the codes from the shapes of a form. */
-static whit_status read_shape(const whit_safetensors *weights, const char *module, uint32_t mlx_bits, whit_hf_packed *p,
+/* Bits of codes, n_cols of which fill so many words, the last one perhaps in part; 0 if no width or several fit. */
+static uint32_t bits_of_words(uint64_t words, uint64_t n_cols)
+{
+    uint32_t found = 0, n_fitting = 0;
+    for (uint32_t bits = 2; bits <= 8; bits *= 2) {
+        if (words != (n_cols * bits + 31) / 32) continue;
+        found = bits;
+        n_fitting++;
+    }
+    return n_fitting == 1 ? found : 0;
+}
+
+/* Reads the number of columns and the bits of the codes from the shapes of a form; `bits` where they do not say it. */
+static whit_status read_shape(const whit_safetensors *weights, const char *module, uint32_t bits, whit_hf_packed *p,
                               whit_error *error)
 {
     const whit_safetensor *codes = p->codes, *index = find_part(weights, module, ".g_idx");
@@ -199,11 +264,16 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
     if (codes->n_dims != 2 || !codes->size_bytes) return refuse(module, error, "its codes are not a matrix");
     switch (p->form) {
     case WHIT_HF_COMPRESSED: {
+        p->n_rows = codes->dims[0];
+        if (codes->dtype == WHIT_DTYPE_I8) {
+            p->bits = 8;
+            cols = (double)codes->dims[1];
+            break;
+        }
         const whit_safetensor *shape = find_part(weights, module, ".weight_shape");
         if (!shape || !whit_safetensor_f64(shape, 0, &rows) || !whit_safetensor_f64(shape, 1, &cols) || !(cols > 0) ||
             rows != (double)codes->dims[0])
             return refuse(module, error, "its weight_shape is missing or another matrix's");
-        p->n_rows = codes->dims[0];
         break;
     }
     case WHIT_HF_GPTQ:
@@ -220,8 +290,13 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         break;
     case WHIT_HF_MLX:
         p->n_rows = codes->dims[0];
-        p->bits = mlx_bits;
-        if (mlx_bits == 2 || mlx_bits == 4 || mlx_bits == 8) cols = (double)codes->dims[1] * (32 / mlx_bits);
+        p->bits = bits;
+        if (bits == 2 || bits == 4 || bits == 8) cols = (double)codes->dims[1] * (32 / bits);
+        break;
+    case WHIT_HF_GEMMA:
+        p->n_rows = codes->dims[0];
+        p->bits = codes->dtype == WHIT_DTYPE_I8 ? 8 : bits;
+        if (p->bits == 2 || p->bits == 4 || p->bits == 8) cols = (double)codes->dims[1] * (8 / p->bits);
         break;
     default:
         p->n_rows = codes->dims[0];
@@ -232,10 +307,8 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
     if (p->n_rows > UINT32_MAX || !(cols >= 1) || cols > WHIT_MAX_COLS)
         return refuse(module, error, "has no columns, or too many rows or columns");
     p->n_cols = (uint64_t)cols;
-    uint64_t words = p->form == WHIT_HF_COMPRESSED ? codes->dims[1] : codes->dims[0];
-    bool counted = p->form == WHIT_HF_COMPRESSED || p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2;
-    for (uint32_t bits = 2; counted && bits <= 8; bits *= 2)
-        if (words * 32 == p->n_cols * bits) p->bits = bits;
+    if (p->form == WHIT_HF_COMPRESSED && !p->bits) p->bits = bits_of_words(codes->dims[1], p->n_cols);
+    if (p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2) p->bits = bits_of_words(codes->dims[0], p->n_cols);
     if (p->bits != 2 && p->bits != 4 && p->bits != 8)
         return refuse(module, error, "its codes are not of 2, 4 or 8 bits");
     return WHIT_OK;
@@ -258,6 +331,10 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
         return refuse(module, error, "its groups are not of 16, 32, 64, 128 or 256 columns");
     if (scales->dtype != WHIT_DTYPE_F16 && scales->dtype != WHIT_DTYPE_BF16 && scales->dtype != WHIT_DTYPE_F32)
         return refuse(module, error, "its scales are not floats of 16 or 32 bits");
+    double scale;
+    for (uint64_t i = 0; i < p->n_rows * n_groups; i++)
+        if (!whit_safetensor_f64(scales, i, &scale) || !isfinite(scale))
+            return refuse(module, error, "its scales are not finite numbers");
     if (p->form == WHIT_HF_MLX) {
         if (!has_shape(p->zeros, p->n_rows, n_groups) || p->zeros->dtype != scales->dtype)
             return refuse(module, error, "its biases are missing or unlike its scales");
@@ -276,6 +353,23 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
         if (!whit_safetensor_f64(index, i, &group) || group != (double)(i / p->group_cols))
             return refuse(module, error,
                           "columns are grouped by activation order (desc_act, actorder); use a file without it");
+    return WHIT_OK;
+}
+
+whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form form, const char *module,
+                                 float scales[2], whit_error *error)
+{
+    for (int i = 0; i < 2; i++) {
+        const whit_safetensor *tensor = find_by_role(weights, form, module, i ? PART_OUTPUT_SCALE : PART_INPUT_SCALE);
+        double value = 0;
+        if (tensor &&
+            (tensor->size_bytes != whit_dtype_bytes(tensor->dtype) || !whit_safetensor_f64(tensor, 0, &value) ||
+             !(value >= 0) || !isfinite(value)))
+            return refuse(module, error,
+                          i ? "the scale of its outputs is not one positive number"
+                            : "the scale of its inputs is not one positive number");
+        scales[i] = (float)value;
+    }
     return WHIT_OK;
 }
 
@@ -301,25 +395,40 @@ static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error
     return refuse(module, error, "its scales are neither one, nor one per row, nor one per block of 128 x 128");
 }
 
-whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module,
-                                uint32_t mlx_bits, whit_hf_packed *packed, whit_error *error)
+whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
+                                whit_hf_packed *packed, whit_error *error)
 {
-    const char *const *ends = ends_of(form);
+    float scales[2];
     *packed = (whit_hf_packed){.form = form};
-    packed->codes = find_part(weights, module, ends[0]);
+    packed->codes = find_by_role(weights, form, module, PART_CODES);
     if (!packed->codes || !whit_hf_is_packed(form, packed->codes))
         return refuse(module, error, "its packed weights are missing");
-    bool gptq = form == WHIT_HF_GPTQ || form == WHIT_HF_GPTQ_V2 || form == WHIT_HF_AWQ;
-    packed->scales = find_part(weights, module, gptq ? ".scales" : ends[1]);
-    if (form == WHIT_HF_FP8 && !packed->scales) packed->scales = find_part(weights, module, ".weight_scale");
-    packed->zeros = form == WHIT_HF_COMPRESSED ? find_part(weights, module, ".weight_zero_point")
-        : gptq                                 ? find_part(weights, module, ".qzeros")
-        : form == WHIT_HF_MLX                  ? find_part(weights, module, ".biases")
-                                               : NULL;
-    WHIT_TRY(read_shape(weights, module, mlx_bits, packed, error));
+    packed->scales = find_by_role(weights, form, module, PART_SCALES);
+    packed->zeros = find_by_role(weights, form, module, PART_ZEROS);
+    WHIT_TRY(read_shape(weights, module, bits, packed, error));
     WHIT_TRY(form == WHIT_HF_FP8 ? read_blocks(module, packed, error) : read_groups(weights, module, packed, error));
     choose_type(packed);
+    WHIT_TRY(whit_hf_fixed_scales(weights, form, module, scales, error));
+    if (scales[0] == 0 && scales[1] == 0) return WHIT_OK;
+    if (packed->type.scale_kind != WHIT_SCALE_ROW || packed->zeros)
+        return refuse(module, error,
+                      "fixed scales of activations need weights with one scale per row and no zero points");
+    packed->type.act = WHIT_TENSOR_ACT_FIXED;
+    packed->type.scale = scales[0];
+    packed->type.scale_b = scales[1];
     return WHIT_OK;
+}
+
+static bool same_bytes(const whit_safetensor *a, const whit_safetensor *b)
+{
+    return a == b ||
+        (a && b && a->dtype == b->dtype && a->size_bytes == b->size_bytes && !memcmp(a->data, b->data, a->size_bytes));
+}
+
+bool whit_hf_packed_equal(const whit_hf_packed *a, const whit_hf_packed *b)
+{
+    return !memcmp(&a->type, &b->type, sizeof a->type) && same_bytes(a->codes, b->codes) &&
+        same_bytes(a->scales, b->scales) && same_bytes(a->zeros, b->zeros);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

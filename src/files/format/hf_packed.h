@@ -5,7 +5,10 @@
  *   form        tensors of module M                                   value of row o, column i, group g
  *   compressed  weight_packed I32 (out, in bits / 32), weight_shape,  (q - 2^(bits - 1)) scale; with zero points
  *               weight_scale (out, groups), weight_zero_point I32     (q - zero) scale
- *               (out bits / 32, groups)
+ *               (out bits / 32, groups); or weight I8 (out, in)       q scale
+ *   gemma       weight or embedding_quantized U8 (out, in bits / 8),  (q - 2^(bits - 1)) scale
+ *               or I8 (out, in); weight_scale or embedding_scale      q scale
+ *               (out, groups)
  *   gptq        qweight I32 (in bits / 32, out), scales (groups,      (q - zero - 1) scale; format "gptq_v2"
  *               out), qzeros I32 (groups, out bits / 32), g_idx       (q - zero) scale
  *   awq         qweight I32 (in, out / 8), qzeros I32 (groups,        (q - zero) scale; eight columns of a word
@@ -15,8 +18,11 @@
  *   fp8         weight F8_E4M3 (out, in), weight_scale_inv            value scale, a scale per block of rows and
  *               (row blocks, column blocks) or weight_scale           columns, per row, or one
  *
- * Words are little-endian, the first code lowest. Everything points into an open set of safetensors; read-only, any
- * thread. Sources: the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX, DeepSeek-V3). */
+ * Words are little-endian, the first code lowest. Modules of "compressed" and "gemma" may have fixed scales of their
+ * int8 inputs and outputs, numbers (input_scale and output_scale; input_activation_scale and
+ * output_activation_scale), where 0 and absence mean floats. Everything points into an open set of safetensors;
+ * read-only, any thread. Sources: the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX,
+ * DeepSeek-V3, transformers' "gemma"). */
 #ifndef WHIT_FORMAT_HF_PACKED_H
 #define WHIT_FORMAT_HF_PACKED_H
 
@@ -26,6 +32,7 @@
 typedef enum whit_hf_form {
     WHIT_HF_PLAIN, /* tensors are not packed */
     WHIT_HF_COMPRESSED,
+    WHIT_HF_GEMMA,
     WHIT_HF_GPTQ,
     WHIT_HF_GPTQ_V2,
     WHIT_HF_AWQ,
@@ -46,17 +53,23 @@ typedef struct whit_hf_packed {
 /* The role of a tensor in a module, by the ending of its name. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
 /* CODES: the module's weight; *module_bytes of the name are the module's. BESIDE: a tensor that is read with the
- * weight. */
+ * weight, or that changes no result. */
 whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes);
 
 /* Is this tensor, of role CODES, packed? A module that was excluded from quantisation has a plain tensor. */
 bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
 
-/* Finds the tensors of `module` and checks types, shapes and sizes; mlx_bits is from the configuration. The type is the
- * smallest that holds all values: i4, t2 or i8 with scales (and offsets) per group or row; for fp8 it is f16 (bf16
- * beyond its range), which rounds if a scale is not a power of two. */
-whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module,
-                                uint32_t mlx_bits, whit_hf_packed *packed, whit_error *error);
+/* Finds the tensors of `module` and checks types, shapes and sizes. bits: bits of a code where the tensors do not say
+ * that (MLX, gemma). Fixed scales of inputs and outputs are a part of the type. The type is the smallest that holds all
+ * values: i4, t2 or i8 with scales (and offsets) per group or row; for fp8 it is f16 (bf16 beyond its range), which
+ * rounds if a scale is not a power of two. */
+whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
+                                whit_hf_packed *packed, whit_error *error);
+/* Whether two matrices have the same type, codes and scales. */
+bool whit_hf_packed_equal(const whit_hf_packed *a, const whit_hf_packed *b);
+/* Reads a module's fixed scales of inputs and outputs, 0 where absent. */
+whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form form, const char *module,
+                                 float scales[2], whit_error *error);
 /* Row `row` in the terms of packed->type. */
 void whit_hf_packed_row(const whit_hf_packed *packed, uint64_t row, const whit_rows *rows);
 
