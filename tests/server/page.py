@@ -1,209 +1,176 @@
 # SPDX-License-Identifier: MIT
-"""The page at /, in a headless chromium: send, stop, edit, regenerate, reload, and text that stays text."""
-import atexit
-import base64
+"""The page at /, in a headless chromium: send, stop, continue, versions, settings, and text that stays text."""
 import json
-import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
-import time
 
-server = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", "0", "-t", "2", "-c", "4096"], stderr=subprocess.PIPE)
-atexit.register(server.kill)  # whatever goes wrong: else the test would never end
-origin = None
-for line in server.stderr:
-    found = re.search(rb"http://127\.0\.0\.1:\d+", line)
-    if found:
-        origin = found.group(0).decode()
-        break
-if not origin:
-    sys.exit("the server did not start")
-threading.Thread(target=server.stderr.read, daemon=True).start()
-program = shutil.which("chromium") or shutil.which("chromium-browser")
-if not program:
-    print("skipped: no chromium")
-    server.kill()
-    sys.exit(77)
-folder = tempfile.mkdtemp()
-to_read, to_write = os.pipe()
-from_read, from_write = os.pipe()
+import client
+from browser import Browser, Tab, need_chromium
+from client import Server, check
 
+need_chromium()
+server = Server("-c", "4096")
+origin = "http://127.0.0.1:%d" % server.port
+browser = Browser("--host-resolver-rules=MAP lan.test 127.0.0.1")
+tab = Tab(browser, origin + "/")
 
-def inherit():
-    a, b = os.dup(to_read), os.dup(from_write)  # out of the way of 3 and 4
-    os.dup2(a, 3)
-    os.dup2(b, 4)
-
-
-browser = subprocess.Popen(
-    [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-     "--remote-debugging-pipe", "--user-data-dir=" + folder, "about:blank"],
-    preexec_fn=inherit, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-os.close(to_read)
-os.close(from_write)
-received, n_sent, failed = b"", 0, 0
-requested, complaints = [], []
-
-
-def command(method, session=None, **parameters):
-    global received, n_sent
-    n_sent += 1
-    message = {"id": n_sent, "method": method, "params": parameters}
-    if session:
-        message["sessionId"] = session
-    os.write(to_write, json.dumps(message).encode() + b"\0")
-    while True:
-        while b"\0" not in received:
-            piece = os.read(from_read, 1 << 20)
-            if not piece:
-                sys.exit("chromium ended")
-            received += piece
-        one, received = received.split(b"\0", 1)
-        value = json.loads(one)
-        if value.get("method") == "Network.requestWillBeSent":
-            requested.append(value["params"]["request"]["url"])
-        if value.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded") and \
-                value["params"].get("entry", {}).get("level") != "verbose":  # advice on password fields
-            complaints.append(json.dumps(value["params"])[:400])
-        if value.get("method") == "Page.javascriptDialogOpening":
-            complaints.append("a dialog opened")
-        if value.get("id") == n_sent:
-            if "error" in value:
-                sys.exit("%s: %s" % (method, value["error"]))
-            return value["result"]
-
-
-def page(method, **parameters):
-    return command(method, tab, **parameters)
-
-
-def run(script):
-    result = page("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-    if "exceptionDetails" in result:
-        print(script, json.dumps(result["exceptionDetails"])[:400])
-    return result["result"].get("value")
-
-
-def wait(script, what):
-    until = time.time() + 120
-    while time.time() < until:
-        if run("!!(%s)" % script):
-            return
-        time.sleep(0.05)
-    check(False, what, "did not come:", script)
-
-
-def check(ok, *what):
-    global failed
-    if not ok:
-        failed += 1
-        print("FAILED:", *what)
-
-
-def key(name, code, **more):
-    page("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **more)
-    page("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
-
-
-def picture(name, width, height, dark=False):
-    if not os.environ.get("PICTURES"):
-        return
-    page("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
-    page("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-    data = base64.b64decode(page("Page.captureScreenshot", format="png")["data"])
-    with open(os.path.join(os.environ["PICTURES"], name + ".png"), "wb") as out:
-        out.write(data)
-
-
-target = command("Target.createTarget", url="about:blank")["targetId"]
-tab = command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-for domain in ("Page", "Network", "Runtime", "Log"):
-    page(domain + ".enable")
-page("Page.navigate", url=origin + "/")
-wait("document.readyState === 'complete' && document.querySelector('#model option')", "the model's name")
-check(run("document.querySelectorAll('#log .empty button').length") == 2, "nothing to begin with")
-run("document.getElementById('input').focus()")
-low = run("document.getElementById('input').offsetHeight")
-page("Input.insertText", text="one\ntwo\nthree\nfour")
-check(run("document.getElementById('input').offsetHeight") > 2 * low, "the field for the message does not grow")
-run("document.getElementById('input').select()")
-page("Input.insertText", text="Tell me a tale")
-check(run("document.getElementById('input').offsetHeight") == low, "nor does it shrink")
-key("Enter", 13, text="\r")
-wait("document.querySelector('.message.assistant .tools')", "an answer")
-first = run("document.querySelector('.message.assistant .text').textContent")
+# ---- a question, its versions -----------------------------------------------------------------------
+check(tab.run("document.querySelectorAll('#log .empty button').length") == 2, "nothing to begin with")
+check("toy" in tab.run("document.querySelector('.empty').textContent"), "the built-in model is not called a toy")
+tab.run("document.getElementById('input').focus()")
+low = tab.run("document.getElementById('input').offsetHeight")
+tab.insert("one\ntwo\nthree\nfour")
+check(tab.run("document.getElementById('input').offsetHeight") > 2 * low, "the field for the message does not grow")
+tab.run("document.getElementById('input').select()")
+tab.insert("Tell me a tale")
+check(tab.run("document.getElementById('input').offsetHeight") == low, "nor does it shrink")
+tab.run("document.getElementById('input').select()")
+tab.ask("Tell me a tale")
+first = tab.texts("assistant")[0]
 check(first and len(first) > 3, "the answer is empty:", first)
-check(re.match(r"[1-9]\d* / 4096$", run("document.getElementById('used').textContent")), "no context meter")
-check("tokens/s" in run("document.getElementById('speed').textContent"), "no speed")
-run("[...document.querySelectorAll('.message.assistant button')].find(b => b.textContent === 'Regenerate').click()")
-wait("document.querySelector('.message.assistant .tools') && document.querySelectorAll('.message').length === 2",
-     "an answer anew")
-run("[...document.querySelectorAll('.message.user button')].find(b => b.textContent === 'Edit').click()")
-run("document.querySelector('.message textarea').value = 'A cat'")
-key("Enter", 13, text="\r")
-wait("document.querySelector('.message.assistant .tools')", "an answer to the edited message")
-check(run("document.querySelector('.message.user .text').textContent") == "A cat", "the message is not the edited one")
-picture("desktop", 1100, 700)
+check(re.match(r"[1-9]\d* / 4096$", tab.run("document.getElementById('used').textContent")), "no context meter")
+check("tokens/s" in tab.run("document.getElementById('speed').textContent"), "no speed")
+tab.click(".message.assistant", "Regenerate")
+tab.wait("document.querySelector('.message.assistant .branches')?.textContent === '‹2/2›'", "a second version")
+second = tab.texts("assistant")[0]
+tab.click(".message.assistant", "Earlier version")
+check(tab.texts("assistant") == [first], "the first version is lost:", tab.texts("assistant"), first)
+tab.click(".message.user", "Edit")
+tab.run("document.querySelector('.message textarea').value = 'A cat'")
+tab.key("Enter", 13, text="\r")
+tab.wait("!answers.size && document.querySelector('.message.assistant .tools')", "an answer to the edited message")
+check(tab.texts("user") == ["A cat"], "the message is not the edited one")
+tab.click(".message.user", "Earlier version")
+check(tab.texts("user") == ["Tell me a tale"] and tab.texts("assistant") == [first], "the question before the edit is lost")
+tab.click(".message.assistant", "Later version")
+check(tab.texts("assistant") == [second], "the later version is lost")
+tab.click(".message.user", "Later version")
+tab.run("document.getElementById('input').focus()")
+tab.key("ArrowUp", 38)
+check(tab.run("document.querySelector('.message textarea')?.value") == "A cat", "the arrow does not edit the last message")
+tab.key("Escape", 27)
+check(tab.picture("desktop", 1100, 700), "the page is wider than 1100")
+
+# ---- failures, stop and continue --------------------------------------------------------------------
 # A question whose answer failed is not asked again beside the next one.
-run("window.ownFetch = window.fetch; window.fetch = async () => { throw new Error('no answer today') }; send('Lost')")
-wait("!running && document.querySelector('.message .error')", "the failure")
-run("window.fetch = (a, o) => { window.sent = JSON.parse(o.body).messages; return ownFetch(a, o) }; send('Found')")
-wait("!running", "an answer behind a failed one")
-check(run("sent.map(m => m.role).join()") == "user,assistant,user" and run("sent[2].content") == "Found",
-      run("JSON.stringify(sent)"))
-run("window.fetch = ownFetch; current.messages.length = 2; show(); save()")
-# An answer that takes long is stopped by Esc.
-run("new MutationObserver(() => { window.couldStop ||= !document.getElementById('stop').hidden })"
-    ".observe(document.getElementById('stop'), {attributes: true}); "
-    "current.sampling = {max_tokens: 3500}; const own = fetch; window.fetch = (a, o) => own(a, o && o.body ? {...o, "
-    "body: JSON.stringify({...JSON.parse(o.body), ignore_eos: true, logit_bias: {}})} : o); send('And then?')")
-wait("window.couldStop", "the button that stops")
-key("Escape", 27)
-wait("!running", "the end after Esc")
-# Reloaded, it is all there; a script that an answer holds stays text.
-page("Page.reload")
-wait("document.querySelectorAll('.message').length === 4", "the conversation after a reload")
-hostile = ("# Head\n\n<script>alert(1)</script> <img src=x onerror=alert(1)> **bold** `<b>`\n\n"
+tab.run("window.ownFetch = window.fetch; window.fetch = async () => { throw new Error('no answer today') }; "
+        "sendMessage(current, 'Lost')")
+tab.wait("!answers.size && document.querySelector('.message .error')", "the failure")
+tab.run("window.fetch = (a, o) => { window.sent = JSON.parse(o.body).messages; return ownFetch(a, o) }; "
+        "sendMessage(current, 'Found')")
+tab.wait("!answers.size", "an answer after a failed one")
+check(tab.run("sent.map(m => m.role).join()") == "user,assistant,user" and tab.run("sent[2].content") == "Found",
+      tab.run("JSON.stringify(sent)"))
+tab.run("window.fetch = ownFetch; 0")
+# An answer that takes long is stopped by Esc, and continued.
+tab.make_long()
+tab.run("sendMessage(current, 'And then?')")
+tab.wait("(answers.get(current.id)?.message.content || '').length > 50", "the beginning of a long answer")
+tab.key("Escape", 27)
+tab.wait("!answers.size", "the end after Esc")
+stopped = tab.run("shownPath(current).at(-1).message.content")
+tab.make_long(20)
+tab.click(".message:last-child", "Continue")
+tab.wait("!answers.size && shownPath(current).at(-1).message.content.length > %d" % len(stopped), "more of the answer")
+check(tab.run("shownPath(current).at(-1).message.content").startswith(stopped), "the continued answer begins anew")
+check("most tokens" in tab.run("document.querySelector('.message:last-child .tools').textContent") or
+      "context" in tab.run("document.querySelector('.message:last-child .tools').textContent"), "why it ended")
+tab.run("window.fetch = ownFetch; 0")
+before = tab.texts("user") + tab.texts("assistant")
+tab.reload()
+check(tab.texts("user") + tab.texts("assistant") == before, "the conversation after a reload:", before)
+
+# ---- what an answer holds is text -------------------------------------------------------------------
+hostile = ("# Head\n\n<script>alert(1)</script> <img src=x onerror=alert(1)> **bold** `<b>` ![i](https://example.org/i.png)\n\n"
            "[bad](javascript:alert(1)) [good](https://example.org/a)\n\n```c\nint <i>x</i>;\n```\n\n- one\n  - two\n- three\n\n"
-           "1. first\n2. second\n\n> said\n\n| a | b |\n|---|---|\n| 1 | <u>2</u> |\n")
-run("""(async () => {
-  const data = new DataTransfer();
-  data.items.add(new File([JSON.stringify({version: 1, conversations: [{title: "<i>t</i>", messages: [
-    {role: "user", content: "<script>alert(2)</scr" + "ipt>"}, {role: "assistant", content: %s, thinking: "<b>why</b>"}]}]})], "x.json"));
-  document.getElementById("file").files = data.files;
-  await document.getElementById("file").onchange();
-})()""" % json.dumps(hostile))
-shown = run("document.querySelector('.message.assistant .text').textContent")
-check(shown and "<script>alert(1)</script> <img src=x onerror=alert(1)>" in shown and "int <i>x</i>;" in shown, shown)
-check(run("document.querySelectorAll('#log script, #log img, #log i, #log b, #log u, #log [onerror]').length") == 0,
-      "markup of an answer became elements")
-check(run("[...document.querySelectorAll('#log a')].map(a => a.href).join()") == "https://example.org/a", "links")
-check(run("document.querySelectorAll('#log h2, #log strong, #log pre code, #log ul ul li, #log ol li, #log blockquote, "
-          "#log td').length") == 9, "Markdown", run("document.querySelector('.message.assistant .text').innerHTML"))
-check(run("document.querySelector('#log details').open") is False, "thinking is not folded")
-run("document.execCommand = what => { window.copied = what; return true }; "
-    "Object.defineProperty(navigator, 'clipboard', {value: undefined}); document.querySelector('#log .code button').click()")
-wait("document.querySelector('#log .code button').textContent === 'Copied'", "a copy where there is no clipboard")
-check(run("window.copied") == "copy" and not run("document.querySelector('#log .code textarea')"), "what is copied")
-exported = run("""(async () => { let got; const own = URL.createObjectURL;
+           "1. first\n2. second\n\n> said\n\n| a | b |\n|---|--:|\n| 1 | <u>2</u> |\n\n- [x] done\n- [ ] to do\n\n"
+           "Then $\\frac{a}{b}$ and $$\\sum_{i=1}^{n} i^2 = \\begin{pmatrix} a & b \\\\ c & d \\end{pmatrix}$$ "
+           "but $\\href{javascript:alert(1)}{x}$.\n")
+tab.run("""(async () => importConversations(new File([JSON.stringify({version: 1, conversations: [{title: "<i>t</i>",
+    messages: [{role: "user", content: "<script>alert(2)</scr" + "ipt>"},
+    {role: "assistant", content: %s, thinking: "<b>why</b>"}]}]})], "x.json")))()""" % json.dumps(hostile))
+shown = tab.texts("assistant")[0]
+check("<script>alert(1)</script> <img src=x onerror=alert(1)>" in shown and "int <i>x</i>;" in shown, shown)
+check(tab.run("document.querySelectorAll('#log script, #log img, #log i, #log b, #log u, #log [onerror], #log [style]').length")
+      == 0, "markup of an answer became elements")
+check(tab.run("[...document.querySelectorAll('#log a')].map(a => a.href).join()") ==
+      "https://example.org/i.png,https://example.org/a", "links")
+check(tab.run("document.querySelectorAll('#log h2, #log strong, #log pre code, #log ul ul li, #log ol li, #log blockquote, "
+              "#log td').length") == 9, "Markdown")
+check(tab.run("getComputedStyle(document.querySelector('#log td.right')).textAlign") == "right", "a column's alignment")
+check(tab.run("[...document.querySelectorAll('#log .task input')].map(i => i.checked + '' + i.disabled).join()") ==
+      "truetrue,falsetrue", "tasks")
+check(tab.run("document.querySelector('#log .c-keyword').textContent") == "int", "colours in code")
+# MathML is laid out by the browser: the fraction is higher than its letters, the sum's limits stand above each other.
+check(tab.run("document.querySelectorAll('#log math').length") == 2 and "\\href" in shown, "formulas")
+high = "document.querySelector('#log %s').getBoundingClientRect().height"
+check(tab.run(high % "mfrac" + " > 1.5 * " + high % "mfrac mi"), "a fraction is flat")
+check(tab.run("(([sum, below, above]) => below.top > sum.bottom - 2 && above.bottom < sum.top + 2)([...document.querySelector("
+              "'#log munderover').children].map(e => e.getBoundingClientRect()))"), "the limits of a sum stand beside it")
+check(tab.run("document.querySelector('#log details').open") is False, "thinking is not folded")
+check(tab.picture("answer", 1100, 1000), "the page is wider than 1100")
+check(tab.picture("phone-answer", 380, 1000), "the page is wider than a phone")
+tab.run("document.execCommand = what => { window.copied = what; return true }; "
+        "Object.defineProperty(navigator, 'clipboard', {value: undefined}); document.querySelector('#log .code button').click()")
+tab.wait("document.querySelector('#log .code button').textContent === 'Copied'", "a copy where there is no clipboard")
+check(tab.run("window.copied") == "copy" and not tab.run("document.querySelector('#log .code textarea')"), "what is copied")
+# An export holds all versions, and what is imported from it is the same again.
+exported = tab.run("""(async () => { let got; const own = URL.createObjectURL;
   URL.createObjectURL = b => { got = b; return own.call(URL, b) };
   document.getElementById("export").click(); return await got.text() })()""")
-check([len(c["messages"]) for c in json.loads(exported)["conversations"]] == [2, 4], "what is exported", exported[:200])
-picture("dark", 1100, 700, True)
-picture("phone", 380, 700)
-picture("phone-dark", 380, 700, True)
-foreign = [url for url in requested if not url.startswith((origin + "/", "data:", "blob:" + origin))]
-check(not foreign, "requests left the server:", foreign)
-check(not complaints, "the browser complains:", complaints)
-browser.terminate()
-browser.wait(60)
-server.send_signal(signal.SIGTERM)
-check(server.wait(60) == 0, "the server did not end well")
-shutil.rmtree(folder, ignore_errors=True)
-sys.exit(1 if failed else 0)
+check(sorted(len(c["messages"]) for c in json.loads(exported)["conversations"]) == [2, 11], "what is exported", exported[:400])
+check(tab.run("""JSON.stringify(exportRecords(...(records => [records.filter(r => r.kind === "conversation"),
+    id => records.filter(r => r.conversation === id)])(readExport(JSON.parse(%s)))))""" % json.dumps(exported)) ==
+      json.dumps(json.loads(exported), separators=(",", ":"), ensure_ascii=False), "an import of an export differs")
+
+# ---- settings ---------------------------------------------------------------------------------------
+tab.command("Emulation.setDeviceMetricsOverride", width=1100, height=700, deviceScaleFactor=1, mobile=False)
+tab.run("(async () => showSettings())()")
+tab.wait("document.getElementById('dialog').open", "the settings")
+check(tab.run("document.getElementById('s-temperature').placeholder") == "0.8", "the default temperature is not shown")
+check(tab.run("SAMPLERS.every(s => document.getElementById('s-' + s.name).placeholder !== 'default')"),
+      "a sampler without a default")
+check(tab.run("document.getElementById('thinking').disabled"), "a template without thinking has a switch")
+check(tab.picture("settings", 1100, 700), "settings")
+change = "(() => { const e = document.getElementById('%s'); e.value = %s; e.onchange() })()"
+for field, value in (("global-system", '"Be brief."'), ("s-temperature", "0"), ("s-dry_multiplier", "0.8"),
+                     ("format", '"json"'), ("thinking", '"off"')):
+    tab.run(change % (field, value))
+tab.run("document.getElementById('dialog').close(); window.ownFetch = window.fetch; "
+        "window.fetch = (a, o) => { window.sent = JSON.parse(o.body); return ownFetch(a, o) }; sendMessage(current, 'Hi')")
+tab.wait("!answers.size", "an answer with settings")
+sent = tab.run("sent")
+check(sent["temperature"] == 0 and sent["dry_multiplier"] == 0.8 and sent["response_format"] == {"type": "json_object"} and
+      sent["chat_template_kwargs"] == {"enable_thinking": False} and
+      sent["messages"][0] == {"role": "system", "content": "Be brief."}, "settings are not sent:", sent)
+check(tab.run("!shownPath(current).at(-1).message.error"), tab.run("shownPath(current).at(-1).message.error"))
+tab.run("setKey('secret', false)")
+check(tab.run("apiKey() === 'secret' && localStorage.getItem('whit.key') === null"), "a key that is not to be remembered")
+tab.run("setKey('secret', true)")
+other = Tab(browser, origin + "/")
+check(other.run("apiKey() === 'secret' && globalSettings().system === 'Be brief.'"), "a remembered key in another tab")
+tab.run("setKey('', false)")
+tab.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: '/', ctrlKey: true}))")
+check(tab.run("document.getElementById('keys-dialog').open && document.querySelectorAll('#keys-list dt').length > 8"),
+      "the list of keys")
+tab.run("document.getElementById('keys-dialog').close()")
+
+# ---- as an application, by another name -------------------------------------------------------------
+manifest = tab.command("Page.getAppManifest")
+check(not manifest["errors"] and json.loads(manifest["data"])["name"] == "whit", "the manifest:", manifest)
+check(tab.run("ownFetch('icon.svg').then(r => r.headers.get('Content-Type'))") == "image/svg+xml", "the icon")
+check(tab.picture("dark", 1100, 700, True) and tab.picture("phone", 380, 700) and tab.picture("phone-dark", 380, 700, True),
+      "the page does not fit")
+lan = "http://lan.test:%d" % server.port
+named = Tab(browser, lan + "/")
+browser.complaints.clear()
+named.run("sendMessage(current, 'Hello')")
+named.wait("document.querySelector('.message .error')", "the refusal")
+check("--cors " + lan + "," in named.run("document.querySelector('.message .error').textContent"), "the option is not named")
+check(len(browser.complaints) == 1 and "403" in browser.complaints[0], browser.complaints)
+browser.complaints.clear()
+browser.close(origin, lan)
+server.process.send_signal(signal.SIGTERM)
+check(server.process.wait(60) == 0, "the server did not end well")
+sys.exit(1 if client.failures else 0)

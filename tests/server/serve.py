@@ -709,6 +709,9 @@ def test_fields():
     check(ask("POST", "/v1/completions", json.dumps(prompt), page)[0] == 403, "a page of another site may ask")
     check(ask("POST", "/v1/completions", json.dumps(prompt), {**page, "Sec-Fetch-Site": "same-origin"})[0] == 403,
           "a name that leads here makes a page of another site the own one")
+    for name, shown in (("https://lan.test:1", "--cors https://lan.test:1,"), ("http://a.b/'$(x)", "--cors ORIGIN,")):
+        refused = ask("POST", "/v1/completions", json.dumps(prompt), {"Origin": name})
+        check(refused[0] == 403 and shown in json.loads(refused[1])["error"]["message"], "the option of a refused page", refused)
     for own in ("http://127.0.0.1:%d" % port, "http://localhost:3000", "http://[::1]:8080", "app://notes.md"):
         check(ask("POST", "/v1/completions", json.dumps(prompt), {"Sec-Fetch-Site": "same-origin", "Origin": own})[0] == 200,
               "the own page may not ask", own)

@@ -21,6 +21,8 @@ if(NOT CMAKE_CROSSCOMPILING)
   whit_script(server_mixture ${CMAKE_CURRENT_LIST_DIR}/mixture.sh)
   whit_script(server_soak ${CMAKE_CURRENT_LIST_DIR}/soak.sh)
   whit_script(server_page ${CMAKE_CURRENT_LIST_DIR}/page.sh)
+  whit_script(server_page_store ${CMAKE_CURRENT_LIST_DIR}/page_store.sh)
+  whit_script(server_page_parts ${CMAKE_CURRENT_LIST_DIR}/page_parts.sh)
   whit_script(server_balance ${CMAKE_CURRENT_LIST_DIR}/balance.sh)
   whit_script_long(server_balance_long 1200 ${CMAKE_CURRENT_LIST_DIR}/balance.sh ENVIRONMENT LONG=1)
   # Processor time of a request, which a busy machine stretches.

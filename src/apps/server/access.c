@@ -90,6 +90,25 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
+/* Whether an origin may be repeated in a line that a person copies into a shell: printable, without quotes. */
+static bool is_plain_origin(const char *origin)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:/[]_-";
+    size_t n = strlen(origin);
+    return n && n < 300 && strspn(origin, plain) == n;
+}
+
+void whit_foreign_refuse(const whit_web_request *request, whit_web_reply *reply)
+{
+    const char *origin = whit_web_header(request, "Origin");
+    if (!origin || !is_plain_origin(origin)) origin = "ORIGIN";
+    whit_api_fail(
+        reply, 403, "permission_error", NULL,
+        "the server does not know the name %s, by which this page was opened: start it with --cors %s, or with "
+        "keys (--api-key-file FILE)",
+        origin, origin);
+}
+
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     if (!site->options->cors_origin) return false;

@@ -13,6 +13,8 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
 /* Was the request sent by a page of another site? That page could not read the answer, but its request would cost as
  * much as any other. */
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request);
+/* Replies to such a request: 403, with the option that would let its page ask. */
+void whit_foreign_refuse(const whit_web_request *request, whit_web_reply *reply);
 /* Lets pages of the origin of --cors read the answer. True: they only asked whether they may, and the reply tells. */
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
 

@@ -6,7 +6,7 @@
 #include "server/routes.h"
 
 /* page.c, metrics_page.c */
-whit_handler whit_page_get, whit_metrics_get;
+whit_handler whit_page_get, whit_manifest_get, whit_icon_get, whit_metrics_get;
 /* status.c: the server and its models */
 whit_handler whit_models_list, whit_models_get, whit_health_get, whit_slots_get, whit_props_get, whit_models_load,
     whit_models_unload_post;

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT
- * The page at /: one file, within the program. */
+ * The page at /, its manifest and its icon: three files, within the program. */
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/endpoints.h"
+#include "server/replies.h"
 
-/* The assembler puts the file's bytes among the constants, on every architecture alike. */
-__asm__(".pushsection .rodata\n"
-        ".globl whit_page_begin\n"
-        ".hidden whit_page_begin\n"
-        "whit_page_begin:\n"
-        ".incbin \"" WHIT_PAGE_FILE "\"\n"
-        ".globl whit_page_end\n"
-        ".hidden whit_page_end\n"
-        "whit_page_end:\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const char whit_page_begin[], whit_page_end[];
+/* The assembler puts the file's bytes among the constants, on every architecture alike. A zero byte follows them. */
+#define EMBED_FILE(name, file)                                                                                         \
+    __asm__(".pushsection .rodata\n"                                                                                   \
+            ".globl whit_" name "_begin\n"                                                                             \
+            ".hidden whit_" name "_begin\n"                                                                            \
+            "whit_" name "_begin:\n"                                                                                   \
+            ".incbin \"" file "\"\n"                                                                                   \
+            ".globl whit_" name "_end\n"                                                                               \
+            ".hidden whit_" name "_end\n"                                                                              \
+            "whit_" name "_end:\n"                                                                                     \
+            ".byte 0\n"                                                                                                \
+            ".popsection\n")
+EMBED_FILE("page", WHIT_PAGE_FILE);
+EMBED_FILE("manifest", WHIT_MANIFEST_FILE);
+EMBED_FILE("icon", WHIT_ICON_FILE);
+extern const char whit_page_begin[], whit_page_end[], whit_manifest_begin[], whit_manifest_end[], whit_icon_begin[],
+    whit_icon_end[];
 
 /* Writes 'sha256-...' of the text between the tags, so that a browser runs this script and no other. */
 static void hash_between(const char *open, const char *close, char text[sodium_base64_ENCODED_LEN(32, 1)])
@@ -37,20 +43,32 @@ void whit_page_open(whit_site *site)
     hash_between("<script>", "</script>", script);
     hash_between("<style>", "</style>", style);
     snprintf(site->page_policy, sizeof site->page_policy,
-             "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; connect-src 'self'; img-src data:; "
-             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+             "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; connect-src 'self'; img-src 'self'; "
+             "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
              script, style);
+}
+
+/* Replies with the bytes from `begin` to `end`. */
+static void reply_file(whit_web_reply *reply, const char *begin, const char *end, const char *type)
+{
+    whit_reply_header(reply, "X-Content-Type-Options", "nosniff");
+    reply->status = whit_buf_append(&reply->body, begin, (size_t)(end - begin)) ? 200 : 500;
+    reply->type = type;
 }
 
 void whit_page_get(whit_call *call)
 {
-    const whit_site *site = call->site;
-    whit_web_reply *reply = call->reply;
-    const char *const headers[] = {"Content-Security-Policy", site->page_policy, "X-Content-Type-Options", "nosniff",
-                                   "Referrer-Policy",         "no-referrer"};
-    memcpy(reply->headers + 2 * reply->n_headers, headers, sizeof headers);
-    reply->n_headers += sizeof headers / sizeof headers[0] / 2;
-    bool ok = whit_buf_append(&reply->body, whit_page_begin, (size_t)(whit_page_end - whit_page_begin));
-    reply->status = ok ? 200 : 500;
-    reply->type = "text/html; charset=utf-8";
+    whit_reply_header(call->reply, "Content-Security-Policy", call->site->page_policy);
+    whit_reply_header(call->reply, "Referrer-Policy", "no-referrer");
+    reply_file(call->reply, whit_page_begin, whit_page_end, "text/html; charset=utf-8");
+}
+
+void whit_manifest_get(whit_call *call)
+{
+    reply_file(call->reply, whit_manifest_begin, whit_manifest_end, "application/manifest+json");
+}
+
+void whit_icon_get(whit_call *call)
+{
+    reply_file(call->reply, whit_icon_begin, whit_icon_end, "image/svg+xml");
 }

@@ -31,6 +31,8 @@ enum {
 /* Rows without a method name the form of errors below a path where nothing else stands. */
 static const whit_route routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
+    {"GET", "/manifest.webmanifest", whit_manifest_get, PUBLIC | BARE, OPENAI},
+    {"GET", "/icon.svg", whit_icon_get, PUBLIC | BARE, OPENAI},
     {"GET", "/health", whit_health_get, PUBLIC, OPENAI},
     {"GET", "/models", whit_models_list, PUBLIC | SHARED, OPENAI},
     {"GET", "/models/*", whit_models_get, SHARED, OPENAI},
@@ -199,7 +201,7 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
     bool is_public = (found->route && found->route->flags & WHIT_ROUTE_PUBLIC) || !strcmp(request->method, "OPTIONS");
     bool allowed = whit_key_allows(site, request, key);
     if (whit_request_is_foreign(site, request)) {
-        whit_api_fail(reply, 403, "permission_error", NULL, "a page of another site may not ask here (see --cors)");
+        whit_foreign_refuse(request, reply);
         return false;
     }
     if (!allowed && !is_public) {

@@ -16,11 +16,12 @@ static json_t *list_models(whit_site *site)
     whit_entry entry;
     for (size_t i = 0; whit_models_at(site, i, &entry); i++)
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b}, s:{s:s}}", "id",
+                              json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:b}, s:{s:s}}", "id",
                                         entry.options->name, "object", "model", "created", (json_int_t)site->started,
                                         "owned_by", "whit", "meta", "n_vocab", (json_int_t)entry.n_vocab, "n_ctx_train",
                                         (json_int_t)entry.n_ctx_train, "n_ctx", (json_int_t)entry.n_ctx, "n_bytes",
-                                        (json_int_t)entry.n_bytes, "is_open", entry.api != NULL, "status", "value",
+                                        (json_int_t)entry.n_bytes, "is_open", entry.api != NULL, "is_built_in",
+                                        entry.options->path == NULL, "status", "value",
                                         entry.api ? "loaded" : "unloaded"));
     for (size_t k = 0; k < site->options->n_adapters; k++)
         json_array_append_new(list,
@@ -148,12 +149,13 @@ void whit_props_get(whit_call *call)
                                  n_ctx, "speculative", 0, "params", whit_settings_json(&usual));
     json_object_set_new(json_object_get(settings, "params"), "n_predict", json_integer(-1));
     whit_api_reply(call->reply,
-                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:{s:b, s:b}, s:b, s:b, s:b, s:s%}", "model_path",
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:{s:b, s:b}, s:b, s:b, s:b, s:b, s:s%}", "model_path",
                              api->name, "model_alias", api->name, "build_info", whit_version(), "total_slots",
                              (json_int_t)api->options->n_parallel, "n_ctx", n_ctx, "default_generation_settings",
                              settings, "modalities", "vision", 0, "audio", 0, "chat", api->chat != NULL, "tools",
-                             api->chat && whit_chat_template_takes_tools(api->chat), "is_sleeping", 0, "chat_template",
-                             source ? source : "", n));
+                             api->chat && whit_chat_template_takes_tools(api->chat), "switches_thinking",
+                             api->chat && whit_chat_template_switches_thinking(api->chat), "is_sleeping", 0,
+                             "chat_template", source ? source : "", n));
 }
 
 /* The name of POST /models/load and /models/unload; NULL: the reply says that it lacks. */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Elements of the page. Text only ever enters by textContent and append, so that an answer is never markup. */
+"use strict";
+
+const $ = id => document.getElementById(id);
+const MATHML = $("formula").namespaceURI; // an empty formula of page.html: so the page holds no address of another site
+const MATH_TAG = /^m(ath|row|i|n|o|text|space|frac|sqrt|root|su[bp]|subsup|under|over|underover|table|tr|td|style|phantom)$/;
+
+function make(tag, text, attributes) {
+  const e = MATH_TAG.test(tag) ? document.createElementNS(MATHML, tag) : document.createElement(tag);
+  if (text !== undefined && text !== null) e.textContent = text;
+  for (const [k, v] of Object.entries(attributes || {})) if (v !== undefined) e.setAttribute(k, v);
+  return e;
+}
+
+/* Builds the element of a node (see inline.js). */
+function build(node) {
+  if (typeof node === "string") return document.createTextNode(node);
+  if (node.tag === "copy") return copyButton(node.text, "Copy the code");
+  const e = make(node.tag, null, node.attributes);
+  e.append(...node.children.map(build));
+  return e;
+}
+
+/* Shows Markdown in an element. Blocks that have not changed keep their elements, and with them what is selected. */
+function showMarkdown(parent, text) {
+  const blocks = parseMarkdown(text);
+  let same = 0;
+  while (same < blocks.length && parent.children[same] && parent.children[same].source === blocks[same].source) same++;
+  while (parent.childNodes.length > same) parent.lastChild.remove();
+  for (const block of blocks.slice(same)) {
+    const e = build(block.node);
+    e.source = block.source;
+    parent.append(e);
+  }
+}
+
+/* A button that copies, also on pages from other machines, where browsers offer no clipboard. */
+function copyButton(text, label) {
+  const b = make("button", "Copy", label ? {"aria-label": label} : {});
+  b.onclick = async () => {
+    let ok = true;
+    try { await navigator.clipboard.writeText(text) }
+    catch {
+      const area = make("textarea", null, {class: "hidden"});
+      area.value = text;
+      b.after(area);
+      area.select();
+      ok = document.execCommand("copy");
+      area.remove();
+    }
+    b.textContent = ok ? "Copied" : "Not copied";
+    setTimeout(() => b.textContent = "Copy", 1500);
+  };
+  return b;
+}
+
+function addButton(parent, label, action, attributes) {
+  const b = make("button", label, {type: "button", ...attributes});
+  b.onclick = action;
+  parent.append(b);
+  return b;
+}
+
+/* Tells a line to screen readers. */
+function say(message) { $("status").textContent = message }
+
+/* Shows a line for a while, with a button if there is something to do about it. */
+let toastTimer = 0;
+function report(message, label, action) {
+  const toast = $("toast");
+  toast.replaceChildren(make("span", message));
+  const close = () => { toast.hidden = true };
+  if (label) addButton(toast, label, () => { close(); action() });
+  else addButton(toast, "×", close, {"aria-label": "Close the message"});
+  toast.hidden = false;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(close, 10000);
+}

@@ -1,0 +1,12 @@
+# Joins the page's files into one: cmake -DFOLDER=... -DSCRIPTS="a.js b.js" -DOUTPUT=... -P join.cmake
+file(READ ${FOLDER}/page.html page)
+file(READ ${FOLDER}/page.css style)
+set(script "")
+string(REPLACE " " ";" scripts "${SCRIPTS}")
+foreach(name IN LISTS scripts)
+  file(READ ${FOLDER}/${name} text)
+  string(APPEND script "${text}")
+endforeach()
+string(REPLACE "@STYLE@" "${style}" page "${page}")
+string(REPLACE "@SCRIPT@" "${script}" page "${page}")
+file(WRITE ${OUTPUT} "${page}")

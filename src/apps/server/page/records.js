@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ * Records: conversations and their messages, as they are stored and exported.
+ *
+ * The messages of a conversation form a tree: a regenerated answer or an edited question is a sibling of the earlier one,
+ * and nothing is overwritten. `chosen` of a conversation says which child of a message is shown ("" is the root).
+ *
+ *     question -> answer 1
+ *              -> answer 2 -> question -> answer
+ *
+ * What a store or a file gives is read here member by member; whatever else is in it is left out. */
+
+const ANSWER_STATES = ["writing", "done", "stopped", "full", "cut"];
+const textOr = (v, other = "") => typeof v === "string" ? v : other;
+const numberOr = (v, other = 0) => typeof v === "number" && Number.isFinite(v) ? v : other;
+
+let lastTime = 0;
+/* The time in milliseconds; later calls have later times, so that answers sort after their questions. */
+function nextTime() { return lastTime = Math.max(lastTime + 1, Date.now()) }
+
+function makeId() { return crypto.getRandomValues(new Uint32Array(3)).join("-") }
+
+/* Members of an object for which `keep` is true. */
+function membersOf(value, keep) {
+  const entries = value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [];
+  return Object.fromEntries(entries.filter(([k, v]) => k !== "__proto__" && keep(k, v)));
+}
+
+function readConversation(v) {
+  const now = Date.now();
+  return {
+    kind: "conversation", id: textOr(v.id) || makeId(), title: textOr(v.title), system: textOr(v.system),
+    sampling: membersOf(v.sampling, (k, n) => SAMPLERS.some(s => s.name === k) && numberOr(n, null) !== null),
+    adapters: membersOf(v.adapters, (k, n) => numberOr(n, null) !== null),
+    thinking: ["on", "off"].includes(v.thinking) ? v.thinking : "",
+    format: ["json", "schema"].includes(v.format) ? v.format : "", schema: textOr(v.schema),
+    model: textOr(v.model), chosen: membersOf(v.chosen, (k, id) => typeof id === "string"),
+    used: numberOr(v.used), created: numberOr(v.created, now), updated: numberOr(v.updated, now), deleted: numberOr(v.deleted),
+  };
+}
+
+function readMessage(v, conversation) {
+  const files = Array.isArray(v.files) ? v.files : [];
+  return {
+    kind: "message", id: textOr(v.id) || makeId(), conversation, parent: textOr(v.parent), role: v.role,
+    content: textOr(v.content), thinking: textOr(v.thinking), note: textOr(v.note), error: textOr(v.error),
+    files: files.filter(f => f && typeof f.text === "string").map(f => ({name: textOr(f.name, "file"), text: f.text})),
+    state: ANSWER_STATES.includes(v.state) ? v.state : "done", firstKept: textOr(v.firstKept), created: numberOr(v.created),
+  };
+}
+
+const isMessage = m => m && (m.role === "user" || m.role === "assistant");
+
+/* Makes a tree of messages: one whose parent is absent, or that is its own ancestor, becomes a first question. */
+function repairTree(messages) {
+  const byId = new Map(messages.map(m => [m.id, m])), rooted = new Set([""]);
+  for (const m of messages) {
+    const chain = new Set();
+    for (let at = m; !rooted.has(at.id); at = byId.get(at.parent) || {id: ""}) {
+      chain.add(at.id);
+      if (!byId.has(at.parent) || chain.has(at.parent)) at.parent = "";
+    }
+    for (const id of chain) rooted.add(id);
+  }
+}
+
+/* Reads an export, of version 1 (a list of messages for each conversation) or 2 (a tree). */
+function readExport(value) {
+  const list = value && Array.isArray(value.conversations) ? value.conversations : [], records = [];
+  for (const v of list) {
+    if (!v || !Array.isArray(v.messages)) continue;
+    const conversation = readConversation(v), id = conversation.id;
+    const messages = v.messages.filter(isMessage).map((m, i) => {
+      // In version 1 each message follows the one before it.
+      const flat = typeof m.parent !== "string", parent = i ? id + "." + (i - 1) : "";
+      const message = readMessage(flat ? {...m, id: id + "." + i, parent, created: i} : m, id);
+      return message.state === "writing" ? {...message, state: "cut"} : message;
+    });
+    repairTree(messages);
+    records.push(conversation, ...messages);
+  }
+  return records;
+}
+
+function exportRecords(conversations, messagesOf) {
+  const plain = c => ({...c, messages: [...messagesOf(c.id)].sort(byTime)});
+  return {version: 2, conversations: conversations.map(plain)};
+}
+
+/* ---- the tree ------------------------------------------------------------------------------------ */
+
+const byTime = (a, b) => a.created - b.created || (a.id < b.id ? -1 : 1);
+
+/* Returns the branch that is shown: [{message, siblings}], from the first question on. */
+function pathOf(conversation, messages) {
+  const children = new Map(), path = [];
+  for (const m of messages) {
+    if (!children.has(m.parent)) children.set(m.parent, []);
+    children.get(m.parent).push(m);
+  }
+  for (let parent = "", list; (list = children.get(parent)); ) {
+    list.sort(byTime);
+    const message = list.find(m => m.id === conversation.chosen[parent]) || list[list.length - 1];
+    path.push({message, siblings: list});
+    parent = message.id;
+  }
+  return path;
+}
+
+/* Can the answer be continued from where it ends? */
+const isContinuable = m => m.role === "assistant" && !!m.content && (m.state !== "done" || !!m.error);
+
+/* ---- what the model reads ------------------------------------------------------------------------ */
+
+/* The text of a message with its files before it, each in a fence that its text does not contain. */
+function contentOf(message) {
+  const files = message.files.map(f => {
+    const longest = Math.max(2, ...(f.text.match(/`+/g) || []).map(t => t.length)), fence = "`".repeat(longest + 1);
+    return `File ${f.name}:\n${fence}\n${f.text}\n${fence}\n\n`;
+  });
+  return files.join("") + message.content;
+}
+
+/* The messages of a path as a request has them, each with its id. A question whose answer failed is left out with it:
+ * templates refuse two messages of one role in a row. */
+function requestMessages(path) {
+  const failed = m => m && m.role === "assistant" && m.error && !m.content;
+  return path.filter((m, i) => !failed(m) && !failed(path[i + 1]))
+    .map(m => ({id: m.id, role: m.role, content: contentOf(m)}));
+}
+
+/* Index of the first message to send so that about `limit` of `total` tokens remain: turns are left out whole, the
+ * oldest first, and one at least goes. Characters stand for tokens. The last turn stays. */
+function firstToKeep(messages, from, total, limit) {
+  const starts = messages.map((m, i) => m.role === "user" ? i : -1).filter(i => i > from);
+  const size = messages.slice(from).reduce((n, m) => n + m.content.length + 1, 0), excess = size * (1 - limit / total);
+  let gone = 0, at = from;
+  for (const start of starts) {
+    for (; at < start; at++) gone += messages[at].content.length + 1;
+    if (gone >= excess) return at;
+  }
+  return starts.length ? starts[starts.length - 1] : from;
+}
+
+/* ---- search -------------------------------------------------------------------------------------- */
+
+/* Returns null, or where the words of `query` are found: {excerpt, message}, empty if in the title alone. */
+function findWords(query, title, messages) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean), texts = messages.map(m => m.content.toLowerCase());
+  const found = {excerpt: "", message: ""};
+  for (const word of words) {
+    if (title.toLowerCase().includes(word)) continue;
+    const i = texts.findIndex(t => t.includes(word));
+    if (i < 0) return null;
+    const at = texts[i].indexOf(word), begin = Math.max(0, at - 20);
+    if (!found.message) {
+      found.message = messages[i].id;
+      found.excerpt = (begin ? "…" : "") + messages[i].content.slice(begin, at + 60).replace(/\s+/g, " ");
+    }
+  }
+  return found;
+}

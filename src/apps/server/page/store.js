@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ * The store that all tabs of this browser share: an IndexedDB of records (see records.js), and a channel that tells the
+ * other tabs what changed. A record has one message or the settings of one conversation, so that tabs which write in
+ * the same conversation overwrite nothing of each other.
+ *
+ * Records are written at once, those of an answer at most every SAVE_MS while it grows. What is not written when the
+ * page goes away is put into localStorage, which is written before the page ends, and taken up by the next page. */
+
+const SAVE_MS = 400, LIVE_MS = 5000, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
+const library = {conversations: new Map(), messages: new Map()}; // messages: conversation -> id -> message
+const dirty = new Map(), heardOf = new Map(); // heardOf: answers that other tabs write -> time
+let database = null, saveTimer = 0, onStoreChange = () => {};
+
+const tabId = makeId();
+const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("whit") : null;
+const tell = message => { if (channel) channel.postMessage({from: tabId, ...message}) };
+
+const keyOf = r => r.kind === "message" ? `m:${r.conversation}:${r.id}` : "c:" + r.id;
+
+const messagesOf = id => library.messages.get(id) ? library.messages.get(id).values() : [];
+const shownPath = c => pathOf(c, messagesOf(c.id));
+const listedConversations = () => [...library.conversations.values()].filter(c => !c.deleted).sort((a, b) => b.updated - a.updated);
+
+/* Puts a record into memory; an equal key is replaced in place, so that views may keep the object. */
+function keepRecord(record) {
+  let map = library.conversations;
+  if (record.kind === "message") {
+    if (!library.messages.has(record.conversation)) library.messages.set(record.conversation, new Map());
+    map = library.messages.get(record.conversation);
+  }
+  const present = map.get(record.id);
+  if (!present) map.set(record.id, record);
+  else if (present !== record) Object.assign(present, record);
+}
+
+/* Changes a record in memory and in the store. `later`: with others, as an answer grows. */
+function saveRecord(record, later) {
+  keepRecord(record);
+  dirty.set(keyOf(record), record);
+  if (!later) flushRecords();
+  else if (!saveTimer) saveTimer = setTimeout(flushRecords, SAVE_MS);
+}
+
+function flushRecords() {
+  clearTimeout(saveTimer);
+  saveTimer = 0;
+  if (!dirty.size) return;
+  const records = [...dirty.values()].map(r => structuredClone(r));
+  tell({records});
+  if (!database) { dirty.clear(); return }
+  const transaction = database.transaction("records", "readwrite"), store = transaction.objectStore("records");
+  for (const r of records) {
+    store.put({...r, key: keyOf(r)});
+    dirty.delete(keyOf(r));
+  }
+  transaction.onabort = () => {
+    for (const r of records) if (!dirty.has(keyOf(r))) dirty.set(keyOf(r), r);
+    report("The browser could not keep the conversation: " + (transaction.error ? transaction.error.message : "aborted") +
+      ". Export saves it to a file.");
+  };
+}
+
+/* Removes a conversation for good. */
+function dropConversation(id, quietly) {
+  library.conversations.delete(id);
+  library.messages.delete(id);
+  for (const [key, r] of dirty) if (r.id === id || r.conversation === id) dirty.delete(key);
+  if (quietly) return;
+  tell({dropped: id});
+  if (!database) return;
+  const store = database.transaction("records", "readwrite").objectStore("records");
+  store.delete("c:" + id);
+  store.delete(IDBKeyRange.bound(`m:${id}:`, `m:${id}:\uffff`));
+}
+
+/* ---- other tabs ---------------------------------------------------------------------------------- */
+
+const isLive = m => m.state === "writing" && (answers.get(m.conversation)?.message === m || heardOf.get(m.id) > Date.now() - LIVE_MS);
+
+if (channel) channel.onmessage = e => {
+  const {records, dropped, live, asks} = e.data;
+  for (const id of live || []) heardOf.set(id, Date.now());
+  if (asks) tellLive();
+  if (dropped) dropConversation(dropped, true);
+  for (const r of records || []) {
+    if (r.kind === "message" && r.state === "writing") heardOf.set(r.id, Date.now());
+    keepRecord(r);
+  }
+  if (records || dropped || live) onStoreChange(records || []);
+};
+
+/* Tells the others which answers this tab writes: they show no others as unfinished. */
+function tellLive() {
+  const live = [...answers.values()].map(a => a.message.id);
+  if (live.length) tell({live});
+}
+setInterval(tellLive, LIVE_MS / 3);
+
+/* ---- opening, and leaving ------------------------------------------------------------------------ */
+
+const asPromise = request => new Promise((ok, no) => { request.onsuccess = () => ok(request.result); request.onerror = () => no(request.error) });
+
+/* Reads everything that is kept. */
+async function openStore() {
+  try {
+    const opening = indexedDB.open("whit", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("records", {keyPath: "key"});
+    database = await asPromise(opening);
+    for (const v of await asPromise(database.transaction("records").objectStore("records").getAll()))
+      keepRecord(v.kind === "message" ? readMessage(v, textOr(v.conversation)) : readConversation(v));
+  } catch (e) {
+    report("This browser keeps no conversations (" + e.message + "): Export saves them to a file.");
+  }
+  takeJournals();
+  takeOldStore();
+  for (const c of library.conversations.values())
+    if (c.deleted && c.deleted < Date.now() - 60000) dropConversation(c.id);
+  tell({asks: true});
+}
+
+/* Takes up what pages could not write before they ended. */
+function takeJournals() {
+  const keys = Object.keys(localStorage).filter(k => k.startsWith(JOURNAL));
+  for (const key of keys) {
+    try {
+      for (const v of JSON.parse(localStorage.getItem(key)))
+        saveRecord(v.kind === "message" ? readMessage(v, textOr(v.conversation)) : readConversation(v), true);
+    } catch { /* cut off: nothing of it can be read */ }
+    localStorage.removeItem(key);
+  }
+  flushRecords();
+}
+
+/* Takes over the conversations that earlier versions kept in localStorage. */
+function takeOldStore() {
+  const old = localStorage.getItem(OLD_STORE);
+  if (!old || !database) return;
+  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* not readable: left where it is */ return }
+  flushRecords();
+  localStorage.removeItem(OLD_STORE);
+}
+
+/* Answers that this page writes end with it, and what there is of them is kept. */
+function leavePage() {
+  for (const {message} of answers.values()) saveRecord({...message, state: "cut"}, true);
+  if (!dirty.size) return;
+  const records = [...dirty.values()];
+  flushRecords();
+  try { localStorage.setItem(JOURNAL + tabId, JSON.stringify(records)) }
+  catch { /* more than localStorage holds: the transaction above is then the only copy */ }
+}
+window.addEventListener("pagehide", leavePage);
+document.addEventListener("visibilitychange", flushRecords);

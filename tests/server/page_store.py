@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The page at / loses nothing: two tabs, a reload within an answer, other conversations, a full context, undo, files."""
+import json
+import signal
+import sys
+
+import client
+from browser import Browser, Tab, need_chromium
+from client import Server, check
+
+need_chromium()
+server = Server("-c", "2048")
+origin = "http://127.0.0.1:%d" % server.port
+browser = Browser()
+names = "[...document.querySelectorAll('#list .open')].map(e => e.textContent)"
+
+# ---- what an earlier version kept -------------------------------------------------------------------
+one = Tab(browser, origin + "/")
+old = {"version": 1, "current": "1-2", "conversations": [
+    {"id": "1-2", "title": "From before", "messages": [{"role": "user", "content": "Old question"},
+                                                        {"role": "assistant", "content": "Old answer"}]}]}
+one.run("localStorage.setItem('whit.conversations', %s)" % json.dumps(json.dumps(old)))
+one.reload()
+check(one.run(names) == ["From before"] and one.texts("assistant") == ["Old answer"], "the earlier store is not taken over")
+check(one.run("localStorage.getItem('whit.conversations')") is None, "the earlier store stays beside the new one")
+
+# ---- two tabs ---------------------------------------------------------------------------------------
+two = Tab(browser, origin + "/")
+one.click("#side", "New conversation")
+two.click("#side", "New conversation")
+one.ask("First tab, about cats")
+two.ask("Second tab, about dogs")
+for tab in (one, two):
+    tab.wait(names + ".length === 3", "three conversations in both tabs")
+    check(sorted(tab.run(names)) == ["First tab, about cats", "From before", "Second tab, about dogs"], tab.run(names))
+# Both write in one conversation: neither question nor answer is lost.
+two.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.includes('cats')).click()")
+check(two.texts("user") == ["First tab, about cats"], "a conversation of the other tab")
+for tab in (one, two):
+    tab.make_long(150)
+one.run("sendMessage(current, 'From one')")
+two.run("sendMessage(current, 'From two')")
+for tab in (one, two):
+    tab.wait("!answers.size", "both answers")
+check(one.run("[...messagesOf(current.id)].filter(m => /^From/.test(m.content)).map(m => m.content).sort().join()") ==
+      "From one,From two", "a question is lost")
+one.wait("[...messagesOf(current.id)].every(m => m.role === 'user' || m.state !== 'writing')", "the end in the other tab")
+# The other tab sees an answer while it grows, and does not call it cut off.
+two.make_long(1500)
+two.run("sendMessage(current, 'Long')")
+one.wait("[...messagesOf(current.id)].some(m => m.state === 'writing' && m.content.length > 50 && isLive(m))",
+         "an answer while the other tab writes it")
+check("cut off" not in one.run("document.getElementById('log').textContent"), "a growing answer is called cut off")
+
+# ---- another conversation, and a reload, within an answer -------------------------------------------
+two.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.includes('dogs')).click()")
+check(two.texts("user") == ["Second tab, about dogs"] and two.run("answers.size") == 1, "another conversation stops the answer")
+check(two.run("document.querySelectorAll('#list .busy').length") == 1, "the list does not show who answers")
+two.wait("!answers.size", "the end of the answer that is not shown")
+check(two.run("shownPath([...library.conversations.values()].find(c => c.title.includes('cats'))).at(-1).message.state") ==
+      "full", "how it ended")
+two.make_long(2000)
+two.run("sendMessage(current, 'And then?')")
+two.wait("document.querySelector('.message:last-child .text').textContent.length > 200", "the beginning of a long answer")
+seen = two.run("document.querySelector('.message:last-child .text').textContent")
+two.reload()
+check(two.texts("user")[-1:] == ["And then?"], "the question is lost by a reload")
+kept = two.texts("assistant")[-1]
+check(len(kept) >= len(seen) and kept[:50] == seen[:50], "the beginning of the answer is lost by a reload")
+check("cut off" in two.run("document.querySelector('.message:last-child .tools').textContent"), "it is not said")
+two.make_long(20)
+two.click(".message:last-child", "Continue")
+two.wait("!answers.size", "the rest of the answer")
+check(two.run("shownPath(current).at(-1).message.content.length") > len(kept), "a cut answer is not continued")
+# A draft stays, too.
+two.run("document.getElementById('input').focus()")
+two.insert("Not sent yet")
+two.reload()
+check(two.run("document.getElementById('input').value") == "Not sent yet", "the draft is lost by a reload")
+two.run("document.getElementById('input').value = ''; keepDraft()")
+
+# ---- a full context ---------------------------------------------------------------------------------
+two.click("#side", "New conversation")
+two.make_long(30)
+sentence = "There once was a little cat who lived in a big house and liked to play with a ball of red wool. "
+for i in range(5):
+    two.run("sendMessage(current, %s)" % json.dumps("Part %d. " % i + 24 * sentence))
+    two.wait("!answers.size && shownPath(current).length === %d" % (2 * i + 2), "an answer at part %d" % i)
+check(two.run("shownPath(current).every(p => !p.message.error)"), "a full context is a dead end:",
+      two.run("shownPath(current).map(p => p.message.error).join()"))
+divider = two.run("document.querySelector('#log .divider')?.textContent") or ""
+check("The context of 2048 tokens is full: the model no longer sees the" in divider, "nothing is said:", divider)
+check(two.picture("full", 1100, 700), "full")
+two.run("sendMessage(current, %s)" % json.dumps(120 * sentence))
+two.wait("!answers.size", "a refusal")
+check("make it shorter" in two.run("shownPath(current).at(-1).message.error"), "what a message that is too long gets")
+two.run("window.fetch = ownFetch; 0")
+
+# ---- search, rename, delete and undo ----------------------------------------------------------------
+search = "(() => { const e = document.getElementById('search'); e.value = %s; e.oninput() })()"
+two.run(search % '"red WOOL"')
+check(len(two.run(names)) == 1 and "wool" in two.run(names)[0], "a search:", two.run(names))
+two.run(search % '"zebras on skates"')
+check("Nothing is found" in two.run("document.getElementById('list').textContent"), "a search that finds nothing")
+two.run(search % '""')
+count = len(two.run(names))
+two.click("#list", "Rename From before")
+two.run("(() => { const e = document.querySelector('#list input'); e.value = 'Of old'; e.onblur() })()")
+one.wait(names + ".includes('Of old')", "the new name in the other tab")
+two.click("#list", "Delete Of old")
+check(len(two.run(names)) == count - 1, "it is not deleted")
+one.wait("!" + names + ".includes('Of old')", "the deletion in the other tab")
+two.click("#toast", "Undo")
+check(len(two.run(names)) == count and two.texts("assistant") == ["Old answer"], "it does not come back")
+one.wait(names + ".includes('Of old')", "the undone deletion in the other tab")
+check(not browser.complaints, browser.complaints)
+
+# ---- files ------------------------------------------------------------------------------------------
+two.click("#side", "New conversation")
+two.run("(async () => attachFiles([new File(['a ``` b'], 'notes.md'), new File([new Uint8Array([1, 0, 255])], 'x.bin')]))()")
+check("x.bin is not text" in two.run("document.getElementById('toast').textContent"), "a file that is not text is taken")
+two.run("""(() => { const data = new DataTransfer(); data.setData("text/plain", "long ".repeat(500));
+    document.getElementById("input").dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, cancelable: true})) })()""")
+check(two.run("[...document.querySelectorAll('#files li')].map(e => e.textContent)") ==
+      ["notes.md, 7 characters×", "pasted text 2, 3k characters×"], two.run("document.getElementById('files').textContent"))
+two.run("window.ownFetch = window.fetch; window.fetch = (a, o) => { window.sent = JSON.parse(o.body); return ownFetch(a, o) }; 0")
+two.ask("What is in it?")
+sent = two.run("sent.messages.at(-1).content")
+check(sent.startswith("File notes.md:\n````\na ``` b\n````\n\nFile pasted text 2:\n```\nlong ") and
+      sent.endswith("\n```\n\nWhat is in it?"), "the files as the model reads them:", sent[:200])
+check(two.run("document.querySelectorAll('.message.user .file').length") == 2 and two.texts("user") == ["What is in it?"],
+      "the files as they are shown")
+check(two.run("document.getElementById('files').childElementCount") == 0, "the files stay attached")
+two.reload()
+check(two.run("document.querySelectorAll('.message.user .file').length") == 2, "the files after a reload")
+browser.close(origin)
+server.process.send_signal(signal.SIGTERM)
+check(server.process.wait(60) == 0, "the server did not end well")
+sys.exit(1 if client.failures else 0)
