@@ -109,6 +109,8 @@ check(tab.run(high % "mfrac" + " > 1.5 * " + high % "mfrac mi"), "a fraction is 
 check(tab.run("(([sum, below, above]) => below.top > sum.bottom - 2 && above.bottom < sum.top + 2)([...document.querySelector("
               "'#log munderover').children].map(e => e.getBoundingClientRect()))"), "the limits of a sum stand beside it")
 check(tab.run("document.querySelector('#log details').open") is False, "thinking is not folded")
+check(tab.run("[...document.querySelectorAll('#log td, #log th')].every(e => getComputedStyle(e).overflowWrap === 'normal')"),
+      "cells of a table break within words")
 check(tab.picture("answer", 1100, 1000), "the page is wider than 1100")
 check(tab.picture("phone-answer", 380, 1000), "the page is wider than a phone")
 tab.run("document.execCommand = what => { window.copied = what; return true }; "
@@ -145,7 +147,22 @@ check(sent["temperature"] == 0 and sent["dry_multiplier"] == 0.8 and sent["respo
       sent["chat_template_kwargs"] == {"enable_thinking": False} and
       sent["messages"][0] == {"role": "system", "content": "Be brief."}, "settings are not sent:", sent)
 check(tab.run("!shownPath(current).at(-1).message.error"), tab.run("shownPath(current).at(-1).message.error"))
-tab.run("setKey('secret', false)")
+# What is selected stays selected while the rest of the conversation is drawn again.
+tab.run("getSelection().selectAllChildren(document.querySelector('.message.assistant .text > p'))")
+selected = tab.run("getSelection().toString()")
+tab.run("showMessages(); sendMessage(current, 'More')")
+tab.wait("!answers.size", "one more answer")
+check(len(selected) > 20 and tab.run("getSelection().toString()") == selected, "an answer takes the selection away")
+# Adapters have a field each, and a template that can switch thinking a switch.
+tab.run("models.push({id: 'verse', is_adapter: true}); properties[currentModel().id].switches_thinking = true; "
+        "(async () => showSettings())()")
+tab.wait("document.getElementById('dialog').open", "the settings again")
+check(not tab.run("document.getElementById('thinking').disabled"), "the switch of thinking")
+check(not tab.run("document.getElementById('adapters').hidden"), "the adapters")
+tab.run("(() => { const e = document.querySelector('#adapters input'); e.value = 0.5; e.onchange() })(); "
+        "document.getElementById('dialog').close()")
+check(tab.run("requestSettings(current).adapters") == {"verse": 0.5}, "the strength of an adapter")
+tab.run("models.pop(); setKey('secret', false)")
 check(tab.run("apiKey() === 'secret' && localStorage.getItem('whit.key') === null"), "a key that is not to be remembered")
 tab.run("setKey('secret', true)")
 other = Tab(browser, origin + "/")
@@ -170,7 +187,26 @@ named.wait("document.querySelector('.message .error')", "the refusal")
 check("--cors " + lan + "," in named.run("document.querySelector('.message .error').textContent"), "the option is not named")
 check(len(browser.complaints) == 1 and "403" in browser.complaints[0], browser.complaints)
 browser.complaints.clear()
-browser.close(origin, lan)
+# A server with keys answers once the page has one; a server that has ended is named.
+with open("keys", "w") as keys:
+    keys.write("open sesame\n")
+guarded = Server("--api-key-file", "keys")
+locked = "http://127.0.0.1:%d" % guarded.port
+tab = Tab(browser, locked + "/")
+tab.run("sendMessage(current, 'Hello')")
+tab.wait("document.querySelector('.message .error')", "the refusal without a key")
+check("Settings has a field for it" in tab.run("document.querySelector('.message .error').textContent"), "what a key is for")
+tab.run("document.getElementById('key').value = 'open sesame'; document.getElementById('key').onchange()")
+tab.click(".message.assistant", "Regenerate")
+tab.wait("!answers.size && document.querySelector('.message.assistant .text').textContent.length > 3", "an answer with a key")
+guarded.process.kill()
+guarded.process.wait()
+tab.run("sendMessage(current, 'Hello?')")
+tab.wait("document.querySelector('.message:last-child .error')", "the end of the server")
+check("does not answer" in tab.run("document.querySelector('.message:last-child .error').textContent"), "the server's end")
+check(all("401" in c or "ERR_CONNECTION" in c for c in browser.complaints), browser.complaints)
+browser.complaints.clear()
+browser.close(origin, lan, locked)
 server.process.send_signal(signal.SIGTERM)
 check(server.process.wait(60) == 0, "the server did not end well")
 sys.exit(1 if client.failures else 0)

@@ -118,10 +118,11 @@ async function answerMessage(c, parent, continued) {
   } catch (e) {
     message.state = "cut";
     if (e.name === "AbortError") { message.state = "stopped"; message.note = "stopped"; say("Stopped") }
-    else { message.error = e.message; say(e.message) }
+    else { message.error = e instanceof TypeError ? "The server does not answer: " + e.message : e.message; say(message.error) }
     if (before && !message.error && message.content === before.content) message.state = before.state;
   }
   answers.delete(c.id);
+  if (!library.conversations.has(c.id)) return; // deleted for good meanwhile
   c.model = currentModel().id;
   saveRecord(c, true);
   saveRecord(message);
@@ -132,12 +133,12 @@ async function answerMessage(c, parent, continued) {
 async function writeAnswer(c, message, isContinued, signal) {
   const path = shownPath(c), end = path.findIndex(p => p.message === message), body = requestSettings(c);
   const sent = path.slice(0, end + (isContinued ? 1 : 0)).map(p => p.message);
-  const last = sent.findLast(m => m.firstKept);
+  const last = sent.findLast(m => m.firstKept && m.keptTokens === contextTokens());
   if (isContinued) Object.assign(body, {continue_final_message: true, add_generation_prompt: false});
   const system = c.system || globalSettings().system;
   const fit = await fitContext(body, requestMessages(sent), system, last ? last.firstKept : "", signal);
   if (isContinued && message.thinking) fit.messages[fit.messages.length - 1].reasoning_content = message.thinking;
-  message.firstKept = fit.firstKept;
+  Object.assign(message, {firstKept: fit.firstKept, keptTokens: contextTokens()});
   const begun = performance.now();
   let first = 0, tokens = 0, finish = "";
   const reply = await postJson("v1/chat/completions",

@@ -2,12 +2,8 @@
  * The field for a message: its draft, and text files that go along with it. */
 
 const FILE_BYTES_MAX = 4 << 20, LONG_PASTE = 2000; // a longer paste (characters) becomes a file
-const drafts = readStored(sessionStorage, "whit.drafts"); // conversation id -> {text, files}
+const drafts = readStored(tabStorage, "whit.drafts"); // conversation id -> {text, files}
 let attached = []; // {name, text}
-
-function readStored(storage, key) {
-  try { return membersOf(JSON.parse(storage.getItem(key)), () => true) } catch { return {} }
-}
 
 const fileSize = text => text.length < 1000 ? text.length + " characters" : Math.round(text.length / 1000) + "k characters";
 
@@ -16,7 +12,7 @@ function keepDraft() {
   const text = $("input").value;
   if (text || attached.length) drafts[current.id] = {text, files: attached};
   else delete drafts[current.id];
-  try { sessionStorage.setItem("whit.drafts", JSON.stringify(drafts)) } catch { /* too large: the field has it still */ }
+  try { tabStorage.setItem("whit.drafts", JSON.stringify(drafts)) } catch { /* too large: the field has it still */ }
 }
 
 function showDraft() {

@@ -6,6 +6,29 @@ const $ = id => document.getElementById(id);
 const MATHML = $("formula").namespaceURI; // an empty formula of page.html: so the page holds no address of another site
 const MATH_TAG = /^m(ath|row|i|n|o|text|space|frac|sqrt|root|su[bp]|subsup|under|over|underover|table|tr|td|style|phantom)$/;
 
+/* A storage of the browser; where it refuses one, a storage that keeps nothing beyond this page. */
+function openStorage(name) {
+  try {
+    void window[name].length;
+    return window[name];
+  } catch {
+    const kept = new Map();
+    return {getItem: k => kept.get(k) ?? null, setItem: (k, v) => void kept.set(k, v), removeItem: k => void kept.delete(k)};
+  }
+}
+const tabStorage = openStorage("sessionStorage"), browserStorage = openStorage("localStorage");
+
+function readStored(storage, key) {
+  try { return membersOf(JSON.parse(storage.getItem(key)), () => true) } catch { return {} }
+}
+
+/* Makes `wanted` the children of an element. Those that are there already are not moved, so that a selection stays. */
+function placeChildren(parent, wanted) {
+  const stay = new Set(wanted);
+  for (const e of [...parent.childNodes]) if (!stay.has(e)) e.remove();
+  wanted.forEach((e, i) => { if (parent.childNodes[i] !== e) parent.insertBefore(e, parent.childNodes[i] || null) });
+}
+
 function make(tag, text, attributes) {
   const e = MATH_TAG.test(tag) ? document.createElementNS(MATHML, tag) : document.createElement(tag);
   if (text !== undefined && text !== null) e.textContent = text;
@@ -66,14 +89,10 @@ function addButton(parent, label, action, attributes) {
 function say(message) { $("status").textContent = message }
 
 /* Shows a line for a while, with a button if there is something to do about it. */
-let toastTimer = 0;
 function report(message, label, action) {
-  const toast = $("toast");
-  toast.replaceChildren(make("span", message));
-  const close = () => { toast.hidden = true };
-  if (label) addButton(toast, label, () => { close(); action() });
-  else addButton(toast, "×", close, {"aria-label": "Close the message"});
-  toast.hidden = false;
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(close, 10000);
+  const line = make("p", message), close = () => line.remove();
+  if (label) addButton(line, label, () => { close(); action() });
+  else addButton(line, "×", close, {"aria-label": "Close the message"});
+  $("toast").append(line);
+  setTimeout(close, 10000);
 }

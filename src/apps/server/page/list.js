@@ -10,7 +10,8 @@ function openConversation(c, messageId) {
   keepDraft();
   isEditing = false;
   current = c;
-  sessionStorage.setItem("whit.open", c.id);
+  if (messageId) revealMessage(c, messagesOf(c.id), messageId);
+  tabStorage.setItem("whit.open", c.id);
   if (models.some(m => m.id === c.model && !m.is_adapter)) $("model").value = c.model;
   showMenu(false);
   showDraft();
@@ -22,6 +23,7 @@ function openConversation(c, messageId) {
 
 function showList() {
   const query = $("search").value.trim(), rows = [];
+  document.title = current.title ? current.title + " - whit" : "whit";
   for (const c of listedConversations()) {
     const messages = query ? [...messagesOf(c.id)] : [];
     const found = query ? findWords(query, c.title, messages) : {excerpt: "", message: ""};

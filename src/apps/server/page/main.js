@@ -88,26 +88,27 @@ function connectControls() {
   });
 }
 
-/* Shows what another tab changed. */
-function onOtherTab(records) {
-  const gone = current.deleted || (library.messages.get(current.id) === undefined && shownHere());
-  if (gone) return openConversation(listedConversations()[0] || readConversation({}));
-  const here = records.filter(r => r.kind === "message" && r.conversation === current.id);
-  const grown = here.length === records.length && here.every(r => r.state === "writing" && articleOf(library.messages.get(current.id).get(r.id)));
-  if (grown && here.length) here.forEach(r => drawLater(library.messages.get(current.id).get(r.id)));
-  else showAll();
+/* Shows what another tab changed, and leaves alone what it did not. */
+function onOtherTab(records, dropped) {
+  if (current.deleted || dropped === current.id) return openConversation(listedConversations()[0] || readConversation({}));
+  if (dropped || records.some(r => r.kind === "conversation")) showList();
+  const here = records.filter(r => (r.kind === "message" ? r.conversation : r.id) === current.id);
+  const grown = r => r.state === "writing" && articleOf(library.messages.get(current.id).get(r.id));
+  if (here.length && here.every(grown)) here.forEach(r => drawLater(library.messages.get(current.id).get(r.id)));
+  else if (here.length || hasUnfinished()) showMessages();
 }
 
-const shownHere = () => [...$("log").children].some(e => e.message);
+/* Is an answer of another tab among the messages that are shown? */
+const hasUnfinished = () => !answers.has(current.id) && shownPath(current).some(p => p.message.state === "writing");
 
 async function startPage() {
   openSettings();
   connectControls();
   await openStore();
   onStoreChange = onOtherTab;
-  const open = library.conversations.get(sessionStorage.getItem("whit.open")), list = listedConversations();
-  openConversation(open && !open.deleted ? open : list[0] || readConversation({id: sessionStorage.getItem("whit.open")}));
-  setInterval(() => { if (shownPath(current).some(p => p.message.state === "writing" && !answers.has(current.id))) showMessages() }, LIVE_MS);
+  const open = library.conversations.get(tabStorage.getItem("whit.open")), list = listedConversations();
+  openConversation(open && !open.deleted ? open : list[0] || readConversation({id: tabStorage.getItem("whit.open")}));
+  setInterval(() => { if (hasUnfinished()) showMessages() }, LIVE_MS);
   await loadModels();
 }
 startPage();

@@ -44,7 +44,7 @@ function readMessage(v, conversation) {
     kind: "message", id: textOr(v.id) || makeId(), conversation, parent: textOr(v.parent), role: v.role,
     content: textOr(v.content), thinking: textOr(v.thinking), note: textOr(v.note), error: textOr(v.error),
     files: files.filter(f => f && typeof f.text === "string").map(f => ({name: textOr(f.name, "file"), text: f.text})),
-    state: ANSWER_STATES.includes(v.state) ? v.state : "done", firstKept: textOr(v.firstKept), created: numberOr(v.created),
+    state: ANSWER_STATES.includes(v.state) ? v.state : "done", firstKept: textOr(v.firstKept), keptTokens: numberOr(v.keptTokens), created: numberOr(v.created),
   };
 }
 
@@ -104,6 +104,12 @@ function pathOf(conversation, messages) {
     parent = message.id;
   }
   return path;
+}
+
+/* Chooses the branch that has a message. */
+function revealMessage(conversation, messages, id) {
+  const byId = new Map([...messages].map(m => [m.id, m]));
+  for (let m = byId.get(id), n = byId.size; m && n--; m = byId.get(m.parent)) conversation.chosen[m.parent] = m.id;
 }
 
 /* Can the answer be continued from where it ends? */

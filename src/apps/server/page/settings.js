@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * Settings: those of all conversations (localStorage, so that all tabs have them) and those of the one that is shown. */
+ * Settings: those of all conversations (browserStorage, so that all tabs have them) and those of the one that is shown. */
 
 const GLOBAL_SETTINGS = "whit.settings", KEY = "whit.key";
 
-const globalSettings = () => { const s = readStored(localStorage, GLOBAL_SETTINGS); return {system: textOr(s.system), model: textOr(s.model)} };
+const globalSettings = () => { const s = readStored(browserStorage, GLOBAL_SETTINGS); return {system: textOr(s.system), model: textOr(s.model)} };
 
 function setGlobal(name, value) {
-  localStorage.setItem(GLOBAL_SETTINGS, JSON.stringify({...globalSettings(), [name]: value}));
+  browserStorage.setItem(GLOBAL_SETTINGS, JSON.stringify({...globalSettings(), [name]: value}));
 }
 
 /* The API key: kept by this tab, or by the browser where that was asked for. */
-const apiKey = () => sessionStorage.getItem(KEY) || localStorage.getItem(KEY) || "";
+const apiKey = () => tabStorage.getItem(KEY) || browserStorage.getItem(KEY) || "";
 
 function setKey(key, remembered) {
-  sessionStorage.removeItem(KEY);
-  localStorage.removeItem(KEY);
-  if (key) (remembered ? localStorage : sessionStorage).setItem(KEY, key);
+  tabStorage.removeItem(KEY);
+  browserStorage.removeItem(KEY);
+  if (key) (remembered ? browserStorage : tabStorage).setItem(KEY, key);
 }
 
 /* The value of a sampler that a request leaves out; "" if the server has not told it. */
@@ -37,9 +37,9 @@ function samplerField(s) {
   return e;
 }
 
-/* Saves the settings of the conversation; one without messages is only kept in memory. */
 function saveSettings() {
-  if (library.conversations.has(current.id)) saveRecord(current);
+  saveRecord(current);
+  showList();
 }
 
 function showAdapters() {
@@ -65,7 +65,7 @@ async function showSettings() {
   $("system").value = current.system;
   $("system").placeholder = globalSettings().system ? "as for all conversations" : "";
   $("key").value = apiKey();
-  $("remember").checked = !!localStorage.getItem(KEY);
+  $("remember").checked = !!browserStorage.getItem(KEY);
   $("thinking").value = current.thinking;
   $("thinking").disabled = known.switches_thinking === false;
   $("thinking").title = known.switches_thinking === false ? "This model's template has no such switch." : "";

@@ -4,7 +4,7 @@
  * the same conversation overwrite nothing of each other.
  *
  * Records are written at once, those of an answer at most every SAVE_MS while it grows. What is not written when the
- * page goes away is put into localStorage, which is written before the page ends, and taken up by the next page. */
+ * page goes away is put into browserStorage, which is written before the page ends, and taken up by the next page. */
 
 const SAVE_MS = 400, LIVE_MS = 5000, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
 const library = {conversations: new Map(), messages: new Map()}; // messages: conversation -> id -> message
@@ -48,20 +48,21 @@ function flushRecords() {
   const records = [...dirty.values()].map(r => structuredClone(r));
   tell({records});
   if (!database) { dirty.clear(); return }
-  const transaction = database.transaction("records", "readwrite"), store = transaction.objectStore("records");
-  for (const r of records) {
-    store.put({...r, key: keyOf(r)});
-    dirty.delete(keyOf(r));
-  }
-  transaction.onabort = () => {
+  const failed = why => {
     for (const r of records) if (!dirty.has(keyOf(r))) dirty.set(keyOf(r), r);
-    report("The browser could not keep the conversation: " + (transaction.error ? transaction.error.message : "aborted") +
-      ". Export saves it to a file.");
+    report(`The browser could not keep the conversation (${why}): Export saves it to a file.`);
   };
+  try {
+    const transaction = database.transaction("records", "readwrite"), store = transaction.objectStore("records");
+    transaction.onabort = () => failed(transaction.error ? transaction.error.message : "aborted");
+    dirty.clear();
+    for (const r of records) store.put({...r, key: keyOf(r)});
+  } catch (e) { failed(e.message) } // the browser closed the database
 }
 
 /* Removes a conversation for good. */
 function dropConversation(id, quietly) {
+  answers.get(id)?.abort.abort();
   library.conversations.delete(id);
   library.messages.delete(id);
   for (const [key, r] of dirty) if (r.id === id || r.conversation === id) dirty.delete(key);
@@ -86,7 +87,7 @@ if (channel) channel.onmessage = e => {
     if (r.kind === "message" && r.state === "writing") heardOf.set(r.id, Date.now());
     keepRecord(r);
   }
-  if (records || dropped || live) onStoreChange(records || []);
+  if (records || dropped || live) onStoreChange(records || [], dropped);
 };
 
 /* Tells the others which answers this tab writes: they show no others as unfinished. */
@@ -106,6 +107,7 @@ async function openStore() {
     const opening = indexedDB.open("whit", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore("records", {keyPath: "key"});
     database = await asPromise(opening);
+    database.onversionchange = () => database.close(); // a later version of the page opens it
     for (const v of await asPromise(database.transaction("records").objectStore("records").getAll()))
       keepRecord(v.kind === "message" ? readMessage(v, textOr(v.conversation)) : readConversation(v));
   } catch (e) {
@@ -120,24 +122,24 @@ async function openStore() {
 
 /* Takes up what pages could not write before they ended. */
 function takeJournals() {
-  const keys = Object.keys(localStorage).filter(k => k.startsWith(JOURNAL));
+  const keys = Object.keys(browserStorage).filter(k => k.startsWith(JOURNAL));
   for (const key of keys) {
     try {
-      for (const v of JSON.parse(localStorage.getItem(key)))
+      for (const v of JSON.parse(browserStorage.getItem(key)))
         saveRecord(v.kind === "message" ? readMessage(v, textOr(v.conversation)) : readConversation(v), true);
     } catch { /* cut off: nothing of it can be read */ }
-    localStorage.removeItem(key);
+    browserStorage.removeItem(key);
   }
   flushRecords();
 }
 
-/* Takes over the conversations that earlier versions kept in localStorage. */
+/* Takes over the conversations that earlier versions kept in browserStorage. */
 function takeOldStore() {
-  const old = localStorage.getItem(OLD_STORE);
+  const old = browserStorage.getItem(OLD_STORE);
   if (!old || !database) return;
   try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* not readable: left where it is */ return }
   flushRecords();
-  localStorage.removeItem(OLD_STORE);
+  browserStorage.removeItem(OLD_STORE);
 }
 
 /* Answers that this page writes end with it, and what there is of them is kept. */
@@ -146,7 +148,7 @@ function leavePage() {
   if (!dirty.size) return;
   const records = [...dirty.values()];
   flushRecords();
-  try { localStorage.setItem(JOURNAL + tabId, JSON.stringify(records)) }
+  try { browserStorage.setItem(JOURNAL + tabId, JSON.stringify(records)) }
   catch { /* more than localStorage holds: the transaction above is then the only copy */ }
 }
 window.addEventListener("pagehide", leavePage);

@@ -18,22 +18,32 @@ function showMessages(toEnd) {
   const stay = !toEnd && !isNearEnd() && $("log").childElementCount > 0, top = $("log").scrollTop;
   const path = shownPath(current), last = path.findLast(p => p.message.role === "assistant");
   const firstKept = last ? last.message.firstKept : "";
-  $("log").replaceChildren();
-  if (!path.length) $("log").append(welcome());
+  const wanted = path.length ? [] : [welcome()];
   path.forEach(({message, siblings}, i) => {
-    if (firstKept && message.id === firstKept) $("log").append(leftOutLine(i));
-    const e = make("article", null, {class: "message " + message.role, "aria-label": message.role === "user" ? "You" : "Answer"});
-    e.message = message;
-    fillMessage(e, message);
-    if (!isLive(message)) addTools(e, message, siblings, i === path.length - 1);
-    $("log").append(e);
+    if (firstKept && message.id === firstKept) wanted.push(leftOutLine(i));
+    wanted.push(messageArticle(message, siblings, i === path.length - 1));
   });
+  placeChildren($("log"), wanted);
   const running = answers.has(current.id), n_ctx = contextTokens();
   $("send").hidden = running;
   $("stop").hidden = !running;
   $("used").textContent = n_ctx ? current.used + " / " + n_ctx : "";
   $("context").value = n_ctx ? Math.min(1, current.used / n_ctx) : 0;
   $("log").scrollTop = stay ? top : $("log").scrollHeight;
+}
+
+/* The element of a message: the one that shows it already, where nothing of it has changed. */
+function messageArticle(m, siblings, isLast) {
+  const {content, thinking, error, note, state} = m, live = isLive(m);
+  const shown = JSON.stringify([content.length, thinking.length, error, note, state, live, isLast, siblings.map(s => s.id)]);
+  let e = articleOf(m);
+  if (e && e.shown === shown) return e;
+  if (!e) e = make("article", null, {class: "message " + m.role, "aria-label": m.role === "user" ? "You" : "Answer"});
+  e.message = m;
+  e.shown = shown;
+  fillMessage(e, m);
+  if (!live) addTools(e, m, siblings, isLast);
+  return e;
 }
 
 function leftOutLine(n) {
@@ -43,9 +53,8 @@ function leftOutLine(n) {
 }
 
 function fillMessage(element, m) {
-  const live = isLive(m);
+  const live = isLive(m), parts = [];
   let body = element.querySelector(":scope > .text");
-  const parts = [];
   if (m.thinking) {
     const fold = make("details", null, {class: "thinking"}), before = element.querySelector("details");
     fold.open = !!before && before.open;
@@ -63,7 +72,7 @@ function fillMessage(element, m) {
   else showMarkdown(body, m.content);
   if (m.role === "assistant" || m.content) parts.push(body);
   if (m.error) parts.push(make("p", m.error, {class: "error", role: "alert"}));
-  element.replaceChildren(...parts);
+  placeChildren(element, parts);
 }
 
 let toDraw = null;
@@ -82,6 +91,8 @@ function drawLater(message) {
 function welcome() {
   const e = make("div", null, {class: "empty"}), row = make("div", null, {class: "pair"});
   e.append(make("strong", "Write a message to begin"), make("span", "It is answered by this server. Conversations stay in this browser."));
+  if (properties[currentModel().id]?.chat === false)
+    e.append(make("span", "This model has no chat template: it continues texts at /v1/completions and cannot answer here.", {class: "error"}));
   if (currentModel().meta?.is_built_in)
     e.append(make("span", "This model is a toy that tells small tales; whit serve -m MODEL serves one that answers."));
   for (const text of ["Tell me a story about a cat", "What can you do?"]) addButton(row, text, () => sendMessage(current, text));
@@ -125,12 +136,14 @@ function editMessage(element, m) {
   const done = addButton(row, "Send", () => {
     if (!area.value.trim() && !m.files.length) return;
     end();
+    element.shown = "";
     sendMessage(current, area.value, m.files, m.parent);
   });
-  addButton(row, "Cancel", () => { end(); showMessages() });
+  const leave = () => { end(); element.shown = ""; showMessages() };
+  addButton(row, "Cancel", leave);
   area.onkeydown = e => {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); done.click() }
-    if (e.key === "Escape") { e.stopPropagation(); end(); showMessages() }
+    if (e.key === "Escape") { e.stopPropagation(); leave() }
   };
   element.replaceChildren(area, row);
   area.focus();
