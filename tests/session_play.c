@@ -360,6 +360,7 @@ static void choose_options(life *l)
     static const char *const levels[] = {NULL, "generic", "avx2", "avx512", "amx"};
 #endif
     static const uint32_t batches[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 64, 100, 256, 512};
+    static const uint32_t intervals[] = {0, 0, 3, 16, 50};
     static const uint8_t fills[] = {0xFF, 0x00, 0x7E, 0xA5};
     whit_session_options *o = &l->options;
     *o = whit_session_options_default();
@@ -371,6 +372,7 @@ static void choose_options(life *l)
     o->n_threads = one_in(l, 3) ? 2 + below(l, 3) : 1;
     o->n_kv_window = window_of(o->kv);
     o->n_marks = below(l, 4);
+    o->n_mark_tokens = intervals[below(l, sizeof intervals / sizeof *intervals)];
     o->act = below(l, 4) ? WHIT_ACT_I8 : below(l, 2) ? WHIT_ACT_Q2 : WHIT_ACT_F32;
     o->n_logits = one_in(l, 4) ? 40 : 1 + below(l, 9);
     o->keep_hidden = below(l, 2);

@@ -46,7 +46,9 @@ typedef struct whit_session_options {
     bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
     uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/use/context.md) */
     uint32_t n_kv_window;        /* packed caches: full blocks of 64 before a token that it reads in f16; default 1 */
-    uint32_t n_marks;            /* packed caches: positions to go back to that are kept, at most 4,096; default 4 */
+    uint32_t n_marks;       /* packed caches, recurrent layers: checkpoints to go back to, at most 4,096; default 4 */
+    uint64_t state_bytes;   /* memory for checkpoints, which then decides how many there are; 0: n_marks decides */
+    uint32_t n_mark_tokens; /* checkpoints at multiples of this; 0: chosen by their number, at least 1,024 */
 } whit_session_options;
 static inline whit_session_options whit_session_options_default(void)
 {
@@ -90,8 +92,9 @@ WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_
 WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_wanted);
 WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). A model with sliding windows, and an endless session,
- * keep 128 tokens more than they see, a packed cache 47: further back a sequence may end up shorter, with the longest
- * prefix at which it can resume. Read whit_session_position, and feed the tokens from there. */
+ * keep 128 tokens more than they see, a packed cache 47, recurrent layers 8: further back a sequence may end up
+ * shorter, with the longest prefix at which it can resume. Read whit_session_position, and feed the tokens from
+ * there. */
 WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
                                            whit_error *error);
 /* Makes sequence `to` the first n_tokens of `from`, or fewer as above; memory of the common prefix is shared. If both
@@ -104,11 +107,23 @@ WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, ui
  * n_ids; the caller feeds the others. The result is as if all had been fed. */
 WHIT_API whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids, size_t n_ids,
                                         uint32_t *n_present, whit_error *error);
-/* Packed caches: saves a checkpoint of a sequence's current position, which whit_session_truncate,
- * whit_session_share and whit_session_reuse can return to, for any sequence. A session keeps the n_marks most recently
- * used ones. Generations mark the ends of prompts and answers, and the ends of prefixes that could not be reused
- * are marked when they are passed, so that few programs need this. No effect on other caches. */
+/* Packed caches and models with recurrent layers: saves a checkpoint of a sequence's current position, which
+ * whit_session_truncate, whit_session_share and whit_session_reuse can return to, for any sequence. If all places are
+ * taken, the checkpoint whose loss costs least gives way: few tokens to compute again, few uses, long unused. The ends
+ * of prompts, answers and messages, the ends of prefixes that could not be reused, and every n_mark_tokens tokens are
+ * marked without this call, so that few programs need it. No effect on other caches. */
 WHIT_API whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
+/* Counts of a session's checkpoints. Set struct_bytes before the call. */
+typedef struct whit_mark_counts {
+    size_t struct_bytes;
+    uint32_t n_marks, n_marks_max;      /* checkpoints that exist, and that there is memory for */
+    uint64_t mark_bytes;                /* memory of one; 0: this cache needs no checkpoints */
+    uint64_t n_made, n_used, n_evicted; /* since the session was opened */
+} whit_mark_counts;
+WHIT_API void whit_session_count_marks(const whit_session *session, whit_mark_counts *counts);
+/* The counts (n_marks_max, mark_bytes) that a session with these options would have. */
+WHIT_API whit_status whit_session_predict_marks(const whit_model *model, const whit_session_options *options,
+                                                whit_mark_counts *counts, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
 WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
 

@@ -242,6 +242,25 @@ void whit_cpu_detect(whit_cpu *cpu)
     if (quota > 0 && quota < cpu->n_threads) cpu->n_threads = quota < 1 ? 1 : (uint32_t)quota;
 }
 
+/* Reads the number after `key` at the beginning of a line of a file; 0 if not found. */
+static uint64_t read_number(const char *path, const char *key)
+{
+    char line[256];
+    uint64_t number = 0;
+    FILE *file = fopen(path, "re");
+    while (file && !number && fgets(line, sizeof line, file))
+        if (!strncmp(line, key, strlen(key))) number = strtoull(line + strlen(key), NULL, 10);
+    if (file) fclose(file);
+    return number;
+}
+
+uint64_t whit_memory_available(void)
+{
+    const uint64_t available = read_number("/proc/meminfo", "MemAvailable:") << 10;
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""); /* "max" is 0 */
+    return limit && limit < available ? limit : available;
+}
+
 bool whit_cpu_flush(const void *data, size_t size_bytes)
 {
     enum { LINE_BYTES = 64 };

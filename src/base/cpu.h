@@ -48,6 +48,9 @@ bool whit_cpu_flush(const void *data, size_t size_bytes);
  * their parents, version 1 or 2; 0 without a quota. `list` is a file like /proc/self/cgroup, `mount` the folder where
  * the groups are mounted. */
 double whit_cpu_quota(const char *list, const char *mount);
+/* Returns the bytes of memory that this process could still use: what the kernel calls available, at most the limit of
+ * its control group. 0 if unknown. */
+uint64_t whit_memory_available(void);
 
 const char *whit_isa_name(whit_isa isa); /* "avx512" */
 /* A cap as WHIT_CPU names it. NULL, "" and a level of the other family set no limit; false for a

@@ -85,15 +85,12 @@ static void look_at_processor(json_t *report)
 static void look_at_memory(json_t *report)
 {
     char text[512];
-    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), available = total;
-    read_line("/proc/meminfo", "MemAvailable", text, sizeof text);
-    if (text[0]) available = 1024.0 * strtod(text, NULL);
+    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double available = (double)whit_memory_available();
+    if (available <= 0) available = total;
     read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
     double limit = strtod(text, NULL); /* "max" is 0 */
-    if (limit > 0 && limit < total) {
-        problem(report, "a control group limits memory to %.1f GB", limit / 1e9);
-        if (limit < available) available = limit;
-    }
+    if (limit > 0 && limit < total) problem(report, "a control group limits memory to %.1f GB", limit / 1e9);
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         problem(report, "the address space is limited to %.1f GB (ulimit -v)", (double)space.rlim_cur / 1e9);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/threads.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -48,6 +49,10 @@ const cli_option cli_session_options[] = {
      "seventh."},
     {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
      "Full blocks of 64 positions before a token that it reads in f16 with k4v2, k2v2 and bitmap; 1 by default."},
+    {"--state-memory", CLI_AUTO, AT(state_memory_mb), "MB",
+     "Memory for checkpoints of recurrent layers and packed KV caches, from which a conversation continues when its "
+     "end is replaced; 0, the default, is an eighth of the free memory.",
+     0, 1 << 24},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
      "Activations in front of coded weights; auto is f32 in logits, perplexity, compare and eval, else i8. q2 "
      "rounds to {-2, -1, 1, 2} in front of b1 and q2 matrices, whose products are bits alone then, and is i8 "
@@ -265,6 +270,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     if (flags->n_batch) options.n_batch_tokens = flags->n_batch;
     options.kv = (whit_kv_type)flags->kv;
     options.n_kv_window = kv_windows[flags->kv_window];
+    options.state_bytes = flags->state_memory_mb ? (uint64_t)flags->state_memory_mb << 20 : whit_memory_available() / 8;
     options.act = flags->act == 0 ? automatic : (whit_act_type)(flags->act - 1); /* in the option's order */
     options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");

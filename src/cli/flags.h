@@ -43,7 +43,8 @@ typedef struct cli_session_flags {
     bool exact_head;
     int kv;        /* whit_kv_type */
     int kv_window; /* index into the words of the option */
-    int act;       /* 0: auto, else whit_act_type + 1 */
+    uint32_t state_memory_mb;
+    int act; /* 0: auto, else whit_act_type + 1 */
     bool endless;
     uint32_t n_sinks; /* for verbs with CLI_ENDLESS_OPTIONS; their default is CLI_SINKS */
 } cli_session_flags;

@@ -127,13 +127,16 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
                                             frame.name, "bytes", (json_int_t)frame.size_bytes));
     }
     size_t session_bytes = 0, tokenizer_bytes = 0;
+    whit_mark_counts marks = {.struct_bytes = sizeof marks};
+    whit_session_predict_marks(model, session, &marks, NULL);
     whit_session_predict_bytes(model, session, adapters->mounts, adapters->n, &session_bytes, NULL);
     whit_ndf_tokenizer(file, &tokenizer_bytes);
-    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
+    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
                      cli_json_path(path), "identity", identity, "family", model->config.family, "parameters",
                      (json_int_t)n_weights, "tensor_bytes", (json_int_t)tensor_bytes, "body_bits_per_weight",
                      whit_weights_layer_bits(&model->weights), "tokenizer_bytes", (json_int_t)tokenizer_bytes,
                      "context", (json_int_t)whit_model_context_size(model), "session_bytes", (json_int_t)session_bytes,
+                     "checkpoints", (json_int_t)marks.n_marks_max, "checkpoint_bytes", (json_int_t)marks.mark_bytes,
                      "config", cli_table_to_json(whit_ndf_config(file)), "metadata",
                      cli_table_to_json(whit_ndf_meta(file)), "templates", templates, "files", files, "appended",
                      appended, "tensors", tensors);
@@ -168,6 +171,9 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
     cli_print(call, "%-12s %zu tensors, %.3f MB, %.3f bits per weight in the layers\n", "weights",
               json_array_size(tensors), number(facts, "tensor_bytes") / 1e6, number(facts, "body_bits_per_weight"));
     cli_print(call, "%-12s %.3f MB beside the weights\n", "session", number(facts, "session_bytes") / 1e6);
+    if (number(facts, "checkpoint_bytes") > 0)
+        cli_print(call, "%-12s at most %.0f of %.3f MB, in the session\n", "checkpoints", number(facts, "checkpoints"),
+                  number(facts, "checkpoint_bytes") / 1e6);
     size_t i_frame;
     json_t *frame;
     json_array_foreach(json_object_get(facts, "appended"), i_frame,

@@ -255,6 +255,8 @@ static int run(cli_call *call)
         return status;
     }
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    const uint64_t most = (uint64_t)values->max_memory_mb << 20;
+    if (most && !values->session.state_memory_mb && session.state_bytes > most / 8) session.state_bytes = most / 8;
     whit_server_options wanted = {.host = values->host,
                                   .port = values->port,
                                   .socket_path = values->socket_path,
@@ -279,6 +281,7 @@ static int run(cli_call *call)
                                   .timeout_s = values->timeout_s,
                                   .kv = session.kv,
                                   .n_kv_window = session.n_kv_window,
+                                  .state_bytes = session.state_bytes,
                                   .act = session.act,
                                   .n_batch_tokens = values->session.n_batch,
                                   .exact_head = session.exact_head,

@@ -152,6 +152,34 @@ static void no_marks_no_way_back(void **state)
     whit_session_close(session);
 }
 
+/* The second client of a system message resumes at its end, although nobody asked for that position before. */
+static void ends_of_messages_are_marked(void **state)
+{
+    (void)state;
+    enum { SYSTEM = 301, N = SYSTEM + 100 };
+    whit_error error;
+    int32_t ids[N], end = 0;
+    uint32_t n_present;
+    whit_session *session = open_session(WHIT_KV_K4V2, 0, 2, N_CTX, 4);
+    while (!whit_model_is_end(model, end)) assert_true((size_t)++end < whit_model_vocab_size(model));
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t at = 0; at < N; at++) {
+            ids[at] = id_at(at, i, SYSTEM + 3);
+            if (at + 1 == SYSTEM)
+                ids[at] = end;
+            else
+                assert_false(whit_model_is_end(model, ids[at]));
+        }
+        assert_ok(whit_session_reuse(session, i, ids, N, &n_present, &error), error);
+        if (i) assert_int_equal(n_present, SYSTEM);
+        whit_step_token tokens[N];
+        for (uint32_t at = n_present; at < N; at++)
+            tokens[at - n_present] = (whit_step_token){.sequence = i, .id = ids[at]};
+        assert_ok(whit_session_step(session, tokens, N - n_present, &error), error);
+    }
+    whit_session_close(session);
+}
+
 /* A prompt of 2,000 tokens is computed once, and kept once: each of eight sequences has what it wrote itself. */
 static void one_prompt_serves_eight(void **state)
 {
@@ -197,9 +225,8 @@ static void one_prompt_serves_eight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_back_to_marks),
-        cmocka_unit_test(marks_what_was_asked_for_in_vain),
-        cmocka_unit_test(no_marks_no_way_back),
+        cmocka_unit_test(goes_back_to_marks),      cmocka_unit_test(marks_what_was_asked_for_in_vain),
+        cmocka_unit_test(no_marks_no_way_back),    cmocka_unit_test(ends_of_messages_are_marked),
         cmocka_unit_test(one_prompt_serves_eight),
     };
     return cmocka_run_group_tests_name("kv_marks", tests, set_up, tear_down);

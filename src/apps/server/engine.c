@@ -414,6 +414,18 @@ static bool take_output(whit_engine *e, slot *s)
     return true;
 }
 
+/* Call with the lock held, in the engine's thread. */
+static void count_marks(whit_engine *e)
+{
+    whit_mark_counts marks = {.struct_bytes = sizeof marks};
+    whit_session_count_marks(e->session, &marks);
+    e->counts.mark_bytes = marks.n_marks * marks.mark_bytes;
+    e->counts.mark_bytes_max = marks.n_marks_max * marks.mark_bytes;
+    e->counts.n_marks_made = marks.n_made;
+    e->counts.n_marks_used = marks.n_used;
+    e->counts.n_marks_evicted = marks.n_evicted;
+}
+
 static void step(whit_engine *e)
 {
     whit_generation *generations[WHIT_ENGINE_MOST_SLOTS] = {NULL};
@@ -446,6 +458,7 @@ static void step(whit_engine *e)
     uint32_t n_kv = 0;
     for (uint32_t i = 0; i < e->options.n_slots; i++) n_kv += whit_session_position(e->session, i);
     e->counts.n_kv_tokens = n_kv;
+    count_marks(e);
     pthread_cond_broadcast(&e->changed);
 }
 
@@ -592,7 +605,10 @@ static bool open_session(whit_engine *e)
         status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_twin, &wanted, &e->keep, e->opening);
     pthread_mutex_lock(&e->lock);
     e->counts.n_slots = e->options.n_slots;
-    if (status == WHIT_OK) e->counts.n_ctx_tokens = whit_session_context_size(e->session);
+    if (status == WHIT_OK) {
+        e->counts.n_ctx_tokens = whit_session_context_size(e->session);
+        count_marks(e);
+    }
     e->status = status;
     e->opening = NULL;
     pthread_cond_broadcast(&e->changed);
@@ -640,6 +656,7 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
     wanted.n_logits = options->n_slots + PROMPT_LOGITS;
     wanted.kv = options->kv;
     wanted.n_kv_window = options->n_kv_window;
+    wanted.state_bytes = options->state_bytes;
     wanted.act = options->act;
     wanted.exact_head = options->exact_head;
     return wanted;

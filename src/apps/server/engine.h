@@ -75,6 +75,8 @@ typedef struct whit_engine_counts {
     uint64_t prompt_ns, generate_ns, queue_ns, first_token_ns;
     whit_histogram queued, first_token, per_token, whole; /* times of requests and tokens */
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
+    uint64_t mark_bytes, mark_bytes_max; /* memory of checkpoints: in use, and at most */
+    uint64_t n_marks_made, n_marks_used, n_marks_evicted;
 } whit_engine_counts;
 
 #define WHIT_ENGINE_MOST_SLOTS 256u
@@ -84,6 +86,7 @@ typedef struct whit_engine_options {
     uint32_t n_slots, n_threads, n_ctx_tokens, n_queue;
     whit_kv_type kv;
     uint32_t n_kv_window;
+    uint64_t state_bytes; /* memory for checkpoints; 0: the session's default number */
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of other requests short */
     bool exact_head;

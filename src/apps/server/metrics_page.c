@@ -6,7 +6,7 @@
 #include "server/endpoints.h"
 #include "server/models.h"
 
-enum { N_ROWS = 15 };
+enum { N_ROWS = 20 };
 
 static const struct {
     const char *name, *type, *help;
@@ -27,6 +27,11 @@ static const struct {
     {"slots", "gauge", "Slots in all; 0 while the model is closed."},
     {"kv_cache_usage_ratio", "gauge", "Tokens held, of those that fit.", "kv_cache_usage_perc"},
     {"n_busy_slots_per_decode", "gauge", "Slots at work in a step, on average."},
+    {"state_memory_bytes", "gauge", "Memory of checkpoints of recurrent layers and packed caches."},
+    {"state_memory_max_bytes", "gauge", "Memory that checkpoints may take."},
+    {"state_checkpoints_made_total", "counter", "Checkpoints made."},
+    {"state_checkpoints_used_total", "counter", "Times that a sequence resumed at a checkpoint."},
+    {"state_checkpoints_evicted_total", "counter", "Checkpoints that gave way to others."},
 };
 
 static void list_values(const whit_engine_counts *c, double values[N_ROWS])
@@ -46,7 +51,12 @@ static void list_values(const whit_engine_counts *c, double values[N_ROWS])
                                  c->n_queued,
                                  c->n_slots,
                                  n_kv > 0 ? (double)c->n_kv_tokens / n_kv : 0,
-                                 c->n_steps ? (double)c->n_busy_slot_steps / (double)c->n_steps : 0};
+                                 c->n_steps ? (double)c->n_busy_slot_steps / (double)c->n_steps : 0,
+                                 (double)c->mark_bytes,
+                                 (double)c->mark_bytes_max,
+                                 (double)c->n_marks_made,
+                                 (double)c->n_marks_used,
+                                 (double)c->n_marks_evicted};
     memcpy(values, list, sizeof list);
 }
 

@@ -21,6 +21,9 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     whit_histogram_merge(&to->per_token, &c->per_token), whit_histogram_merge(&to->whole, &c->whole);
     to->n_slots += c->n_slots, to->n_busy += c->n_busy, to->n_queued += c->n_queued;
     to->n_kv_tokens += c->n_kv_tokens;
+    to->mark_bytes += c->mark_bytes, to->mark_bytes_max += c->mark_bytes_max;
+    to->n_marks_made += c->n_marks_made, to->n_marks_used += c->n_marks_used;
+    to->n_marks_evicted += c->n_marks_evicted;
     if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
 }
 
@@ -32,6 +35,7 @@ static void keep_counts(whit_models *models, const whit_api *api)
         if (models->entries[i].options->name == api->name) {
             whit_engine_count(api->engine, &one);
             one.n_slots = one.n_busy = one.n_queued = one.n_kv_tokens = one.n_ctx_tokens = 0;
+            one.mark_bytes = one.mark_bytes_max = 0;
             add_counts(&models->entries[i].past, &one);
         }
 }

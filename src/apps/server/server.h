@@ -44,6 +44,7 @@ typedef struct whit_server_options {
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
     uint32_t n_kv_window;
+    uint64_t state_bytes; /* memory for each model's checkpoints */
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: the server's own choice */
     bool exact_head;

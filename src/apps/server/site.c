@@ -54,6 +54,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .n_queue = options->n_queue,
                                  .kv = options->kv,
                                  .n_kv_window = options->n_kv_window,
+                                 .state_bytes = options->state_bytes,
                                  .act = options->act,
                                  .n_batch_tokens = options->n_batch_tokens,
                                  .exact_head = options->exact_head,

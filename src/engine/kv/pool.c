@@ -96,6 +96,13 @@ uint32_t whit_kv_pool_find(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH
     return UINT32_MAX;
 }
 
+bool whit_kv_pool_knows(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES])
+{
+    uint32_t at = *bucket_of(pool, key);
+    while (at && memcmp(pool->names[at - 1].key, key, WHIT_HASH_BYTES)) at = pool->names[at - 1].next;
+    return at != 0;
+}
+
 /* ---- blocks --------------------------------------------------------------------------------- */
 
 uint32_t whit_kv_pool_take(whit_kv_pool *pool)

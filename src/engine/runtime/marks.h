@@ -1,31 +1,45 @@
 /* SPDX-License-Identifier: MIT
- * Marks are checkpoints of packed caches: positions at which a sequence can resume after it was cut back or replaced,
- * because their tails (kv/tail.h) are saved. A session has a fixed number and evicts the least recently used.
+ * Marks are checkpoints: positions at which a sequence can resume after it was cut back or replaced, because their
+ * tails (kv/tail.h) are saved. Packed caches and models with recurrent layers need them; other caches have none.
  *
- * A mark belongs to a prefix of tokens, not to a sequence: it is looked up by the key of the blocks before its
- * tail and the ids of the tail (runtime/reuse.c). */
+ * A mark belongs to a prefix of tokens, not to a sequence: it is looked up by the key of the blocks before its tail and
+ * the ids of the tail (runtime/reuse.c), so all sequences of a session share it. Marks are made at the ends of prompts
+ * and answers, after tokens that end a message, at the ends of prefixes that could not be reused, and every
+ * `interval` tokens. Their number is fixed when the session is opened (`state_bytes`).
+ *
+ * Eviction: the mark with the least value gives way. Without a mark, the tokens since the nearest earlier mark of its
+ * prefix (`gap`) must be computed again. The value is gap x (1 + uses) x t / (t + age), where age counts marks made or
+ * used since its last use, and t is four times the number of marks; it is 0 if the blocks before the tail are gone. A
+ * mark that is evicted leaves its gap to the next mark of the prefix. */
 #ifndef WHIT_RUNTIME_MARKS_H
 #define WHIT_RUNTIME_MARKS_H
 
 #include "kv/tail.h"
+
+#define WHIT_MARKS_MAX 4096 /* most marks of a session */
 
 typedef struct whit_mark {
     uint8_t key[WHIT_HASH_BYTES]; /* key of the blocks before `first` */
     uint32_t n_tokens;            /* 0: free */
     uint32_t first;               /* index of the block that its ids begin with */
     uint32_t reach;               /* during a search: the position at which it can resume, or 0 */
-    bool has_served;
-    uint64_t when; /* when it was made or last used */
+    uint32_t gap;                 /* tokens since the nearest earlier mark of the same prefix */
+    uint32_t n_uses;              /* how often a sequence resumed here */
+    uint64_t when;                /* when it was made or last used */
+    uint64_t number, parent;      /* serial number, and that of the nearest earlier mark; 0: no such mark */
 } whit_mark;
 
 typedef struct whit_marks {
     uint32_t n;          /* 0 where the cache needs none */
     uint32_t n_ids;      /* maximum ids of a tail */
+    uint32_t interval;   /* every multiple of this position is marked */
+    uint64_t mark_bytes; /* memory of one mark */
     uint64_t tail_bytes; /* maximum size of a tail */
     uint64_t clock;
-    whit_mark *items; /* (n) */
-    int32_t *ids;     /* (n, n_ids) from block `first` on */
-    uint8_t *tails;   /* (n, tail_bytes) */
+    uint64_t n_made, n_used, n_evicted; /* counts since the session was opened */
+    whit_mark *items;                   /* (n) */
+    int32_t *ids;                       /* (n, n_ids) from block `first` on */
+    uint8_t *tails;                     /* (n, tail_bytes) */
 } whit_marks;
 
 static inline int32_t *whit_mark_ids(const whit_marks *marks, uint32_t i)

@@ -33,8 +33,7 @@ static void next_key(const int32_t ids[BLOCK], uint8_t key[WHIT_HASH_BYTES])
     whit_hash_end(&hash, key);
 }
 
-/* The key of a sequence's first n_blocks blocks. */
-static void key_of(const whit_session *s, uint32_t sequence, uint32_t n_blocks, uint8_t key[WHIT_HASH_BYTES])
+void whit_session_block_key(const whit_session *s, uint32_t sequence, uint32_t n_blocks, uint8_t key[WHIT_HASH_BYTES])
 {
     const whit_kv_name *name = n_blocks ? whit_kv_name_of(&s->kv, sequence, n_blocks - 1) : NULL;
     if (name) {
@@ -53,7 +52,7 @@ void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from,
     if (from / BLOCK >= n || s->is_mixed[sequence]) return;
     const int32_t *ids = whit_session_tokens_of(s, sequence);
     uint8_t key[WHIT_HASH_BYTES];
-    key_of(s, sequence, from / BLOCK, key);
+    whit_session_block_key(s, sequence, from / BLOCK, key);
     for (uint32_t b = from / BLOCK; b < n; b++) {
         next_key(ids + b * BLOCK, key);
         whit_kv_name_block(&s->kv, sequence, b, key, ids + b * BLOCK);
@@ -61,52 +60,6 @@ void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from,
 }
 
 /* ---- marks ---------------------------------------------------------------------------------- */
-
-/* Returns the mark to overwrite: a free one, else the least recently used. Marks that have served a request are evicted
- * only if all have. */
-static uint32_t choose(const whit_marks *marks)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 0; i < marks->n; i++) {
-        const whit_mark *m = &marks->items[i], *b = &marks->items[best];
-        if (!m->n_tokens) return i;
-        if (m->has_served != b->has_served ? b->has_served : m->when < b->when) best = i;
-    }
-    return best;
-}
-
-void whit_session_keep_mark(whit_session *s, uint32_t sequence, uint32_t n_tokens)
-{
-    whit_marks *marks = &s->marks;
-    if (!marks->n || s->is_mixed[sequence] || n_tokens > s->options.n_ctx_tokens ||
-        !whit_kv_has_tail(&s->kv, sequence, n_tokens))
-        return;
-    whit_mark mark = {.n_tokens = n_tokens, .first = whit_kv_tail_first(&s->kv, n_tokens), .when = ++marks->clock};
-    const int32_t *ids = whit_session_tokens_of(s, sequence) + (size_t)mark.first * BLOCK;
-    const size_t n_ids = n_tokens - mark.first * BLOCK;
-    key_of(s, sequence, mark.first, mark.key);
-    for (uint32_t i = 0; i < marks->n; i++) {
-        whit_mark *m = &marks->items[i];
-        if (m->n_tokens != n_tokens || memcmp(m->key, mark.key, sizeof m->key) ||
-            memcmp(whit_mark_ids(marks, i), ids, n_ids * sizeof *ids))
-            continue;
-        m->when = mark.when;
-        return;
-    }
-    const uint32_t at = choose(marks);
-    marks->items[at] = mark;
-    memcpy(whit_mark_ids(marks, at), ids, n_ids * sizeof *ids);
-    whit_kv_tail_save(&s->kv, sequence, n_tokens, whit_mark_tail(marks, at));
-}
-
-whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *error)
-{
-    WHIT_NEED(s);
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
-    whit_session_keep_mark(s, sequence, s->positions[sequence]);
-    return WHIT_OK;
-}
 
 /* Sets `reach` of each mark whose ids start after n_blocks blocks with this key: how far it matches `ids`, if its tail
  * can serve that position. */
@@ -209,11 +162,12 @@ static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct
     if (found.mark) {
         whit_kv_tail_load(kv, sequence, found.mark->n_tokens, found.n_tokens,
                           whit_mark_tail(&s->marks, (uint32_t)(found.mark - s->marks.items)));
-        found.mark->has_served = true;
+        found.mark->n_uses++;
         found.mark->when = ++s->marks.clock;
+        s->marks.n_used++;
     }
     memmove(whit_session_tokens_of(s, sequence), ids, (size_t)found.n_tokens * sizeof *ids);
-    s->positions[sequence] = found.n_tokens;
+    s->positions[sequence] = s->last_mark[sequence] = found.n_tokens;
     s->is_mixed[sequence] = false;
 }
 

@@ -10,7 +10,6 @@
 #define DEFAULT_CTX_TOKENS   4096
 #define DEFAULT_BATCH_TOKENS 512
 #define MAX_SEQUENCES        65536
-#define MAX_MARKS            4096
 
 /* ---- options -------------------------------------------------------------------------------- */
 
@@ -43,8 +42,8 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
     const uint32_t n_all = (o->n_ctx_tokens - 1) / WHIT_KV_BLOCK_TOKENS + 1; /* all that an endless token sees */
     if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
-    if (o->n_marks > MAX_MARKS)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, MAX_MARKS);
+    if (o->n_marks > WHIT_MARKS_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, WHIT_MARKS_MAX);
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
     return WHIT_OK;
@@ -66,20 +65,6 @@ static whit_status compile(whit_session *s, whit_error *error)
     WHIT_TRY(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, error));
     return whit_exec_schedules_make(&s->plan, tensors, s->options.n_batch_tokens, s->options.n_logits, &s->schedules,
                                     error);
-}
-
-/* Places the marks. Their tails come last, so that their pages stay untouched until used. */
-static void place_marks(whit_session *s, whit_arena *arena)
-{
-    whit_marks *marks = &s->marks;
-    *marks = (whit_marks){0};
-    marks->tail_bytes = whit_kv_tail_bytes_max(&s->kv, &marks->n_ids);
-    if (!marks->tail_bytes) return;
-    marks->n = s->options.n_marks;
-    marks->items = whit_arena_take(arena, marks->n, sizeof *marks->items);
-    marks->ids = whit_arena_take(arena, (uint64_t)marks->n * marks->n_ids, sizeof *marks->ids);
-    marks->tails = whit_arena_take(arena, marks->n, marks->tail_bytes);
-    if (marks->items) memset(marks->items, 0, marks->n * sizeof *marks->items);
 }
 
 static whit_kv_shape kv_shape_of(const whit_session *s)
@@ -104,6 +89,7 @@ static void place(whit_session *s, whit_arena *arena)
     const whit_kv_shape shape = kv_shape_of(s);
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->to_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->to_mark);
+    s->last_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->last_mark);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->is_damaged = whit_arena_take(arena, o->n_sequences, sizeof *s->is_damaged);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
@@ -122,7 +108,7 @@ static void place(whit_session *s, whit_arena *arena)
     }
     void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
     if (kv_memory) whit_kv_init(&s->kv, &shape, kv_memory);
-    place_marks(s, arena);
+    whit_session_place_marks(s, arena);
     whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens,
                               .n_selected_rows = o->n_logits,
                               .n_threads = o->n_threads,
@@ -206,6 +192,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
         memset(s->to_mark, 0, s->options.n_sequences * sizeof *s->to_mark);
+        memset(s->last_mark, 0, s->options.n_sequences * sizeof *s->last_mark);
         memset(s->mounts, 0, s->options.n_sequences * sizeof *s->mounts);
         memset(s->is_mixed, 0, s->options.n_sequences * sizeof *s->is_mixed);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
@@ -339,10 +326,10 @@ static void settle(whit_session *s, const whit_batch *batch)
         first = i + 1;
         if (s->is_damaged[sequence]) continue;
         whit_session_name_blocks(s, sequence, batch->positions[begin], end);
-        if (s->to_mark[sequence] && s->to_mark[sequence] <= end) {
-            whit_session_keep_mark(s, sequence, s->to_mark[sequence]);
-            s->to_mark[sequence] = 0;
-        }
+        for (uint32_t row = begin; row <= i && s->marks.n; row++)
+            if (whit_session_is_to_mark(s, sequence, batch->positions[row] + 1, batch->ids[row]))
+                whit_session_keep_mark(s, sequence, batch->positions[row] + 1);
+        if (s->to_mark[sequence] <= end) s->to_mark[sequence] = 0;
         whit_kv_settle(&s->kv, sequence);
     }
 }
@@ -351,6 +338,7 @@ static void settle(whit_session *s, const whit_batch *batch)
 static void undo(whit_session *s, uint32_t sequence)
 {
     uint32_t position = s->positions[sequence];
+    if (s->last_mark[sequence] > position) s->last_mark[sequence] = position;
     if (whit_kv_reaches(&s->kv, sequence, position))
         whit_kv_truncate(&s->kv, sequence, position);
     else
@@ -399,9 +387,10 @@ static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t 
 {
     size_t end = 0;
     bool is_marked = false;
-    for (; s->kv.state.sequence_elems && end < n && !is_marked; end++) {
-        const uint32_t sequence = token_at(tokens, begin + end).sequence;
-        is_marked = s->positions[sequence] + ++s->advanced[sequence] == s->to_mark[sequence];
+    for (; s->kv.state.sequence_elems && s->marks.n && end < n && !is_marked; end++) {
+        const whit_step_token token = token_at(tokens, begin + end);
+        const uint32_t n_tokens = s->positions[token.sequence] + ++s->advanced[token.sequence];
+        is_marked = whit_session_is_to_mark(s, token.sequence, n_tokens, token.id);
     }
     for (size_t i = 0; i < end; i++) s->advanced[token_at(tokens, begin + i).sequence]--;
     return is_marked ? end : n;
@@ -484,6 +473,7 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
     }
     whit_kv_truncate(&s->kv, sequence, n_tokens);
     s->positions[sequence] = n_tokens;
+    if (s->last_mark[sequence] > n_tokens) s->last_mark[sequence] = n_tokens;
     if (!n_tokens) s->is_mixed[sequence] = false;
     return WHIT_OK;
 }
@@ -508,6 +498,7 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
     }
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
     s->positions[to] = n_tokens;
+    s->last_mark[to] = s->last_mark[from] < n_tokens ? s->last_mark[from] : n_tokens;
     size_t n_known = n_tokens < s->options.n_ctx_tokens ? n_tokens : s->options.n_ctx_tokens;
     memcpy(whit_session_tokens_of(s, to), whit_session_tokens_of(s, from), n_known * sizeof *s->tokens);
     s->is_mixed[to] = n_tokens && (s->is_mixed[from] || !same_mounts(&s->mounts[from], &s->mounts[to]));
@@ -557,6 +548,20 @@ whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const
     s->is_mixed[sequence] |= s->positions[sequence] && !same_mounts(&s->mounts[sequence], &wanted);
     s->mounts[sequence] = wanted;
     return WHIT_OK;
+}
+
+whit_status whit_session_predict_marks(const whit_model *model, const whit_session_options *options,
+                                       whit_mark_counts *counts, whit_error *error)
+{
+    WHIT_NEED(counts);
+    WHIT_NEED(model);
+    whit_session *s = whit_zalloc(model->allocator, sizeof *s);
+    if (!s) return whit_fail_memory(error, "the session", sizeof *s);
+    whit_status status = prepare(s, model, options, error);
+    if (status == WHIT_OK) whit_session_count_marks(s, counts);
+    free_plan(s);
+    whit_free(model->allocator, s, sizeof *s);
+    return status;
 }
 
 whit_status whit_session_predict_bytes_strided(const whit_model *model, const whit_session_options *options,

@@ -32,6 +32,7 @@ struct whit_session {
     bool *is_mixed;              /* (n_sequences) not all of its tokens were computed with the adapters mounted now */
     int32_t *tokens;             /* (n_sequences, n_ctx_tokens) the ids at the positions of each sequence */
     uint32_t *to_mark;           /* (n_sequences) the position to mark when the sequence passes it; 0: no position */
+    uint32_t *last_mark;         /* (n_sequences) the last marked position, or a later one; 0: no mark */
     uint32_t *advanced;          /* (n_sequences) tokens added by the current step */
     bool *is_damaged;            /* (n_sequences) the last step computed logits that are not finite */
     int32_t *ids; /* (n_batch_tokens) ids of the current pass; row_sequences and row_positions likewise */
@@ -58,7 +59,16 @@ static inline int32_t *whit_session_tokens_of(const whit_session *session, uint3
 void whit_session_go_back(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n_ids);
 /* Enters the blocks closed between positions `from` and `to` into the prefix cache. */
 void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from, uint32_t to);
-/* Marks a position of a sequence. Does nothing unless the cache is packed and still holds the position's tail. */
+/* The key of a sequence's first n_blocks blocks: a hash of everything that their contents depend on. */
+void whit_session_block_key(const whit_session *session, uint32_t sequence, uint32_t n_blocks,
+                            uint8_t key[WHIT_HASH_BYTES]);
+/* Takes the memory of the marks from the arena, which counts it or hands it out. Their tails come last, so that their
+ * pages stay untouched until they are used. */
+void whit_session_place_marks(whit_session *session, whit_arena *arena);
+/* Whether a sequence is to be marked once it has n_tokens, the last of which is `id` (marks.h says where). */
+bool whit_session_is_to_mark(const whit_session *session, uint32_t sequence, uint32_t n_tokens, int32_t id);
+/* Marks a position of a sequence. Does nothing unless the cache needs marks (it is packed, or layers are recurrent) and
+ * still has the tail of that position. */
 void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n_tokens);
 /* Number of tokens that can still be appended to a sequence. */
 static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)

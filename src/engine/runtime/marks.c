@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * Checkpoints of a session: their number, when they are made, and which one gives way. */
+#include "base/options.h"
+#include "runtime/session.h"
+
+enum {
+    BLOCK = WHIT_KV_BLOCK_TOKENS,
+    INTERVAL_MIN = 1024,    /* default of n_mark_tokens, at least */
+    MESSAGE_TOKENS_MIN = 48 /* the end of a message is marked if the last mark is as many tokens back */
+};
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Number of marks. A budget of bytes buys no more than one for each block of all contexts. */
+static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
+{
+    if (!o->state_bytes) return o->n_marks;
+    const uint64_t useful = ((uint64_t)o->n_ctx_tokens + BLOCK - 1) / BLOCK * o->n_sequences;
+    uint64_t n = o->state_bytes / mark_bytes;
+    if (n > useful) n = useful;
+    return n > WHIT_MARKS_MAX ? WHIT_MARKS_MAX : (uint32_t)n;
+}
+
+/* The interval of marks: one context takes at most half of them. */
+static uint32_t interval_of(const whit_session_options *o, uint32_t n)
+{
+    if (o->n_mark_tokens) return o->n_mark_tokens;
+    const uint32_t tokens = o->n_ctx_tokens / (n > 2 ? n / 2 : 1);
+    return tokens < INTERVAL_MIN ? INTERVAL_MIN : (tokens + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+void whit_session_place_marks(whit_session *s, whit_arena *arena)
+{
+    whit_marks *marks = &s->marks;
+    *marks = (whit_marks){0};
+    marks->tail_bytes = whit_kv_tail_bytes_max(&s->kv, &marks->n_ids);
+    if (!marks->tail_bytes) return;
+    marks->mark_bytes = marks->tail_bytes + marks->n_ids * sizeof *marks->ids + sizeof *marks->items;
+    marks->n = count_marks(&s->options, marks->mark_bytes);
+    marks->interval = interval_of(&s->options, marks->n);
+    marks->items = whit_arena_take(arena, marks->n, sizeof *marks->items);
+    marks->ids = whit_arena_take(arena, (uint64_t)marks->n * marks->n_ids, sizeof *marks->ids);
+    marks->tails = whit_arena_take(arena, marks->n, marks->tail_bytes);
+    if (marks->items) memset(marks->items, 0, marks->n * sizeof *marks->items);
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+bool whit_session_is_to_mark(const whit_session *s, uint32_t sequence, uint32_t n_tokens, int32_t id)
+{
+    if (!s->marks.n || n_tokens > s->options.n_ctx_tokens) return false;
+    if (n_tokens == s->to_mark[sequence] || n_tokens % s->marks.interval == 0) return true;
+    return n_tokens >= s->last_mark[sequence] + MESSAGE_TOKENS_MIN && whit_model_is_end(s->model, id);
+}
+
+/* Whether a mark's prefix is how a sequence begins, which has at least as many tokens. */
+static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
+{
+    const whit_mark *m = &s->marks.items[i];
+    const int32_t *ids = whit_session_tokens_of(s, sequence) + (size_t)m->first * BLOCK;
+    uint8_t key[WHIT_HASH_BYTES];
+    if (memcmp(whit_mark_ids(&s->marks, i), ids, (m->n_tokens - m->first * BLOCK) * sizeof *ids)) return false;
+    whit_session_block_key(s, sequence, m->first, key);
+    return memcmp(m->key, key, sizeof key) == 0;
+}
+
+/* Whether the last block before a mark's tail is still stored by every class that keeps all blocks. */
+static bool has_blocks(const whit_session *s, const whit_mark *m)
+{
+    bool has = true;
+    for (uint32_t c = 0; c < s->kv.n_classes && m->first; c++) {
+        const whit_kv_class *class = &s->kv.classes[c];
+        if (class->role == WHIT_KV_ROLE_LAYERS && !class->window) has &= whit_kv_pool_knows(&class->pool, m->key);
+    }
+    return has;
+}
+
+static uint64_t value_of(const whit_session *s, const whit_mark *m)
+{
+    enum { USES_MAX = 15 };
+    const uint64_t t = 4 * (uint64_t)s->marks.n, age = s->marks.clock - m->when;
+    const uint32_t uses = m->n_uses < USES_MAX ? m->n_uses : USES_MAX;
+    return has_blocks(s, m) ? (uint64_t)m->gap * (1 + uses) * t * 16 / (t + age) : 0;
+}
+
+/* Removes a mark; the next one of its prefix inherits its gap. */
+static void evict_mark(whit_marks *marks, uint32_t i)
+{
+    whit_mark *gone = &marks->items[i];
+    for (uint32_t j = 0; j < marks->n; j++) {
+        whit_mark *m = &marks->items[j];
+        if (!m->n_tokens || m->parent != gone->number) continue;
+        m->parent = gone->parent;
+        m->gap += gone->gap;
+    }
+    gone->n_tokens = 0;
+    marks->n_evicted++;
+}
+
+/* Returns a free place for a mark, if need be after evicting the least valuable one. */
+static uint32_t find_place(whit_session *s)
+{
+    whit_marks *marks = &s->marks;
+    uint32_t least = 0;
+    uint64_t least_value = UINT64_MAX;
+    for (uint32_t i = 0; i < marks->n; i++) {
+        if (!marks->items[i].n_tokens) return i;
+        const uint64_t value = value_of(s, &marks->items[i]);
+        if (value >= least_value) continue;
+        least = i;
+        least_value = value;
+    }
+    evict_mark(marks, least);
+    return least;
+}
+
+/* Makes `mark` follow the latest earlier mark of the sequence's prefix. */
+static void find_parent(const whit_session *s, uint32_t sequence, whit_mark *mark)
+{
+    uint32_t latest = 0;
+    for (uint32_t i = 0; i < s->marks.n; i++) {
+        const whit_mark *m = &s->marks.items[i];
+        if (m->n_tokens <= latest || m->n_tokens >= mark->n_tokens || !is_beginning(s, i, sequence)) continue;
+        latest = m->n_tokens;
+        mark->parent = m->number;
+    }
+    mark->gap = mark->n_tokens - latest;
+}
+
+void whit_session_keep_mark(whit_session *s, uint32_t sequence, uint32_t n_tokens)
+{
+    whit_marks *marks = &s->marks;
+    if (!marks->n || s->is_mixed[sequence] || n_tokens > s->options.n_ctx_tokens ||
+        !whit_kv_has_tail(&s->kv, sequence, n_tokens))
+        return;
+    s->last_mark[sequence] = n_tokens;
+    marks->clock++;
+    for (uint32_t i = 0; i < marks->n; i++) {
+        if (marks->items[i].n_tokens != n_tokens || !is_beginning(s, i, sequence)) continue;
+        marks->items[i].when = marks->clock;
+        return;
+    }
+    const uint32_t at = find_place(s);
+    whit_mark mark = {.n_tokens = n_tokens,
+                      .first = whit_kv_tail_first(&s->kv, n_tokens),
+                      .when = marks->clock,
+                      .number = ++marks->n_made};
+    const int32_t *ids = whit_session_tokens_of(s, sequence) + (size_t)mark.first * BLOCK;
+    whit_session_block_key(s, sequence, mark.first, mark.key);
+    find_parent(s, sequence, &mark);
+    marks->items[at] = mark;
+    memcpy(whit_mark_ids(marks, at), ids, (n_tokens - mark.first * BLOCK) * sizeof *ids);
+    whit_kv_tail_save(&s->kv, sequence, n_tokens, whit_mark_tail(marks, at));
+}
+
+whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *error)
+{
+    WHIT_NEED(s);
+    if (sequence >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    whit_session_keep_mark(s, sequence, s->positions[sequence]);
+    return WHIT_OK;
+}
+
+/* ---- counts --------------------------------------------------------------------------------- */
+
+void whit_session_count_marks(const whit_session *s, whit_mark_counts *counts)
+{
+    const whit_marks *marks = &s->marks;
+    const size_t given = counts->struct_bytes;
+    whit_mark_counts all = {.struct_bytes = given,
+                            .n_marks_max = marks->n,
+                            .n_marks = (uint32_t)(marks->n_made - marks->n_evicted),
+                            .n_made = marks->n_made,
+                            .n_used = marks->n_used,
+                            .n_evicted = marks->n_evicted,
+                            .mark_bytes = marks->mark_bytes};
+    memcpy(counts, &all, given < sizeof all ? given : sizeof all);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ * Checkpoints of hybrid models: conversations after a long shared prefix compute only their new tokens, within the
+ * memory that was given, and with the bits of a session that computes everything. */
+#include "test.h"
+
+#include "random_model.h"
+#include "runtime/model.h"
+
+enum {
+    N_CLIENTS = 4,
+    PREFIX = 1500,
+    USER = 21,
+    ANSWER = 23,
+    AGAIN_MAX = 64, /* tokens that a turn may compute beside its new ones */
+    N_IDS_MAX = 4096,
+};
+
+/* What a client has said and been told, and what its sequence holds. */
+typedef struct client {
+    int32_t ids[N_IDS_MAX];
+    uint32_t n;
+    int32_t held[N_IDS_MAX];
+    uint32_t n_held;
+} client;
+
+static whit_ndf_writer *writer;
+static whit_model *model;
+static whit_config config;
+
+/* Opens the first random model with recurrent layers and without windows. */
+static int set_up(void **state)
+{
+    (void)state;
+    whit_error error;
+    char path[64];
+    for (uint32_t i = 0; i < random_model_count() && !model; i++) {
+        whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+        bool has_windows = false;
+        if (random_model_make(i, &writer, &config, &error) != WHIT_OK) return -1;
+        for (uint32_t k = 0; k < config.n_kinds; k++) has_windows |= config.kinds[k].window != 0;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+        if (config.conv_taps && !has_windows)
+            return whit_model_open(path, &options, &model, &error) == WHIT_OK ? 0 : -1;
+        whit_ndf_writer_close(writer);
+    }
+    return -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    whit_model_close(model);
+    whit_ndf_writer_close(writer);
+    return 0;
+}
+
+static whit_session *open_session(const whit_model *of, uint32_t n_sequences, uint64_t state_bytes)
+{
+    whit_error error;
+    whit_session *session;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = N_IDS_MAX;
+    options.n_sequences = n_sequences;
+    options.n_threads = 1;
+    options.state_bytes = state_bytes;
+    assert_ok(whit_session_open(of, &options, &session, &error), error);
+    return session;
+}
+
+static uint64_t mark_bytes(void)
+{
+    whit_error error;
+    whit_mark_counts counts = {.struct_bytes = sizeof counts};
+    assert_ok(whit_session_predict_marks(model, NULL, &counts, &error), error);
+    assert_true(counts.mark_bytes > 0);
+    return counts.mark_bytes;
+}
+
+static void add_ids(client *c, uint32_t n, uint32_t seed)
+{
+    for (uint32_t i = 0; i < n; i++) c->ids[c->n++] = (int32_t)((seed * 7919u + i * 31u + i / 5 % 3) % config.n_vocab);
+}
+
+static const float *feed(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t from, uint32_t to)
+{
+    static whit_step_token tokens[N_IDS_MAX];
+    whit_error error;
+    for (uint32_t i = from; i < to; i++)
+        tokens[i - from] = (whit_step_token){.sequence = sequence, .id = ids[i], .want_logits = i + 1 == to};
+    assert_ok(whit_session_step(session, tokens, to - from, &error), error);
+    return whit_session_logits(session, 0);
+}
+
+static void expect_same(const float *logits, whit_session *plain, const client *c)
+{
+    whit_error error;
+    assert_ok(whit_session_truncate(plain, 0, 0, &error), error);
+    assert_memory_equal(logits, feed(plain, 0, c->ids, 0, c->n), config.n_vocab * sizeof *logits);
+}
+
+/* One turn, with the marks that a generation makes. Returns how many tokens of the prompt were computed that the
+ * sequence did not have in common with it. */
+static uint32_t take_turn(whit_session *session, uint32_t sequence, client *c, uint32_t seed, whit_session *plain)
+{
+    whit_error error;
+    uint32_t n_present, n_common = 0;
+    add_ids(c, USER, seed);
+    while (n_common < c->n_held && n_common < c->n && c->held[n_common] == c->ids[n_common]) n_common++;
+    assert_ok(whit_session_reuse(session, sequence, c->ids, c->n, &n_present, &error), error);
+    const uint32_t n_again = n_common > n_present ? n_common - n_present : 0;
+    const float *logits = feed(session, sequence, c->ids, n_present, c->n);
+    if (plain) expect_same(logits, plain, c);
+    assert_ok(whit_session_mark(session, sequence, &error), error);
+    const uint32_t n_prompt = c->n;
+    add_ids(c, ANSWER, seed + 100000);
+    for (uint32_t i = n_prompt; i < c->n; i++) feed(session, sequence, c->ids, i, i + 1);
+    assert_ok(whit_session_mark(session, sequence, &error), error);
+    memcpy(c->held, c->ids, c->n * sizeof *c->ids);
+    c->n_held = c->n;
+    return n_again;
+}
+
+/* Four clients by turns. Every third turn loses the beginning of the last answer, as templates drop thinking. */
+static void twenty_turns_compute_new_tokens_alone(void **state)
+{
+    (void)state;
+    enum { N_TURNS = 20, N_MARKS = 40 };
+    static client clients[N_CLIENTS];
+    const uint64_t budget = N_MARKS * mark_bytes();
+    whit_session *session = open_session(model, N_CLIENTS, budget), *plain = open_session(model, 1, 0);
+    memset(clients, 0, sizeof clients);
+    for (uint32_t i = 0; i < N_CLIENTS; i++) {
+        add_ids(&clients[i], PREFIX, 1);
+        /* The border of what clients share is known from the second client on. */
+        if (i > 1) memcpy(clients[i].held, clients[i].ids, (clients[i].n_held = PREFIX) * sizeof *clients[i].ids);
+    }
+    for (uint32_t turn = 0; turn < N_TURNS; turn++)
+        for (uint32_t i = 0; i < N_CLIENTS; i++) {
+            client *c = &clients[i];
+            if (turn && turn % 3 == 0) {
+                const uint32_t at = c->n - ANSWER, n_lost = 8;
+                memmove(c->ids + at, c->ids + at + n_lost, (ANSWER - n_lost) * sizeof *c->ids);
+                c->n -= n_lost;
+            }
+            const uint32_t n_again = take_turn(session, i, c, 1000 * i + turn, turn % 10 == 9 ? plain : NULL);
+            if (n_again > AGAIN_MAX) fail_msg("client %u, turn %u: %u tokens computed again", i, turn, n_again);
+        }
+    whit_mark_counts counts = {.struct_bytes = sizeof counts};
+    whit_session_count_marks(session, &counts);
+    assert_int_equal(counts.n_marks_max, N_MARKS);
+    assert_true(counts.n_marks * counts.mark_bytes <= budget);
+    assert_int_equal(counts.n_made - counts.n_evicted, counts.n_marks);
+    assert_true(counts.n_evicted > 0 && counts.n_used > 0);
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
+/* A prompt is marked at regular positions, so that a cut loses at most as many tokens. */
+static void long_prompts_are_marked_on_the_way(void **state)
+{
+    (void)state;
+    enum { INTERVAL = 200, N = 3000 };
+    whit_error error;
+    whit_session *session, *plain = open_session(model, 1, 0);
+    static client c;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = N_IDS_MAX;
+    options.n_threads = 1;
+    options.state_bytes = 20 * mark_bytes();
+    options.n_mark_tokens = INTERVAL;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    c.n = 0;
+    add_ids(&c, N, 3);
+    feed(session, 0, c.ids, 0, N);
+    for (uint32_t at = N - 150; at > INTERVAL; at -= 350) {
+        assert_ok(whit_session_truncate(session, 0, at, &error), error);
+        assert_in_range(whit_session_position(session, 0), at - INTERVAL + 1, at);
+        client cut = c;
+        cut.n = at + 5;
+        expect_same(feed(session, 0, c.ids, whit_session_position(session, 0), at + 5), plain, &cut);
+    }
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
+/* With fewer places than prefixes, the one that all share stays. */
+static void the_shared_prefix_outlives_others(void **state)
+{
+    (void)state;
+    enum { N_MARKS = 3, N_ROUNDS = 12 };
+    static client c;
+    whit_error error;
+    whit_session *session = open_session(model, 1, N_MARKS * mark_bytes()), *plain = open_session(model, 1, 0);
+    uint32_t n_present;
+    for (uint32_t i = 0; i < N_ROUNDS; i++) {
+        c.n = 0;
+        add_ids(&c, PREFIX / 2, 5);
+        add_ids(&c, 2 * USER, 700 + i);
+        assert_ok(whit_session_reuse(session, 0, c.ids, c.n, &n_present, &error), error);
+        if (i > 1) assert_in_range(n_present, PREFIX / 2 - AGAIN_MAX, PREFIX / 2);
+        expect_same(feed(session, 0, c.ids, n_present, c.n), plain, &c);
+        assert_ok(whit_session_mark(session, 0, &error), error);
+    }
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twenty_turns_compute_new_tokens_alone),
+        cmocka_unit_test(long_prompts_are_marked_on_the_way),
+        cmocka_unit_test(the_shared_prefix_outlives_others),
+    };
+    return cmocka_run_group_tests_name("checkpoints", tests, set_up, tear_down);
+}
