@@ -118,9 +118,47 @@ static const whit_config shapes[] = {
      .qk_norm = true,
      .conv_taps = 3,
      .rope_theta = 1e6},
+    {.family = "gemma4", /* E2B; kinds of layers are added below */
+     .n_layers = 35,
+     .n_embd = 1536,
+     .n_ff = 6144,
+     .n_heads = 8,
+     .n_kv_heads = 1,
+     .head_dim = 256,
+     .n_vocab = 262144,
+     .window = 512,
+     .tied_head = true,
+     .gate = WHIT_GATE_GELU,
+     .qk_norm = true,
+     .attention_scale = 1,
+     .logit_cap = 30,
+     .value_norm = true,
+     .layer_scale = true,
+     .n_shared_layers = 20,
+     .side_width = 256,
+     .rope_theta = 1e6},
+    {.family = "gemma4", /* E4B */
+     .n_layers = 42,
+     .n_embd = 2560,
+     .n_ff = 10240,
+     .n_heads = 8,
+     .n_kv_heads = 2,
+     .head_dim = 256,
+     .n_vocab = 262144,
+     .window = 512,
+     .tied_head = true,
+     .gate = WHIT_GATE_GELU,
+     .qk_norm = true,
+     .attention_scale = 1,
+     .logit_cap = 30,
+     .value_norm = true,
+     .layer_scale = true,
+     .n_shared_layers = 18,
+     .side_width = 256,
+     .rope_theta = 1e6},
 };
-static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b",
-                                          "qwen3-0.6b",  "qwen35-0.8b",    "qwen35-4b", "lfm2-1.2b"};
+static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b", "qwen3-0.6b",
+                                          "qwen35-0.8b", "qwen35-4b",      "lfm2-1.2b", "gemma4-e2b", "gemma4-e4b"};
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 struct shape {
@@ -129,12 +167,46 @@ struct shape {
     uint8_t layers, head, embd; /* codecs */
     bool no_head;
     bool is_corrected; /* the layers' matrices have corrections */
+    bool is_mobile;    /* Gemma 4's mobile form: bits by matrix, int8 inputs and outputs with fixed scales */
 };
+
+/* E2B has a full layer every five layers, and wider FFNs in layers that read the keys of others; E4B every six. */
+static bool is_e2b(const whit_config *c)
+{
+    return c->n_layers == 35;
+}
+
+/* Layers of Gemma 4: of every five or six layers the last sees all positions, with heads of twice the size. */
+static void set_gemma_layers(whit_config *c)
+{
+    const uint32_t period = is_e2b(c) ? 5 : 6;
+    c->n_kinds = 4;
+    for (uint32_t k = 0; k < c->n_kinds; k++) {
+        const bool sees_all = k % 2, is_shared = k >= 2;
+        c->kinds[k] = (whit_layer_kind){.rope = !sees_all,
+                                        .n_heads = c->n_heads,
+                                        .n_kv_heads = c->n_kv_heads,
+                                        .head_dim = sees_all ? 2 * c->head_dim : c->head_dim,
+                                        .window = sees_all ? 0 : c->window,
+                                        .n_ff = is_shared && is_e2b(c) ? 2 * c->n_ff : c->n_ff};
+        c->kinds[k].rope_dim = c->kinds[k].head_dim;
+    }
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        c->kind_of_layer[i] =
+            (uint8_t)((i % period == period - 1) + 2 * (is_e2b(c) && i + c->n_shared_layers >= c->n_layers));
+    if (!is_e2b(c)) c->n_kinds = 2;
+    c->n_ropes = 2;
+    c->ropes[0] = (whit_rope){.theta = c->rope_theta, .dims = 2 * c->head_dim, .has_factors = true, .magnitude = 1};
+    c->ropes[1] = (whit_rope){.theta = 1e4, .dims = c->head_dim, .magnitude = 1};
+    c->rope_factors = true;
+    whit_config_settle_kinds(c);
+}
 
 /* Layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
 static void set_layers(whit_config *c)
 {
     static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14};
+    if (c->side_width) set_gemma_layers(c);
     if (!c->conv_taps) return;
     c->n_kinds = 2;
     c->kinds[0] =
@@ -168,7 +240,8 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (which == N_SHAPES || !fits)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
-                         "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b",
+                         "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b, gemma4-e2b, "
+                         "gemma4-e4b",
                          text);
     *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
     whit_config *c = &shape->config;
@@ -182,11 +255,14 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     size_t n_layers = strlen(fields[1]);
     shape->is_corrected = n_layers && fields[1][n_layers - 1] == '+';
     if (shape->is_corrected) fields[1][n_layers - 1] = 0;
-    if (!whit_codec_parse(fields[1], &shape->layers))
+    shape->is_mobile = c->side_width && !strcmp(fields[1], "mobile");
+    if (shape->is_mobile) shape->head = shape->embd = shape->layers = WHIT_CODEC_T2;
+    if (!shape->is_mobile && !whit_codec_parse(fields[1], &shape->layers))
         return whit_fail(
             error, WHIT_ERROR_ARGUMENT,
-            "%s: LAYERS is a codec (t2 t5 b1 q2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ with corrections), not '%s'", text,
-            fields[1]);
+            "%s: LAYERS is a codec (t2 t5 b1 q2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ with corrections) or, of gemma4, "
+            "mobile, not '%s'",
+            text, fields[1]);
     if (shape->is_corrected && (shape->layers < WHIT_CODEC_T2 || shape->layers > WHIT_CODEC_Q2))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: only t2, t5, b1 and q2 have corrections", text);
     if (fields[2][0] && !shape->no_head && !whit_codec_parse(fields[2], &shape->head))
@@ -231,6 +307,38 @@ static double code_power(uint8_t codec)
     case WHIT_CODEC_I8S: return 5461.5;
     default: return 1;
     }
+}
+
+/* Type of a matrix of the mobile form: 8 bits beside per-layer embeddings, 2 in E2B's wide FFNs, 4 elsewhere. Scales of
+ * inputs and outputs suit values of size 1. */
+static whit_tensor_type mobile_type(const whit_config *c, uint32_t layer, const char *name, uint32_t n_rows,
+                                    uint32_t n_cols)
+{
+    const bool is_side = strncmp(name, "side_", 5) == 0,
+               is_ffn = !strcmp(name, "gate") || !strcmp(name, "up") || !strcmp(name, "down");
+    const bool is_wide = is_ffn && whit_config_kind(c, layer).n_ff == c->n_ff && is_e2b(c);
+    return (whit_tensor_type){.codec = (uint8_t)(is_side       ? WHIT_CODEC_I8
+                                                     : is_wide ? WHIT_CODEC_T2
+                                                               : WHIT_CODEC_I4),
+                              .layout = WHIT_LAYOUT_TILE16,
+                              .scale_kind = WHIT_SCALE_ROW,
+                              .act = WHIT_TENSOR_ACT_FIXED,
+                              .n_rows = n_rows,
+                              .n_cols = n_cols,
+                              .scale = 0.03f,
+                              .scale_b = 0.03f};
+}
+
+/* Type of the table of per-layer embeddings: groups of one layer's width in the mobile form. */
+static whit_tensor_type side_type(const struct shape *shape)
+{
+    const whit_config *c = &shape->config;
+    whit_tensor_type type = whit_requantise_type(WHIT_CODEC_I4, c->n_vocab, c->n_layers * c->side_width);
+    if (!shape->is_mobile) return type;
+    type.codec = (uint8_t)(is_e2b(c) ? WHIT_CODEC_I4 : WHIT_CODEC_T2);
+    type.scale_type = WHIT_SCALE_F32;
+    type.group = 256;
+    return type;
 }
 
 static whit_tensor_type layer_type(const struct shape *shape, uint32_t n_rows, uint32_t n_cols)
@@ -455,7 +563,8 @@ static whit_status matrix(struct maker *m, uint32_t layer, const char *name, uin
 {
     char full[64];
     snprintf(full, sizeof full, "layers.%u.%s", layer, name);
-    whit_tensor_type type = layer_type(m->shape, n_rows, n_cols);
+    whit_tensor_type type = m->shape->is_mobile ? mobile_type(&m->shape->config, layer, name, n_rows, n_cols)
+                                                : layer_type(m->shape, n_rows, n_cols);
     whit_buf corrections[WHIT_PART_COUNT] = {0};
     whit_status status = WHIT_OK;
     if (m->shape->is_corrected) status = bench_corrections(&type, SEED + layer, corrections, m->error);
@@ -504,21 +613,67 @@ static whit_status attention_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "o", c->n_embd, q);
 }
 
+/* Attention of Gemma 4, with the norm after it; layers at the end read the keys and values of others. */
+static whit_status gemma_tensors(struct maker *m, uint32_t i)
+{
+    const whit_config *c = &m->shape->config;
+    const whit_layer_kind kind = whit_config_kind(c, i);
+    const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim;
+    WHIT_TRY(matrix(m, i, "q", q, c->n_embd));
+    WHIT_TRY(vector(m, (int)i, "q_norm", kind.head_dim));
+    if (i + c->n_shared_layers < c->n_layers) {
+        WHIT_TRY(matrix(m, i, "k", kv, c->n_embd));
+        WHIT_TRY(matrix(m, i, "v", kv, c->n_embd));
+        WHIT_TRY(vector(m, (int)i, "k_norm", kind.head_dim));
+    }
+    WHIT_TRY(matrix(m, i, "o", c->n_embd, q));
+    return vector(m, (int)i, "attn_post_norm", c->n_embd);
+}
+
+/* Tensors of a layer of Gemma 4 after its FFN. */
+static whit_status gemma_layer_end(struct maker *m, uint32_t i)
+{
+    const whit_config *c = &m->shape->config;
+    WHIT_TRY(vector(m, (int)i, "ffn_post_norm", c->n_embd));
+    WHIT_TRY(matrix(m, i, "side_gate", c->side_width, c->n_embd));
+    WHIT_TRY(matrix(m, i, "side_proj", c->n_embd, c->side_width));
+    WHIT_TRY(vector(m, (int)i, "side_norm", c->n_embd));
+    return vector(m, (int)i, "layer_scale", 1);
+}
+
+/* Tensors before the layers of Gemma 4: the table and the product from which per-layer embeddings are made. */
+static whit_status gemma_begin(struct maker *m)
+{
+    const whit_config *c = &m->shape->config;
+    whit_tensor_type context = {.codec = WHIT_CODEC_BF16,
+                                .layout = WHIT_LAYOUT_TILE16,
+                                .n_rows = c->n_layers * c->side_width,
+                                .n_cols = c->n_embd};
+    WHIT_TRY(tensor(m, "side_context_proj", context, NULL));
+    WHIT_TRY(vector(m, -1, "side_context_norm", c->side_width));
+    WHIT_TRY(tensor(m, "side_embed", side_type(m->shape), NULL));
+    return vector(m, -1, "rope_factors", c->ropes[0].dims / 2);
+}
+
 /* Handles all tensors, in the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
     static whit_status (*const mixers[])(struct maker *, uint32_t) = {attention_tensors, short_conv_tensors,
                                                                       delta_tensors};
     const whit_config *c = &m->shape->config;
+    const bool is_gemma = c->side_width != 0;
     WHIT_TRY(tensor(m, "embed", whit_requantise_type(m->shape->embd, c->n_vocab, c->n_embd), NULL));
+    if (is_gemma) WHIT_TRY(gemma_begin(m));
     for (uint32_t i = 0; i < c->n_layers; i++) {
+        const whit_layer_kind kind = whit_config_kind(c, i);
         WHIT_TRY(vector(m, (int)i, "attn_norm", c->n_embd));
-        WHIT_TRY(mixers[whit_config_kind(c, i).mixer](m, i));
+        WHIT_TRY((is_gemma ? gemma_tensors : mixers[kind.mixer])(m, i));
         WHIT_TRY(vector(m, (int)i, "ffn_norm", c->n_embd));
-        WHIT_TRY(matrix(m, i, "gate", c->n_ff, c->n_embd));
-        WHIT_TRY(matrix(m, i, "up", c->n_ff, c->n_embd));
+        WHIT_TRY(matrix(m, i, "gate", kind.n_ff, c->n_embd));
+        WHIT_TRY(matrix(m, i, "up", kind.n_ff, c->n_embd));
         if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "ffn_sub_norm", c->n_ff));
-        WHIT_TRY(matrix(m, i, "down", c->n_embd, c->n_ff));
+        WHIT_TRY(matrix(m, i, "down", c->n_embd, kind.n_ff));
+        if (is_gemma) WHIT_TRY(gemma_layer_end(m, i));
     }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
     if (!c->tied_head) WHIT_TRY(tensor(m, "head", whit_requantise_type(m->shape->head, c->n_vocab, c->n_embd), NULL));
@@ -554,7 +709,7 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     int n = snprintf(path, BENCH_PATH_BYTES, "%s/bench", folder);
     if (n >= BENCH_PATH_BYTES || (mkdir(path, 0700) != 0 && access(path, W_OK) != 0)) return false;
     n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s-%s%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
-                 codec_name(shape->layers), shape->is_corrected ? "+" : "",
+                 shape->is_mobile ? "mobile" : codec_name(shape->layers), shape->is_corrected ? "+" : "",
                  shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
     return n < BENCH_PATH_BYTES;
 }

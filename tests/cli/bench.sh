@@ -57,6 +57,10 @@ expect 2 whit bench --shape bitnet
 one_line "bitnet-2b4t"
 expect 2 whit bench --shape bitnet-2b4t:t7
 one_line "t7"
+expect 2 whit bench --shape bitnet-2b4t:mobile # a mix of bits that only Gemma 4 has
+one_line "mobile"
+expect 2 whit bench --shape gemma4-e2b:mobil
+one_line "mobil'"
 expect 2 whit bench --shape bitnet-2b4t:t2:i8s:i8s:i8s
 one_line "NAME:LAYERS"
 expect 2 whit bench -m tiny.ndf -d 1,,2
