@@ -162,8 +162,8 @@ async function writeAnswer(c, message, isContinued, signal) {
     message.note = tokens + " tokens, " + $("speed").textContent;
   }
   if (finish !== "length") return "done";
-  message.note += (message.note ? ", " : "") + (tokens >= (c.sampling.max_tokens || Infinity)
-    ? "ended after the most tokens that the settings allow" : "ended with the context of the model");
+  const isFull = c.used + 1 >= contextTokens();
+  message.note += (message.note ? ", " : "") + (isFull ? "the context is full" : "the most tokens that the settings allow");
   return "full";
 }
 

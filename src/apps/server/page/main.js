@@ -72,6 +72,8 @@ function connectControls() {
   $("file").onchange = async () => { await importConversations($("file").files[0]); $("file").value = "" };
   $("keys").onclick = () => $("keys-dialog").showModal();
   $("keys-close").onclick = () => $("keys-dialog").close();
+  for (const dialog of document.querySelectorAll("dialog"))
+    dialog.onclick = e => { if (e.target === dialog) dialog.close() }; // a click beside it
   $("keys-list").replaceChildren(...SHORTCUTS.flatMap(s => [make("dt", s[0]), make("dd", s[1])]));
   $("attach").onclick = () => $("attachment").click();
   $("attachment").onchange = async () => { await attachFiles([...$("attachment").files]); $("attachment").value = "" };
@@ -108,7 +110,7 @@ async function startPage() {
   onStoreChange = onOtherTab;
   const open = library.conversations.get(tabStorage.getItem("whit.open")), list = listedConversations();
   openConversation(open && !open.deleted ? open : list[0] || readConversation({id: tabStorage.getItem("whit.open")}));
-  setInterval(() => { if (hasUnfinished()) showMessages() }, LIVE_MS);
+  setInterval(() => { if (hasUnfinished()) showMessages() }, TELL_MS);
   await loadModels();
 }
 startPage();

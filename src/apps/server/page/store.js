@@ -4,12 +4,14 @@
  * the same conversation overwrite nothing of each other.
  *
  * Records are written at once, those of an answer at most every SAVE_MS while it grows. What is not written when the
- * page goes away is put into browserStorage, which is written before the page ends, and taken up by the next page. */
+ * page goes away is put into localStorage, which is written before the page ends, and taken up by the next page. */
 
-const SAVE_MS = 400, LIVE_MS = 5000, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
+/* How long a tab that was heard of is taken to write its answer: browsers let the timers of hidden tabs run once a minute. */
+const LIVE_MS = 90000, TELL_MS = 20000;
+const SAVE_MS = 400, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
 const library = {conversations: new Map(), messages: new Map()}; // messages: conversation -> id -> message
 const dirty = new Map(), heardOf = new Map(); // heardOf: answers that other tabs write -> time
-let database = null, saveTimer = 0, onStoreChange = () => {};
+let database = null, saveTimer = 0, savedAt = 0, onStoreChange = () => {};
 
 const tabId = makeId();
 const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("whit") : null;
@@ -37,13 +39,15 @@ function keepRecord(record) {
 function saveRecord(record, later) {
   keepRecord(record);
   dirty.set(keyOf(record), record);
-  if (!later) flushRecords();
+  // Not by the timer alone, which is late in hidden tabs.
+  if (!later || performance.now() - savedAt > SAVE_MS) flushRecords();
   else if (!saveTimer) saveTimer = setTimeout(flushRecords, SAVE_MS);
 }
 
 function flushRecords() {
   clearTimeout(saveTimer);
   saveTimer = 0;
+  savedAt = performance.now();
   if (!dirty.size) return;
   const records = [...dirty.values()].map(r => structuredClone(r));
   tell({records});
@@ -95,7 +99,7 @@ function tellLive() {
   const live = [...answers.values()].map(a => a.message.id);
   if (live.length) tell({live});
 }
-setInterval(tellLive, LIVE_MS / 3);
+setInterval(tellLive, TELL_MS);
 
 /* ---- opening, and leaving ------------------------------------------------------------------------ */
 
