@@ -21,21 +21,30 @@ static const struct agent_values defaults = {.n_turns = 50, .session.n_batch = 5
 static const cli_option options[] = {
     {"--project", CLI_FILE, AT(project), "FOLDER", "The project; the current folder by default.", 0, 0},
     {"-f, --file", CLI_FILE, AT(file), "PATH", "The file that SEARCH/REPLACE blocks without a name change.", 0, 0},
-    {"--allow", CLI_CHOICE, AT(allow), "green|yellow",
-     "What needs no question: green, the default, is reading only; yellow also writes inside the project.", 0, 0},
-    {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK", "Let a model do this task; without it tasks are read line by line.",
+    {"--allow", CLI_CHOICE, AT(allow), "read|write|green|yellow",
+     "What needs no question: read, the default, is reading only (green is its older name); write also writes inside "
+     "the project (yellow).",
      0, 0},
+    {"-y, --yes", CLI_FLAG, AT(yes), NULL, "The same as --allow write.", 0, 0},
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK",
+     "Let a model do this task, as 'whit agent \"TASK\"' does; without one tasks are read line by line.", 0, 0},
     {"-m", CLI_FILE, AT(local), "MODEL", "A model that answers in this process: a file or a pulled name.", 0, 0},
     {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of its random choices; -1, the default, draws one.", 0, 0},
     {"--temp, --temperature", CLI_REAL, AT(temperature), "T", "Its temperature; 0, the default, is the likeliest.", 0,
      100},
-    {"--url", CLI_TEXT, AT(url), "URL", "The OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1.", 0, 0},
+    {"--url", CLI_TEXT, AT(url), "URL",
+     "The OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; without it and -m, the server that runs on "
+     "this "
+     "machine is found: whit serve and llama.cpp at port 8080 (or $WHIT_PORT), Ollama at 11434 (or $OLLAMA_HOST).",
+     0, 0},
     {"--model", CLI_TEXT, AT(model), "NAME", "The model's name at the endpoint.", 0, 0},
     {"--key-file", CLI_FILE, AT(key_file), "FILE",
      "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},
     {"--max-turns", CLI_COUNT, AT(n_turns), "N", "Answers of the model at most; 50 by default.", 1, 10000},
     {"--max-cost", CLI_COUNT, AT(n_tokens), "N", "Tokens at most, in and out; any number by default.", 1, UINT32_MAX},
-    {"--session", CLI_FILE, AT(keep), "FILE", "Go on with the messages of this file, and keep them in it.", 0, 0},
+    {"--session", CLI_FILE, AT(keep), "FILE", "Resume the conversation in this file, and keep it there.", 0, 0},
+    {"--resume", CLI_FLAG, AT(resume), NULL,
+     "Resume the project's last conversation, which is kept in the state folder where --session names no file.", 0, 0},
     {"--preview", CLI_FLAG, AT(preview), NULL,
      "Of apply, undo and redo: show what would be written, and write nothing.", 0, 0},
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
@@ -50,11 +59,41 @@ static const cli_option options[] = {
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
+/* The sequence that begins a line of a diff. */
+static const char *colour_of(const char *line, size_t n)
+{
+    if (n >= 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0)) return "\x1b[1m";
+    switch (n ? line[0] : ' ') {
+    case '+': return "\x1b[32m";
+    case '-': return "\x1b[31m";
+    case '@': return "\x1b[36m";
+    default: return NULL;
+    }
+}
+
+void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
+{
+    if (!cli_has_colours(STDOUT_FILENO)) {
+        cli_write(call, text, n_bytes);
+        return;
+    }
+    for (size_t i = 0, n; i < n_bytes; i += n) {
+        const char *end = memchr(text + i, '\n', n_bytes - i);
+        size_t n_line = end ? (size_t)(end - text) - i : n_bytes - i;
+        const char *colour = colour_of(text + i, n_line);
+        if (colour) cli_control(call, colour);
+        cli_write(call, text + i, n_line);
+        if (colour) cli_control(call, "\x1b[0m");
+        if (end) cli_write(call, "\n", 1);
+        n = n_line + (end != NULL);
+    }
+}
+
 whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *error)
 {
     whit_buf diff = {0};
     whit_status status = whit_change_show(c, &diff, error);
-    if (status == WHIT_OK) cli_write(call, (const char *)diff.data, diff.size_bytes);
+    if (status == WHIT_OK) cli_agent_write_diff(call, (const char *)diff.data, diff.size_bytes);
     whit_buf_free(&diff);
     return status;
 }
@@ -91,12 +130,12 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
     if (all) cli_print_json(call, all);
 }
 
-bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files)
+bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why)
 {
     cli_flush(call);
     if (cli_agent_asks_elsewhere(call) && shown->size_bytes)
         whit_light_tell((const char *)shown->data, shown->size_bytes);
-    return whit_light_agreed(reason, n_files);
+    return whit_light_agreed(reason, n_files, why);
 }
 
 /* Shows all changes on stdout, except with --json; `shown` receives the same text for the terminal of the question. */
@@ -105,7 +144,7 @@ static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *s
     const struct agent_values *values = call->values;
     for (size_t i = 0; i < whit_changes_count(set); i++)
         WHIT_TRY(whit_change_show(whit_changes_at(set, i), shown, error));
-    if (!values->json && shown->size_bytes) cli_write(call, (const char *)shown->data, shown->size_bytes);
+    if (!values->json && shown->size_bytes) cli_agent_write_diff(call, (const char *)shown->data, shown->size_bytes);
     return WHIT_OK;
 }
 
@@ -118,13 +157,13 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
         path = whit_changes_at(set, i)->path;
         red = whit_light_red(project, whit_changes_at(set, i));
     }
-    if (!red && values->allow >= ALLOW_YELLOW) return CLI_OK;
+    if (!red && cli_agent_may_write(values)) return CLI_OK;
     char reason[PATH_MAX + 200];
     snprintf(reason, sizeof reason, "%s: %s", path, red ? red : "");
     if (!whit_light_has_terminal())
         return cli_fail(call, CLI_FAILED, "%s%snobody is there to agree to it (no terminal): nothing is written",
                         red ? reason : "", red ? ", and " : "");
-    if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set))) return CLI_OK;
+    if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set), NULL)) return CLI_OK;
     return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "not agreed to",
                     red ? ", and it was not agreed to: " : ": ");
 }
@@ -182,6 +221,7 @@ static int list_turns(cli_call *call, const whit_turns *journal)
     const struct agent_values *values = call->values;
     static const char *const kinds[] = {"", "write", "undo", "redo"};
     json_t *all = values->json ? json_array() : NULL;
+    if (!values->json && !whit_turns_count(journal)) cli_note("no turns yet: nothing was written in this project");
     for (uint32_t i = 0; i < whit_turns_count(journal); i++) {
         const whit_turn *t = whit_turns_at(journal, i);
         char when[32];
@@ -239,44 +279,97 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
     return status;
 }
 
-static int run(cli_call *call)
+static void show_forward(void *user, const whit_change *change)
+{
+    whit_change forward = *change;
+    whit_change_turn_round(&forward);
+    show_change(user, &forward);
+}
+
+int cli_agent_latest(cli_call *call, const char *project)
 {
     const struct agent_values *values = call->values;
+    whit_turns *journal;
+    whit_error error;
+    uint32_t recovered, number = 0;
+    if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    whit_status status = whit_turns_undo(journal, &number, true, show_forward, call, &error);
+    if (status == WHIT_OK) cli_note("turn %u; /undo takes it back", number);
+    whit_turns_close(journal);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+/* Joins operands that are a task: several words, or one text with blanks. False where they are not. */
+static bool join_task(const cli_call *call, whit_buf *task)
+{
+    bool is_task = call->n_operands > 1 || strpbrk(call->operands[0], " \t\n");
+    for (size_t i = 0; is_task && i < call->n_operands; i++)
+        whit_buf_printf(task, "%s%s", i ? " " : "", call->operands[i]);
+    return is_task && whit_buf_append(task, "", 1);
+}
+
+static int run_task(cli_call *call, const char *project)
+{
+    struct agent_values *values = call->values;
+    whit_buf found = {0};
+    int status = values->url || values->local || values->acp || values->preview ? CLI_OK : cli_agent_find(call, &found);
+    if (status == CLI_OK) status = cli_agent_task(call, project);
+    whit_buf_free(&found);
+    return status;
+}
+
+static int run(cli_call *call)
+{
+    struct agent_values *values = call->values;
     char project[PATH_MAX];
+    whit_buf task = {0};
     if (!realpath(values->project ? values->project : ".", project))
         return cli_fail(call, CLI_IO, "%s: %s", values->project ? values->project : ".", strerror(errno));
     if (values->acp && (values->prompt || call->n_operands))
         return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it goes with neither -p nor '%s'",
                         call->n_operands ? call->operands[0] : "apply");
-    if (values->prompt || (!call->n_operands && (values->url || values->local))) return cli_agent_task(call, project);
-    if (!call->n_operands)
-        return cli_fail(call, CLI_USAGE,
-                        "what? -m MODEL or --url URL says who answers; or one of apply, undo, redo, log");
-    const char *what = call->operands[0];
-    if (strcmp(what, "apply") == 0) return apply(call, project);
-    if (strcmp(what, "undo") == 0 || strcmp(what, "redo") == 0 || strcmp(what, "log") == 0)
-        return cli_agent_turns(call, project, what, call->n_operands > 1 ? call->operands[1] : NULL);
-    return cli_fail(call, CLI_USAGE, "'%s' is none of apply, undo, redo, log", what);
+    if (values->resume && values->keep)
+        return cli_fail(call, CLI_USAGE, "--resume is for the last conversation, --session names a file: one of them");
+    if (values->prompt && call->n_operands)
+        return cli_fail(call, CLI_USAGE, "either -p or '%s', not both", call->operands[0]);
+    if (!call->n_operands) return run_task(call, project);
+    const char *what = call->operands[0], *which = call->n_operands > 1 ? call->operands[1] : NULL;
+    if (call->n_operands <= 2 && strcmp(what, "apply") == 0) return apply(call, project);
+    if (call->n_operands <= 2 && (strcmp(what, "undo") == 0 || strcmp(what, "redo") == 0 || strcmp(what, "log") == 0))
+        return cli_agent_turns(call, project, what, which);
+    if (!join_task(call, &task)) {
+        whit_buf_free(&task);
+        return cli_fail(call, CLI_USAGE, "'%s' is not apply, undo, redo or log (a task of one word: -p %s)", what,
+                        what);
+    }
+    values->prompt = (const char *)task.data;
+    call->n_operands = 0;
+    int status = run_task(call, project);
+    whit_buf_free(&task);
+    return status;
 }
 
 const cli_verb cli_agent_verb = {
     "agent",
-    "[apply|undo|redo|log] [PATCH|TURN]",
+    "[TASK | apply PATCH | undo [TURN] | redo [TURN] | log]",
     0,
-    2,
+    1 << 16,
     "let a model change a project, each change shown first and taken back at will",
-    "-p lets a model, in this process (-m) or at an OpenAI-compatible endpoint (--url), do a task; without it tasks "
-    "are typed, and /undo, /redo, /log, /cost and /bye are commands. It reads, lists and searches the project, and "
-    "writes by patches or whole files, and runs commands in a sandboxed copy. What it writes in one answer is one "
-    "turn, checked, shown and asked about like a patch.\n"
+    "A model does the task: one in this process (-m), at an OpenAI-compatible endpoint (--url), or of the server that "
+    "runs on this machine, which is found. Without a task tasks are typed, and /help lists the commands beside them. "
+    "The model reads, lists and searches the project, and writes by patches or whole files, and runs commands in a "
+    "sandboxed copy. What it writes in one answer is one turn, checked, shown and asked about like a patch: y, n (and "
+    "why), h for hunk by hunk, e to edit it, ? explains.\n"
     "apply reads a patch as models write them (SEARCH/REPLACE blocks, *** Begin Patch, unified diffs), finds each "
     "hunk's only place (exactly, else but for blanks, indentation or typographic characters), shows the exact "
     "difference and asks. What is agreed to is written as one turn, all files or none. undo takes the latest turn "
     "back, redo makes the one again that was undone last, or both the one that is named, unless a file has changed "
     "since; log lists the turns. A turn that was cut off by a crash is undone at the next call.\n"
-    "  whit agent -p 'rename the option' --url http://127.0.0.1:8080/v1\n"
+    "  whit agent 'rename the option'\n"
+    "  whit agent 'rename the option' --url http://127.0.0.1:8080/v1\n"
     "  whit agent apply answer.patch\n"
-    "  whit agent apply - --allow yellow < answer.md\n"
+    "  whit agent apply - --yes < answer.md\n"
     "  whit agent undo --preview\n"
     "  whit agent log",
     {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
@@ -286,5 +379,5 @@ const cli_verb cli_agent_verb = {
     false,
     "apply|undo|redo|log",
     0,
-    .usual = "-m, --url, -p, --allow, --session",
+    .usual = "-m, --url, --allow, --resume, --session",
 };

@@ -12,22 +12,39 @@ struct agent_values {
     int64_t seed;
     float temperature;
     int allow;
-    bool preview, json, no_sandbox, acp;
+    bool preview, json, no_sandbox, acp, yes, resume;
     cli_session_flags session;
 };
-enum { ALLOW_GREEN, ALLOW_YELLOW };
+/* The words of --allow, the colours of which are their older names. */
+enum { ALLOW_READ, ALLOW_WRITE, ALLOW_GREEN, ALLOW_YELLOW };
 
+static inline bool cli_agent_may_write(const struct agent_values *values)
+{
+    return values->yes || values->allow == ALLOW_WRITE || values->allow == ALLOW_YELLOW;
+}
+
+/* Writes a diff on stdout, in colours on a terminal (unless NO_COLOR is set). */
+void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes);
 /* Prints the exact difference that a change makes on stdout. */
 whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error *error);
 /* Is the question asked on a terminal that has not shown the text of stdout (--json, a pipe, a file)? */
 bool cli_agent_asks_elsewhere(cli_call *call);
-/* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. */
-bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files);
+/* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. `why` gets the person's words
+ * about a refusal; may be NULL. */
+bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why);
+/* Prints the latest turn that can be undone as a diff. */
+int cli_agent_latest(cli_call *call, const char *project);
 /* Runs undo, redo or log; `which` NULL: the latest turn. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
 /* Reads the endpoint's key, ended by a zero byte: from a file that nobody else may read, else from $WHIT_API_KEY; "" if
  * neither is set. Errors: argument (others may read the file), io. */
 whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error);
+/* Finds a server of models on this machine (whit serve, llama.cpp, Ollama), says which model it will ask, and sets url
+ * and model of the values to texts in `found`, which the caller frees. CLI_OK, or a status after a message. */
+int cli_agent_find(cli_call *call, whit_buf *found);
+/* Lets the person edit staged changes in $VISUAL, $EDITOR or whit edit. Errors: io, memory. */
+struct whit_changes;
+whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);
 /* Runs the task of -p, or reads tasks line by line. */
 int cli_agent_task(cli_call *call, const char *project);
 /* --acp: an editor gives the tasks through stdin and stdout. */

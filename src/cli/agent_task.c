@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * whit agent's tasks: a model, in this process or at an endpoint, a runner, and their messages. */
+#include "agent/folders.h"
 #include "agent/light.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "cli/agent_tasks.h"
-#include "cli/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,23 +28,30 @@ static void show_hunk(void *user, const whit_hunk *hunk)
 {
     struct cli_tasks *t = user;
     const struct agent_values *values = t->call->values;
-    if (!values->json) cli_write(t->call, hunk->text, hunk->n_bytes);
+    if (!values->json) cli_agent_write_diff(t->call, hunk->text, hunk->n_bytes);
     cli_flush(t->call);
     if (cli_agent_asks_elsewhere(t->call)) whit_light_tell(hunk->text, hunk->n_bytes);
 }
 
 static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error)
 {
+    struct cli_tasks *t = user;
     (void)error;
     for (size_t i = 0; i < hunks->n; i++) show_hunk(user, &hunks->list[i]);
-    whit_light_choose(hunks, show_hunk, user, taken);
+    whit_light_choose(hunks, show_hunk, user, true, taken, &t->why);
     return WHIT_OK;
+}
+
+static whit_status task_edit(void *user, whit_changes *staged, whit_error *error)
+{
+    (void)user;
+    return cli_agent_edit(staged, error);
 }
 
 static bool task_agreed(void *user, const char *reason, size_t n_files)
 {
     struct cli_tasks *t = user;
-    bool yes = cli_agent_agreed(t->call, &t->shown, reason, n_files);
+    bool yes = cli_agent_agreed(t->call, &t->shown, reason, n_files, &t->why);
     t->shown.size_bytes = 0;
     return yes;
 }
@@ -71,9 +78,16 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
     return got > 0 && whit_buf_append(answer, line, (size_t)got);
 }
 
+/* Ends the line of an answer that is being shown, before something else is said. */
+static void end_view(struct cli_tasks *t)
+{
+    if (t->is_viewing) cli_view_end(&t->view);
+    t->is_viewing = false;
+}
+
 static void task_note(void *user, const char *line)
 {
-    (void)user;
+    end_view(user);
     cli_note("%s", line);
 }
 
@@ -111,9 +125,9 @@ whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error
 static void task_text(void *user, const char *text, size_t n)
 {
     struct cli_tasks *t = user;
-    t->has_streamed = true;
-    cli_write(t->call, text, n);
-    cli_flush(t->call);
+    if (!t->is_viewing) t->view = cli_view_begin(t->call, true);
+    t->has_streamed = t->is_viewing = true;
+    cli_view_part(&t->view, text, n, false);
 }
 
 static int open_remote(struct cli_tasks *t)
@@ -168,16 +182,23 @@ int cli_tasks_open(struct cli_tasks *t)
     if (!t->servers) t->servers = json_object();
     if (!t->servers || (t->config.servers && json_object_update(t->servers, (json_t *)(uintptr_t)t->config.servers)))
         return cli_fail(t->call, CLI_LIMIT, "not enough memory for servers");
-    if (json_object_size(t->servers) &&
-        whit_mcp_open(t->servers, t->cancel, task_note, t->call, &t->mcp, &error) != WHIT_OK)
+    if (json_object_size(t->servers) && whit_mcp_open(t->servers, t->cancel, task_note, t, &t->mcp, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     int status = values->local ? open_local(t) : open_remote(t);
     if (status != CLI_OK) return status;
     size_t limit = t->answering.context_bytes ? t->answering.context_bytes : 400000;
     whit_status made = whit_agent_messages_begin(&t->messages, t->project, limit, &error);
-    if (made == WHIT_OK && values->keep) made = whit_agent_messages_load(&t->messages, values->keep, &there, &error);
+    if (made == WHIT_OK && !values->keep)
+        made = whit_agent_state_path(t->project, values->state, "agent", ".talk.json", t->kept, &error);
+    else if (made == WHIT_OK && snprintf(t->kept, sizeof t->kept, "%s", values->keep) >= (int)sizeof t->kept)
+        made = whit_fail(&error, WHIT_ERROR_ARGUMENT, "--session: the path is too long");
+    if (made == WHIT_OK && (values->keep || values->resume))
+        made = whit_agent_messages_load(&t->messages, t->kept, &there, &error);
     if (there && made == WHIT_OK)
-        cli_note("%s: goes on behind %zu messages", values->keep, json_array_size(t->messages.list) - 1);
+        cli_note("%s: resumed after %zu messages", values->keep ? values->keep : "the last conversation",
+                 json_array_size(t->messages.list) - 1);
+    else if (values->resume && made == WHIT_OK)
+        cli_note("there is no earlier conversation of this project: a new one begins");
     return made == WHIT_OK ? CLI_OK : cli_fail_error(t->call, &error);
 }
 
@@ -192,12 +213,14 @@ void cli_tasks_close(struct cli_tasks *t)
     whit_agent_messages_free(&t->messages);
     whit_agent_config_free(&t->config);
     whit_buf_free(&t->report.answer);
-    whit_buf_free(&t->refused);
+    whit_buf_free(&t->why);
+    whit_buf_free(&t->attached);
+    free(t->name);
     whit_buf_free(&t->shown);
     whit_buf_free(&t->key);
 }
 
-static void print_cost(const struct cli_tasks *t)
+void cli_tasks_cost(const struct cli_tasks *t)
 {
     const whit_agent_report *r = &t->report;
     cli_note("%u answer%s, %u call%s, %u turn%s written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
@@ -222,19 +245,19 @@ static int print_report(struct cli_tasks *t)
                                  r->tokens_are_guessed, "written_bytes", (json_int_t)r->written_bytes, "seconds",
                                  (double)(whit_now_ns() - t->begun_ns) / 1e9));
     else if (t->has_streamed)
-        cli_print(t->call, "\n");
+        end_view(t);
     else if (r->done && r->answer.size_bytes)
         cli_print(t->call, "%.*s\n", (int)r->answer.size_bytes, answer);
     t->has_streamed = false;
     cli_flush(t->call);
-    print_cost(t);
+    cli_tasks_cost(t);
     if (r->done) return CLI_OK;
     if (values->n_tokens && spent >= values->n_tokens)
         return cli_fail(t->call, CLI_LIMIT, "not finished with %llu tokens (--max-cost)", (unsigned long long)spent);
     return cli_fail(t->call, CLI_LIMIT, "not finished after %u answers (--max-turns)", values->n_turns);
 }
 
-static int one_task(struct cli_tasks *t, const char *text)
+int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
 {
     const struct agent_values *values = t->call->values;
     whit_error error;
@@ -243,68 +266,27 @@ static int one_task(struct cli_tasks *t, const char *text)
                               .task = text,
                               .n_turns_max = values->n_turns,
                               .n_tokens_max = values->n_tokens,
-                              .may_write = values->allow >= ALLOW_YELLOW,
+                              .may_write = cli_agent_may_write(values),
+                              .only_reads = only_reads,
                               .runner = &t->runner,
                               .mcp = t->mcp,
-                              .refused = &t->refused,
                               .show = task_show,
                               .is_alone = !whit_light_has_terminal(),
                               .agreed = task_agreed,
                               .written = task_written,
                               .choose = task_choose,
+                              .edit = task_edit,
+                              .why = &t->why,
                               .ask = task_ask,
                               .note = task_note,
                               .user = t};
+    t->why.size_bytes = 0;
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
+    if (ran != WHIT_OK) end_view(t);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
     /* Keep the conversation after a failure, too. */
-    if (values->keep && whit_agent_messages_save(&t->messages, values->keep, &error) != WHIT_OK)
-        return cli_fail_error(t->call, &error);
+    if (whit_agent_messages_save(&t->messages, t->kept, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     return status;
-}
-
-/* Runs tasks as they are typed, until the input ends. A failure ends a script; a person has seen the message. */
-static int typed_tasks(struct cli_tasks *t)
-{
-    cli_input *input = cli_input_open(true);
-    int status = CLI_OK;
-    bool over = false;
-    if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
-    const bool is_person = cli_input_is_terminal(input);
-    if (is_person) cli_note("a task a line; /undo, /redo, /log, /cost, /bye");
-    while (!over) {
-        const char *line;
-        size_t n;
-        cli_line got = cli_input_next(input, "agent> ", &line, &n);
-        if (got == CLI_LINE_INTERRUPTED && is_person && cli_take_interrupt()) continue;
-        if (got == CLI_LINE_INTERRUPTED || got == CLI_LINE_FAILED) {
-            status = got == CLI_LINE_INTERRUPTED ? CLI_INTERRUPTED
-                                                 : cli_fail(t->call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
-            cli_input_close(input);
-            return status;
-        }
-        if (got != CLI_LINE_READ) break;
-        char *text = strndup(line, n);
-        const char *word = text ? text : "", *which = strchr(word, ' ');
-        if (strcmp(word, "/bye") == 0 || strcmp(word, "/quit") == 0)
-            over = true;
-        else if (strcmp(word, "/cost") == 0)
-            print_cost(t);
-        else if ((strncmp(word, "/undo", 5) == 0 || strncmp(word, "/redo", 5) == 0) && (!word[5] || word[5] == ' '))
-            (void)cli_agent_turns(t->call, t->project, word[1] == 'u' ? "undo" : "redo", which ? which + 1 : NULL);
-        else if (strcmp(word, "/log") == 0)
-            (void)cli_agent_turns(t->call, t->project, "log", NULL);
-        else if (*word == '/')
-            cli_note("%s is no command; /undo, /redo, /log, /cost, /bye", word);
-        else if (*word)
-            status = one_task(t, word);
-        free(text);
-        cli_flush(t->call);
-        if (status == CLI_INTERRUPTED && !cli_take_interrupt()) break;
-        if (status != CLI_OK && !is_person) break;
-    }
-    cli_input_close(input);
-    return is_person && !*cli_cancelled() ? CLI_OK : status;
 }
 
 int cli_agent_task(cli_call *call, const char *project)
@@ -312,7 +294,6 @@ int cli_agent_task(cli_call *call, const char *project)
     const struct agent_values *values = call->values;
     struct cli_tasks t = {.call = call, .cancel = cli_cancelled(), .user = &t, .project = project};
     if (!values->json && isatty(STDOUT_FILENO)) t.on_text = task_text;
-    if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
     if (values->preview)
@@ -320,7 +301,7 @@ int cli_agent_task(cli_call *call, const char *project)
                         "--preview is of apply, undo and redo; a task shows each change before it is written");
     if (values->acp) return cli_agent_acp(call, project);
     int status = cli_tasks_open(&t);
-    if (status == CLI_OK) status = values->prompt ? one_task(&t, values->prompt) : typed_tasks(&t);
+    if (status == CLI_OK) status = values->prompt ? cli_tasks_run(&t, values->prompt, false) : cli_tasks_type(&t);
     cli_tasks_close(&t);
     return status;
 }

@@ -5,6 +5,9 @@
 
 #include "agent/loop.h"
 #include "cli/agent.h"
+#include "cli/view.h"
+
+#include <limits.h>
 
 /* The model that answers, and all resources of a task. */
 struct cli_tasks {
@@ -26,10 +29,14 @@ struct cli_tasks {
     json_t *servers; /* servers named by the editor, later those of the configuration; freed with the tasks */
     whit_agent_messages messages;
     whit_agent_report report;
-    whit_buf refused; /* changes and calls that the person refused, in any of the tasks */
-    whit_buf shown;   /* differences since the last question, for a terminal that has not seen them */
+    whit_buf why;        /* the person's words about the last refusal */
+    whit_buf shown;      /* differences since the last question, for a terminal that has not seen them */
+    whit_buf attached;   /* texts that go with the next task */
+    char *name;          /* model's name that was given by /model; NULL: that of the options */
+    char kept[PATH_MAX]; /* file of the conversation */
     uint64_t begun_ns;
-    bool has_streamed;
+    cli_view view; /* the answer that is being shown */
+    bool has_streamed, is_viewing;
 };
 
 /* ---- a task --------------------------------------------------------------------------------- */
@@ -37,5 +44,11 @@ struct cli_tasks {
 /* Opens the model, with the first five members set. CLI_OK, or an exit status after a message; close in every case. */
 int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
+/* Runs a task and keeps the conversation. only_reads: a plan is wanted, and nothing is written. */
+int cli_tasks_run(struct cli_tasks *tasks, const char *text, bool only_reads);
+/* Runs tasks as they are typed, until the input ends. */
+int cli_tasks_type(struct cli_tasks *tasks);
+/* Prints what was spent so far. */
+void cli_tasks_cost(const struct cli_tasks *tasks);
 
 #endif

@@ -126,6 +126,8 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 
 /* Columns of the terminal at a descriptor; 0 if it is no terminal, or one that cannot place text (TERM=dumb). */
 unsigned cli_columns(int fd);
+/* Does the terminal at a descriptor show colours that its user wants (NO_COLOR is not set)? */
+bool cli_has_colours(int fd);
 
 /* "whit VERB: message" on stderr, broken between words where its terminal is narrower; returns the exit status. */
 int cli_fail(const cli_call *call, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -86,7 +86,7 @@ struct cli_edit_agent {
     whit_buf turned; /* paths of a turn being undone or redone */
     whit_agent_messages messages;
     whit_agent_report report;
-    whit_buf refused, turns, undone; /* struct done_turn[] */
+    whit_buf turns, undone; /* struct done_turn[] */
 };
 
 /* ---- from the worker to the editor ------------------------------------------------------------------ */
@@ -279,7 +279,6 @@ static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
                               .n_turns_max = TURNS_MAX,
                               .runner = &a->runner,
                               .mcp = a->mcp,
-                              .refused = &a->refused,
                               .show = on_show,
                               .agreed = on_agreed,
                               .choose = on_choose,
@@ -723,8 +722,8 @@ void cli_edit_agent_close(struct cli_edit_agent *a)
     whit_agent_config_free(&a->config);
     free_turns(&a->turns);
     free_turns(&a->undone);
-    whit_buf *const buffers[] = {&a->unsaved, &a->turned, &a->text,          &a->selection, &a->about,
-                                 &a->answer,  &a->wishes, &a->report.answer, &a->refused};
+    whit_buf *const buffers[] = {&a->unsaved, &a->turned, &a->text,   &a->selection,
+                                 &a->about,   &a->answer, &a->wishes, &a->report.answer};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) whit_buf_free(buffers[i]);
     pthread_cond_destroy(&a->more);
     pthread_mutex_destroy(&a->lock);

@@ -16,12 +16,22 @@
 
 static bool bar_shown;
 
-unsigned cli_columns(int fd)
+static bool is_screen(int fd)
 {
     const char *terminal = getenv("TERM");
+    return isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+unsigned cli_columns(int fd)
+{
     struct winsize size;
-    bool is_screen = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
-    return is_screen && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return is_screen(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool cli_has_colours(int fd)
+{
+    const char *plain = getenv("NO_COLOR");
+    return is_screen(fd) && !(plain && *plain);
 }
 
 /* Prints a line on stderr, with line breaks between words where the terminal is narrower. */

@@ -42,7 +42,7 @@ class Endpoint:
     """Answers: (status, bytes, headers), or "cut" for a connection that breaks in the middle."""
 
     def __init__(self, answers):
-        self.answers, self.requests, self.headers = list(answers), [], []
+        self.answers, self.requests, self.headers, self.models = list(answers), [], [], ["first", "second"]
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -63,6 +63,13 @@ class Endpoint:
                 except OSError:
                     pass
                 self.close_connection = True
+
+            def do_GET(self):
+                body = json.dumps({"object": "list", "data": [{"id": name} for name in outer.models]}).encode()
+                self.send_response(200 if self.path == "/v1/models" else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, *_):
                 pass

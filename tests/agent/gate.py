@@ -80,7 +80,7 @@ done, got = agent([message(None, [change("return 0;", "return 5;")]), END], "--n
 wanted("was not agreed to" in got[0] and not os.path.exists("checked") and source() == SOURCE, f"an unheld check: {got[0]}")
 endpoint = Endpoint([message(None, [change("return 0;", "return 6;")]), message(None, [change("return 6;", "return 5;")]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox", "--allow", "yellow"],
-                           2 * [("Do it? [y/N]", "y\n")], environment())
+                           2 * [("Do it? [y/N", "y\n")], environment())
 wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"an unheld check with a yes: {seen}")
 
 report = json.loads(subprocess.run([WHIT, "doctor", "--json"], capture_output=True, text=True).stdout)
@@ -183,7 +183,7 @@ for path, text, why in (("src/d.c", "int f(void) { return system(\"x\"); }\n", "
     wanted("refused" in got[0] and why in got[0] and there != text, f"{path}: {got[0]}")
     endpoint = Endpoint(call)
     status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--allow", "yellow"],
-                               [("[y/N]", "y\n")], environment())
+                               [("[y/N", "y\n")], environment())
     wanted(status == 0 and why in seen and open(f"p/{path}").read() == text, f"{path} with a yes: {seen}")
 
 # Hunk by hunk: the first of two is taken, the other left out, and what was proposed as a whole is refused from then on.
@@ -193,7 +193,7 @@ open("p/lines", "w").write("".join(lines))
 call = message(None, [("write", {"path": "lines", "content": two})])
 endpoint = Endpoint([call, call, END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"],
-                           [("hunk by hunk) [y/N]", "h\n"), ("1 of 2, lines: take it? [y/N]", "y\n"), ("2 of 2, lines: take it? [y/N]", "n\n")],
+                           [("[y/N/h", "h\n"), ("1 of 2, lines: take it? [y/N", "y\n"), ("2 of 2, lines: take it? [y/N", "n\n")],
                            environment())
 told = [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
 wanted(open("p/lines").read() == "".join("one\n" if i == 2 else x for i, x in enumerate(lines)), f"hunks: {seen}")
@@ -210,7 +210,7 @@ done, got = agent([command("echo unheld"), END], "--no-sandbox")
 wanted("not run" in got[0], f"--no-sandbox without a person: {got[0]}")
 endpoint = Endpoint([command("echo unheld"), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox"],
-                           [("[y/N]", "y\n")], environment())
+                           [("[y/N", "y\n")], environment())
 wanted("unheld" in endpoint.requests[-1]["messages"][-1]["content"] and "outside the sandbox" in seen, f"unheld: {seen}")
 
 # Keys are not in the copy either, by their names or by what they hold, nor are they told of by any tool.

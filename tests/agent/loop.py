@@ -227,13 +227,13 @@ seen, answered = b"", False
 try:
     while piece := os.read(terminal, 4096):
         seen += piece
-        if b"[y/N]" in seen and not answered:
+        if b"[y/N" in seen and not answered:
             answered = True
             os.write(terminal, b"n\n")
 except OSError:
     pass
 wanted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, f"a task at a terminal: {seen!r}")
-wanted(b"[y/N]" in seen and b"\x1b[2Kx" not in seen, f"controls at the terminal: {seen!r}")
+wanted(b"[y/N" in seen and b"\x1b[2Kx" not in seen, f"controls at the terminal: {seen!r}")
 wanted(os.listdir("p/.git") == [], "refused at the terminal, and written")
 
 # Keys: not from a file that others read, not in the open.

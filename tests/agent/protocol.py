@@ -94,7 +94,7 @@ wanted("no JSON object" in got[2] and "no tool" in got[3] and "no tool" in got[4
 wanted("does not answer" in got[5] and "does not answer" in got[6], f"a server that dies: {got}")
 wanted("'mute' does not answer" in done.stderr and "'none' does not answer" in done.stderr, f"servers: {done.stderr}")
 e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
-status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N]", "y\n")], environment())
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N", "y\n")], environment())
 wanted(open("group-good").read() == "True", "a server is in the group that Ctrl-C ends")
 wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
 

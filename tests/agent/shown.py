@@ -59,35 +59,35 @@ PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n-x\n+y\n+evil\x1b[2K\x1b[1
 
 # Characters that reorder or hide others are shown by their numbers, and asked about whatever is allowed.
 project({"f.c": b"int f(void)\n{\n    return 0;\n}\n"})
-status, seen, told = typed([write("f.c", HIDDEN), END], [("[y/N]", "y\n")], "--allow", "yellow")
+status, seen, told = typed([write("f.c", HIDDEN), END], [("[y/N", "y\n")], "--allow", "yellow")
 wanted("\u202e" not in seen and "<U+202E>" in seen and "<U+2066>" in seen and "<U+200B>" in seen, f"hidden: {ascii(seen)}")
 wanted("invisible" in seen and read("f.c").decode() == HIDDEN, f"hidden characters are not asked about: {seen}")
 # A text that looks like a mark is not taken for one.
 project({"m.txt": b"a <U+202E> b\n"})
-status, seen, told = typed([write("m.txt", "a \u202e b\n"), END], [("[y/N]", "n\n")])
+status, seen, told = typed([write("m.txt", "a \u202e b\n"), END], [("[y/N", "n\n")])
 wanted("-a <U+003C>U+202E> b" in seen and "+a <U+202E> b" in seen, f"marks: {ascii(seen)}")
 # Names, too, are shown, and are one line.
 project({})
-status, seen, told = typed([write("x\u202e", "x\n"), write("a\n+++ b/x", "x\n"), END], [("[y/N]", "n\n")])
+status, seen, told = typed([write("x\u202e", "x\n"), write("a\n+++ b/x", "x\n"), END], [("[y/N", "n\n")])
 wanted("+++ b/x<U+202E>" in seen and "no plain path" in told[1], f"names: {ascii(seen)} {told}")
 # A byte that is not UTF-8, and a lone carriage return.
 project({"l.c": b"/* caf\xe9 */\nint a;\n"})
 status, seen, told = typed([message(None, [("patch_file", {"patch": "l.c\n<<<<<<< SEARCH\nint a;\n=======\nint b;\rint c;\n>>>>>>> REPLACE\n"})]), END],
-                           [("[y/N]", "y\n")])
+                           [("[y/N", "y\n")])
 wanted("caf<0xE9>" in seen and "int b;<U+000D>int c;" in seen and read("l.c") == b"/* caf\xe9 */\nint b;\rint c;\n", f"bytes: {ascii(seen)}")
 
 # The terminal of the question has seen the change, whatever becomes of stdout, and nothing commands it.
 open("x.patch", "w").write(PATCH)
 for how in ("| tee log", "> log", "--json", "| cat > log"):
     project({"a.txt": b"x\n"})
-    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply x.patch --project p {how}"], [("[y/N]", "y\n")], environment())
+    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent apply x.patch --project p {how}"], [("[y/N", "y\n")], environment())
     shown = "+evil<U+001B>[2K<U+001B>[1A<U+001B>[2K"
-    wanted("\x1b[2K" not in seen and shown in seen and seen.index(shown) < seen.rindex("[y/N]"), f"apply {how}: {ascii(seen)}")
+    wanted("\x1b[2K" not in seen and shown in seen and seen.index(shown) < seen.rindex("[y/N"), f"apply {how}: {ascii(seen)}")
     wanted(read("a.txt") == b"y\nevil\x1b[2K\x1b[1A\x1b[2K\n", f"apply {how} writes: {read('a.txt')}")
     wanted(how == "--json" or "> log" not in how or b"\x1b" not in open("log", "rb").read(), f"a pipe gets commands of a terminal: {how}")
     project({"a.txt": b"x\n"})
     endpoint = Endpoint([write("a.txt", "y\x1b[2K\n"), END])
-    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent -p x --url {endpoint.url} --project p {how}"], [("[y/N]", "y\n")], environment())
+    status, seen = at_terminal(["sh", "-c", f"{WHIT} agent -p x --url {endpoint.url} --project p {how}"], [("[y/N", "y\n")], environment())
     wanted("+y<U+001B>[2K" in seen and "\x1b[2K" not in seen and read("a.txt") == b"y\x1b[2K\n", f"a task {how}: {ascii(seen)}")
 
 # Outside the sandbox a check runs what was shown: an answer about other changes does not count for these.
@@ -96,12 +96,12 @@ outside = os.path.abspath("outside")
 if os.path.exists(outside):
     os.unlink(outside)
 status, seen, told = typed([write("a", "y\n"), write("t.sh", f"echo unheld >{outside}\n"), END],
-                           [("Do it? [y/N]", "y\n"), ("Write 1 file? [y/N]", "y\n"), ("unheld", ""), ("Do it? [y/N]", "n\n")], "--no-sandbox")
+                           [("Do it? [y/N", "y\n"), ("Write 1 file? [y/N", "y\n"), ("unheld", ""), ("Do it? [y/N", "n\n")], "--no-sandbox")
 wanted(read("a") == b"y\n" and not os.path.exists(outside) and read("t.sh") == b"true\n", f"a check runs unseen: {ascii(seen)}")
 wanted(seen.count("this check would run") == 2 and seen.index("+echo unheld") < seen.rindex("this check would run"), f"asked again: {seen}")
 # A command is shown to its last character, too.
 project({})
-status, seen, told = typed([message(None, [("run", {"command": "echo a\n\u202eecho b"})]), END], [("[y/N]", "n\n")], "--no-sandbox")
+status, seen, told = typed([message(None, [("run", {"command": "echo a\n\u202eecho b"})]), END], [("[y/N", "n\n")], "--no-sandbox")
 wanted("echo a<U+000A><U+202E>echo b" in seen and "was not run" in told[0], f"a command: {ascii(seen)} {told}")
 
 # Where nobody is there the reason is told, to the person and to the model.

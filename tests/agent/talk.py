@@ -136,6 +136,7 @@ for seed in range(4):
                           "1", "--seed", str(seed), "--project", "p"], env=environment(), capture_output=True, text=True,
                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=300)
     wanted(run.returncode in (0, 4) and json.loads(run.stdout)["answers"] >= 1, f"tales: {run.stderr}")
-run = subprocess.run([WHIT, "agent", "-p", "x", "--project", "p"], capture_output=True, text=True, env=environment())
+run = subprocess.run([WHIT, "agent", "-p", "x", "--project", "p"], capture_output=True, text=True,
+                     env=dict(environment(), WHIT_PORT="1", OLLAMA_HOST="127.0.0.1:1"))
 wanted(run.returncode == 2 and "-m MODEL" in run.stderr, f"no model: {run.stderr}")
 sys.exit(failed)

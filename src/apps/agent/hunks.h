@@ -14,6 +14,8 @@ typedef struct whit_hunk {
     size_t n_bytes;
 } whit_hunk;
 
+#define WHIT_TAKEN_EDIT 2 /* in the first byte of what is taken: the person edits the changes, and is asked again */
+
 /* Zero-initialise for an empty list. */
 typedef struct whit_hunks {
     whit_hunk *list;

@@ -103,53 +103,116 @@ void whit_light_tell(const char *text, size_t n)
     close(terminal);
 }
 
-/* The first letter that is typed at the question; 0 without a terminal. */
-static char ask(char *line, size_t n)
+/* Reads the line that is typed at the question, without its end. False without a terminal or at its end. */
+static bool read_answer(const char *question, char *answer, size_t room)
 {
-    char answer[16] = "";
-    int terminal = open_terminal();
-    if (terminal < 0) return 0;
+    enum { QUESTION_BYTES = 4096 + PATH_MAX * 2 };
+    char line[QUESTION_BYTES];
+    int n = snprintf(line, sizeof line, "%s", question), terminal = open_terminal();
+    *answer = 0;
+    if (terminal < 0) return false;
     (void)tcflush(terminal, TCIFLUSH); /* input that was typed before the question does not answer it */
     /* The reason has a path that a model chose: nothing in it may command the terminal. */
-    dprintf(terminal, "%.*s", (int)whit_plain_line(line, n), line);
-    ssize_t got = read(terminal, answer, sizeof answer - 1);
+    if (n >= 0 && (size_t)n < sizeof line) dprintf(terminal, "%.*s", (int)whit_plain_line(line, (size_t)n), line);
+    ssize_t got = n >= 0 && (size_t)n < sizeof line ? read(terminal, answer, room - 1) : 0;
     close(terminal);
-    return got > 0 ? answer[0] : 0;
+    if (got > 0) answer[got] = 0;
+    if (got > 0) answer[strcspn(answer, "\r\n")] = 0;
+    return got > 0;
 }
 
-bool whit_light_agreed(const char *reason, size_t n_files)
+static const struct {
+    char letter;
+    whit_light_answer answer;
+    const char *word, *help;
+} answers[] = {
+    {'y', WHIT_LIGHT_YES, "yes", "y   yes, as it is shown\n"},
+    {'n', WHIT_LIGHT_NO, "no",
+     "n   no (so does Enter alone); words after it, as in 'n keep the name', are told to the model\n"},
+    {'h', WHIT_LIGHT_HUNKS, "hunks", "h   hunk by hunk: each is asked about\n"},
+    {'e', WHIT_LIGHT_EDIT, "edit", "e   edit what is proposed ($VISUAL, $EDITOR or whit edit), and be asked again\n"},
+};
+enum { N_ANSWERS = sizeof answers / sizeof *answers };
+
+static void explain_answers(const char *letters)
+{
+    for (size_t i = 0; i < N_ANSWERS; i++)
+        if (strchr(letters, answers[i].letter)) whit_light_tell(answers[i].help, strlen(answers[i].help));
+}
+
+whit_light_answer whit_light_ask(const char *question, const char *letters, whit_buf *why)
+{
+    static const char again[] = "please answer with one of the letters; ? explains them\n";
+    char line[1024];
+    while (read_answer(question, line, sizeof line)) {
+        char *word = line + strspn(line, " \t"), *rest = word + strcspn(word, " \t,:");
+        size_t n = (size_t)(rest - word), i = 0;
+        const char *words = rest + strspn(rest, " \t,:");
+        if (!n && !*words) return WHIT_LIGHT_NO;
+        while (i < N_ANSWERS &&
+               !(strchr(letters, answers[i].letter) &&
+                 ((n == 1 && (word[0] | 0x20) == answers[i].letter) ||
+                  (n == strlen(answers[i].word) && strncasecmp(word, answers[i].word, n) == 0))))
+            i++;
+        if (i < N_ANSWERS && (answers[i].answer == WHIT_LIGHT_NO || !*words)) {
+            if (answers[i].answer == WHIT_LIGHT_NO && why) whit_buf_append_str(why, words);
+            return answers[i].answer;
+        }
+        if (i == N_ANSWERS && n > 1 && *words) { /* a sentence: the person says what is wrong */
+            if (why) whit_buf_append_str(why, word);
+            return WHIT_LIGHT_NO;
+        }
+        if (word[0] == '?' || (n == 4 && strncasecmp(word, "help", 4) == 0))
+            explain_answers(letters);
+        else
+            whit_light_tell(again, sizeof again - 1);
+    }
+    return WHIT_LIGHT_NO;
+}
+
+bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
 {
     char line[4096 + PATH_MAX * 2];
-    int n = n_files ? snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "",
+    int n = n_files ? snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N/?] ", reason ? reason : "",
                                reason ? ". " : "", n_files, n_files == 1 ? "" : "s")
-                    : snprintf(line, sizeof line, "%s. Do it? [y/N] ", reason);
+                    : snprintf(line, sizeof line, "%s. Do it? [y/N/?] ", reason);
     if (n < 0 || (size_t)n >= sizeof line) return false;
-    char letter = ask(line, (size_t)n);
-    return letter == 'y' || letter == 'Y';
+    return whit_light_ask(line, "yn", why) == WHIT_LIGHT_YES;
+}
+
+static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
+                        uint8_t *taken, whit_buf *why)
+{
+    char line[PATH_MAX + 200];
+    for (size_t i = 0; i < hunks->n; i++) {
+        const whit_hunk *hunk = &hunks->list[i];
+        show(user, hunk);
+        int n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N/?] ", hunk->reason ? hunk->reason : "",
+                         hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
+        if (why && why->size_bytes && why->data[why->size_bytes - 1] != ' ') whit_buf_append_str(why, "; ");
+        taken[i] = n > 0 && (size_t)n < sizeof line && whit_light_ask(line, "yn", why) == WHIT_LIGHT_YES;
+    }
 }
 
 void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
-                       uint8_t *taken)
+                       bool may_edit, uint8_t *taken, whit_buf *why)
 {
-    char line[PATH_MAX + 200];
+    char line[PATH_MAX + 200], letters[8] = "yn", marks[16] = "";
     const char *reason = NULL, *path = "";
     size_t n_files = 0;
     for (size_t i = 0; i < hunks->n; i++) {
         n_files += i == 0 || strcmp(hunks->list[i].path, hunks->list[i - 1].path) != 0;
         if (!reason && hunks->list[i].reason) reason = hunks->list[i].reason, path = hunks->list[i].path;
     }
-    int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s?%s [y/N] ", path, reason ? ": " : "",
-                     reason ? reason : "", reason ? ". " : "", n_files, n_files == 1 ? "" : "s",
-                     hunks->n > 1 ? " (h: hunk by hunk)" : "");
+    if (hunks->n > 1) strcat(letters, "h"), strcat(marks, "/h");
+    if (may_edit) strcat(letters, "e"), strcat(marks, "/e");
+    int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s? [y/N%s/?] ", path, reason ? ": " : "",
+                     reason ? reason : "", reason ? ". " : "", n_files, n_files == 1 ? "" : "s", marks);
     if (n < 0 || (size_t)n >= sizeof line) return;
-    char letter = ask(line, (size_t)n);
-    if (letter == 'y' || letter == 'Y') memset(taken, 1, hunks->n);
-    for (size_t i = 0; (letter == 'h' || letter == 'H') && i < hunks->n; i++) {
-        const whit_hunk *hunk = &hunks->list[i];
-        show(user, hunk);
-        n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N] ", hunk->reason ? hunk->reason : "",
-                     hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
-        char own = n > 0 && (size_t)n < sizeof line ? ask(line, (size_t)n) : 0;
-        taken[i] = own == 'y' || own == 'Y';
+    switch (whit_light_ask(line, letters, why)) {
+    case WHIT_LIGHT_YES: memset(taken, 1, hunks->n); break;
+    case WHIT_LIGHT_HUNKS: choose_each(hunks, show, user, taken, why); break;
+    case WHIT_LIGHT_EDIT: taken[0] = WHIT_TAKEN_EDIT; break;
+    case WHIT_LIGHT_NO: break;
     }
 }

@@ -26,7 +26,7 @@ typedef struct loop {
     size_t result_bytes; /* a longer result is cut */
     const char *task;
     whit_changes staged;
-    whit_buf *refused; /* hashes of changes that the person refused, and of checks agreed to; shared with sub-agents */
+    whit_buf *refused; /* hashes of changes refused in this task, and of checks agreed to; shared with sub-agents */
     whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
     bool was_cut;      /* the last answer was cut at its length: the next one continues it */
     uint32_t number;   /* number of a sub-agent in its answer; 0: not a sub-agent */
@@ -157,8 +157,15 @@ static whit_status take(loop *l, whit_error *error)
     return WHIT_OK;
 }
 
-/* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left: number of refused hunks. */
-static whit_status choose(loop *l, size_t *n_left, whit_error *error)
+/* Empties the words of the last refusal before another question. */
+static void forget_words(const loop *l)
+{
+    if (l->options->why) l->options->why->size_bytes = 0;
+}
+
+/* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left: number of refused hunks. *edits: the
+ * person wants to edit the changes, and nothing is decided. */
+static whit_status choose(loop *l, size_t *n_left, bool *edits, whit_error *error)
 {
     const whit_agent_options *o = l->options;
     whit_hunks hunks = {0};
@@ -166,8 +173,10 @@ static whit_status choose(loop *l, size_t *n_left, whit_error *error)
     uint8_t *taken = status == WHIT_OK ? calloc(hunks.n + 1, 1) : NULL;
     *n_left = 0;
     if (status == WHIT_OK && !taken) status = no_memory(error);
+    forget_words(l);
     if (status == WHIT_OK) status = o->choose(o->user, &hunks, taken, error);
-    for (size_t i = 0; status == WHIT_OK && i < hunks.n; i++) *n_left += !taken[i];
+    *edits = status == WHIT_OK && o->edit && hunks.n && taken[0] == WHIT_TAKEN_EDIT;
+    for (size_t i = 0; !*edits && status == WHIT_OK && i < hunks.n; i++) *n_left += !taken[i];
     if (status == WHIT_OK && *n_left) status = whit_hunks_keep(&hunks, taken, &l->staged, error);
     whit_hunks_free(&hunks);
     free(taken);
@@ -224,6 +233,14 @@ static void drop_shown(const loop *l)
     if (l->options->written) l->options->written(l->options->user, 0, NULL, 0);
 }
 
+/* Appends the person's words about a refusal. */
+static void add_words(const loop *l, whit_buf *outcome)
+{
+    const whit_buf *why = l->options->why;
+    if (why && why->size_bytes)
+        whit_buf_printf(outcome, "; the person says: %.*s", (int)why->size_bytes, (const char *)why->data);
+}
+
 /* Tells the model and the person why nothing is written. `reason` "": the change itself needs no answer. */
 static void tell_refused(const loop *l, bool before, const char *reason, whit_buf *outcome)
 {
@@ -231,6 +248,7 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     whit_buf line = {0};
     const char *who = !before && o->is_alone ? "refused, since nobody is there to agree" : "refused by the person";
     whit_buf_printf(outcome, "%s, nothing of this answer is written%s%s", who, *reason ? ": " : "", reason);
+    if (!before) add_words(l, outcome);
     if (before)
         whit_buf_printf(&line, "%s%srefused before, so nothing is written", reason, *reason ? ", and " : "");
     else
@@ -262,7 +280,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
     char reason[4 * PATH_MAX];
-    bool refused = false, passed = true, agreed;
+    bool refused = false, passed = true, agreed, edits = false, was_edited = false;
     uint8_t approved[WHIT_HASH_BYTES], now[WHIT_HASH_BYTES];
     size_t n_left = 0;
     whit_changes_settle(&l->staged);
@@ -276,6 +294,11 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         uint32_t by = taken_by(l, path);
         if (!by) continue;
         whit_buf_printf(outcome, "error: nothing is written: %s was changed by agent %u of the same answer", path, by);
+        return WHIT_OK;
+    }
+    if (o->only_reads) {
+        whit_buf_append_str(outcome, "nothing is written: the person asked for a plan alone; describe the changes");
+        o->note(o->user, "a plan was asked for: nothing is written");
         return WHIT_OK;
     }
     l->proposed.size_bytes = 0;
@@ -294,18 +317,25 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     find_reason(l, reason, sizeof reason);
     bool is_asked = !refused && (*reason || !o->may_write);
     if (is_asked && o->choose && !o->is_alone) {
-        WHIT_TRY(choose(l, &n_left, error));
+        WHIT_TRY(choose(l, &n_left, &edits, error));
+        while (edits) {
+            WHIT_TRY(o->edit(o->user, &l->staged, error));
+            whit_changes_settle(&l->staged);
+            was_edited = true;
+            WHIT_TRY(choose(l, &n_left, &edits, error));
+        }
         agreed = whit_changes_count(&l->staged) > 0;
         if (n_left) WHIT_TRY(refuse(l, error)); /* The proposed changes, as a whole, were refused. */
         n = whit_changes_count(&l->staged);
         hash_changes(&l->staged, approved);
-        if (agreed && n_left) WHIT_TRY(pass_gate(l, &passed, outcome, error));
+        if (agreed && (n_left || was_edited)) WHIT_TRY(pass_gate(l, &passed, outcome, error));
         if (!passed) {
             drop_shown(l);
             return WHIT_OK;
         }
     } else {
         for (size_t i = 0; i < n; i++) WHIT_TRY(o->show(o->user, whit_changes_at(&l->staged, i), error));
+        forget_words(l);
         agreed = !refused && (!is_asked || (!o->is_alone && o->agreed(o->user, *reason ? reason : NULL, n)));
         if (!agreed) WHIT_TRY(refuse(l, error));
     }
@@ -338,6 +368,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     whit_buf_append_str(outcome, line);
     if (n_left)
         whit_buf_printf(outcome, "; the person refused %zu hunk%s of it, not written", n_left, n_left == 1 ? "" : "s");
+    if (n_left) add_words(l, outcome);
+    if (was_edited) whit_buf_append_str(outcome, "; the person edited them first: read the files again");
     return WHIT_OK;
 }
 
@@ -419,8 +451,8 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
         const char *name = json_string_value(json_object_get(function, "name"));
         const char *arguments = json_string_value(json_object_get(function, "arguments"));
-        char line[80];
-        snprintf(line, sizeof line, "calls %.60s", name ? name : "nothing");
+        char line[WHIT_TOOL_LINE_BYTES];
+        whit_tool_tell(name ? name : "nothing", arguments ? arguments : "", line);
         l->options->note(l->options->user, line);
         l->report->n_calls++;
         if (name && strcmp(name, WHIT_TOOL_AGENT) == 0)
@@ -530,6 +562,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
                              .ask = o->ask,
                              .cancel = o->cancel,
                              .is_alone = o->is_alone,
+                             .why = o->why,
                              .user = o->user};
     size_t n_blocks = 0;
     if (!json_is_object(message))
@@ -605,7 +638,7 @@ whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_m
               .report = report,
               .messages = messages,
               .tools = whit_tools_schema(options->runner != NULL),
-              .refused = options->refused ? options->refused : &refused,
+              .refused = &refused,
               .taken = &taken};
     l.result_bytes =
         messages->limit_bytes / 4 < WHIT_TOOL_RESULT_BYTES ? messages->limit_bytes / 4 : WHIT_TOOL_RESULT_BYTES;

@@ -17,6 +17,7 @@ typedef struct whit_agent_options {
     uint32_t n_turns_max;  /* answers of the model */
     uint64_t n_tokens_max; /* tokens in and out, of all answers; 0: no limit */
     bool may_write;        /* changes that are not red need no question */
+    bool only_reads;       /* a plan is wanted: what the model would write is refused */
     bool is_alone;         /* nobody is there to answer: what needs an answer is refused, with that reason */
     whit_runner *runner;   /* runs commands and checks; NULL: no commands, no checks */
     whit_mcp *mcp;         /* servers of tools; may be NULL */
@@ -26,14 +27,16 @@ typedef struct whit_agent_options {
     /* Shows the hunks and asks about each, in the place of show and agreed where something is to be asked: a byte
      * of `taken` (0 at first) for each, not 0 where the person agrees. NULL: all of it is asked about at once. */
     whit_status (*choose)(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error);
+    /* Lets the person edit the staged changes, where `choose` set WHIT_TAKEN_EDIT; NULL: it never does. */
+    whit_status (*edit)(void *user, whit_changes *staged, whit_error *error);
+    whit_buf *why; /* agreed and choose append what the person said to a refusal, for the model; may be NULL */
     /* Told what was written, with the turn's number in the journal (0: in open texts alone), or with n 0 that nothing
      * of what was shown is; NULL: not wanted. */
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
     const whit_open_texts *open; /* texts that are open and not saved; may be NULL */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* told about progress, line by line */
-    whit_buf *refused;           /* hashes of what the person has answered, for later tasks; NULL: for this one */
-    const volatile bool *cancel; /* ends the run between answers, too; NULL: never */
+    const volatile bool *cancel;                /* ends the run between answers, too; NULL: never */
     void *user;
 } whit_agent_options;
 

@@ -316,12 +316,15 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
 {
     whit_buf reason = {0};
     bool is_long = !whit_tool_reason(&reason, begin, text);
+    if (place->why) place->why->size_bytes = 0;
     bool yes = !is_long && !place->is_alone && place->agreed(place->user, (const char *)reason.data, 0);
     if (!yes)
         whit_buf_printf(result, "%s: %s", not_done,
                         is_long               ? "it is too long for a person to be asked about"
                             : place->is_alone ? "refused, since nobody is there to agree"
                                               : "refused by the person");
+    if (!yes && !is_long && !place->is_alone && place->why && place->why->size_bytes)
+        whit_buf_printf(result, ", who says: %.*s", (int)place->why->size_bytes, (const char *)place->why->data);
     whit_buf_free(&reason);
     return yes;
 }
@@ -382,6 +385,61 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     else if (!is_red || is_agreed(place, begin, shown, "the tool was not called", result))
         whit_mcp_call(place->mcp, name, arguments, result);
     free(shown);
+    json_decref(arguments);
+}
+
+/* How a call is told: the verb, its main argument, and a word where that is absent. */
+static const struct {
+    const char *tool, *verb, *argument, *without;
+} deeds[] = {
+    {"read", "reads", "path", "a file"},
+    {"list", "lists", "path", "the project"},
+    {"grep", "searches for", "pattern", "a pattern"},
+    {"patch_file", "patches", "path", "files"},
+    {"write", "writes", "path", "a file"},
+    {"graph", "asks the code graph for", "query", "something"},
+    {"ask", "asks you", NULL, NULL},
+    {WHIT_TOOL_AGENT, "lets another agent", "task", "do a part"},
+    {"run", "runs", "command", "a command"},
+};
+
+/* Appends the second argument of some tools: the lines, the name, the folder. */
+static void tell_rest(const char *tool, const json_t *arguments, whit_buf *line)
+{
+    const char *name = json_string_value(json_object_get(arguments, "name")),
+               *path = json_string_value(json_object_get(arguments, "path"));
+    const json_t *first = json_object_get(arguments, "first"), *last = json_object_get(arguments, "last");
+    if (!strcmp(tool, "graph") && name) whit_buf_printf(line, " of %s", name);
+    if (!strcmp(tool, "grep") && path && *path) whit_buf_printf(line, " in %s", path);
+    if (strcmp(tool, "read") != 0) return;
+    if (json_is_integer(first) && json_is_integer(last))
+        whit_buf_printf(line, ", lines %lld to %lld", (long long)json_integer_value(first),
+                        (long long)json_integer_value(last));
+    else if (json_is_integer(first))
+        whit_buf_printf(line, " from line %lld", (long long)json_integer_value(first));
+}
+
+void whit_tool_tell(const char *name, const char *arguments_text, char line[WHIT_TOOL_LINE_BYTES])
+{
+    whit_buf text = {0}, shown = {0};
+    json_t *arguments = json_loads(arguments_text, JSON_REJECT_DUPLICATES, NULL);
+    size_t i = 0;
+    while (i < sizeof deeds / sizeof *deeds && strcmp(deeds[i].tool, name) != 0) i++;
+    if (i < sizeof deeds / sizeof *deeds) {
+        const char *what = deeds[i].argument ? json_string_value(json_object_get(arguments, deeds[i].argument)) : NULL;
+        if (!what || !*what) what = deeds[i].without;
+        whit_buf_printf(&text, "%s%s%s", deeds[i].verb, what ? " " : "", what ? what : "");
+        tell_rest(name, arguments, &text);
+    } else {
+        whit_buf_printf(&text, "calls %.60s", name);
+    }
+    size_t n = whit_utf8_cut((const char *)text.data, text.size_bytes, WHIT_TOOL_LINE_BYTES - 24);
+    bool ok = text.size_bytes && whit_plain_show((const char *)text.data, n, WHIT_PLAIN_NAME, &shown);
+    size_t n_shown = ok ? whit_utf8_cut((const char *)shown.data, shown.size_bytes, WHIT_TOOL_LINE_BYTES - 8) : 0;
+    snprintf(line, WHIT_TOOL_LINE_BYTES, "%.*s%s", (int)n_shown, ok ? (const char *)shown.data : "",
+             n < text.size_bytes || n_shown < shown.size_bytes ? "..." : "");
+    whit_buf_free(&shown);
+    whit_buf_free(&text);
     json_decref(arguments);
 }
 

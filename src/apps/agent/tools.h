@@ -22,6 +22,7 @@ typedef struct whit_tool_place {
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     /* A question to the person: appends the answer, false where nobody is there. */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
+    whit_buf *why;               /* `agreed` appends the person's words about a refusal; may be NULL */
     const volatile bool *cancel; /* ends a search; NULL: never */
     void *user;
 } whit_tool_place;
@@ -32,6 +33,11 @@ bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text);
 
 /* Returns the list for "tools" of a request, with or without the tool that runs commands; NULL: out of memory. */
 json_t *whit_tools_schema(bool may_run);
+
+/* Says in a line what a call does, for a person: "reads src/a.c, lines 3 to 9". Nothing in it can command a terminal.
+ */
+#define WHIT_TOOL_LINE_BYTES 240
+void whit_tool_tell(const char *name, const char *arguments, char line[WHIT_TOOL_LINE_BYTES]);
 
 /* Runs a call; `result` gets text for the model in every case, an error too: what is outside the
  * project, malformed or not there is a line, never a failure. True where it staged something. */

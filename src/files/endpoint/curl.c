@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "endpoint/libcurl.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 
 #define WAIT_MAX_MS 60000u
 #define ENDED_NS    1000000000ull
-#define SAID_BYTES  400 /* bytes of an error page that the message quotes */
+#define SAID_BYTES  8192 /* bytes of an error page that are read */
+#define QUOTE_BYTES 400  /* and of it in the message */
 
 struct whit_endpoint {
     whit_libcurl api;
@@ -225,10 +227,26 @@ static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000L}, NULL);
 }
 
+/* Reduces an error's JSON to its sentence, in the forms that vendors use: {"error": {"message"}}, {"error": "..."},
+ * {"message": "..."}. Other pages stay as they are. */
+static void keep_sentence(whit_buf *said)
+{
+    json_t *page = said->size_bytes ? json_loadb((const char *)said->data, said->size_bytes, 0, NULL) : NULL;
+    const json_t *reason = json_object_get(page, "error"), *inner = json_object_get(reason, "message");
+    if (json_is_string(inner)) reason = inner;
+    if (!json_is_string(reason)) reason = json_object_get(page, "message");
+    if (json_is_string(reason)) {
+        said->size_bytes = 0;
+        whit_buf_append(said, json_string_value(reason), json_string_length(reason));
+    }
+    json_decref(page);
+    if (said->size_bytes > QUOTE_BYTES) said->size_bytes = QUOTE_BYTES;
+}
+
 whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
                                const whit_endpoint_sink *sink, whit_error *error)
 {
-    char why[CURL_ERROR_SIZE + SAID_BYTES + 40];
+    char why[CURL_ERROR_SIZE + QUOTE_BYTES + 40];
     endpoint->sink = sink;
     endpoint->too_long = false;
     const uint64_t end_ns = whit_now_ns() + endpoint->options.answer_s * 1000000000ull;
@@ -247,6 +265,7 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
         if (!milliseconds_until(end_ns))
             return whit_fail(error, WHIT_ERROR_IO, "%.200s: no whole answer in %u s", endpoint->url,
                              endpoint->options.answer_s);
+        if (!came) keep_sentence(&endpoint->said);
         if (came)
             snprintf(why, sizeof why, "the answer breaks off");
         else if (result == CURLE_OK)
@@ -255,10 +274,60 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
         else
             snprintf(why, sizeof why, "%s", endpoint->reason[0] ? endpoint->reason : "the connection failed");
         if (!came && !may_pass(result, code)) return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s", endpoint->url, why);
+        if (result == CURLE_COULDNT_CONNECT && is_this_machine(endpoint->url))
+            return whit_fail(error, WHIT_ERROR_IO, "%.200s: nothing answers there; is the server running?",
+                             endpoint->url);
         if (i + 1 >= endpoint->options.n_tries)
             return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s (tried %u times)", endpoint->url, why, i + 1);
         if (!wait_ms) wait_ms = (uint64_t)250 << (i < 6 ? i : 6);
         if (endpoint->options.on_retry) endpoint->options.on_retry(endpoint->options.user, why, (uint32_t)wait_ms);
         pause_ms(endpoint, wait_ms);
     }
+}
+
+/* ---- a document of this machine ------------------------------------------------------------------ */
+
+struct document {
+    whit_buf *body;
+    size_t left;
+    bool too_long;
+};
+
+static size_t on_document(char *data, size_t one, size_t n_bytes, void *user)
+{
+    struct document *document = user;
+    (void)one;
+    document->too_long = n_bytes > document->left;
+    if (document->too_long || !whit_buf_append(document->body, data, n_bytes)) return 0;
+    document->left -= n_bytes;
+    return n_bytes;
+}
+
+whit_status whit_endpoint_get(const char *url, uint32_t timeout_ms, size_t bytes_max, whit_buf *body, whit_error *error)
+{
+    whit_libcurl api;
+    struct document document = {body, bytes_max, false};
+    long code = 0;
+    if (!is_this_machine(url))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is no address of this machine", url);
+    if (!whit_libcurl_open(&api))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
+    CURL *curl = api.easy_init();
+    if (!curl) return whit_fail_memory(error, "a connection", 0);
+    api.setopt(curl, CURLOPT_URL, url);
+    api.setopt(curl, CURLOPT_NOPROXY, "*");
+    api.setopt(curl, CURLOPT_USERAGENT, "whit");
+    api.setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    api.setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    api.setopt(curl, CURLOPT_WRITEFUNCTION, on_document);
+    api.setopt(curl, CURLOPT_WRITEDATA, &document);
+    CURLcode result = api.perform(curl);
+    api.getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
+    api.easy_cleanup(curl);
+    if (document.too_long)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is over %zu bytes", url, bytes_max);
+    if (body->failed) return whit_fail_memory(error, "an answer", bytes_max);
+    if (result != CURLE_OK) return whit_fail(error, WHIT_ERROR_IO, "%.200s: nothing answers there", url);
+    return code == 200 ? WHIT_OK : whit_fail(error, WHIT_ERROR_IO, "%.200s: the server says %ld", url, code);
 }

@@ -43,4 +43,10 @@ typedef struct whit_endpoint_sink {
 whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
                                const whit_endpoint_sink *sink, whit_error *error);
 
+/* Gets a small document from a server on this machine, such as its list of models: no key is sent, no proxy is asked,
+ * and nothing is retried. Appends at most `bytes_max` bytes to `body`. Errors: argument (another machine's address),
+ * io (nothing answers in `timeout_ms`, or not with 200), limit, unsupported (no libcurl), memory. */
+whit_status whit_endpoint_get(const char *url, uint32_t timeout_ms, size_t bytes_max, whit_buf *body,
+                              whit_error *error);
+
 #endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * Finds the server of models that runs on this machine, for whit agent without -m and --url. */
+#include "cli/agent.h"
+#include "endpoint/endpoint.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_MS = 1500, LIST_BYTES_MAX = 1 << 20 };
+
+/* The usual servers. A variable that the server itself reads may name another port. */
+static const struct {
+    const char *variable, *usual, *what;
+} servers[] = {
+    {"WHIT_PORT", "127.0.0.1:8080", "whit serve or llama.cpp"},
+    {"OLLAMA_HOST", "127.0.0.1:11434", "Ollama"},
+};
+enum { N_SERVERS = sizeof servers / sizeof *servers };
+
+/* Writes the address of server i, "127.0.0.1:8080": the port of its variable on this machine, or the usual one. */
+static void write_address(size_t i, char address[64])
+{
+    const char *given = getenv(servers[i].variable), *port = given ? strrchr(given, ':') : NULL;
+    port = port ? port + 1 : given;
+    if (port && strspn(port, "0123456789") == strlen(port) && *port && strlen(port) <= 5)
+        snprintf(address, 64, "127.0.0.1:%.5s", port);
+    else
+        snprintf(address, 64, "%s", servers[i].usual);
+}
+
+/* Picks a model of a list as /v1/models gives it: the first that is not for embeddings; NULL if absent. */
+static const char *pick_model(const json_t *list)
+{
+    size_t i;
+    const json_t *model;
+    json_array_foreach(json_object_get(list, "data"), i, model)
+    {
+        const char *id = json_string_value(json_object_get(model, "id"));
+        if (id && *id && !strstr(id, "embed")) return id;
+    }
+    return NULL;
+}
+
+/* Asks a server for its models. False if none answers. */
+static bool ask_server(cli_call *call, const char *address, whit_buf *found)
+{
+    struct agent_values *values = call->values;
+    char url[256];
+    whit_buf body = {0};
+    whit_error error;
+    snprintf(url, sizeof url, "http://%s/v1/models", address);
+    bool ok = whit_endpoint_get(url, TIMEOUT_MS, LIST_BYTES_MAX, &body, &error) == WHIT_OK;
+    json_t *list = ok ? json_loadb((const char *)body.data, body.size_bytes, 0, NULL) : NULL;
+    const char *name = values->model ? values->model : pick_model(list);
+    size_t n = json_array_size(json_object_get(list, "data"));
+    whit_buf_free(&body);
+    if (list && name) {
+        const size_t n_url = (size_t)snprintf(url, sizeof url, "http://%s/v1", address) + 1;
+        cli_note("asks %s at %s%s", name, url,
+                 values->model || n < 2 ? "" : " (--model NAME asks another of its models, /model lists them)");
+        ok = whit_buf_append(found, url, n_url) && whit_buf_append(found, name, strlen(name) + 1);
+        values->url = (const char *)found->data;
+        values->model = (const char *)found->data + n_url;
+    }
+    ok = ok && list && name && !found->failed;
+    json_decref(list);
+    return ok;
+}
+
+int cli_agent_find(cli_call *call, whit_buf *found)
+{
+    char addresses[N_SERVERS][64];
+    for (size_t i = 0; i < N_SERVERS; i++) {
+        write_address(i, addresses[i]);
+        if (ask_server(call, addresses[i], found)) return CLI_OK;
+    }
+    return cli_fail(call, CLI_USAGE,
+                    "which model? nothing answers at %s (%s) nor at %s (%s): -m MODEL runs one here, --url URL asks "
+                    "elsewhere; docs/use/agent.md names models that call tools well",
+                    addresses[0], servers[0].what, addresses[1], servers[1].what);
+}

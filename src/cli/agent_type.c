@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ * Tasks that are typed to whit agent, and the commands beside them. */
+#include "agent/guard.h"
+#include "agent/light.h"
+#include "base/utf8.h"
+#include "cli/agent_tasks.h"
+#include "cli/input.h"
+#include "endpoint/endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
+
+/* ---- what goes with the next task ------------------------------------------------------------- */
+
+/* Attaches a file of the project. Returns whether it could be, with a line that says so. */
+static bool attach_file(struct cli_tasks *t, const char *path)
+{
+    whit_buf content = {0};
+    whit_error error;
+    bool there = false, is_attached = false;
+    uint32_t mode;
+    size_t key = 0, key_end;
+    if (whit_light_secret(t->project, path))
+        cli_note("%s: may hold keys or belongs to version control, and is not read", path);
+    else if (whit_project_read(t->project, path, &content, &there, &mode, &error) != WHIT_OK)
+        cli_note("%s", error.message);
+    else if (!there)
+        cli_note("%s: there is no such file in the project", path);
+    else if (content.size_bytes > ATTACHED_MAX - t->attached.size_bytes)
+        cli_note("%s: %zu bytes are too many beside what is added already; the model can read parts of it", path,
+                 content.size_bytes);
+    else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
+        cli_note("%s: is no text", path);
+    else if (content.size_bytes && whit_guard_find_key((const char *)content.data, content.size_bytes, &key, &key_end))
+        cli_note("%s: holds a key, and is not read", path);
+    else {
+        whit_buf_printf(&t->attached, "\n\nThe file %s:\n```\n", path);
+        whit_buf_append(&t->attached, content.data, content.size_bytes);
+        is_attached = whit_buf_append_str(&t->attached, "\n```\n");
+        if (is_attached) cli_note("%s: %zu bytes go with the task", path, content.size_bytes);
+    }
+    whit_buf_free(&content);
+    return is_attached;
+}
+
+/* Attaches the files that words of the task name: @src/main.c. */
+static void attach_named(struct cli_tasks *t, const char *task)
+{
+    for (const char *at = strchr(task, '@'); at; at = strchr(at + 1, '@')) {
+        size_t n = strcspn(at + 1, " \t\n,;:!?)\"'");
+        while (n && at[n] == '.') n--;
+        char *path = n && (at == task || strchr(" \t\n(\"'", at[-1])) ? strndup(at + 1, n) : NULL;
+        if (path) attach_file(t, path);
+        free(path);
+    }
+}
+
+static void attach_output(struct cli_tasks *t, const char *line, whit_buf *output, int status)
+{
+    size_t n = output->size_bytes, skipped = n > OUTPUT_MAX ? n - OUTPUT_MAX : 0;
+    char how[40] = "it was ended by a signal";
+    if (WIFEXITED(status)) snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
+    whit_guard_hide_keys(output);
+    if (output->size_bytes < n) n = output->size_bytes, skipped = n > OUTPUT_MAX ? n - OUTPUT_MAX : 0;
+    whit_buf_printf(&t->attached, "\n\nThe person ran `%s` (%s), which printed:\n```\n%s", line, how,
+                    skipped ? "...\n" : "");
+    whit_buf_append(&t->attached, output->data + skipped, n - skipped);
+    whit_buf_append_str(&t->attached, "\n```\n");
+    cli_note("%s; what it printed goes with the next task (/clear drops it)", how);
+}
+
+/* Runs a line of shell in the project for the person, who typed it: with the person's rights. */
+static int run_line(struct cli_tasks *t, const char *line)
+{
+    whit_buf output = {0};
+    char piece[4096], *command = NULL;
+    size_t n;
+    line += strspn(line, " \t");
+    if (!*line) {
+        cli_note("!COMMAND runs a line of shell in the project");
+        return CLI_OK;
+    }
+    if (setenv("WHIT_AGENT_PROJECT", t->project, 1) != 0 ||
+        asprintf(&command, "cd \"$WHIT_AGENT_PROJECT\" && { %s\n} 2>&1", line) < 0)
+        return cli_fail(t->call, CLI_LIMIT, "not enough memory for a command");
+    FILE *run = popen(command, "r");
+    free(command);
+    if (!run) return cli_fail(t->call, CLI_IO, "the command cannot be run: %s", strerror(errno));
+    while ((n = fread(piece, 1, sizeof piece, run)) > 0) {
+        cli_write(t->call, piece, n);
+        cli_flush(t->call);
+        if (output.size_bytes < ((size_t)8 << 20)) whit_buf_append(&output, piece, n);
+    }
+    attach_output(t, line, &output, pclose(run));
+    whit_buf_free(&output);
+    return CLI_OK;
+}
+
+/* Runs a task with what was attached to it. */
+static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
+{
+    static const char plan[] = "Make a plan for this task: read what you need, and describe the changes file by file. "
+                               "Change nothing.\n\n";
+    whit_buf text = {0};
+    attach_named(t, task);
+    bool ok = (!only_reads || whit_buf_append_str(&text, plan)) && whit_buf_append_str(&text, task) &&
+        whit_buf_append(&text, t->attached.data, t->attached.size_bytes) && whit_buf_append(&text, "", 1);
+    t->attached.size_bytes = 0;
+    int status = ok ? cli_tasks_run(t, (const char *)text.data, only_reads)
+                    : cli_fail(t->call, CLI_LIMIT, "not enough memory for a task");
+    whit_buf_free(&text);
+    return status;
+}
+
+/* ---- commands --------------------------------------------------------------------------------- */
+
+static int do_model(struct cli_tasks *t, const char *name)
+{
+    const struct agent_values *values = t->call->values;
+    if (values->local) {
+        cli_note("%s answers, in this process; another one needs another call with -m", values->local);
+        return CLI_OK;
+    }
+    if (*name) {
+        char *copy = strdup(name);
+        if (!copy) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a name");
+        free(t->name);
+        t->name = copy;
+        t->remote.name = copy;
+        t->remote.takes_no_tools = false;
+    }
+    cli_note("asks %s at %s", t->remote.name ? t->remote.name : "the model that is open", values->url);
+    if (*name) return CLI_OK;
+    char address[200];
+    whit_buf list = {0};
+    whit_error error;
+    const char *end = strstr(values->url, "/chat/completions");
+    snprintf(address, sizeof address, "%.*s/models", (int)(end ? (size_t)(end - values->url) : strlen(values->url)),
+             values->url);
+    bool ok = whit_endpoint_get(address, 1500, 1 << 20, &list, &error) == WHIT_OK;
+    json_t *models = ok ? json_loadb((const char *)list.data, list.size_bytes, 0, NULL) : NULL;
+    size_t i;
+    const json_t *model;
+    json_array_foreach(json_object_get(models, "data"), i, model)
+    {
+        const char *id = json_string_value(json_object_get(model, "id"));
+        if (id) cli_print(t->call, "%s\n", id);
+    }
+    json_decref(models);
+    whit_buf_free(&list);
+    return CLI_OK;
+}
+
+static int do_diff(struct cli_tasks *t, const char *nothing)
+{
+    (void)nothing;
+    return cli_agent_latest(t->call, t->project);
+}
+
+static int do_clear(struct cli_tasks *t, const char *nothing)
+{
+    (void)nothing;
+    whit_error error;
+    size_t limit_bytes = t->messages.limit_bytes;
+    whit_agent_messages_free(&t->messages);
+    t->messages = (whit_agent_messages){0};
+    t->attached.size_bytes = 0;
+    if (whit_agent_messages_begin(&t->messages, t->project, limit_bytes, &error) != WHIT_OK)
+        return cli_fail_error(t->call, &error);
+    cli_note("the conversation begins anew; the files stay as they are");
+    return CLI_OK;
+}
+
+static int do_add(struct cli_tasks *t, const char *paths)
+{
+    if (!*paths) cli_note("/add FILE... lets the model read files with the next task");
+    for (const char *at = paths; *at; at += strspn(at, " \t")) {
+        size_t n = strcspn(at, " \t");
+        char *path = strndup(at, n);
+        if (path) attach_file(t, path);
+        free(path);
+        at += n;
+    }
+    return CLI_OK;
+}
+
+static int do_plan(struct cli_tasks *t, const char *task)
+{
+    if (*task) return run_attached(t, task, true);
+    cli_note("/plan TASK lets the model read and describe what it would change, and write nothing");
+    return CLI_OK;
+}
+
+static int do_undo(struct cli_tasks *t, const char *which)
+{
+    (void)cli_agent_turns(t->call, t->project, "undo", *which ? which : NULL);
+    return CLI_OK;
+}
+
+static int do_redo(struct cli_tasks *t, const char *which)
+{
+    (void)cli_agent_turns(t->call, t->project, "redo", *which ? which : NULL);
+    return CLI_OK;
+}
+
+static int do_log(struct cli_tasks *t, const char *nothing)
+{
+    (void)nothing;
+    (void)cli_agent_turns(t->call, t->project, "log", NULL);
+    return CLI_OK;
+}
+
+static int do_cost(struct cli_tasks *t, const char *nothing)
+{
+    (void)nothing;
+    cli_tasks_cost(t);
+    return CLI_OK;
+}
+
+static int do_help(struct cli_tasks *t, const char *nothing);
+
+static const struct {
+    const char *name, *argument, *help;
+    int (*run)(struct cli_tasks *t, const char *argument); /* NULL: leave */
+} commands[] = {
+    {"/plan", "TASK", "let the model read and make a plan, and write nothing", do_plan},
+    {"/add", "FILE...", "let the model read files with the next task; so does @FILE in it", do_add},
+    {"/diff", "", "show the latest turn that can be undone", do_diff},
+    {"/undo", "[TURN]", "take a turn back, the latest by default", do_undo},
+    {"/redo", "[TURN]", "make a turn again that was undone", do_redo},
+    {"/log", "", "list the turns", do_log},
+    {"/model", "[NAME]", "say which model answers and which others the server has, or ask another", do_model},
+    {"/clear", "", "forget the conversation; the files stay as they are", do_clear},
+    {"/cost", "", "say what was spent so far", do_cost},
+    {"/help", "", "this list", do_help},
+    {"/bye", "", "leave; so does Ctrl-D", NULL},
+    {"/quit", "", NULL, NULL},
+    {"/exit", "", NULL, NULL},
+    {"exit", "", NULL, NULL},
+    {"quit", "", NULL, NULL},
+    {":q", "", NULL, NULL},
+    {"/?", "", NULL, do_help},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static int do_help(struct cli_tasks *t, const char *nothing)
+{
+    (void)nothing;
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (commands[i].help)
+            cli_print(t->call, "%-7s %-9s %s\n", commands[i].name, commands[i].argument, commands[i].help);
+    cli_print(t->call, "%-17s %s\n%-17s %s\n", "!COMMAND",
+              "run a line of shell yourself, and show the model what it printed", "Ctrl-C", "ends a task");
+    return CLI_OK;
+}
+
+/* Runs a typed line. *over: it was a command that leaves. */
+static int run_typed(struct cli_tasks *t, char *line, bool *over)
+{
+    size_t n_name = strcspn(line, " \t"), i = 0;
+    const char *argument = line + n_name + strspn(line + n_name, " \t");
+    while (i < N_COMMANDS && !(strlen(commands[i].name) == n_name && strncmp(commands[i].name, line, n_name) == 0)) i++;
+    if (i < N_COMMANDS && (commands[i].run || !*argument)) {
+        *over = !commands[i].run;
+        return *over ? CLI_OK : commands[i].run(t, argument);
+    }
+    if (*line == '!') return run_line(t, line + 1);
+    if (*line == '/') {
+        cli_note("%.*s is no command; /help lists them", (int)n_name, line);
+        return CLI_OK;
+    }
+    return *line ? run_attached(t, line, false) : CLI_OK;
+}
+
+/* A failure ends a script; a person has seen the message. */
+int cli_tasks_type(struct cli_tasks *t)
+{
+    cli_input *input = cli_input_open(true);
+    int status = CLI_OK;
+    bool over = false;
+    if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
+    const bool is_person = cli_input_is_terminal(input);
+    if (is_person) cli_note("a task a line; /help lists commands, Ctrl-D leaves");
+    while (!over) {
+        const char *line;
+        size_t n;
+        cli_line got = cli_input_next(input, "agent> ", &line, &n);
+        if (got == CLI_LINE_INTERRUPTED && is_person && cli_take_interrupt()) continue;
+        if (got == CLI_LINE_INTERRUPTED || got == CLI_LINE_FAILED) {
+            status = got == CLI_LINE_INTERRUPTED ? CLI_INTERRUPTED
+                                                 : cli_fail(t->call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
+            cli_input_close(input);
+            return status;
+        }
+        if (got != CLI_LINE_READ) break;
+        while (n && strchr(" \t\r", line[n - 1])) n--;
+        char *text = strndup(line, n);
+        if (text) status = run_typed(t, text, &over);
+        free(text);
+        cli_flush(t->call);
+        if (is_person && *cli_cancelled() && cli_take_interrupt()) continue;
+        if (status == CLI_INTERRUPTED && !cli_take_interrupt()) break;
+        if (status != CLI_OK && !is_person) break;
+    }
+    cli_input_close(input);
+    return is_person && !*cli_cancelled() ? CLI_OK : status;
+}

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""The first hour with an agent: it finds a model, says what it does, and takes every answer to its questions."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from endpoint import Endpoint, at_terminal, message, streamed
+
+WHIT = sys.argv[1]
+failed = 0
+
+
+def wanted(condition, text):
+    global failed
+    if not condition:
+        failed = 1
+        print("FAILED:", text)
+
+
+def environment(**more):
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"), WHIT_PORT="1", OLLAMA_HOST="127.0.0.1:1", TERM="xterm",
+               LC_ALL="C.UTF-8", **more)
+    for name in ("STATE", "CACHE", "CONFIG"):
+        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
+    return env
+
+
+def project():
+    for folder in ("p", "state", "cache", "config", "home"):
+        shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs("p/src")
+    os.makedirs("home")
+    open("p/src/a.c", "w").write("int a;\n")
+
+
+def read(name="src/a.c"):
+    return open(f"p/{name}").read()
+
+
+def write(text, path="src/a.c"):
+    return message(None, [("write", {"path": path, "content": text})])
+
+
+def results(endpoint, i=-1):
+    return [m["content"] for m in endpoint.requests[i]["messages"] if m["role"] == "tool"]
+
+
+def at(answers, keys, *more, **variables):
+    endpoint = Endpoint(answers)
+    status, seen = at_terminal([WHIT, "agent", "--url", endpoint.url, "--project", "p", *more], keys, environment(**variables))
+    endpoint.server.shutdown()
+    return status, seen, endpoint
+
+
+def script(answers, lines, *more, url=True, **variables):
+    endpoint = Endpoint(answers)
+    where = ["--url", endpoint.url] if url else []
+    done = subprocess.run([WHIT, "agent", "--project", "p", *where, *more], input=lines, env=environment(**variables),
+                          capture_output=True, text=True, start_new_session=True, timeout=120)
+    endpoint.server.shutdown()
+    return done, endpoint
+
+
+END = message("done")
+
+# ---- a task stands alone, and a server of this machine is found
+for variable, form in (("WHIT_PORT", "{}"), ("OLLAMA_HOST", "127.0.0.1:{}"), ("OLLAMA_HOST", "http://localhost:{}")):
+    project()
+    endpoint = Endpoint([END])
+    port = str(endpoint.server.server_port)
+    env = dict(environment(), **{variable: form.format(port)})
+    done = subprocess.run([WHIT, "agent", "fix the bug", "--project", "p"], env=env, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+    wanted(done.returncode == 0 and done.stdout == "done\n", f"{variable}: {done}")
+    wanted(f"asks first at http://127.0.0.1:{port}/v1" in done.stderr and "--model NAME" in done.stderr, f"{variable}: {done.stderr}")
+    wanted(endpoint.requests[0]["model"] == "first" and endpoint.requests[0]["messages"][-1]["content"] == "fix the bug", "the task")
+    endpoint.server.shutdown()
+project()
+for words in (["fix", "the", "bug"], ["fix the bug"]):
+    done, e = script([END], "", *words)
+    wanted(e.requests[0]["messages"][-1]["content"] == "fix the bug", f"{words}: {done.stderr}")
+done, e = script([], "", "dance")
+wanted(done.returncode == 2 and "-p dance" in done.stderr and not e.requests, f"one word: {done.stderr}")
+done, e = script([], "", "fix it", url=False)
+wanted(done.returncode == 2 and "-m MODEL" in done.stderr and "docs/use/agent.md" in done.stderr, f"no server: {done.stderr}")
+done = subprocess.run([WHIT, "agent", "log", "--project", "p"], env=environment(), capture_output=True, text=True)
+wanted(done.returncode == 0 and "no turns yet" in done.stderr, f"an empty log: {done.stderr}")
+
+# ---- what is read is named, on a line of its own
+project()
+status, seen, e = at([streamed("I look at it.", [("read", {"path": "src/a.c", "first": 1, "last": 9}), ("grep", {"pattern": "x\x1b[2J", "path": "src"})]),
+                      streamed("The end.")], [], "look at it")
+wanted(status == 0 and "I look at it.\r\nwhit: reads src/a.c, lines 1 to 9" in seen, f"named: {seen!r}")
+wanted("searches for x<U+001B>[2J in src" in seen and "\x1b[2J" not in seen, f"named: {seen!r}")
+
+# ---- every answer to the question
+project()
+status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "?\n"), ("[y/N/e/?]", "x\n"), ("[y/N/e/?]", "Yes\n")], "rename it")
+wanted(status == 0 and read() == "int b;\n", f"?, a slip and yes: {seen}")
+wanted("y   yes" in seen and "told to the model" in seen and "one of the letters" in seen, f"explained: {seen}")
+wanted("\x1b[32m+int b;\x1b[0m" in seen and "\x1b[31m-int a;\x1b[0m" in seen, f"colours: {seen!r}")
+project()
+for said, why in (("n keep the name\n", "keep the name"), ("no, keep it\n", "keep it"), ("please call it c\n", "please call it c"), ("\n", "")):
+    status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", said)], "rename it", NO_COLOR="1")
+    told = results(e)[0]
+    wanted(read() == "int a;\n" and "refused by the person" in told and (f"the person says: {why}" in told) == bool(why), f"{said!r}: {told}")
+    wanted("\x1b[32m" not in seen, f"NO_COLOR: {seen!r}")
+open("editor", "w").write("#!/bin/sh\nsed -i 's/int b/int edited/' \"$1\"\n")
+os.chmod("editor", 0o755)
+status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("+int edited;", ""), ("[y/N/e/?]", "y\n")], "rename it",
+                     VISUAL=os.path.abspath("editor"))
+wanted(status == 0 and read() == "int edited;\n" and "edited them first" in results(e)[0], f"edited: {seen}")
+project()
+status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("[y/N/e/?]", "n\n")], "rename it", VISUAL="false")
+wanted(read() == "int a;\n" and "did not end well" in seen, f"an editor that fails: {seen}")
+# The same change is asked about again in the next task, and not in the same one.
+project()
+status, seen, e = at([write("int b;\n"), write("int b;\n"), END, write("int b;\n"), END],
+                     [("agent>", "one\n"), ("[y/N/e/?]", "n\n"), ("refused before", ""), ("agent>", "two\n"), ("[y/N/e/?]", "y\n"),
+                      ("agent>", ":q\n")])
+wanted(status == 0 and read() == "int b;\n" and seen.count("[y/N/e/?]") == 2, f"a new task: {seen}")
+
+# ---- commands beside tasks
+project()
+done, e = script([write("int b;\n"), message("planned"), END, END, END],
+                 "/plan rename it\n/help\n/add src/a.c nothing.c\nthen\nsee @src/a.c, and @nobody\n!echo ran; exit 3\nafter\n"
+                 "/model second\nexit\nnever\n", "--yes")
+wanted(done.returncode == 0 and read() == "int a;\n" and "a plan alone" in results(e, 1)[0], f"/plan: {done.stderr}")
+asked = [r["messages"][-1]["content"] for r in e.requests]
+wanted(asked[0].startswith("Make a plan") and asked[0].endswith("rename it"), f"/plan: {asked[0]}")
+wanted("The file src/a.c:\n```\nint a;\n" in asked[2] and "nothing.c: there is no such file" in done.stderr, f"/add: {asked[2]}")
+wanted("The file src/a.c:" in asked[3] and "nobody: there is no such file" in done.stderr, f"@file: {asked[3]}")
+wanted("`echo ran; exit 3` (exit status 3), which printed:\n```\nran\n" in asked[4] and "ran\n" in done.stdout, f"!: {asked[4]} {done}")
+wanted("asks second at" in done.stderr and "/undo" in done.stdout and len(e.requests) == 5, f"/model, /help, exit: {done}")
+project()
+open("p/.env", "w").write("TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz\n")
+done, e = script([END], "/add .env ../endpoint.py\nsee @.env\n/bye\n")
+wanted("ghp_" not in json.dumps(e.requests) and "is not read" in done.stderr, f"a secret: {done.stderr}")
+done, e = script([write("int b;\n"), END, END], "rename it\n/diff\n/clear\nanew\n/model\n/bye\n", "--allow", "write")
+wanted("+int b;" in done.stdout.split("done")[1] and "turn 1" in done.stderr, f"/diff: {done}")
+wanted([m["role"] for m in e.requests[-1]["messages"]] == ["system", "user"], "/clear")
+wanted("first\nsecond\n" in done.stdout, f"/model: {done.stdout}")
+
+# ---- the last conversation is there
+done, e = script([message("one")], "", "-p", "first")
+done, e = script([message("two")], "", "-p", "second", "--resume")
+wanted([m["content"] for m in e.requests[0]["messages"][-3:]] == ["first", "one", "second"] and "resumed after" in done.stderr, f"--resume: {done.stderr}")
+done, e = script([message("two")], "", "-p", "third")
+wanted(len(e.requests[0]["messages"]) == 2, "a new conversation")
+project()
+done, e = script([message("two")], "", "-p", "second", "--resume")
+wanted(done.returncode == 0 and "no earlier conversation" in done.stderr, f"--resume of nothing: {done.stderr}")
+done, e = script([], "", "-p", "x", "--resume", "--session", "s.json")
+wanted(done.returncode == 2 and not e.requests, f"--resume --session: {done.stderr}")
+
+# ---- errors are sentences, and a server that is not there is said at once
+for body in ({"error": {"message": "the model is\nasleep", "type": "x"}}, {"error": "the model is asleep"}, {"message": "the model is asleep"}):
+    done, e = script([(400, json.dumps(body).encode(), {})], "", "-p", "x")
+    wanted(done.returncode == 5 and "{" not in done.stderr and re.search(r"400: the model is.asleep", done.stderr), f"{body}: {done.stderr}")
+done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:1/v1", "--project", "p"], env=environment(), capture_output=True,
+                      text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+wanted(done.returncode == 5 and done.stderr.count("\n") == 1 and "is the server running?" in done.stderr, f"no server: {done.stderr}")
+sys.exit(failed)
