@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S, U2, I3, F4, N4, X8, X9, X10 };
-enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4 };
+enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S, U2, I3, F4, N4, X8, X9, X10, L2 };
+enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4, L6 };
 enum { NONE, PER_TENSOR, PER_ROW, PER_GROUP };
 enum { CODES, ROW_SCALES, LOW, LINE = 64, ROWS = 16 };
 
@@ -40,26 +40,33 @@ static bool in_superblocks(const tensor *t)
 /* Lines of high bits of indices. */
 static uint32_t high_bits(const tensor *t)
 {
-    return t->codec < X8 ? 0 : t->codec - X8;
+    return t->codec < X8 || t->codec > X10 ? 0 : t->codec - X8;
+}
+
+static bool has_codebook(const tensor *t)
+{
+    return t->codec >= X8 && t->codec <= X10;
 }
 
 static bool read_type(const stored_tensor *from, tensor *t)
 {
-    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8, 16, 32, 8, 8, 32, 32, 32},
-                         planes[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2},
-                         scale_bytes[] = {4, 2, 1, 1, 1, 1, 1, 1};
+    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8, 16, 32, 8, 8, 32, 32, 32, 16},
+                         planes[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2, 1},
+                         scale_bytes[] = {4, 2, 1, 1, 1, 1, 1, 1, 2};
     const uint8_t *type = from->type;
     *t = (tensor){.of = from, .codec = type[0], .kind = type[2], .scales = type[3], .is_plain = type[1] == 0};
     t->group = (uint32_t)(type[6] | type[7] << 8);
     t->rows = u32_at(type + 8), t->columns = u32_at(type + 12);
-    if (t->codec > X10 || type[1] > 1 || t->kind > PER_GROUP || t->scales > E4 || type[4] > 1) return false;
+    if (t->codec > L2 || type[1] > 1 || t->kind > PER_GROUP || t->scales > L6 || type[4] > 1) return false;
+    if ((t->codec == L2) != (t->scales == L6)) return false;
     if (t->scales > U8_SCALES && (t->kind != PER_GROUP || t->codec == T5)) return false;
     if (!t->rows || !t->columns || t->columns > INT32_MAX || (t->is_plain && t->codec > BF16)) return false;
     bool grouped = t->kind == PER_GROUP;
     if ((t->codec <= BF16) != (t->kind == NONE)) return false;
     if (grouped != (t->group != 0) || (t->group & (t->group - 1)) || t->group > 256) return false;
     t->line_columns = columns[t->codec], t->line_planes = planes[t->codec];
-    if (grouped && t->group < (t->codec == T5 ? 128 : t->codec < U2 ? t->line_columns : 16)) return false;
+    if (grouped && t->group < (t->codec == T5 ? 128 : t->codec < U2 ? t->line_columns : t->codec == L2 ? 32 : 16))
+        return false;
     if (t->codec > BF16) t->n_fields = 1 + (t->codec == Q2) + type[4];
     t->field_bytes = scale_bytes[type[3]];
     t->n_groups = grouped ? (uint32_t)ceil_div(t->columns, t->group) : 1;
@@ -160,7 +167,8 @@ static unsigned code_at(const tensor *t, uint32_t row, uint32_t k)
     static const int8_t floats[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12},
                         levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     switch (t->codec) {
-    case U2: return bits_of_line(line, row, at, 2);
+    case U2:
+    case L2: return bits_of_line(line, row, at, 2);
     case I3:
         return bits_of_line(line + at / 16 * LINE, row, at % 16, 2) | bits_of_line(line + 2 * LINE, row, at, 1) << 2;
     case F4: return (unsigned)(floats[bits_of_line(line, row, at, 4)] + 128);
@@ -202,7 +210,7 @@ static uint8_t *put_byte_scales(const tensor *t, uint32_t row, uint8_t *out)
         const uint8_t *block = scale_block(t, row, group, &codes);
         uint32_t place = group % t->block_groups;
         if (!in_superblocks(t))
-            *out++ = field_byte(block, row, place);
+            for (uint32_t b = 0; b < t->field_bytes; b++) *out++ = field_byte(block, row, place * t->field_bytes + b);
         else if (t->scales == ODD4)
             *out++ = field_byte(block + LINE, row, place / 2) >> place % 2 * 4 & 15;
         else
@@ -222,7 +230,7 @@ static const uint8_t *element_at(const tensor *t, uint32_t row, uint32_t k, uint
 /* A canonical row: codes from the lowest bit up, then the fields as they are stored. Returns its end. */
 static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
 {
-    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8, 2, 4, 8, 8, 3, 3, 3};
+    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8, 2, 4, 8, 8, 3, 3, 3, 2};
     if (t->codec <= BF16) {
         uint32_t size = t->codec == F32 ? 4 : 2;
         for (uint32_t k = 0; k < t->columns; k++, out += size) memcpy(out, element_at(t, row, k, size), size);
@@ -230,8 +238,8 @@ static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
     }
     uint64_t n_bits = (uint64_t)t->columns * bits[t->codec];
     memset(out, 0, ceil_div(n_bits, 8));
-    for (uint32_t k = 0; t->codec >= X8 && k < t->columns; k += 8) put_eight(t, row, k, out + k / 8 * 3);
-    for (uint64_t at = 0; t->codec < X8 && at < n_bits; at += bits[t->codec])
+    for (uint32_t k = 0; has_codebook(t) && k < t->columns; k += 8) put_eight(t, row, k, out + k / 8 * 3);
+    for (uint64_t at = 0; !has_codebook(t) && at < n_bits; at += bits[t->codec])
         out[at / 8] = (uint8_t)(out[at / 8] | code_at(t, row, (uint32_t)(at / bits[t->codec])) << at % 8);
     out += ceil_div(n_bits, 8);
     if (t->scales > U8_SCALES) return put_byte_scales(t, row, out);

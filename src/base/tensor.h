@@ -28,6 +28,7 @@ typedef enum whit_codec {
     WHIT_CODEC_X8 = 14,  /* eight weights as signs and an entry of a codebook: IQ2_XXS's, 8 bits of index */
     WHIT_CODEC_X9 = 15,  /* IQ2_XS's, 9 bits */
     WHIT_CODEC_X10 = 16, /* IQ2_S's, 10 bits */
+    WHIT_CODEC_L2 = 17,  /* four levels of a group, -63, -r, r and 63 times its scale, in two bits */
     WHIT_CODEC_COUNT
 } whit_codec;
 
@@ -56,6 +57,8 @@ typedef enum whit_scale_type {
     /* A byte per group that is a float of its own, halved: */
     WHIT_SCALE_E8 = 6, /* E8M0: 2^(b - 128) */
     WHIT_SCALE_E4 = 7, /* E4M3 without a sign, times the type's `scale` */
+    /* Two bytes per group, u: scale f16((u >> 6) << 5) / 64 and the low level r = u & 63: */
+    WHIT_SCALE_L6 = 8,
     WHIT_SCALE_TYPE_COUNT
 } whit_scale_type;
 

@@ -294,7 +294,7 @@ const cli_verb cli_bench_verb = {
     "in huge ones; shares compare where that is equal.\n"
     "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b, "
     "qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b, gemma4-e2b or gemma4-e4b, with the codec of its layers (t2 t5 "
-    "b1 q2 i4 i8; mobile: Gemma 4's own mix of bits), of its head "
+    "b1 q2 l2 i4 i8; mobile: Gemma 4's own mix of bits), of its head "
     "(default i8s where it is "
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
     "kept in the cache folder. WHIT_CPU caps the instructions.\n"

@@ -21,7 +21,7 @@ static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
     bool is_bitwise;
-    uint8_t scale_type; /* scales of one byte, with their group; 0: the usual scales */
+    uint8_t scale_type; /* scales of one or two bytes, with their group; 0: the usual scales */
     uint16_t group;
 } formats[] = {
     {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false},
@@ -30,6 +30,7 @@ static const struct {
     {WHIT_CODEC_T5, WHIT_SCALE_GROUP, false},
     {WHIT_CODEC_B1, WHIT_SCALE_GROUP, false},
     {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_L2, WHIT_SCALE_GROUP, false, WHIT_SCALE_L6, 128},
     {WHIT_CODEC_I4, WHIT_SCALE_GROUP, false},
     {WHIT_CODEC_I8, WHIT_SCALE_ROW, false},
     {WHIT_CODEC_I8S, WHIT_SCALE_ROW, false},

@@ -260,11 +260,12 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (!shape->is_mobile && !whit_codec_parse(fields[1], &shape->layers))
         return whit_fail(
             error, WHIT_ERROR_ARGUMENT,
-            "%s: LAYERS is a codec (t2 t5 b1 q2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ with corrections) or, of gemma4, "
+            "%s: LAYERS is a codec (t2 t5 b1 q2 l2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ l2+ with corrections) or, of gemma4, "
             "mobile, not '%s'",
             text, fields[1]);
-    if (shape->is_corrected && (shape->layers < WHIT_CODEC_T2 || shape->layers > WHIT_CODEC_Q2))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: only t2, t5, b1 and q2 have corrections", text);
+    const whit_tensor_type layers = {.codec = shape->layers, .layout = WHIT_LAYOUT_TILE16};
+    if (shape->is_corrected && !whit_may_be_corrected(&layers))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: only t2, t5, b1, q2 and l2 have corrections", text);
     if (fields[2][0] && !shape->no_head && !whit_codec_parse(fields[2], &shape->head))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: HEAD is a codec or none, not '%s'", text, fields[2]);
     if (c->tied_head) shape->embd = shape->head;
@@ -294,14 +295,15 @@ static bool is_float(uint8_t codec)
     return whit_codec_find(codec)->is_float;
 }
 
-/* The mean square of a random code; for q2 with scales 1 and 0.5. */
+/* The mean square of a random code; for q2 with scales 1 and 0.5, for l2 with levels 1.5 and 0.5. */
 static double code_power(uint8_t codec)
 {
     switch (codec) {
     case WHIT_CODEC_T2:
     case WHIT_CODEC_T5: return 2.0 / 3;
     case WHIT_CODEC_B1: return 1;
-    case WHIT_CODEC_Q2: return 1.25;
+    case WHIT_CODEC_Q2:
+    case WHIT_CODEC_L2: return 1.25;
     case WHIT_CODEC_I4: return 21.5;
     case WHIT_CODEC_I8:
     case WHIT_CODEC_I8S: return 5461.5;
@@ -346,7 +348,11 @@ static whit_tensor_type layer_type(const struct shape *shape, uint32_t n_rows, u
     uint8_t codec = shape->layers;
     whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
     if (is_float(codec)) return type;
-    if (shape->config.sub_norm) {
+    if (codec == WHIT_CODEC_L2) {
+        type.scale_kind = WHIT_SCALE_GROUP;
+        type.scale_type = WHIT_SCALE_L6;
+        type.group = 128;
+    } else if (shape->config.sub_norm) {
         type.scale_kind = WHIT_SCALE_TENSOR;
         type.act = WHIT_TENSOR_ACT_TOKEN;
         type.scale = (float)(1 / sqrt(code_power(codec) * n_cols));
@@ -393,19 +399,25 @@ static whit_status pack_tile(const whit_tensor_type *tile, int code, uint8_t *co
     whit_geometry g = whit_codec_geometry(tile);
     size_t n = (size_t)WHIT_TILE_ROWS * tile->n_cols, n_fields = (size_t)WHIT_TILE_ROWS * g.n_groups * g.n_fields;
     whit_rows rows = {.elems = malloc(n), .fields = malloc((n_fields + 1) * sizeof(float))};
+    uint16_t *levels = malloc((n_fields + 1) * sizeof *levels); /* of l2 */
+    rows.fields_u8 = (uint8_t *)levels;
     whit_status status = WHIT_OK;
-    if (!rows.elems || !rows.fields) {
+    if (!rows.elems || !rows.fields || !levels) {
         status = whit_fail_memory(error, "a tile", n);
     } else {
         float scale = (float)(1 / sqrt(code_power(tile->codec) * tile->n_cols));
         memset(rows.elems, code, n);
-        for (size_t i = 0; i < n_fields; i++) rows.fields[i] = i % g.n_fields == 0 ? scale : 0.5f * scale;
+        for (size_t i = 0; i < n_fields; i++) {
+            rows.fields[i] = i % g.n_fields == 0 ? scale : 0.5f * scale;
+            levels[i] = (uint16_t)whit_level_nearest(1.5f * scale, 0.5f * scale);
+        }
         uint8_t *part[WHIT_PART_COUNT] = {
             [WHIT_PART_CODES] = codes, [WHIT_PART_LOW] = low, [WHIT_PART_ROW_SCALES] = row_scales};
         status = whit_codec_pack(tile, 0, WHIT_TILE_ROWS, &rows, part, error);
     }
     free(rows.elems);
     free(rows.fields);
+    free(levels);
     return status;
 }
 

@@ -5,10 +5,11 @@
 #include "kernels/equal.h"
 
 extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model, whit_matmul_i8_t5_32x32_amx_model,
-    whit_matmul_i8_b1_32x32_amx_model, whit_matmul_i8_q2_32x32_amx_model, whit_matmul_i8_i4_32x32_amx_model,
-    whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model, whit_matmul_i8_t2_rows_amx_model,
-    whit_matmul_i8_t5_rows_amx_model, whit_matmul_i8_i8_rows_amx_model, whit_matmul_i8_t2_16x16_amx_model,
-    whit_matmul_i8_t5_16x16_amx_model, whit_matmul_i8_i8_16x16_amx_model, whit_matmul_i8_i8s_16x16_amx_model;
+    whit_matmul_i8_b1_32x32_amx_model, whit_matmul_i8_q2_32x32_amx_model, whit_matmul_i8_l2_32x32_amx_model,
+    whit_matmul_i8_i4_32x32_amx_model, whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model,
+    whit_matmul_i8_t2_rows_amx_model, whit_matmul_i8_t5_rows_amx_model, whit_matmul_i8_i8_rows_amx_model,
+    whit_matmul_i8_t2_16x16_amx_model, whit_matmul_i8_t5_16x16_amx_model, whit_matmul_i8_i8_16x16_amx_model,
+    whit_matmul_i8_i8s_16x16_amx_model;
 
 whit_kv_attend_fn whit_kv_attend_i8_amx_model, whit_kv_attend_f16_amx_model;
 
@@ -32,6 +33,7 @@ static void the_model_equals_generic(void **state)
         const whit_matmul_kernel *kernel;
         whit_codec codec;
         bool whole_rows_only, whole_steps_only; /* of scales; of 64 columns */
+        uint8_t scale_type;                     /* of groups, which it has alone; 0: f16 */
     } cases[] = {
         {&whit_matmul_i8_t2_32x32_amx_model, WHIT_CODEC_T2},
         {&whit_matmul_i8_t5_32x32_amx_model, WHIT_CODEC_T5},
@@ -40,6 +42,7 @@ static void the_model_equals_generic(void **state)
         {&whit_matmul_i8_i4_32x32_amx_model, WHIT_CODEC_I4},
         {&whit_matmul_i8_i8_32x32_amx_model, WHIT_CODEC_I8},
         {&whit_matmul_i8_i8s_32x32_amx_model, WHIT_CODEC_I8S, true},
+        {&whit_matmul_i8_l2_32x32_amx_model, WHIT_CODEC_L2, .scale_type = WHIT_SCALE_L6},
         {&whit_matmul_i8_t2_rows_amx_model, WHIT_CODEC_T2, true, true},
         {&whit_matmul_i8_t5_rows_amx_model, WHIT_CODEC_T5, true, true},
         {&whit_matmul_i8_i8_rows_amx_model, WHIT_CODEC_I8, true, true},
@@ -57,11 +60,13 @@ static void the_model_equals_generic(void **state)
     }
     whit_rng rng = {test_seed()};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int grouped = 0; grouped < (cases[i].whole_rows_only ? 1 : 2); grouped++)
+        for (int grouped = cases[i].scale_type ? 1 : 0; grouped < (cases[i].whole_rows_only ? 1 : 2); grouped++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
                 whit_tensor_type type = type_of(cases[i].codec, grouped ? WHIT_SCALE_GROUP : WHIT_SCALE_TENSOR,
-                                                grouped ? WHIT_SCALE_F16 : WHIT_SCALE_F32, grouped ? 128 : 0, false, 50,
-                                                cases[i].whole_steps_only ? 704 : 700);
+                                                cases[i].scale_type ? cases[i].scale_type
+                                                    : grouped       ? WHIT_SCALE_F16
+                                                                    : WHIT_SCALE_F32,
+                                                grouped ? 128 : 0, false, 50, cases[i].whole_steps_only ? 704 : 700);
                 if (!grouped) type.act = WHIT_TENSOR_ACT_TOKEN;
                 whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
                 assert_true(cases[i].kernel->accepts(&type, &spec));

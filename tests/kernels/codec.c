@@ -160,6 +160,51 @@ static void lines_are_as_drawn(void **state)
     assert_int_equal(code_at(WHIT_CODEC_Q2, 64 + 4 * 2, 0x10, 32, 2, 16), 2);
 }
 
+/* One group of l2: scale 1.5 / 64, low level 20; the codes 0 to 3 of row 7. */
+static void levels_of_a_group_are_as_drawn(void **state)
+{
+    (void)state;
+    whit_tensor_type type = type_of(WHIT_CODEC_L2, WHIT_SCALE_GROUP, WHIT_SCALE_L6, 32, false, 16, 64);
+    test_matrix matrix;
+    matrix_alloc(&matrix, &type);
+    memset(matrix.part[WHIT_PART_CODES], 0, matrix.tensor.part_bytes[WHIT_PART_CODES]);
+    const uint16_t u = (15 << 5 | 16) << 6 | 20;                   /* exponent 15 and half of the fraction: 1.5 */
+    memcpy(matrix.part[WHIT_PART_CODES] + 4 * 7 + 2, &u, 2);       /* the second group */
+    matrix.part[WHIT_PART_CODES][(1 + 2) * 64 + 4 * 7 + 1] = 0xE4; /* columns 33, 37, 41, 45: codes 0 to 3 */
+    float values[64];
+    whit_codec_get_rows(&matrix.tensor, (const int32_t[]){7}, 1, values, 64);
+    const float scale = 1.5f / 64;
+    assert_true(values[33] == -63 * scale && values[37] == 20 * scale && values[41] == -20 * scale &&
+                values[45] == 63 * scale);
+    assert_true(values[32] == -63 * scale && values[0] == 0);
+    int8_t integers[64 * 16];
+    whit_tile_integers(&matrix.tensor, 0, 0, 64, integers);
+    assert_int_equal(integers[37 * 16 + 7], 20);
+    assert_int_equal(integers[41 * 16 + 6], -63);
+    matrix_free(&matrix);
+}
+
+/* The nearest form of two magnitudes: itself where they have one, rounded to even between two, never 0 or infinite. */
+static void levels_round_to_the_nearest(void **state)
+{
+    (void)state;
+    for (unsigned u = 1 << 6; u < 31u << 11; u++) { /* all but scale 0, infinities and NaN */
+        float scale = whit_level_scale(u);
+        assert_int_equal(whit_level_nearest(63 * scale, (float)whit_level_low(u) * scale), u);
+    }
+    const float one = 63.0f / 64;
+    assert_int_equal(whit_level_nearest(one * (1 + 1 / 64.0f), 0), 15u << 11);
+    assert_int_equal(whit_level_nearest(one * (1 + 3 / 64.0f), 0), (15u << 5 | 2) << 6);
+    assert_int_equal(whit_level_nearest(one, 0.4f * one / 63), 15u << 11);
+    assert_int_equal(whit_level_nearest(one, 0.6f * one / 63), 15u << 11 | 1);
+    assert_int_equal(whit_level_nearest(one, 2 * one), 15u << 11 | 63);
+    assert_int_equal(whit_level_nearest(0, 0), 1u << 6);
+    assert_int_equal(whit_level_nearest(1e9f, 0), (30u << 5 | 31) << 6);
+    assert_int_equal(whit_level_nearest(INFINITY, 1), (30u << 5 | 31) << 6);
+    assert_true(isnan(whit_level_scale(whit_level_nearest(NAN, 1))) &&
+                isnan(whit_level_scale(whit_level_nearest(1, NAN))));
+}
+
 static void t5_bytes_beyond_242(void **state)
 {
     (void)state;
@@ -199,6 +244,7 @@ static void sizes_are_as_documented(void **state)
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_F32, 128, false, 16, 256), 18 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_U8, 64, false, 16, 256), 17 * 64 + 32);
     assert_int_equal(bytes_of(WHIT_CODEC_Q2, group, WHIT_SCALE_F16, 128, false, 16, 256), 18 * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_L2, group, WHIT_SCALE_L6, 128, false, 16, 256), 17 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_I4, group, WHIT_SCALE_F16, 32, true, 16, 256), (32 + 8) * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_B1, group, WHIT_SCALE_F16, 128, false, 16, 2048), (64 + 8) * 64);
     /* odd sizes: rows to 16, columns to the line */
@@ -238,7 +284,7 @@ static void impossible_types_are_refused(void **state)
     whit_tensor_type good = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, 16, 256), type;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
 #define REFUSE(change, reason) type = good, type.change, assert_refused(type, reason)
-    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 17");
+    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 18");
     REFUSE(layout = 2, "unknown layout");
     REFUSE(layout = WHIT_LAYOUT_PLAIN, "plain layout");
     REFUSE(act = 3, "activation rule");
@@ -288,6 +334,12 @@ static void impossible_types_are_refused(void **state)
     good = type_of(WHIT_CODEC_F4, WHIT_SCALE_GROUP, WHIT_SCALE_E4, 16, false, 16, 80);
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
     REFUSE(scale = 0, "a factor of them");
+    good = type_of(WHIT_CODEC_L2, WHIT_SCALE_GROUP, WHIT_SCALE_L6, 128, false, 16, 80);
+    assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
+    REFUSE(has_offset = 1, "an offset that this scale type");
+    REFUSE(scale_type = WHIT_SCALE_F16, "scale type that this codec");
+    REFUSE(group = 16, "group size");
+    REFUSE(scale_kind = WHIT_SCALE_ROW, "need groups");
     good = type_of(WHIT_CODEC_F32, WHIT_SCALE_NONE, 0, 0, false, INT32_MAX, INT32_MAX);
     good.layout = WHIT_LAYOUT_PLAIN;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK); /* 2^64 less a little fits */
@@ -494,6 +546,8 @@ int main(void)
         cmocka_unit_test(tiles_pack_alone),
         cmocka_unit_test(any_bytes_have_a_value),
         cmocka_unit_test(lines_are_as_drawn),
+        cmocka_unit_test(levels_of_a_group_are_as_drawn),
+        cmocka_unit_test(levels_round_to_the_nearest),
         cmocka_unit_test(t5_bytes_beyond_242),
         cmocka_unit_test(sizes_are_as_documented),
         cmocka_unit_test(plain_layout),

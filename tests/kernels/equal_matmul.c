@@ -186,7 +186,7 @@ static void large_products_equal_generic(void **state)
     static const struct {
         uint32_t n_rows, n_cols, n_tokens;
     } shapes[] = {{340, 5190, 33}, {20, 2600, 530}, {420, 5184, 49}, {20, 2624, 530}};
-    static const whit_codec codecs[] = {WHIT_CODEC_T2, WHIT_CODEC_T5, WHIT_CODEC_I8, WHIT_CODEC_I8S};
+    static const whit_codec codecs[] = {WHIT_CODEC_T2, WHIT_CODEC_T5, WHIT_CODEC_I8, WHIT_CODEC_I8S, WHIT_CODEC_L2};
     product_trial c = {.rng = {test_seed()}};
     whit_kernels machine;
     both_levels(&c.generic, &machine);
@@ -201,6 +201,8 @@ static void large_products_equal_generic(void **state)
                 whit_tensor_type type =
                     type_of(codecs[k], is_ternary ? WHIT_SCALE_TENSOR : WHIT_SCALE_ROW, WHIT_SCALE_F32, 0,
                             codecs[k] == WHIT_CODEC_T5, shapes[s].n_rows, shapes[s].n_cols);
+                if (codecs[k] == WHIT_CODEC_L2)
+                    type = type_of(codecs[k], WHIT_SCALE_GROUP, WHIT_SCALE_L6, 128, false, type.n_rows, type.n_cols);
                 type.act = WHIT_TENSOR_ACT_TOKEN;
                 whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
                 if (!c.kernel->accepts(&type, &spec)) continue;

@@ -176,6 +176,11 @@ static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, ui
         if (type->scale_type == WHIT_SCALE_ODD4) rows->fields_u8[i] &= 15;
         if (type->scale_type == WHIT_SCALE_E8) rows->fields_u8[i] = (uint8_t)(118 + rows->fields_u8[i] % 12);
     }
+    for (size_t i = 0; type->scale_type == WHIT_SCALE_L6 && i < (size_t)n * g.n_groups; i++) {
+        uint64_t u = whit_rng_next(rng); /* scales of 0 to 4, some of them subnormal as f16 */
+        rows->fields_u8[2 * i] = (uint8_t)u;
+        rows->fields_u8[2 * i + 1] = (uint8_t)((u >> 8) % 0x84);
+    }
 }
 
 /* Allocates, fills and packs. */
@@ -225,9 +230,16 @@ static inline float content_value_by_bytes(const test_matrix *matrix, uint32_t r
 {
     const whit_tensor_type *type = &matrix->tensor.type;
     uint32_t n_groups = (type->n_cols + type->group - 1) / type->group, n_factors = type->has_offset ? 2 : 1;
-    int byte = matrix->rows.fields_u8[(size_t)row * n_groups + k / type->group];
+    size_t at = (size_t)row * n_groups + k / type->group;
+    int byte = matrix->rows.fields_u8[at];
     int code = ((const int8_t *)matrix->rows.elems)[(size_t)row * type->n_cols + k];
     if (type->scale_type == WHIT_SCALE_E8) return (float)ldexp(code, byte - 128);
+    if (type->scale_type == WHIT_SCALE_L6) {
+        int u = matrix->rows.fields_u8[2 * at] | matrix->rows.fields_u8[2 * at + 1] << 8, exponent = u >> 11,
+            fraction = u >> 6 & 31, level = code == 0 || code == 3 ? 63 : u & 63;
+        double scale = exponent ? ldexp(32 + fraction, exponent - 20) : ldexp(fraction, -19);
+        return (float)(scale / 64 * (code & 1 ? level : -level));
+    }
     if (type->scale_type == WHIT_SCALE_E4) {
         int exponent = byte >> 3 & 15, fraction = byte & 7;
         double scale = exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);

@@ -220,7 +220,7 @@ static whit_status put_types(whit_ndf_writer *writer, bool declares, uint32_t nu
     static const uint16_t groups[] = {0, 16, 32, 64, 128, 256};
     static const uint32_t columns[] = {20, 121, 300, 513, 768};
     *n = 0;
-    for (uint32_t i = 0; i < WHIT_CODEC_COUNT * 2 * 4 * 3 * 2 * 6 * 5; i++) {
+    for (uint32_t i = 0; i < WHIT_CODEC_COUNT * 2 * 4 * WHIT_SCALE_TYPE_COUNT * 2 * 6 * 5; i++) {
         uint32_t at = i;
 #define NEXT(count)                                                                                                    \
     (at % (count));                                                                                                    \
@@ -229,14 +229,14 @@ static whit_status put_types(whit_ndf_writer *writer, bool declares, uint32_t nu
         type.codec = (uint8_t)NEXT(WHIT_CODEC_COUNT);
         type.layout = (uint8_t)NEXT(2);
         type.scale_kind = (uint8_t)NEXT(4);
-        type.scale_type = (uint8_t)NEXT(3);
+        type.scale_type = (uint8_t)NEXT(WHIT_SCALE_TYPE_COUNT);
         type.has_offset = (uint8_t)NEXT(2);
         type.group = groups[at % 6];
         at /= 6;
 #undef NEXT
         type.n_cols = columns[at];
         type.n_rows = 1 + i * 7 % 35;
-        if (type.scale_kind != WHIT_SCALE_TENSOR) type.scale = 0;
+        if (type.scale_kind != WHIT_SCALE_TENSOR && type.scale_type != WHIT_SCALE_E4) type.scale = 0;
         if (whit_tensor_type_check(&type, NULL) != WHIT_OK) continue;
         WHIT_TRY(put_type(writer, declares, i, &type, &numbers[*n], error));
         ++*n;

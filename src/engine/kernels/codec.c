@@ -23,6 +23,23 @@ bool whit_codec_parse(const char *name, uint8_t *codec)
     return false;
 }
 
+float whit_level_scale(unsigned u)
+{
+    return whit_f32_from_f16((uint16_t)(u >> 6 << 5)) * 0x1p-6f;
+}
+
+unsigned whit_level_nearest(float high, float low)
+{
+    enum { LARGEST = 30 << 5 | 31, NOT_A_NUMBER = 31 << 5 | 31 };
+    if (!(high == high && low == low)) return NOT_A_NUMBER << 6;
+    unsigned half = whit_f16_from_f32(high * (64.0f / WHIT_LEVEL_HIGH)), scale = half >> 5, rest = half & 31;
+    scale += rest > 16 || (rest == 16 && (scale & 1)); /* to even */
+    scale = scale > LARGEST ? LARGEST : scale < 1 ? 1 : scale;
+    float level = low / whit_level_scale(scale << 6);
+    unsigned r = level < WHIT_LEVEL_HIGH ? (unsigned)(level + 0.5f) : WHIT_LEVEL_HIGH;
+    return scale << 6 | r;
+}
+
 static uint64_t ceil_div(uint64_t n, uint64_t divisor)
 {
     return n / divisor + (n % divisor != 0);
@@ -33,7 +50,8 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
     const whit_codec_info *codec = &whit_codecs[type->codec];
     whit_geometry g = {.n_tiles = (uint32_t)ceil_div(type->n_rows, WHIT_TILE_ROWS)};
     g.n_fields = codec->is_float ? 0 : codec->planes + (type->has_offset != 0);
-    g.field_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : type->scale_type == WHIT_SCALE_F16 ? 2 : 1;
+    bool two_bytes = type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_L6;
+    g.field_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : two_bytes ? 2 : 1;
     g.n_groups = 1;
     g.group_cols = type->n_cols;
     uint64_t n_lines = ceil_div(type->n_cols, codec->line_cols) * codec->lines;
@@ -62,7 +80,7 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
     g.row_fields = g.n_groups * g.n_fields;
     if (whit_scale_in_bytes(type->scale_type)) {
         bool super = whit_scale_in_superblocks(type->scale_type);
-        g.row_bytes = type->scale_type == WHIT_SCALE_U8 ? g.row_fields : g.n_groups;
+        g.row_bytes = type->scale_type == WHIT_SCALE_U8 ? g.row_fields : g.n_groups * g.field_bytes;
         g.row_fields = super ? (uint32_t)ceil_div(type->n_cols, WHIT_SUPER_COLS) * g.n_fields : g.n_fields;
     }
     if (!g.row_fields) g.row_fields = 1;

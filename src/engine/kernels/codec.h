@@ -9,6 +9,7 @@
  *
  *   value = a code                       (+ offset)   all codecs but
  *   value = a s' + b e'                  (+ offset)   q2, s' and e' in {-1, 1}
+ *   value = a level                                   l2, the level that the code numbers (whit_group_level)
  *
  * Everything here is safe on any bytes: every bit pattern of a part has a value. A type must have
  * passed whit_tensor_type_check, a tensor's parts must have the lengths of whit_codec_part_bytes.
@@ -82,6 +83,22 @@ static inline bool whit_scale_in_superblocks(unsigned scale_type)
 {
     return scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4;
 }
+/* The parts of WHIT_SCALE_L6: a group's scale, exact, and its low level; the nearest u for a high and a low magnitude,
+ * neither negative. */
+float whit_level_scale(unsigned u);
+static inline int whit_level_low(unsigned u)
+{
+    return (int)(u & 63);
+}
+unsigned whit_level_nearest(float high, float low);
+/* The integer that code 0 to 3 of l2 stands for in a group with u: as q2, bit 0 is the sign (1 is +), and the level is
+ * the high one where both bits agree. */
+#define WHIT_LEVEL_HIGH 63
+static inline int whit_group_level(unsigned u, int code)
+{
+    int magnitude = (code & 1) == code >> 1 ? WHIT_LEVEL_HIGH : whit_level_low(u);
+    return code & 1 ? magnitude : -magnitude;
+}
 /* Whether the scales are stored in whit_rows.fields_u8. */
 static inline bool whit_scale_in_bytes(unsigned scale_type)
 {
@@ -95,8 +112,9 @@ static inline bool whit_scale_in_bytes(unsigned scale_type)
  *              codec in its own width
  *   fields     (n, row_fields) of the geometry: n_groups times n_fields f32; with u8 scales n_fields f16
  *              factors of the row; with superblocks the f16 factors d (K4: d, e) of each. Unused with one
- *              scale per tensor, for float codecs and with E8 and E4
- *   fields_u8  (n, row_bytes): scales of a byte or nibble, one per group (u8: n_groups times n_fields) */
+ *              scale per tensor, for float codecs and with E8, E4 and L6
+ *   fields_u8  (n, row_bytes): scales of a byte or nibble, one per group (u8: n_groups times n_fields; L6: two bytes
+ *              per group, the low one first) */
 typedef struct whit_rows {
     void *elems;
     float *fields;
@@ -111,7 +129,7 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
 /* The inverse of whit_codec_pack, for any range of rows. Members of `rows` that the type does not use may be NULL. */
 void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows);
 /* Converts the rows of the given ids to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
- * n_rows. The values are: code * a rounded once; with an offset fma(code, a, offset); q2: a s' plus
+ * n_rows. The values are: code * a rounded once (l2: level * a); with an offset fma(code, a, offset); q2: a s' plus
  * b e', then plus the offset; then what the tensor's corrections add (kernels/corrections.h). */
 void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride);
 /* Converts one row of content, which has codes, to f32, without corrections. */
@@ -135,6 +153,8 @@ void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, cons
  * multiple of WHIT_CHUNK_COLS, n at most that; `codes` holds 16 * WHIT_CHUNK_COLS, since whole
  * lines (of t5: half superblocks) are written. q2: bits s, e. */
 void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *codes);
+/* The same as the integers that products multiply: of l2 the levels of the codes, of other codecs the codes. */
+void whit_tile_integers(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *integers);
 /* The same for a float codec, as f32. */
 void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, float *values);
 /* Fields of one scale group of a tile: fields[f][r]. */

@@ -56,7 +56,7 @@ void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, cons
     size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8,
            n_fields = type->scale_type >= WHIT_SCALE_E8 ? 0 : g.row_fields;
     unsigned field_type = in_bytes ? WHIT_SCALE_F16 : type->scale_type;
-    int bias = type->codec == WHIT_CODEC_Q2 ? 0 : codec->bias;
+    int bias = whit_codec_code_bias(type->codec);
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = (const int8_t *)rows->elems + (size_t)row * type->n_cols;
         if (type->codec == WHIT_CODEC_B1)

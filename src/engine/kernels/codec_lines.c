@@ -151,7 +151,7 @@ void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
         break;
     }
     default:
-        unpack_bits(line, info->bits, info->levels ? 0 : info->bias, codes);
+        unpack_bits(line, info->bits, info->levels ? 0 : whit_codec_code_bias(codec), codes);
         if (info->levels) fields_to_levels(info->levels, info->line_cols * ROWS, codes);
         break;
     }
@@ -161,7 +161,7 @@ void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
 {
     const whit_codec_info *info = &whit_codecs[codec];
     unsigned bits = codec == WHIT_CODEC_I8S ? 4 : info->bits;
-    int bias = info->is_sign || info->levels || codec == WHIT_CODEC_I8S ? 0 : info->bias;
+    int bias = info->is_sign || info->levels || codec == WHIT_CODEC_I8S ? 0 : whit_codec_code_bias(codec);
     for (unsigned c = 0; c < 4; c++) {
         unsigned rest = dword[c];
         if (codec == WHIT_CODEC_T5) {
@@ -212,7 +212,7 @@ void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
     default: {
         int8_t fields[8 * ROWS] = {0};
         if (!info->levels) {
-            pack_bits(line, info->bits, info->bias, codes);
+            pack_bits(line, info->bits, whit_codec_code_bias(codec), codes);
             break;
         }
         levels_to_fields(info->levels, info->line_cols * ROWS, codes, fields);

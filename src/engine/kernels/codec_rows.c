@@ -108,11 +108,14 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
 
 /* ---- scales in bytes ------------------------------------------------------------------------ */
 
-/* Read and write the byte or nibble of a group. */
+/* Read and write the byte or nibble of a group, of L6 its two bytes. */
 static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t group,
                            uint32_t row)
 {
-    if (!whit_scale_in_superblocks(type->scale_type)) return tile[whit_field_offset(type, g, group, 0, row)];
+    if (!whit_scale_in_superblocks(type->scale_type)) {
+        const uint8_t *field = tile + whit_field_offset(type, g, group, 0, row);
+        return type->scale_type == WHIT_SCALE_L6 ? whit_load_u16(field) : *field;
+    }
     const uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
     uint32_t place = group % g->block_groups;
     if (type->scale_type == WHIT_SCALE_ODD4)
@@ -121,10 +124,11 @@ static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g,
 }
 
 static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile, uint32_t group,
-                           uint32_t row, uint8_t byte)
+                           uint32_t row, const uint8_t *from)
 {
+    const uint8_t byte = *from;
     if (!whit_scale_in_superblocks(type->scale_type)) {
-        tile[whit_field_offset(type, g, group, 0, row)] = byte;
+        memcpy(tile + whit_field_offset(type, g, group, 0, row), from, g->field_bytes);
         return;
     }
     uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
@@ -137,7 +141,7 @@ static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g,
     }
 }
 
-/* The value of field f that a group's byte encodes; factors are d and, for K4, e. */
+/* The value of field f that a group's byte encodes; factors are d and, for K4, e. Field 1 of L6 is the low level. */
 static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
 {
     switch (type->scale_type) {
@@ -145,6 +149,7 @@ static float byte_field(const whit_tensor_type *type, unsigned byte, const float
     case WHIT_SCALE_K8: return factors[0] * (float)((int)byte - 128);
     case WHIT_SCALE_ODD4: return factors[0] * (float)(2 * byte + 1) * 0.125f;
     case WHIT_SCALE_E8: return whit_f32_from_e8m0((uint8_t)byte) * 0.5f;
+    case WHIT_SCALE_L6: return f ? (float)whit_level_low(byte) : whit_level_scale(byte);
     default: return whit_f32_from_ue4m3((uint8_t)byte) * 0.5f * type->scale;
     }
 }
@@ -239,6 +244,21 @@ void whit_tile_factors(const whit_tensor *tensor, uint32_t tile, uint32_t k, flo
     }
 }
 
+void whit_tile_integers(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *integers)
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_tile_codes(tensor, tile, k_begin, n, integers);
+    if (!whit_codec_find(type->codec)->group_levels) return;
+    whit_geometry g = whit_codec_geometry(type);
+    const uint8_t *start = tile_start(tensor, &g, tile);
+    for (uint32_t k = 0; k < n; k += type->group)
+        for (uint32_t r = 0; r < ROWS; r++) {
+            unsigned u = group_byte(type, &g, start, (k_begin + k) / type->group, r);
+            for (uint32_t j = k; j < min_u32(k + type->group, n); j++)
+                integers[j * ROWS + r] = (int8_t)whit_group_level(u, integers[j * ROWS + r]);
+        }
+}
+
 /* ---- pack ----------------------------------------------------------------------------------- */
 
 static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *rows, uint32_t row)
@@ -317,7 +337,7 @@ static bool find_digits(const whit_tensor_type *type, unsigned *radix, uint8_t *
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     bool packed = !codec->is_sign && !codec->levels && codec->lines == 1 && codec->bits < 8;
-    *bias = (uint8_t)codec->bias;
+    *bias = (uint8_t)whit_codec_code_bias(type->codec);
     *radix = type->codec == WHIT_CODEC_T5 ? 3 : packed ? 1u << codec->bits : 0;
     return *radix != 0;
 }
@@ -421,7 +441,8 @@ static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *
 {
     for (uint32_t r = 0; r < n_rows; r++) {
         const uint8_t *bytes = rows->fields_u8 + (size_t)(row + r) * g->row_bytes;
-        for (uint32_t group = 0; group < g->n_groups; group++) put_group_byte(type, g, tile, group, r, bytes[group]);
+        for (uint32_t group = 0; group < g->n_groups; group++)
+            put_group_byte(type, g, tile, group, r, bytes + (size_t)group * g->field_bytes);
         if (!whit_scale_in_superblocks(type->scale_type)) continue;
         const float *factors = rows->fields + (size_t)(row + r) * g->row_fields;
         for (uint32_t k = 0; k < type->n_cols; k += WHIT_SUPER_COLS)
@@ -553,14 +574,25 @@ static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t
     }
 }
 
+/* Copies the bytes of one row's groups; returns the end. */
+static uint8_t *copy_group_bytes(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile,
+                                 uint32_t row, uint8_t *out)
+{
+    for (uint32_t group = 0; group < g->n_groups; group++) {
+        unsigned bits = group_byte(type, g, tile, group, row);
+        *out++ = (uint8_t)bits;
+        if (g->field_bytes == 2) *out++ = (uint8_t)(bits >> 8);
+    }
+    return out;
+}
+
 /* Scales of one row as they are stored. */
 static void unpack_byte_scales(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint8_t *bytes,
                                float *fields)
 {
     const whit_tensor_type *type = &tensor->type;
     const uint8_t *tile = tile_start(tensor, g, row / ROWS);
-    for (uint32_t group = 0; group < g->n_groups; group++)
-        bytes[group] = (uint8_t)group_byte(type, g, tile, group, row % ROWS);
+    copy_group_bytes(type, g, tile, row % ROWS, bytes);
     for (uint32_t k = 0; whit_scale_in_superblocks(type->scale_type) && k < type->n_cols; k += WHIT_SUPER_COLS) {
         float factors[2];
         super_factors(type, g, tile, k, row % ROWS, factors);
@@ -594,6 +626,12 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     }
 }
 
+/* Numbers of a group that values_of needs: its fields, of L6 the low level too. */
+static uint32_t n_value_fields(const whit_tensor_type *type, const whit_geometry *g)
+{
+    return g->n_fields + (type->scale_type == WHIT_SCALE_L6);
+}
+
 /* Values of n codes with the same fields. */
 static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_t n,
                       const float fields[WHIT_MAX_FIELDS], float *out)
@@ -604,6 +642,8 @@ static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_
             float b = codes[i] & 2 ? fields[1] : -fields[1];
             out[i] = type->has_offset ? (a + b) + fields[2] : a + b;
         }
+    } else if (type->scale_type == WHIT_SCALE_L6) {
+        for (uint32_t i = 0; i < n; i++) out[i] = (float)whit_group_level((unsigned)fields[1], codes[i]) * fields[0];
     } else if (type->has_offset) {
         for (uint32_t i = 0; i < n; i++) out[i] = fmaf((float)codes[i], fields[0], fields[1]);
     } else {
@@ -618,7 +658,8 @@ static float content_field(const whit_tensor_type *type, const whit_geometry *g,
     float factors[2] = {0};
     const float *from = row->fields + group / (g->block_groups ? g->block_groups : 1) * g->n_fields;
     for (uint32_t i = 0; whit_scale_in_superblocks(type->scale_type) && i < g->n_fields; i++) factors[i] = from[i];
-    return byte_field(type, row->fields_u8[group], factors, f);
+    const uint8_t *bytes = row->fields_u8 + (size_t)group * g->field_bytes;
+    return byte_field(type, g->field_bytes == 2 ? whit_load_u16(bytes) : *bytes, factors, f);
 }
 
 void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *row, float *out)
@@ -629,7 +670,7 @@ void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *ro
         uint32_t rest = type->n_cols - begin;
         size_t at = (size_t)group * g.n_fields;
         float fields[WHIT_MAX_FIELDS];
-        for (uint32_t f = 0; f < g.n_fields; f++)
+        for (uint32_t f = 0; f < n_value_fields(type, &g); f++)
             if (type->scale_kind == WHIT_SCALE_TENSOR)
                 fields[f] = tensor_field(type, f);
             else if (type->scale_type == WHIT_SCALE_U8)
@@ -723,7 +764,7 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
         uint32_t in_chunk = k % CHUNK, in_group = k % g->group_cols;
         n = min_u32(type->n_cols - k, min_u32(CHUNK - in_chunk, g->group_cols - in_group));
         if (in_chunk == 0) row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
-        for (uint32_t f = 0; in_group == 0 && f < g->n_fields; f++) {
+        for (uint32_t f = 0; in_group == 0 && f < n_value_fields(type, g); f++) {
             fields[f] = stored_field(tensor, g, row, k / g->group_cols, f);
             if (type->scale_type == WHIT_SCALE_U8) fields[f] *= row_factor(tensor, g, row, f);
         }
@@ -746,7 +787,7 @@ void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n
 static unsigned canonical_code(whit_codec codec, int code)
 {
     if (codec == WHIT_CODEC_B1) return code > 0;
-    return (unsigned)(codec == WHIT_CODEC_Q2 ? code : code + whit_codec_bias(codec));
+    return (unsigned)(code + whit_codec_code_bias(codec));
 }
 
 /* Columns [k, k + n) of a row, k a multiple of 8, into `out` at that column's bit. */
@@ -771,8 +812,7 @@ static void canonical_fields(const whit_tensor *tensor, const whit_geometry *g, 
     const whit_tensor_type *type = &tensor->type;
     const uint8_t *tile = tile_start(tensor, g, row / ROWS);
     if (type->scale_type > WHIT_SCALE_U8) {
-        for (uint32_t group = 0; group < g->n_groups; group++)
-            *out++ = (uint8_t)group_byte(type, g, tile, group, row % ROWS);
+        out = copy_group_bytes(type, g, tile, row % ROWS, out);
         for (uint32_t k = 0; whit_scale_in_superblocks(type->scale_type) && k < type->n_cols; k += WHIT_SUPER_COLS) {
             memcpy(out, tile + whit_super_offset(type, g, k, row % ROWS), (size_t)g->n_fields * 2);
             out += g->n_fields * 2;

@@ -21,10 +21,11 @@ typedef struct whit_codec_info {
     uint8_t planes;         /* sums that a product needs: 2 for q2, else 1 */
     int8_t code_min, code_max;
     uint16_t group_min;   /* smallest group of scales; 0: scales cannot be interleaved */
-    uint8_t scale_types;  /* bit whit_scale_type is set if the codec allows that scale type */
+    uint16_t scale_types; /* bit whit_scale_type is set if the codec allows that scale type */
     const int8_t *levels; /* fields of a line index these; NULL: the field is u */
     const uint16_t *grid; /* codebook: entries of eight levels, sorted; NULL: no codebook */
     uint8_t high_bits;    /* bits of a codebook index above the low eight: one line each before a superblock's codes */
+    bool group_levels;    /* u is a level of the group (WHIT_SCALE_L6); the code is the number of the level */
 } whit_codec_info;
 
 static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
@@ -59,6 +60,8 @@ static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
                          whit_levels_iq2, whit_grid_iq2_xs, 1},
     [WHIT_CODEC_X10] = {"x10", false, 32, 2, 0, 8,  3,  128, 255, false, 1, -43,  43,  16,  WHIT_SCALE_BIT(ODD4),
                          whit_levels_iq2, whit_grid_iq2_s, 2},
+    [WHIT_CODEC_L2] =   {"l2",  false, 16, 1, 0, 2,  2,  63,  126, false, 1, 0,    3,   32,  WHIT_SCALE_BIT(L6),
+                         NULL, NULL, 0, true},
 };
 /* clang-format on */
 
@@ -70,6 +73,11 @@ static inline __attribute__((always_inline)) int whit_codec_bits(unsigned codec)
 static inline __attribute__((always_inline)) int whit_codec_bias(unsigned codec)
 {
     return whit_codecs[codec].bias;
+}
+/* What a code is stored above, which is not the kernels' bias where a code is the number of a level of the group. */
+static inline int whit_codec_code_bias(unsigned codec)
+{
+    return whit_codecs[codec].group_levels || codec == WHIT_CODEC_Q2 ? 0 : whit_codecs[codec].bias;
 }
 static inline __attribute__((always_inline)) bool whit_codec_is_sign(unsigned codec)
 {

@@ -14,7 +14,7 @@ static uint32_t tiles_of(const whit_tensor_type *type)
 bool whit_may_be_corrected(const whit_tensor_type *type)
 {
     bool codec = type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5 || type->codec == WHIT_CODEC_B1 ||
-        type->codec == WHIT_CODEC_Q2;
+        type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_L2;
     return codec && type->layout == WHIT_LAYOUT_TILE16 && type->act != WHIT_TENSOR_ACT_FIXED;
 }
 

@@ -133,7 +133,7 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
     return codes;
 }
 
-/* Whether a type may have corrections: matrices of t2, t5, b1 and q2. */
+/* Whether a type may have corrections: matrices of t2, t5, b1, q2 and l2. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
 /* Checks the lengths of the parts against the type and the parts' heads. NULL if they are valid, else the error. */
 const char *whit_corrections_fault(const whit_tensor *w);

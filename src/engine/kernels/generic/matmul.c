@@ -131,7 +131,7 @@ static void run_codes_f32(const whit_tensor *w, const whit_acts *x, uint32_t til
             for (uint32_t k = 0; k < x->n_cols;) {
                 uint32_t chunk = k / CHUNK * CHUNK, group_end = (k / group_cols + 1) * group_cols;
                 uint32_t end = min_u32(min_u32(chunk + CHUNK, group_end), x->n_cols);
-                if (k == chunk) whit_tile_codes(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
+                if (k == chunk) whit_tile_integers(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
                 for (uint32_t i = 0; i < n; i++)
                     add_f32(&sums[i], is_q2, codes + (k - chunk) * ROWS, x->f32 + (t + i) * x->stride + k, end - k);
                 if (end == group_end || end == x->n_cols) {
@@ -253,7 +253,7 @@ static void run_super_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile
             for (uint32_t g = 0; g < n_groups; g++) {
                 uint32_t k = g * group, chunk = k / CHUNK * CHUNK, end = k + group;
                 int32_t numbers[2][ROWS];
-                if (k == chunk) whit_tile_codes(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
+                if (k == chunk) whit_tile_integers(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
                 whit_tile_numbers(w, tile, g, numbers);
                 for (uint32_t i = 0; i < n; i++) {
                     const int8_t *q = x->spec.kind == WHIT_ACTS_Q2 ? q2_codes(x, t + i, k, group, q_scratch)
@@ -291,7 +291,7 @@ static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile
                 uint32_t chunk = k / CHUNK * CHUNK, step = k / step_cols;
                 uint32_t step_end = (step + 1) * step_cols;
                 uint32_t end = min_u32(min_u32(chunk + CHUNK, step_end), x->n_cols);
-                if (k == chunk) whit_tile_codes(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
+                if (k == chunk) whit_tile_integers(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
                 for (uint32_t i = 0; i < n; i++) {
                     const int8_t *q =
                         planes ? q2_codes(x, t + i, k, end - k, q_scratch) : x->i8 + (t + i) * x->stride + k;

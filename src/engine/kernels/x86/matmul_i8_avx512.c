@@ -19,6 +19,7 @@
  *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per token
  *   t5   digits by seven look-ups (tiles_avx512.h), which need no shift
  *   b1   L & 1, 2, 4, 8, then the same of L >> 4: eight fields share four registers
+ *   l2   fields look up levels by VPSHUFB, four registers without shifts
  *   i4   two fields, i8 one; several lines take turns, which hides VPDPBUSD's latency
  *
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
@@ -143,9 +144,34 @@ INLINE void add_t5_rest(const int n, const int planes, const int registers, sums
     }
 }
 
+/* Adds n_lines lines of l2, all of one scale group. */
+INLINE void add_l2_lines(const int n, const int planes, const int registers, sums acc[][PLANES],
+                         const __m512i levels[PLANES], const uint8_t *const from[PLANES], const int8_t *q,
+                         size_t stride, uint32_t n_lines)
+{
+    const uint8_t *lines[PLANES] = {from[0], from[1]};
+    for (uint32_t l = 0; l < n_lines; l++, q += 16) {
+        __m512i line[PLANES];
+#pragma GCC unroll 2
+        for (int p = 0; p < planes; p++) {
+            prefetch_ahead(lines[p]);
+            line[p] = load_line(lines[p]);
+            lines[p] += WHIT_LINE_BYTES;
+        }
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            __m512i quads[PLANES];
+#pragma GCC unroll 2
+            for (int p = 0; p < planes; p++) quads[p] = quad_of_levels(levels[p], line[p], j);
+            add_fields(n, planes, j % registers, acc, quads, q + 4 * j, stride);
+        }
+    }
+}
+
 INLINE __m512i total(const int codec, const int registers, const sums *acc)
 {
-    const int bits = whit_codec_bits((unsigned)codec), fields = codec == WHIT_CODEC_T5 ? 1 : 8 / bits;
+    const int bits = whit_codec_bits((unsigned)codec),
+              fields = codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_L2 ? 1 : 8 / bits;
     __m512i sum = acc->of[0];
 #pragma GCC unroll 5
     for (int r = 1; r < registers; r++)
@@ -216,10 +242,15 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
             const uint32_t n_lines = (end - k + line_cols - 1) / line_cols;
             const bool begins_block = m->block_cols && (k & (m->block_cols - 1)) == 0;
             for (int p = 0; p < planes && begins_block; p++) lines[p] += m->scale_bytes;
-            if (codec == WHIT_CODEC_T5)
+            if (codec == WHIT_CODEC_T5) {
                 add_t5_lines(n, planes, registers, t5, acc, lines, q + k, stride, n_lines);
-            else
+            } else if (codec == WHIT_CODEC_L2) {
+                __m512i levels[PLANES];
+                for (int p = 0; p < planes; p++) levels[p] = load_group_levels(m, start[p], k >> m->group_shift);
+                add_l2_lines(n, planes, registers, acc, levels, lines, q + k, stride, n_lines);
+            } else {
                 add_lines(bits, n, planes, registers, acc, lines, line_stride, q + k, stride, n_lines);
+            }
             for (int p = 0; p < planes; p++) lines[p] += n_lines * line_stride;
         }
         uint32_t group = k >> m->group_shift;
@@ -316,3 +347,4 @@ MATMUL(q2, Q2)
 MATMUL(i4, I4)
 MATMUL(i8, I8)
 MATMUL(i8s, I8S)
+MATMUL(l2, L2)

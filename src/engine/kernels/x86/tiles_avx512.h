@@ -29,9 +29,15 @@ INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
     return is_f32 ? _mm512_loadu_ps(m->row_fields + 4 * index) : halves_to_floats(m->row_fields + 2 * index);
 }
 
-/* Field f of the group at `place` of a block whose scales are bytes or nibbles (base/tensor.h has the formulas). */
+/* Field f of the group at `place` of a block whose scales are bytes, nibbles or, L6, pairs of bytes (base/tensor.h has
+ * the formulas). */
 INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8_t *lines, uint32_t place, uint32_t f)
 {
+    if (kind == FIELD_GROUP_L6) {
+        __m512i halves = _mm512_srl_epi32(load_line(lines), _mm_cvtsi32_si128(place % 2 ? 17 : 1));
+        halves = _mm512_and_si512(halves, _mm512_set1_epi32(0x7FE0));
+        return _mm512_mul_ps(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(halves)), _mm512_set1_ps(0x1p-6f));
+    }
     const bool super = kind <= FIELD_GROUP_ODD4;
     const uint32_t bit = kind == FIELD_GROUP_ODD4 ? 4 * place : 8 * place;
     __m512i dwords = load_line(lines + (super + bit / 32) * 64);
@@ -190,6 +196,27 @@ INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
     const t5_keys keys = t5_keys_of(tables, line);
 #pragma GCC unroll 5
     for (int d = 0; d < 5; d++) digits[d] = t5_look_up(tables, &keys, d);
+}
+
+/* ---- l2: levels of a group ------------------------------------------------------------------ */
+
+/* The levels of a scale group of one tile: dword r has those of row r, byte c level c plus WHIT_LEVEL_HIGH. */
+INLINE __m512i load_group_levels(const tiles *m, const uint8_t *tile_start, uint32_t group)
+{
+    group_fields at = group_fields_at(m, tile_start, group);
+    __m512i low = _mm512_srl_epi32(load_line(at.lines), _mm_cvtsi32_si128(at.first % 2 ? 16 : 0));
+    low = _mm512_and_si512(low, _mm512_set1_epi32(63));
+    __m512i middle = _mm512_set1_epi32(WHIT_LEVEL_HIGH * 0x02010100); /* -high, 0, 0 and high, plus high */
+    return _mm512_sub_epi32(_mm512_add_epi32(middle, _mm512_slli_epi32(low, 8)), _mm512_slli_epi32(low, 16));
+}
+
+/* Quad j of a line, 0 to 3: levels plus WHIT_LEVEL_HIGH. VPSHUFB looks up in sixteen bytes, the levels of four rows, so
+ * that an index is a code and, four times, the row. */
+INLINE __m512i quad_of_levels(__m512i levels, __m512i line, const int j)
+{
+    const __m512i rows = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C));
+    __m512i codes = j ? _mm512_srli_epi32(line, (unsigned)(2 * j)) : line;
+    return _mm512_shuffle_epi8(levels, _mm512_ternarylogic_epi32(codes, _mm512_set1_epi8(3), rows, 0xEA));
 }
 
 /* ---- values of codes ------------------------------------------------------------------------ */

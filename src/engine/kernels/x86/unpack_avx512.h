@@ -142,6 +142,22 @@ INLINE void unpack_superblocks(const tiles *m, const uint8_t *start, uint8_t *ou
     }
 }
 
+/* Unpacks a tile of l2. */
+INLINE void unpack_l2(const tiles *m, const uint8_t *start, uint8_t *out, size_t stride)
+{
+    const uint8_t *line = start;
+    for (uint32_t k = 0, n_cols = m->w->type.n_cols; k < n_cols;) {
+        if ((k & (m->block_cols - 1)) == 0) line += m->scale_bytes;
+        const __m512i levels = load_group_levels(m, start, k >> m->group_shift);
+        const uint32_t end = tiles_min(((k >> m->group_shift) + 1) << m->group_shift, n_cols);
+        for (; k < end; k += 16, line += WHIT_LINE_BYTES, out += 4 * stride) {
+            __m512i codes = load_line(line);
+#pragma GCC unroll 4
+            for (int j = 0; j < 4; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_levels(levels, codes, j));
+        }
+    }
+}
+
 /* Unpacks a whole tile. q2: the sign plane to `out`, the extra plane to out + plane_bytes. */
 INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride, size_t plane_bytes)
 {
@@ -153,6 +169,10 @@ INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t 
     }
     if (codec == WHIT_CODEC_T5 && m->in_superblocks) {
         unpack_superblocks(m, start, out, stride);
+        return;
+    }
+    if (whit_codecs[codec].group_levels) {
+        unpack_l2(m, start, out, stride);
         return;
     }
     const int quads = quads_of_line(codec);
