@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     static struct hub_file files[N_FILES_MAX];
     static char paths[N_FILES_MAX][256];
     struct hub_repository repository = {
-        .name = argc > 1 ? argv[1] : "", .files = files, .token = getenv("WANTED_TOKEN")};
+        .name = argc > 1 ? argv[1] : "", .files = files, .token = getenv("WANTED_TOKEN"), .licence = getenv("LICENCE")};
     DIR *folder = argc > 2 ? opendir(argv[2]) : NULL;
     const struct dirent *item;
     if (!folder) return 2;

@@ -125,8 +125,10 @@ static void send_info(const hub_server *server, int fd)
 {
     const struct hub_repository *repository = server->repository;
     whit_buf body = {0};
-    whit_buf_printf(&body, "{\"id\":\"%s\",\"sha\":\"%s\",\"siblings\":[", repository->name,
+    whit_buf_printf(&body, "{\"id\":\"%s\",\"sha\":\"%s\",", repository->name,
                     repository->commit ? repository->commit : HUB_COMMIT);
+    if (repository->licence) whit_buf_printf(&body, "\"cardData\":{\"license\":\"%s\"},", repository->licence);
+    whit_buf_append_str(&body, "\"siblings\":[");
     for (size_t i = 0; i < repository->n_files; i++)
         whit_buf_printf(&body, "%s{\"rfilename\":\"%s\"}", i ? "," : "", repository->files[i].path);
     whit_buf_append_str(&body, "]}");

@@ -31,8 +31,9 @@ struct hub_file {
 };
 
 struct hub_repository {
-    const char *name;  /* "owner/name" */
-    const char *token; /* that requests must bring; NULL: none is wanted */
+    const char *name;    /* "owner/name" */
+    const char *token;   /* that requests must bring; NULL: none is wanted */
+    const char *licence; /* of the description; NULL: it has none */
     struct hub_file *files;
     size_t n_files;
     size_t page_files;  /* entries of a page of the tree; 0: all */

@@ -73,14 +73,16 @@ static void report(cli_call *call, const whit_hub_name *name, const whit_hub_pul
     whit_hub_name_print(name, text);
     if (json) {
         cli_print_json(call,
-                       json_pack("{s:s, s:o, s:s, s:I, s:I, s:I}", "name", text, "path", cli_json_path(pulled->path),
-                                 "commit", pulled->commit, "files", (json_int_t)pulled->n_files, "bytes",
-                                 (json_int_t)pulled->size_bytes, "fetched_bytes", (json_int_t)pulled->fetched_bytes));
+                       json_pack("{s:s, s:o, s:s, s:s, s:I, s:I, s:I}", "name", text, "path",
+                                 cli_json_path(pulled->path), "commit", pulled->commit, "licence", pulled->licence,
+                                 "files", (json_int_t)pulled->n_files, "bytes", (json_int_t)pulled->size_bytes,
+                                 "fetched_bytes", (json_int_t)pulled->fetched_bytes));
         return;
     }
-    cli_note("%s%s%s: %zu file%s, %s%s", text, name->file[0] ? ":" : "", name->file, pulled->n_files,
+    cli_note("%s%s%s: %zu file%s, %s%s%s%s", text, name->file[0] ? ":" : "", name->file, pulled->n_files,
              pulled->n_files == 1 ? "" : "s", cli_bytes(pulled->size_bytes, size),
-             pulled->fetched_bytes ? "" : ", all of it here already");
+             pulled->fetched_bytes ? "" : ", all of it here already", pulled->licence[0] ? ", licence " : "",
+             pulled->licence);
     cli_print(call, "%s\n", pulled->path);
 }
 

@@ -14,7 +14,7 @@ hub=""
 start() {
     rm -f pipe address
     mkfifo pipe
-    $EMULATOR "$serve" owner/tiny-GGUF files "$@" <pipe >address 2>requests &
+    $EMULATOR "$serve" "${repository:-owner/tiny-GGUF}" files "$@" <pipe >address 2>requests &
     hub=$!
     exec 9>pipe
     while [ ! -s address ]; do sleep 0.05; done
@@ -145,4 +145,22 @@ expect 0 env HF_TOKEN=hf_secret $EMULATOR "$WHIT" pull owner/tiny-GGUF:f32
 grep -q '^2 .*auth=$' requests || complain "no request to the second port: $(cat requests)"
 grep '^2 ' requests | grep -q secret && complain "the token went to the second port"
 stop
+unset WANTED_TOKEN
+
+# ---- a folder by its name: Gemma 4's mobile form, with the licence that the hub names
+mobile=$SHARED/models-tiny/gemma4-mobile/ct
+if [ -r "$mobile/config.json" ]; then
+    rm -r files
+    mkdir files
+    cp "$mobile"/* files/
+    export LICENCE=apache-2.0 repository=google/gemma-4-E2B-it-qat-mobile-ct
+    start
+    expect 0 whit pull "$repository"
+    one_line "2 files" "licence apache-2.0"
+    expect 0 whit pull "$repository" --json
+    python3 -c 'import json; assert json.load(open("out"))["licence"] == "apache-2.0"' || complain "pull --json: $(cat out)"
+    expect 0 whit inspect gemma-4-E2B-it-qat-mobile-ct --json
+    grep -q '"family": "gemma4"' out || complain "inspect of a mobile folder: $(cat out)"
+    stop
+fi
 finish

@@ -194,7 +194,27 @@ static void listings_are_read(void **state)
     assert_int_equal(listing.files[1].digest_kind, WHIT_HUB_GIT_SHA1);
     assert_int_equal(listing.files[2].size_bytes, 9);
     assert_int_equal(listing.files[2].digest_kind, WHIT_HUB_SHA256);
+    assert_string_equal(listing.licence, "");
     whit_hub_listing_free(&listing);
+
+    static const struct {
+        const char *card, *licence;
+    } cards[] = {{"{\"license\":\"apache-2.0\"}", "apache-2.0"},
+                 {"{\"license\":[\"mit\",\"bsd\"]}", "mit"},
+                 {"{\"license\":\"other\",\"license_name\":\"own-1\"}", "own-1"},
+                 {"{\"license\":\"other\"}", "other"},
+                 {"{\"license\":\"a\\u001b[2Jb\"}", ""},
+                 {"{\"license\":\"a\\u0000b\"}", ""},
+                 {"{\"license\":\"\"}", ""},
+                 {"{\"license\":7}", ""},
+                 {"\"mit\"", ""}};
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++) {
+        char text[128];
+        int n = snprintf(text, sizeof text, "{\"cardData\":%s}", cards[i].card);
+        assert_ok(whit_hub_listing_add_info(&listing, "info", text, (size_t)n, true, &error), error);
+        assert_string_equal(listing.licence, cards[i].licence);
+        whit_hub_listing_free(&listing);
+    }
 }
 
 static void hostile_listings_are_refused(void **state)

@@ -94,6 +94,19 @@ whit_status whit_hub_listing_add_tree(whit_hub_listing *listing, const char *wha
     return status;
 }
 
+/* Takes a licence's name if it is one that may be printed as it is. */
+static void take_licence(whit_hub_listing *listing, const whit_json *json, uint32_t value)
+{
+    if (whit_json_type_of(json, value) == WHIT_JSON_ARRAY) value = whit_json_first(json, value);
+    size_t n;
+    const char *name = whit_json_string(json, value, &n);
+    if (!name || !n || n >= sizeof listing->licence) return;
+    for (size_t i = 0; i < n; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", name[i]) || !name[i]) return;
+    memcpy(listing->licence, name, n);
+    listing->licence[n] = 0;
+}
+
 whit_status whit_hub_listing_add_info(whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
                                       bool want_files, whit_error *error)
 {
@@ -106,6 +119,10 @@ whit_status whit_hub_listing_add_info(whit_hub_listing *listing, const char *wha
         memcpy(listing->commit, commit, n);
         listing->commit[n] = 0;
     }
+    uint32_t card = whit_json_get(&json, WHIT_JSON_ROOT, "cardData");
+    take_licence(listing, &json, whit_json_get(&json, card, "license"));
+    if (strcmp(listing->licence, "other") == 0)
+        take_licence(listing, &json, whit_json_get(&json, card, "license_name"));
     uint32_t files = want_files ? whit_json_get(&json, WHIT_JSON_ROOT, "siblings") : WHIT_JSON_NONE;
     for (uint32_t at = whit_json_first(&json, files); at != WHIT_JSON_NONE && status == WHIT_OK;
          at = whit_json_next(&json, files, at))

@@ -31,15 +31,15 @@ typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;
     char commit[WHIT_HUB_COMMIT_BYTES]; /* "" where the hub did not say */
+    char licence[64];                   /* its name: letters, digits, '.', '_', '-'; "" where the hub did not say */
 } whit_hub_listing;
 
 /* Adds the files of a page of "tree": an array of {"type", "path", "size", "oid", "lfs": {"oid",
  * "size"}}. `what` names the answer in messages. */
 whit_status whit_hub_listing_add_tree(whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
                                       whit_error *error);
-/* Reads the description of a repository: "sha", the commit; and with `want_files` its "siblings",
- * {"rfilename", "size", "blobId", "lfs": {"sha256"}}, of which hubs may leave out all but the
- * name. */
+/* Reads the description of a repository: "sha", the commit; the licence of its "cardData"; and with `want_files` its
+ * "siblings", {"rfilename", "size", "blobId", "lfs": {"sha256"}}, of which hubs may leave out all but the name. */
 whit_status whit_hub_listing_add_info(whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
                                       bool want_files, whit_error *error);
 /* Adds one file; its path is copied. */

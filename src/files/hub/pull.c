@@ -339,6 +339,7 @@ static whit_status run(struct pull *pull, whit_hub_pulled *pulled, whit_error *e
     pulled->kind = pull->choice.kind;
     pulled->n_files = pull->choice.n_files;
     memcpy(pulled->commit, pull->listing.commit, sizeof pulled->commit);
+    memcpy(pulled->licence, pull->listing.licence, sizeof pulled->licence);
     if (pulled->kind != WHIT_HUB_FOLDER)
         return whit_hub_entry_path(&pull->entry, pull->listing.files[pull->choice.files[0]].path, "", pulled->path,
                                    error);

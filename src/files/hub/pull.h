@@ -26,6 +26,7 @@ typedef struct whit_hub_pulled {
     size_t n_files;
     uint64_t size_bytes, fetched_bytes; /* sizes of all files, and the bytes downloaded now */
     char commit[WHIT_HUB_COMMIT_BYTES]; /* "": unknown */
+    char licence[64];                   /* "": unknown; as in whit_hub_listing */
 } whit_hub_pulled;
 
 /* Downloads the model that `name` means into the store. Files that are there with the hub's digest are not downloaded
