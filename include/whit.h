@@ -40,5 +40,6 @@
 #include "whit/grammar.h"
 #include "whit/program.h"
 #include "whit/calls.h"
+#include "whit/conversation.h"
 
 #endif

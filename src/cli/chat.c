@@ -103,7 +103,7 @@ bool cli_chat_answer(cli_chat *chat)
 {
     cli_sampler_flags flags = chat->sampler;
     whit_sampler *sampler = NULL;
-    whit_answer answer = {0};
+    whit_answer answer = whit_answer_default();
     whit_error error;
     uint64_t seed;
     flags.seed += (int64_t)chat->n_answers; /* so that a repeated question gets another answer */
@@ -117,29 +117,29 @@ bool cli_chat_answer(cli_chat *chat)
         return false;
     }
     cli_view view = cli_view_begin(chat->call, chat->wraps);
-    whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
-    size_t n_before = whit_messages_count(messages);
-    whit_answer_options wanted = {.n_tokens = chat->n_tokens < 0 ? UINT32_MAX : (uint32_t)chat->n_tokens,
-                                  .n_draft_tokens = chat->n_draft,
-                                  .thinking = chat->thinking,
-                                  .stop = chat->stops.items,
-                                  .n_stop = chat->stops.n,
-                                  .stages = chat->grammar.stages,
-                                  .n_stages = chat->grammar.n_stages,
-                                  .on_part = cli_view_part,
-                                  .user = &view};
+    whit_conversation *conversation = chat->talk.conversation;
+    const size_t n_before = whit_conversation_count(conversation);
+    whit_answer_options wanted = whit_answer_options_default();
+    if (chat->n_tokens >= 0) wanted.n_tokens = (uint32_t)chat->n_tokens;
+    wanted.n_draft_tokens = chat->n_draft;
+    wanted.thinking = chat->thinking;
+    wanted.stop = chat->stops.items;
+    wanted.n_stop = chat->stops.n;
+    wanted.stages = chat->grammar.stages;
+    wanted.n_stages = chat->grammar.n_stages;
+    cli_view_receive(&view, false, &wanted);
     cli_keep_begin(&chat->keep, sampler, chat->grammar.n_stages);
-    whit_status status = whit_conversation_answer(chat->talk.conversation, sampler, &wanted, &answer, &error);
-    if (status == WHIT_OK || whit_messages_count(messages) > n_before)
-        cli_chat_remember(
-            chat, cli_keep_conversation(chat->call, &chat->keep, chat->talk.conversation, sampler, answer.finish));
+    whit_status status = whit_conversation_answer(conversation, sampler, &wanted, &answer, &error);
+    const bool is_answered = whit_conversation_count(conversation) > n_before;
+    if (is_answered)
+        cli_chat_remember(chat, cli_keep_conversation(chat->call, &chat->keep, conversation, sampler, answer.finish));
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
     whit_sampler_close(sampler);
     explain(chat, status, &answer, &error);
     if (status == WHIT_OK) cli_talk_remark_system(&chat->talk);
     chat->n_answers++;
     if (chat->call->output_failed) chat->over = true;
-    return whit_messages_count(messages) > n_before;
+    return is_answered;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -190,11 +190,14 @@ bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_
 static void say(cli_chat *chat, const char *text, size_t n_bytes)
 {
     whit_error error;
-    whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
-    if (whit_messages_add(messages, WHIT_ROLE_USER, text, n_bytes, &error) != WHIT_OK)
+    whit_conversation *conversation = chat->talk.conversation;
+    const size_t n_before = whit_conversation_count(conversation);
+    if (whit_conversation_say(conversation, "user", text, n_bytes, &error) != WHIT_OK) {
         cli_chat_fail_error(chat, &error);
-    else if (!cli_chat_answer(chat) && whit_messages_take_back(messages, WHIT_ROLE_USER) && !chat->over)
-        cli_note("there is no answer: the message is forgotten");
+    } else if (!cli_chat_answer(chat)) {
+        whit_conversation_keep(conversation, n_before);
+        if (!chat->over) cli_note("there is no answer: the message is forgotten");
+    }
 }
 
 static void take_line(cli_chat *chat)
@@ -243,8 +246,8 @@ static int start(cli_chat *chat, const struct chat_values *values)
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
     if (values->load && (status = cli_chat_load(chat, values->load)) != CLI_OK) return status;
     if (values->system &&
-        whit_messages_set_system(whit_conversation_messages(chat->talk.conversation), values->system,
-                                 strlen(values->system), &error) != WHIT_OK)
+        whit_conversation_set_system(chat->talk.conversation, values->system, strlen(values->system), &error) !=
+            WHIT_OK)
         return cli_fail_error(chat->call, &error);
     return CLI_OK;
 }

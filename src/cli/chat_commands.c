@@ -5,41 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "cli/chat.h"
-
-enum { FILE_BYTES_MAX = 64 << 20 };
-
-static whit_messages *messages_of(cli_chat *chat)
-{
-    return whit_conversation_messages(chat->talk.conversation);
-}
 
 static const char *n_messages(cli_chat *chat, char many[32])
 {
-    size_t n = whit_messages_count(messages_of(chat));
+    size_t n = whit_conversation_count(chat->talk.conversation);
     snprintf(many, 32, "%zu message%s", n, n == 1 ? "" : "s");
     return many;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Reads a conversation's file into `messages`. */
-static whit_status read_file(const char *path, whit_messages *messages, whit_error *error)
-{
-    whit_buf text = {0};
-    whit_status status = whit_read_file(path, FILE_BYTES_MAX, &text, error);
-    if (status == WHIT_OK) status = whit_messages_read(messages, path, (const char *)text.data, text.size_bytes, error);
-    whit_buf_free(&text);
-    return status;
-}
-
 int cli_chat_load(cli_chat *chat, const char *path)
 {
     whit_error error;
-    if (read_file(path, messages_of(chat), &error) != WHIT_OK) return cli_fail_error(chat->call, &error);
+    if (whit_conversation_load(chat->talk.conversation, path, &error) != WHIT_OK)
+        return cli_fail_error(chat->call, &error);
     char many[32];
     cli_note("loaded %s from %s", n_messages(chat, many), path);
     return CLI_OK;
@@ -53,28 +35,16 @@ static void load(cli_chat *chat, char *path)
         cli_chat_fail(chat, CLI_USAGE, "/load wants a file");
 }
 
-/* Saves the conversation. An existing file is replaced only if it is a conversation, too. */
 static void save(cli_chat *chat, char *path)
 {
-    whit_messages there = {0};
-    whit_buf text = {0};
     whit_error error;
     char many[32];
-    if (!path[0]) {
+    if (!path[0])
         cli_chat_fail(chat, CLI_USAGE, "/save wants a file");
-        return;
-    }
-    if (access(path, F_OK) == 0 && read_file(path, &there, NULL) != WHIT_OK) {
-        cli_chat_fail(chat, CLI_REFUSED, "%s: is there and holds no conversation; not replaced", path);
-        return;
-    }
-    whit_messages_free(&there);
-    if (whit_messages_write(messages_of(chat), &text, &error) != WHIT_OK ||
-        whit_write_file(path, text.data, text.size_bytes, &error) != WHIT_OK)
+    else if (whit_conversation_save(chat->talk.conversation, path, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     else
         cli_note("saved %s to %s", n_messages(chat, many), path);
-    whit_buf_free(&text);
 }
 
 /* ---- /show ---------------------------------------------------------------------------------- */
@@ -116,36 +86,59 @@ static void show_parameters(cli_chat *chat)
 
 static void show_context(cli_chat *chat)
 {
-    const whit_messages *messages = messages_of(chat);
+    const size_t n_left_out = whit_conversation_n_left_out(chat->talk.conversation);
     char many[32];
     cli_print(chat->call, "context: %u of %u tokens; %s", whit_session_position(chat->talk.session, 0),
               whit_session_context_size(chat->talk.session), n_messages(chat, many));
-    if (messages->n_left_out)
-        cli_print(chat->call, ", of which the model no longer sees the oldest %zu\n", messages->n_left_out);
+    if (n_left_out)
+        cli_print(chat->call, ", of which the model no longer sees the oldest %zu\n", n_left_out);
     else
-        cli_print(chat->call, whit_messages_count(messages) ? ", and all of them fit\n" : "\n");
+        cli_print(chat->call, whit_conversation_count(chat->talk.conversation) ? ", and all of them fit\n" : "\n");
+}
+
+/* A message's text and calls; contents in parts are shown as JSON. */
+static void show_message(cli_chat *chat, const json_t *message)
+{
+    const json_t *content = json_object_get(message, "content"), *calls = json_object_get(message, "tool_calls");
+    char *parts = json_is_array(content) ? json_dumps(content, 0) : NULL;
+    const char *role = json_string_value(json_object_get(message, "role"));
+    cli_print(chat->call, "%s: ", role ? role : "?");
+    if (json_is_string(content)) cli_write(chat->call, json_string_value(content), json_string_length(content));
+    if (parts) cli_write(chat->call, parts, strlen(parts));
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *function = json_object_get(json_array_get(calls, i), "function");
+        const char *name = json_string_value(json_object_get(function, "name"));
+        char *arguments = json_dumps(json_object_get(function, "arguments"), JSON_ENCODE_ANY);
+        cli_print(chat->call, "%scalls %s ", json_string_length(content) || i ? "\n" : "", name ? name : "?");
+        if (arguments) cli_write(chat->call, arguments, strlen(arguments));
+        free(arguments);
+    }
+    cli_print(chat->call, "\n");
+    free(parts);
 }
 
 static void show_history(cli_chat *chat)
 {
-    if (!whit_messages_count(messages_of(chat))) cli_print(chat->call, "no messages yet\n");
-    for (size_t i = 0; i < whit_messages_count(messages_of(chat)); i++) {
-        const whit_message *message = whit_messages_at(messages_of(chat), i);
-        cli_print(chat->call, "%s: ", whit_role_name(message->role));
-        cli_write(chat->call, message->text, message->text_bytes);
-        cli_print(chat->call, "\n");
+    const size_t n = whit_conversation_count(chat->talk.conversation);
+    if (!n) cli_print(chat->call, "no messages yet\n");
+    for (size_t i = 0; i < n; i++) {
+        json_t *message = cli_talk_message(&chat->talk, i);
+        show_message(chat, message);
+        json_decref(message);
     }
 }
 
 static void show_system(cli_chat *chat)
 {
-    const whit_message *system = whit_messages_system(messages_of(chat));
-    if (!system) {
-        cli_print(chat->call, "no system message; '/set system TEXT' sets one\n");
-        return;
-    }
-    cli_write(chat->call, system->text, system->text_bytes);
+    json_t *message = cli_talk_message(&chat->talk, 0);
+    size_t n;
+    const char *text = cli_system_text(message, &n);
+    if (n)
+        cli_write(chat->call, text, n);
+    else
+        cli_print(chat->call, "no system message; '/set system TEXT' sets one");
     cli_print(chat->call, "\n");
+    json_decref(message);
 }
 
 static void show_prompt(cli_chat *chat)
@@ -210,7 +203,8 @@ static void set_system(cli_chat *chat, const char *text)
     else
         whit_buf_append_str(&block, text);
     if (given &&
-        whit_messages_set_system(messages_of(chat), (const char *)block.data, block.size_bytes, &error) != WHIT_OK)
+        whit_conversation_set_system(chat->talk.conversation, (const char *)block.data, block.size_bytes, &error) !=
+            WHIT_OK)
         cli_chat_fail_error(chat, &error);
     whit_buf_free(&block);
 }
@@ -322,7 +316,7 @@ static void keep_messages(cli_chat *chat)
 static void clear(cli_chat *chat, char *nothing)
 {
     (void)nothing;
-    whit_messages_clear(messages_of(chat));
+    whit_conversation_keep(chat->talk.conversation, whit_conversation_n_system(chat->talk.conversation));
     keep_messages(chat);
 }
 
@@ -330,24 +324,24 @@ static void clear(cli_chat *chat, char *nothing)
 static void answer_again(cli_chat *chat, char *nothing)
 {
     (void)nothing;
-    whit_messages *messages = messages_of(chat);
-    size_t n = whit_messages_count(messages);
-    const whit_message *last = n ? whit_messages_at(messages, n - 1) : NULL;
+    whit_conversation *conversation = chat->talk.conversation;
+    const size_t n = whit_conversation_count(conversation);
+    size_t n_bytes;
     whit_buf before = {0};
     whit_error error;
-    if (!last || last->role == WHIT_ROLE_SYSTEM) {
+    if (n == whit_conversation_n_system(conversation)) {
         cli_chat_fail(chat, CLI_USAGE, "there is nothing to answer yet");
         return;
     }
-    bool answered = last->role == WHIT_ROLE_ASSISTANT;
-    if (answered && !whit_buf_append(&before, last->text, last->text_bytes)) {
+    const bool is_answered = whit_messages_of(conversation)[n - 1].role == WHIT_ROLE_ASSISTANT;
+    const char *last = whit_conversation_message(conversation, n - 1, &n_bytes);
+    if (is_answered && !whit_buf_append(&before, last, n_bytes)) {
         cli_chat_fail(chat, CLI_LIMIT, "out of memory for the answer before");
         return;
     }
-    whit_messages_take_back(messages, WHIT_ROLE_ASSISTANT);
-    if (!cli_chat_answer(chat) && answered &&
-        whit_messages_add(messages, WHIT_ROLE_ASSISTANT, (const char *)before.data, before.size_bytes, &error) !=
-            WHIT_OK)
+    if (is_answered) whit_conversation_keep(conversation, n - 1);
+    if (!cli_chat_answer(chat) && is_answered &&
+        whit_conversation_append(conversation, (const char *)before.data, before.size_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     whit_buf_free(&before);
 }
@@ -356,18 +350,13 @@ static void undo(cli_chat *chat, char *nothing)
 {
     (void)nothing;
     char many[32];
-    bool answered = whit_messages_take_back(messages_of(chat), WHIT_ROLE_ASSISTANT);
-    bool asked = whit_messages_take_back(messages_of(chat), WHIT_ROLE_USER);
-    if (!answered && !asked)
+    const size_t n_removed = whit_conversation_undo(chat->talk.conversation);
+    if (!n_removed) {
         cli_chat_fail(chat, CLI_USAGE, "there is nothing to take back");
-    else {
-        keep_messages(chat);
-        cli_note("taken back: the last %s; %s left",
-                 answered && asked ? "message and its answer"
-                     : asked       ? "message"
-                                   : "answer",
-                 n_messages(chat, many));
+        return;
     }
+    keep_messages(chat);
+    cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
 static void leave(cli_chat *chat, char *nothing)

@@ -30,11 +30,13 @@ static void trim(const char **text, size_t *n)
 
 void cli_talk_remark_system(cli_talk *talk)
 {
-    const whit_message *system = whit_messages_system(whit_conversation_messages(talk->conversation));
-    size_t n_prompt, n = system ? system->text_bytes : 0;
-    const char *prompt = whit_conversation_prompt(talk->conversation, &n_prompt), *text = system ? system->text : "";
+    json_t *system = cli_talk_message(talk, 0);
+    size_t n_prompt, n = 0;
+    const char *prompt = whit_conversation_prompt(talk->conversation, &n_prompt), *text = cli_system_text(system, &n);
     trim(&text, &n);
-    if (!n || talk->told_system || memmem(prompt, n_prompt, text, n)) return;
+    const bool is_seen = !n || talk->told_system || memmem(prompt, n_prompt, text, n);
+    json_decref(system);
+    if (is_seen) return;
     talk->told_system = true;
     cli_note("the model's chat template leaves the system message out: the model did not see it (put it into a "
              "message, or give another --template)");

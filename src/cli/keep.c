@@ -90,8 +90,7 @@ static void hash_message(const whit_message *message, uint8_t digest[WHIT_HASH_B
 {
     whit_hash hash;
     whit_hash_begin(&hash, "chat.message");
-    whit_hash_add_u64(&hash, message->role);
-    whit_hash_add(&hash, message->text, message->text_bytes);
+    whit_hash_add(&hash, message->json, message->json_bytes);
     whit_hash_end(&hash, digest);
 }
 
@@ -101,13 +100,13 @@ static int out_of_memory(cli_call *call)
 }
 
 /* Number of leading messages that the file has already; afterwards `seen` has the hashes of all messages. */
-static size_t n_kept(cli_keep *keep, const whit_messages *messages)
+static size_t n_kept(cli_keep *keep, const whit_conversation *conversation)
 {
-    size_t n = whit_messages_count(messages), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;
+    size_t n = whit_conversation_count(conversation), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;
     bool same = true;
     for (size_t i = 0; i < n; i++) {
         uint8_t digest[WHIT_HASH_BYTES];
-        hash_message(whit_messages_at(messages, i), digest);
+        hash_message(&whit_messages_of(conversation)[i], digest);
         same &= i < n_seen && memcmp(keep->seen.data + i * sizeof digest, digest, sizeof digest) == 0;
         n_same += same;
         if (!same) {
@@ -119,74 +118,46 @@ static size_t n_kept(cli_keep *keep, const whit_messages *messages)
     return n_same;
 }
 
-static whit_status write_note(cli_keep *keep, const whit_messages *messages, whit_buf *note, whit_error *error)
+static whit_status write_note(cli_keep *keep, const whit_conversation *conversation, whit_buf *note, whit_error *error)
 {
-    size_t n_same = n_kept(keep, messages);
-    whit_messages added = {.n_left_out = 0};
-    whit_buf text = {0};
-    whit_status status = WHIT_OK;
-    for (size_t i = n_same; i < whit_messages_count(messages); i++)
-        whit_buf_append(&added.items, whit_messages_at(messages, i), sizeof(whit_message));
-    if (keep->seen.failed || added.items.failed) status = whit_fail_memory(error, "the session", note->size_bytes);
-    if (status == WHIT_OK) status = whit_messages_write(&added, &text, error);
-    if (status == WHIT_OK) {
-        whit_buf_printf(note, "{\"keep\": %zu, \"left_out\": %zu, ", n_same, messages->n_left_out);
-        if (!whit_buf_append(note, text.data + 1, text.size_bytes - 1))
-            status = whit_fail_memory(error, "the session", text.size_bytes);
-    }
-    whit_buf_free(&text);
-    whit_buf_free(&added.items); /* the texts belong to the conversation */
-    return status;
+    const size_t n_same = n_kept(keep, conversation);
+    bool ok = whit_buf_printf(note, "{\"keep\": %zu, \"left_out\": %zu, \"messages\": ", n_same,
+                              whit_conversation_n_left_out(conversation)) &&
+        whit_conversation_write(conversation, 0, n_same, note) && whit_buf_append_str(note, "}\n");
+    return ok && !keep->seen.failed ? WHIT_OK : whit_fail_memory(error, "the session", note->size_bytes);
 }
 
-static whit_status read_note(const char *text, size_t n_bytes, whit_messages *messages, whit_error *error)
+static whit_status read_note(const char *text, size_t n_bytes, whit_conversation *conversation, whit_error *error)
 {
-    json_error_t where;
-    json_t *note = json_loadb(text, n_bytes, 0, &where);
-    json_int_t keep = json_integer_value(json_object_get(note, "keep"));
-    json_int_t left_out = json_integer_value(json_object_get(note, "left_out"));
-    whit_messages added = {0};
-    whit_status status = WHIT_OK;
-    if (!json_is_object(note) || keep < 0 || (size_t)keep > whit_messages_count(messages) || left_out < 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "the session's messages make no sense");
+    json_t *note = json_loadb(text, n_bytes, JSON_ALLOW_NUL, NULL);
+    const json_int_t n = json_integer_value(json_object_get(note, "keep"));
+    const json_int_t left_out = json_integer_value(json_object_get(note, "left_out"));
+    bool is_sane =
+        json_is_object(note) && n >= 0 && (size_t)n <= whit_conversation_count(conversation) && left_out >= 0;
     json_decref(note);
-    if (status == WHIT_OK) status = whit_messages_read(&added, "the session", text, n_bytes, error);
-    while (status == WHIT_OK && whit_messages_count(messages) > (size_t)keep) {
-        const whit_message *last = whit_messages_at(messages, whit_messages_count(messages) - 1);
-        if (last->role == WHIT_ROLE_SYSTEM)
-            status = whit_messages_set_system(messages, "", 0, error);
-        else
-            whit_messages_take_back(messages, last->role);
+    if (is_sane) {
+        whit_conversation_keep(conversation, (size_t)n);
+        WHIT_TRY(whit_conversation_append(conversation, text, n_bytes, error));
+        is_sane = whit_conversation_leave_out(conversation, (size_t)left_out);
     }
-    for (size_t i = 0; status == WHIT_OK && i < whit_messages_count(&added); i++) {
-        const whit_message *message = whit_messages_at(&added, i);
-        status = message->role == WHIT_ROLE_SYSTEM
-            ? whit_messages_set_system(messages, message->text, message->text_bytes, error)
-            : whit_messages_add(messages, message->role, message->text, message->text_bytes, error);
-    }
-    if (status == WHIT_OK && (size_t)left_out > whit_messages_count(messages))
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "the session's messages make no sense");
-    if (status == WHIT_OK) messages->n_left_out = (size_t)left_out;
-    whit_messages_free(&added);
-    return status;
+    return is_sane ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "the session's messages make no sense");
 }
 
 int cli_keep_resume(cli_call *call, cli_keep *keep, whit_conversation *conversation)
 {
     whit_error error;
-    whit_messages *messages = whit_conversation_messages(conversation);
     if (!keep->file) return CLI_OK;
     for (uint32_t i = 0; i < whit_session_file_n_turns(keep->file); i++) {
         size_t n_bytes;
         const char *note = whit_session_file_note(keep->file, i, &n_bytes);
-        if (read_note(note, n_bytes, messages, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        if (read_note(note, n_bytes, conversation, &error) != WHIT_OK) return cli_fail_error(call, &error);
     }
     size_t n_ids;
     const int32_t *ids = whit_session_file_ids(keep->file, &n_ids);
-    n_kept(keep, messages);
+    n_kept(keep, conversation);
     if (keep->seen.failed) return out_of_memory(call);
     if (whit_conversation_resume(conversation, ids, n_ids, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    if (n_ids) cli_note("the session holds %zu messages, %zu tokens", whit_messages_count(messages), n_ids);
+    if (n_ids) cli_note("the session holds %zu messages, %zu tokens", whit_conversation_count(conversation), n_ids);
     return CLI_OK;
 }
 
@@ -199,7 +170,7 @@ int cli_keep_conversation(cli_call *call, cli_keep *keep, whit_conversation *con
     turn.sampler = sampler;
     turn.finish = finish;
     if (!keep->file) return CLI_OK;
-    if (write_note(keep, whit_conversation_messages(conversation), &note, &error) != WHIT_OK) {
+    if (write_note(keep, conversation, &note, &error) != WHIT_OK) {
         whit_buf_free(&note);
         return cli_fail_error(call, &error);
     }

@@ -192,35 +192,29 @@ static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf 
 
 /* ---- one turn of a chat --------------------------------------------------------------------- */
 
-struct turn {
-    cli_view view;
-    whit_buf *kept; /* as in struct output */
-};
-
-static bool on_part(void *user, const char *text, size_t text_bytes, bool thinking)
-{
-    struct turn *turn = user;
-    if (turn->kept) return whit_buf_append(turn->kept, text, text_bytes);
-    return cli_view_part(&turn->view, text, text_bytes, thinking);
-}
-
 static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cli_grammar *grammar,
                         whit_sampler *sampler, uint64_t seed)
 {
     const struct run_values *values = call->values;
     whit_buf kept = {0};
-    whit_answer answer = {0};
+    whit_answer answer = whit_answer_default();
     whit_error error;
-    struct turn turn = {cli_view_begin(call, false), values->json ? &kept : NULL};
-    whit_answer_options wanted = {.n_tokens = values->n_tokens < 0 ? UINT32_MAX : (uint32_t)values->n_tokens,
-                                  .n_draft_tokens = values->n_draft,
-                                  .ignore_end = values->ignore_end,
-                                  .stop = values->stops.items,
-                                  .n_stop = values->stops.n,
-                                  .stages = grammar->stages,
-                                  .n_stages = grammar->n_stages,
-                                  .on_part = on_part,
-                                  .user = &turn};
+    cli_view view = cli_view_begin(call, false);
+    struct output output = {.call = call, .kept = &kept};
+    whit_answer_options wanted = whit_answer_options_default();
+    if (values->n_tokens >= 0) wanted.n_tokens = (uint32_t)values->n_tokens;
+    wanted.n_draft_tokens = values->n_draft;
+    wanted.ignore_end = values->ignore_end;
+    wanted.stop = values->stops.items;
+    wanted.n_stop = values->stops.n;
+    wanted.stages = grammar->stages;
+    wanted.n_stages = grammar->n_stages;
+    cli_view_receive(&view, false, &wanted);
+    if (values->json) {
+        wanted.on_event = NULL;
+        wanted.on_text = on_text;
+        wanted.user = &output;
+    }
     cli_keep_begin(keep, sampler, grammar->n_stages);
     whit_status ended = whit_conversation_answer(talk->conversation, sampler, &wanted, &answer, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
@@ -238,7 +232,7 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
                                        .finish = answer.finish};
         cli_print_json(call, describe(prompt, prompt_bytes, &kept, &result, seed));
     } else {
-        cli_view_end(&turn.view);
+        cli_view_end(&view);
     }
     cli_flush(call);
     cli_talk_remarks(talk, &answer);
@@ -279,10 +273,10 @@ static int run_chat(cli_call *call, whit_model *model)
         status = cli_open_sampler(call, &values->sampler, talk.model, &seed, &sampler);
     }
     if (status == CLI_OK) {
-        whit_messages *messages = whit_conversation_messages(talk.conversation);
         if ((values->system &&
-             whit_messages_set_system(messages, values->system, strlen(values->system), &error) != WHIT_OK) ||
-            whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) != WHIT_OK)
+             whit_conversation_set_system(talk.conversation, values->system, strlen(values->system), &error) !=
+                 WHIT_OK) ||
+            whit_conversation_say(talk.conversation, "user", prompt.data, prompt.size_bytes, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }
     if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, talk.model, &grammar);

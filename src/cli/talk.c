@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/parts.h"
 
@@ -19,14 +20,18 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
     int status = talk->model ? CLI_OK : cli_open_flagged_model(call, model, &talk->model);
     if (status == CLI_OK) status = cli_open_adapters(call, adapters, talk->model, &talk->adapters);
     if (status != CLI_OK) return status;
-    if (whit_prompter_open(talk->model, talk->template.data, talk->template.size_bytes, template_file, &talk->prompter,
-                           &error) != WHIT_OK)
+    whit_chat_template_options chat = whit_chat_template_options_default();
+    chat.source = talk->template.data;
+    chat.source_bytes = talk->template.size_bytes;
+    chat.name = template_file;
+    chat.tool_fallback = true;
+    if (whit_chat_template_open(talk->model, &chat, &talk->chat, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
     wanted.n_logits = 1 + n_draft;
     if (whit_session_open(talk->model, &wanted, &talk->session, &error) != WHIT_OK ||
         whit_session_mount(talk->session, 0, talk->adapters.mounts, talk->adapters.n, &error) != WHIT_OK ||
-        whit_conversation_open(talk->session, 0, talk->prompter, &talk->conversation, &error) != WHIT_OK)
+        whit_conversation_open(talk->session, 0, talk->chat, &talk->conversation, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     cli_remark_context(talk->model, whit_session_context_size(talk->session));
     return CLI_OK;
@@ -35,7 +40,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
 void cli_talk_close(cli_talk *talk)
 {
     whit_conversation_close(talk->conversation);
-    whit_prompter_close(talk->prompter);
+    whit_chat_template_close(talk->chat);
     whit_session_close(talk->session);
     cli_close_adapters(&talk->adapters);
     whit_model_close(talk->model);
@@ -45,6 +50,22 @@ void cli_talk_close(cli_talk *talk)
 const char *cli_talk_template(const cli_talk *talk)
 {
     return talk->template.data ? talk->template.data : cli_model_template(talk->model);
+}
+
+json_t *cli_talk_message(const cli_talk *talk, size_t i)
+{
+    size_t n;
+    const char *text = whit_conversation_message(talk->conversation, i, &n);
+    return text ? json_loadb(text, n, JSON_ALLOW_NUL, NULL) : NULL;
+}
+
+const char *cli_system_text(const json_t *message, size_t *n_bytes)
+{
+    const json_t *content = json_object_get(message, "content");
+    const char *role = json_string_value(json_object_get(message, "role"));
+    const bool is_system = role && !strcmp(role, "system") && json_is_string(content);
+    *n_bytes = is_system ? json_string_length(content) : 0;
+    return is_system ? json_string_value(content) : "";
 }
 
 static double rate(uint32_t n, uint64_t ns)
@@ -68,6 +89,6 @@ void cli_talk_remarks(const cli_talk *talk, const whit_answer *answer)
     if (answer->n_left_out)
         cli_note("the context of %u tokens is full: the model no longer sees the oldest %zu "
                  "messages (-c sets a larger context)",
-                 n_ctx, whit_conversation_messages(talk->conversation)->n_left_out);
+                 n_ctx, whit_conversation_n_left_out(talk->conversation));
     if (answer->full) cli_note("the answer ended with the context of %u tokens (-c sets a larger one)", n_ctx);
 }

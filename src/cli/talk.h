@@ -11,7 +11,7 @@ typedef struct cli_talk {
     whit_session *session;
     cli_adapters adapters; /* mounted on the session */
     cli_text template;     /* template from a file; data NULL: the model's own template */
-    whit_prompter *prompter;
+    whit_chat_template *chat;
     whit_conversation *conversation;
     bool told_system; /* the user was told that the template drops the system message */
 } cli_talk;
@@ -23,6 +23,11 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
 void cli_talk_close(cli_talk *talk);
 /* The template's source, zero-terminated. */
 const char *cli_talk_template(const cli_talk *talk);
+
+/* Message i as JSON, for json_decref; NULL if there is no such message, or no memory. */
+json_t *cli_talk_message(const cli_talk *talk, size_t i);
+/* Returns the text of a message if it is the system's, else "". */
+const char *cli_system_text(const json_t *message, size_t *n_bytes);
 
 /* Prints speed and context use in one line on stderr. */
 void cli_talk_statistics(const cli_talk *talk, const whit_answer *answer, uint64_t seed);

@@ -92,9 +92,8 @@ static bool wrap(cli_view *view, const char *text, size_t n)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-bool cli_view_part(void *user, const char *text, size_t text_bytes, bool thinking)
+static bool show_part(cli_view *view, const char *text, size_t text_bytes, bool thinking)
 {
-    cli_view *view = user;
     if (!text_bytes) return true;
     if (view->styled && thinking != view->dim) {
         if ((view->width && !put_word(view)) || !cli_control(view->call, thinking ? "\x1b[2m" : "\x1b[0m"))
@@ -103,6 +102,30 @@ bool cli_view_part(void *user, const char *text, size_t text_bytes, bool thinkin
     }
     bool ok = view->width ? wrap(view, text, text_bytes) : cli_write_data(view->call, text, text_bytes);
     return ok && cli_flush(view->call);
+}
+
+/* Calls are shown when the answer is complete. */
+static bool show_event(void *user, const whit_chat_event *event)
+{
+    cli_view *view = user;
+    const bool thinking = event->kind == WHIT_CHAT_THINKING;
+    if (!thinking && event->kind != WHIT_CHAT_TEXT) return true;
+    if (!thinking && view->thought && !show_part(view, "\n\n", 2, false)) return false;
+    view->thought = thinking;
+    return show_part(view, event->text, event->text_bytes, thinking);
+}
+
+static bool show_text(void *user, const char *text, size_t text_bytes)
+{
+    return show_part(user, text, text_bytes, false);
+}
+
+void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options)
+{
+    const bool events = view->styled || has_tools;
+    options->on_event = events ? show_event : NULL;
+    options->on_text = events ? NULL : show_text;
+    options->user = view;
 }
 
 bool cli_view_end(cli_view *view)

@@ -5,11 +5,13 @@
 #define WHIT_CLI_VIEW_H
 
 #include "cli/cli.h"
+#include "whit/conversation.h"
 
 typedef struct cli_view {
     cli_call *call;
-    bool styled; /* stdout is a terminal */
-    bool dim;    /* the dim style is on */
+    bool styled;  /* stdout is a terminal */
+    bool dim;     /* the dim style is on */
+    bool thought; /* thinking was shown, and no text after it */
     /* Wrapping: a word is buffered until it ends, so that it can begin a new line. */
     unsigned width;        /* columns of the terminal; 0: lines are not wrapped */
     unsigned column;       /* column of the next character */
@@ -21,8 +23,9 @@ typedef struct cli_view {
 
 /* `wrap`: wrap at the terminal's present width, if stdout is one. */
 cli_view cli_view_begin(cli_call *call, bool wrap);
-/* A whit_part_fn with the view as user. False once writing failed. */
-bool cli_view_part(void *view, const char *text, size_t text_bytes, bool thinking);
+/* Makes the view the receiver of an answer: of its events on a terminal or if there are tools, else of its text as the
+ * model writes it. The view must stay where it is. */
+void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options);
 /* Ends the line and resets the style. */
 bool cli_view_end(cli_view *view);
 

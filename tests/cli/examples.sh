@@ -33,9 +33,16 @@ example chat chat.gguf <questions >out 2>err || complain "chat: $(cat err)"
 [ "$(wc -l <out)" -ge 2 ] || complain "chat: two answers: $(cat out)"
 expect 1 example chat model.gguf
 one_line template
+# Two calls, their results, and an answer.
+expect 0 example conversation chat.gguf "How is it?"
+grep -Eq '^weather\(\{"city": *"(Bern|Rome)"\}\): 18 degrees, rain$' out && grep -Eq '^clock\(\{ *\}\): 12:30$' out ||
+    complain "conversation: $(cat out)"
+[ "$(wc -l <out)" = 3 ] && tail -n 1 out | grep -q '^{"role": "assistant", "content": "' || complain "its answer: $(cat out)"
+expect 1 example conversation model.gguf x
+one_line template
 # The same text is C++.
 if command -v c++ >/dev/null; then
-    for name in batch chat embed; do
+    for name in batch chat conversation embed; do
         c++ -std=c++17 -Wall -Wextra -Werror -x c++ -fsyntax-only -I"$SOURCE/include" "$SOURCE/examples/$name.c" ||
             complain "$name.c is not C++"
         [ "$(wc -l <"$SOURCE/examples/$name.c")" -lt 60 ] || complain "$name.c has 60 lines or more"

@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a conversation's file: what is read can be written, and reads back the same. */
-#include "runtime/messages.h"
+ * Any bytes as messages: what is appended is on one line each, reads back the same, and its calls can be answered. */
+#include "runtime/conversation.h"
 
 #include <stdlib.h>
 
+static void open_list(whit_conversation *list)
+{
+    *list = (whit_conversation){.n_left_out = 0};
+}
+
+static void close_list(whit_conversation *list)
+{
+    whit_conversation_keep(list, 0);
+    whit_buf_free(&list->messages);
+    whit_buf_free(&list->call_texts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    whit_messages first = {0}, second = {0};
+    whit_conversation first, second;
     whit_buf text = {0}, again = {0};
     whit_error error;
     if (size > 1 << 16) return 0;
-    if (whit_messages_read(&first, "input", (const char *)data, size, &error) == WHIT_OK &&
-        whit_messages_write(&first, &text, &error) == WHIT_OK) {
-        if (whit_messages_read(&second, "output", (const char *)text.data, text.size_bytes, &error) != WHIT_OK ||
-            whit_messages_write(&second, &again, &error) != WHIT_OK || text.size_bytes != again.size_bytes ||
+    open_list(&first);
+    open_list(&second);
+    if (whit_conversation_append(&first, size ? (const char *)data : "", size, &error) == WHIT_OK) {
+        while (whit_conversation_next_call(&first))
+            if (whit_conversation_return(&first, "x", 1, &error) != WHIT_OK) abort();
+        if (!whit_conversation_write(&first, 0, 0, &text) || memchr(text.data, '\n', text.size_bytes) ||
+            whit_conversation_append(&second, (const char *)text.data, text.size_bytes, &error) != WHIT_OK ||
+            !whit_conversation_write(&second, 0, 0, &again) || text.size_bytes != again.size_bytes ||
             memcmp(text.data, again.data, text.size_bytes) != 0)
             abort();
+        while (whit_conversation_undo(&second)) continue;
     }
-    whit_messages_free(&first);
-    whit_messages_free(&second);
+    close_list(&first);
+    close_list(&second);
     whit_buf_free(&text);
     whit_buf_free(&again);
     return 0;

@@ -91,7 +91,7 @@ static bool tell_call(whit_chat_parser *p)
         p->raw.size_bytes = 0;
         bool ok = emit(p, WHIT_CHAT_CALL_BEGIN, c->name.data, c->name.size_bytes, false) &&
             whit_buf_printf(&p->calls, "%s{\"id\": \"call%05u\", \"type\": \"function\", \"function\": {\"name\": ",
-                            p->n_calls ? ", " : "", p->n_calls % 100000) &&
+                            p->n_calls ? ", " : "", (p->first_id + p->n_calls) % 100000) &&
             whit_json_write_string(&p->calls, (const char *)c->name.data, c->name.size_bytes) &&
             whit_buf_append_str(&p->calls, ", \"arguments\": ");
         if (!ok) return false;
@@ -687,6 +687,17 @@ whit_status whit_answer_set_tools(whit_chat_parser *p, const char *tools, size_t
     WHIT_TRY(whit_json_parse("tools", (const char *)p->tools_text.data, tools_bytes, p->allocator, &p->tools, error));
     p->has_tools = true;
     return WHIT_OK;
+}
+
+/* Bytes reserved before the first token, for the text and for bytes that are held back; longer text is reallocated. */
+enum { TEXT_BYTES = 1 << 16, HELD_BYTES = 1 << 12 };
+
+whit_status whit_answer_prepare(whit_chat_parser *p, uint32_t first_id, whit_error *error)
+{
+    p->first_id = first_id;
+    return whit_buf_reserve(&p->content, TEXT_BYTES) && whit_buf_reserve(&p->held, HELD_BYTES)
+        ? WHIT_OK
+        : whit_fail_memory(error, "the answer", TEXT_BYTES);
 }
 
 whit_status whit_chat_parser_push(whit_chat_parser *p, const char *text, size_t text_bytes, whit_error *error)

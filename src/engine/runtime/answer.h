@@ -61,8 +61,8 @@ struct whit_chat_parser {
     whit_buf tools_text; /* the tools' JSON list; its schemas say which tagged arguments are strings */
     whit_json tools;
     bool has_tools;
-    size_t searched; /* number of held bytes already searched for an end tag */
-    uint32_t n_calls;
+    size_t searched;                            /* number of held bytes already searched for an end tag */
+    uint32_t n_calls, first_id;                 /* first_id: number in the id of the first call */
     whit_buf content, thinking, calls, message; /* the answer so far; `message` is built at the end */
 };
 

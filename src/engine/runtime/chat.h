@@ -11,6 +11,9 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
                              whit_chat_parser **parser, whit_error *error);
 /* Lets a parser read tagged arguments by the schemas of a list of tools, which is copied. */
 whit_status whit_answer_set_tools(whit_chat_parser *parser, const char *tools, size_t tools_bytes, whit_error *error);
+/* Reserves memory for a usual answer, so that it does not grow token by token, and sets the number in the id of the
+ * first call. */
+whit_status whit_answer_prepare(whit_chat_parser *parser, uint32_t first_id, whit_error *error);
 /* Returns the tool style that was detected when the template was opened. */
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
 const whit_model *whit_chat_template_model(const whit_chat_template *chat);

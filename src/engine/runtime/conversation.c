@@ -1,32 +1,33 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Answers of a conversation: its messages become a prompt, the prompt a generation, and the generated text a message.
+ * The messages themselves are in conversation_messages.c. */
 #include "runtime/conversation.h"
 
+#include "base/json.h"
+#include "base/options.h"
+#include "runtime/answer.h"
+#include "runtime/chat.h"
 #include "runtime/session.h"
 
-struct whit_conversation {
-    whit_session *session;
-    const whit_prompter *prompter;
-    const whit_allocator *allocator;
-    uint32_t sequence;
-    whit_messages messages;
-    whit_prompt prompt; /* the prompt of the last answer */
-    whit_buf held;      /* int32_t[]: the ids in the sequence, and maybe one more that was picked last */
-    size_t n_given;     /* how many of these ids belong to the last prompt */
-};
-
-whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_prompter *prompter,
+whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_chat_template *chat,
                                    whit_conversation **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(session);
+    WHIT_NEED(chat);
+    if (sequence >= session->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, session->options.n_sequences);
     const whit_allocator *allocator = session->allocator;
     whit_conversation *c = whit_zalloc(allocator, sizeof *c);
     if (!c) return whit_fail_memory(error, "the conversation", sizeof *c);
     *c = (whit_conversation){.session = session,
-                             .prompter = prompter,
+                             .chat = chat,
                              .allocator = allocator,
                              .sequence = sequence,
-                             .messages = {.items = {.allocator = allocator}},
-                             .prompt = {.text = {.allocator = allocator}, .ids = {.allocator = allocator}},
+                             .messages = {.allocator = allocator},
+                             .call_texts = {.allocator = allocator},
+                             .tools = {.allocator = allocator},
                              .held = {.allocator = allocator}};
     *out = c;
     return WHIT_OK;
@@ -35,15 +36,14 @@ whit_status whit_conversation_open(whit_session *session, uint32_t sequence, con
 void whit_conversation_close(whit_conversation *c)
 {
     if (!c) return;
-    whit_messages_free(&c->messages);
-    whit_prompt_free(&c->prompt);
+    whit_conversation_keep(c, 0);
+    whit_buf_free(&c->messages);
+    whit_buf_free(&c->call_texts);
+    whit_buf_free(&c->tools);
     whit_buf_free(&c->held);
+    whit_grammar_vocabulary_close(c->vocabulary);
+    whit_chat_prompt_close(c->prompt);
     whit_free(c->allocator, c, sizeof *c);
-}
-
-whit_messages *whit_conversation_messages(whit_conversation *c)
-{
-    return &c->messages;
 }
 
 /* Maximum number of tokens of prompt and answer together; practically unlimited in an endless session. */
@@ -52,36 +52,121 @@ static size_t limit_of(const whit_conversation *c)
     return c->session->options.endless ? UINT32_MAX / 2 : whit_session_context_size(c->session);
 }
 
-/* ---- prompts -------------------------------------------------------------------------------- */
+/* ---- tools ---------------------------------------------------------------------------------- */
 
-static size_t n_system(const whit_conversation *c)
+whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools, size_t tools_bytes, whit_error *error)
 {
-    return whit_messages_system(&c->messages) != NULL;
+    WHIT_NEED(c);
+    whit_json json = {0};
+    whit_buf copy = {.allocator = c->allocator};
+    bool is_strict = false;
+    if (tools) {
+        WHIT_TRY(whit_json_parse("tools", tools, tools_bytes, c->allocator, &json, error));
+        const bool is_list = whit_json_type_of(&json, WHIT_JSON_ROOT) == WHIT_JSON_ARRAY;
+        const size_t n = is_list ? whit_json_count(&json, WHIT_JSON_ROOT) : 0;
+        for (uint32_t at = n ? whit_json_first(&json, WHIT_JSON_ROOT) : WHIT_JSON_NONE; at != WHIT_JSON_NONE;
+             at = whit_json_next(&json, WHIT_JSON_ROOT, at))
+            is_strict |=
+                whit_json_bool(&json, whit_json_get(&json, whit_json_get(&json, at, "function"), "strict"), false);
+        whit_json_close(&json);
+        if (!is_list) return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools are a list");
+        if (n && !whit_chat_template_takes_tools(c->chat))
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's chat template takes no tools");
+        if (n && !whit_buf_append(&copy, tools, tools_bytes)) return whit_fail_memory(error, "the tools", tools_bytes);
+    }
+    whit_buf_free(&c->tools);
+    c->tools = copy;
+    c->is_strict = is_strict;
+    return WHIT_OK;
 }
+
+/* The grammar that holds the calls of one answer, and the stages of its generation. */
+struct form {
+    whit_grammar *grammar;
+    whit_grammar_state *state;
+    whit_stage stage;
+    const whit_stage *stages[16];
+    size_t n_stages;
+};
+
+static void close_form(struct form *form)
+{
+    whit_grammar_state_close(form->state);
+    whit_grammar_close(form->grammar);
+}
+
+static whit_status open_form(whit_conversation *c, const whit_answer_options *options, struct form *form,
+                             whit_error *error)
+{
+    const bool is_required = options->choice == WHIT_CALL_REQUIRED || options->call_name;
+    const bool is_plain = whit_chat_template_is_plain(c->chat) && !options->n_stages;
+    if (options->n_stages > 15)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stages; 15 are the most", options->n_stages);
+    for (; form->n_stages < options->n_stages; form->n_stages++)
+        form->stages[form->n_stages] = options->stages[form->n_stages];
+    if (is_required && !c->tools.size_bytes)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tools that could be called");
+    const bool is_wanted = is_required || options->single_call || c->is_strict;
+    if (!c->tools.size_bytes || !(is_wanted || is_plain)) return WHIT_OK;
+    whit_call_options calls = whit_call_options_default();
+    calls.tools = (const char *)c->tools.data;
+    calls.tools_bytes = c->tools.size_bytes;
+    calls.name = options->call_name;
+    calls.single = options->single_call;
+    calls.choice = is_required ? WHIT_CALL_REQUIRED : WHIT_CALL_AUTO;
+    if (!c->vocabulary) {
+        whit_status status = whit_chat_template_keep_special(c->chat)
+            ? whit_call_vocabulary_open(c->chat, &c->vocabulary, error)
+            : whit_grammar_vocabulary_open(c->session->model, &c->vocabulary, error);
+        /* Without a grammar a template that takes tools by description still works. */
+        if (status == WHIT_ERROR_UNSUPPORTED && !is_wanted) return WHIT_OK;
+        WHIT_TRY(status);
+    }
+    WHIT_TRY(whit_call_grammar_open(c->chat, c->prompt, c->vocabulary, &calls, &form->grammar, error));
+    WHIT_TRY(whit_grammar_state_open(form->grammar, &form->state, error));
+    form->stage = whit_grammar_stage(form->state);
+    form->stages[form->n_stages++] = &form->stage; /* last: it checks the tokens that the others allow */
+    return WHIT_OK;
+}
+
+/* ---- prompts -------------------------------------------------------------------------------- */
 
 static whit_status render(whit_conversation *c, whit_thinking thinking, whit_error *error)
 {
-    const whit_message *items = whit_messages_at(&c->messages, 0);
-    size_t n = whit_messages_count(&c->messages), first = n_system(c) + c->messages.n_left_out;
-    whit_buf chosen = {.allocator = c->allocator};
-    whit_status status;
-    if (whit_buf_append(&chosen, items, n_system(c) * sizeof *items) &&
-        whit_buf_append(&chosen, items + first, (n - first) * sizeof *items))
-        status = whit_prompter_render(c->prompter, (const whit_message *)(void *)chosen.data,
-                                      chosen.size_bytes / sizeof *items, thinking, &c->prompt, error);
-    else
-        status = whit_fail_memory(error, "the conversation", n * sizeof *items);
-    whit_buf_free(&chosen);
-    return status;
+    const size_t n_system = whit_conversation_n_system(c);
+    whit_chat_request request = whit_chat_request_default();
+    whit_buf messages = {.allocator = c->allocator};
+    whit_chat_prompt *prompt = NULL;
+    whit_status status = whit_fail_memory(error, "the conversation", c->messages.size_bytes);
+    if (whit_conversation_write(c, n_system, n_system + c->n_left_out, &messages)) {
+        request.messages = (const char *)messages.data;
+        request.messages_bytes = messages.size_bytes;
+        request.tools = c->tools.size_bytes ? (const char *)c->tools.data : NULL;
+        request.tools_bytes = c->tools.size_bytes;
+        request.thinking = thinking;
+        status = whit_chat_render(c->chat, &request, &prompt, error);
+    }
+    whit_buf_free(&messages);
+    if (status != WHIT_OK) return status;
+    whit_chat_prompt_close(c->prompt);
+    c->prompt = prompt;
+    return WHIT_OK;
+}
+
+static size_t n_prompt_ids(const whit_conversation *c)
+{
+    size_t n;
+    (void)whit_chat_prompt_ids(c->prompt, &n);
+    return n;
 }
 
 /* Leaves out one more turn, up to the next question; false if only the last turn remains. */
 static bool leave_out_turn(whit_conversation *c)
 {
-    size_t first = n_system(c) + c->messages.n_left_out;
-    for (size_t i = first + 1; i < whit_messages_count(&c->messages); i++)
-        if (whit_messages_at(&c->messages, i)->role == WHIT_ROLE_USER) {
-            c->messages.n_left_out += i - first;
+    size_t first = whit_conversation_n_system(c) + c->n_left_out;
+    for (size_t i = first + 1; i < whit_conversation_count(c); i++)
+        if (whit_messages_of(c)[i].role == WHIT_ROLE_USER) {
+            c->n_left_out += i - first;
             return true;
         }
     return false;
@@ -91,48 +176,53 @@ static bool leave_out_turn(whit_conversation *c)
  * next few questions need not drop any: every drop makes the rest of the prompt new. */
 static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
-    size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->messages.n_left_out;
-    if (!whit_messages_count(&c->messages))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no message to answer");
+    size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->n_left_out;
+    if (!whit_conversation_count(c)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no message to answer");
+    if (whit_conversation_waits(c)) {
+        const whit_conversation_call *call = whit_conversation_next_call(c);
+        return call ? whit_fail(error, WHIT_ERROR_ARGUMENT, "the call of '%s' has no result yet", call->name)
+                    : whit_fail_memory(error, "a call", 0);
+    }
     if (options->n_tokens < room) room = options->n_tokens;
     WHIT_TRY(render(c, options->thinking, error));
     size_t limit = n_ctx - (room ? room : 1);
-    while (whit_prompt_n_ids(&c->prompt) > limit && leave_out_turn(c)) {
+    while (n_prompt_ids(c) > limit && leave_out_turn(c)) {
         limit = n_ctx / 2;
         whit_status status = render(c, options->thinking, error);
         if (status != WHIT_OK) {
-            c->messages.n_left_out = n_before;
+            c->n_left_out = n_before;
             return status;
         }
     }
-    if (whit_prompt_n_ids(&c->prompt) < n_ctx) return WHIT_OK;
-    c->messages.n_left_out = n_before;
+    if (n_prompt_ids(c) < n_ctx) return WHIT_OK;
+    c->n_left_out = n_before;
     return whit_fail(error, WHIT_ERROR_LIMIT,
                      "the message and what must stand around it are %zu tokens, the context has "
                      "%zu: say it shorter, or ask for a larger context",
-                     whit_prompt_n_ids(&c->prompt), n_ctx);
+                     n_prompt_ids(c), n_ctx);
 }
 
-/* Truncates the sequence to its common prefix with the prompt. At least the prompt's last token is evaluated, for its
+/* Makes the sequence the longest cached prefix of the prompt. At least the prompt's last token is evaluated, for its
  * logits. */
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
-    const int32_t *held = (const int32_t *)(const void *)c->held.data, *ids = whit_prompt_ids(&c->prompt);
-    size_t n = whit_prompt_n_ids(&c->prompt) - 1, n_held;
-    (void)whit_conversation_ids(c, &n_held);
-    if (n > n_held) n = n_held;
-    size_t common = 0;
-    while (common < n && held[common] == ids[common]) common++;
-    WHIT_TRY(whit_session_truncate(c->session, c->sequence, (uint32_t)common, error));
-    *n_kept = whit_session_position(c->session, c->sequence); /* maybe less */
-    c->n_given = whit_prompt_n_ids(&c->prompt);
+    size_t n_ids, n_held, common = 0;
+    const int32_t *held = whit_conversation_ids(c, &n_held), *ids = whit_chat_prompt_ids(c->prompt, &n_ids);
+    if (c->session->options.endless) { /* the session does not know ids beyond its context */
+        while (common < n_ids - 1 && common < n_held && held[common] == ids[common]) common++;
+        WHIT_TRY(whit_session_truncate(c->session, c->sequence, (uint32_t)common, error));
+        *n_kept = whit_session_position(c->session, c->sequence); /* maybe less */
+    } else {
+        WHIT_TRY(whit_session_reuse(c->session, c->sequence, ids, n_ids, n_kept, error));
+    }
+    c->n_given = n_ids;
     c->held.size_bytes = 0;
     /* Reserve memory for the whole context, so that nothing is allocated while tokens are generated. */
     if (whit_buf_reserve(&c->held, whit_session_context_size(c->session) * sizeof *ids) &&
-        whit_buf_append(&c->held, ids, whit_prompt_n_ids(&c->prompt) * sizeof *ids))
+        whit_buf_append(&c->held, ids, n_ids * sizeof *ids))
         return WHIT_OK;
     c->held.failed = false;
-    return whit_fail_memory(error, "the conversation", c->prompt.ids.size_bytes);
+    return whit_fail_memory(error, "the conversation", n_ids * sizeof *ids);
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -140,31 +230,23 @@ static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_erro
 struct answering {
     whit_conversation *c;
     const whit_answer_options *options;
-    whit_thinking_stream thinking;
-    whit_buf text;
-    bool failed; /* no memory for the text */
+    whit_chat_parser *parser;
+    bool has_text, failed; /* failed: no memory for the text */
 };
-
-/* Bytes reserved for the text before the first token; longer text is reallocated. */
-enum { TEXT_BYTES = 1 << 16 };
-
-static bool on_part(void *user, const char *text, size_t n, bool thinking)
-{
-    struct answering *a = user;
-    return !a->options->on_part || a->options->on_part(a->options->user, text, n, thinking);
-}
 
 static bool on_text(void *user, const char *text, size_t n)
 {
     struct answering *a = user;
-    a->failed |= !whit_buf_append(&a->text, text, n);
-    return whit_thinking_push(&a->thinking, text, n) && !a->failed;
+    whit_status status = whit_chat_parser_push(a->parser, text, n, NULL);
+    a->has_text |= n > 0;
+    a->failed |= status == WHIT_ERROR_MEMORY;
+    return (!a->options->on_text || a->options->on_text(a->options->user, text, n)) && status == WHIT_OK;
 }
 
 static bool on_token(void *user, int32_t id)
 {
     struct answering *a = user;
-    if (!a->options->ignore_end && whit_prompter_ends_turn(a->c->prompter, id)) return false;
+    if (!a->options->ignore_end && id >= 0 && id == whit_chat_template_end(a->c->chat)) return false;
     /* The last token may be more than the sequence can hold; it is not fed either. */
     if (a->c->held.size_bytes < limit_of(a->c) * sizeof id && !whit_buf_append(&a->c->held, &id, sizeof id))
         a->failed = true;
@@ -178,20 +260,21 @@ static void settle_held(whit_conversation *c)
     if (c->held.size_bytes > n) c->held.size_bytes = n;
 }
 
-static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t n_kept, whit_answer *answer,
-                            whit_error *error)
+static whit_status generate(struct answering *a, whit_sampler *sampler, const struct form *form, uint32_t n_kept,
+                            whit_answer *answer, whit_error *error)
 {
     whit_conversation *c = a->c;
     const whit_answer_options *options = a->options;
-    const char *stops[33];
+    const char *stops[33], *own_stop = whit_chat_template_stop(c->chat);
     whit_generate_options generate = whit_generate_options_default();
     whit_generate_result result = whit_generate_result_default();
-    size_t n_ids = whit_prompt_n_ids(&c->prompt), n_stop = 0;
+    size_t n_ids, n_stop = 0;
+    const int32_t *ids = whit_chat_prompt_ids(c->prompt, &n_ids);
     uint32_t room = (uint32_t)(limit_of(c) - n_ids);
     if (options->n_stop > 32)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stop strings; 32 are the most", options->n_stop);
     for (; n_stop < options->n_stop; n_stop++) stops[n_stop] = options->stop[n_stop];
-    if (whit_prompter_stop(c->prompter)) stops[n_stop++] = whit_prompter_stop(c->prompter);
+    if (own_stop) stops[n_stop++] = own_stop;
     generate.sequence = c->sequence;
     generate.n_present = n_kept;
     generate.n_tokens = options->n_tokens < room ? options->n_tokens : room;
@@ -199,13 +282,13 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     generate.ignore_end = options->ignore_end;
     generate.stop = stops;
     generate.n_stop = n_stop;
-    generate.stages = options->stages;
-    generate.n_stages = options->n_stages;
+    generate.stages = form->stages;
+    generate.n_stages = form->n_stages;
+    generate.keep_special = c->tools.size_bytes && whit_chat_template_keep_special(c->chat);
     generate.on_text = on_text;
     generate.on_token = on_token;
     generate.user = a;
-    whit_status status =
-        whit_generate(c->session, sampler, whit_prompt_ids(&c->prompt), n_ids, &generate, &result, error);
+    whit_status status = whit_generate(c->session, sampler, ids, n_ids, &generate, &result, error);
     settle_held(c);
     answer->n_kept = n_kept;
     answer->n_prompt = result.n_prompt_tokens;
@@ -213,62 +296,85 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     answer->prompt_ns = result.prompt_ns;
     answer->generate_ns = result.generate_ns;
     answer->finish = result.finish;
+    answer->is_held = form->grammar != NULL;
     answer->full = status == WHIT_OK && result.finish == WHIT_FINISH_LENGTH && generate.n_tokens == room &&
         options->n_tokens > room;
-    return a->failed ? whit_fail_memory(error, "the answer", a->text.size_bytes) : status;
+    return a->failed ? whit_fail_memory(error, "the answer", 0) : status;
+}
+
+/* Number of calls in all messages, so that every call of the conversation has another id. */
+static uint32_t count_calls(const whit_conversation *c)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < whit_conversation_count(c); i++) n += whit_messages_of(c)[i].n_calls;
+    return n;
+}
+
+/* Appends the parsed answer to the messages. */
+static whit_status add_answer(struct answering *a, whit_answer *answer, whit_error *error)
+{
+    size_t n;
+    whit_status status = whit_chat_parser_flush(a->parser, error);
+    if (status != WHIT_OK && status != WHIT_ERROR_CANCELLED) return status;
+    const char *message = whit_chat_parser_message(a->parser, &n);
+    answer->n_calls = whit_chat_parser_n_calls(a->parser);
+    return whit_conversation_add(a->c, WHIT_ROLE_ASSISTANT, answer->n_calls, message, n, error);
 }
 
 /* Generates the answer and appends it to the messages; a failed answer is appended if it has any text. */
 static whit_status generate_and_add(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
-                                    uint32_t n_kept, whit_answer *answer, whit_error *error)
+                                    whit_answer *answer, whit_error *error)
 {
-    struct answering a = {.c = c,
-                          .options = options,
-                          .thinking = {.open = whit_prompter_thinking_open(c->prompter),
-                                       .close = whit_prompter_thinking_close(c->prompter),
-                                       .inside = c->prompt.thinking,
-                                       .on_part = on_part,
-                                       .user = &a},
-                          .text = {.allocator = c->allocator}};
-    whit_status status = whit_buf_reserve(&a.text, TEXT_BYTES) ? generate(&a, sampler, n_kept, answer, error)
-                                                               : whit_fail_memory(error, "the answer", TEXT_BYTES);
-    whit_thinking_flush(&a.thinking);
-    if (status == WHIT_OK || a.text.size_bytes) {
-        whit_error inner;
-        whit_status added =
-            whit_messages_add(&c->messages, WHIT_ROLE_ASSISTANT, (const char *)a.text.data, a.text.size_bytes, &inner);
-        if (status == WHIT_OK && added != WHIT_OK) {
-            status = added;
-            if (error) *error = inner;
-        }
-    }
-    whit_buf_free(&a.text);
-    return status;
-}
-
-whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
-                                     whit_answer *answer, whit_error *error)
-{
-    whit_answer own;
-    if (!answer) answer = &own;
-    *answer = (whit_answer){0};
-    const size_t n_left_out = c->messages.n_left_out, n_messages = whit_messages_count(&c->messages);
+    struct answering a = {.c = c, .options = options};
+    struct form form = {.n_stages = 0};
+    whit_error inner;
     uint32_t n_kept = 0;
-    WHIT_TRY(make_prompt(c, options, error));
-    answer->n_left_out = (uint32_t)(c->messages.n_left_out - n_left_out);
-    whit_status status = keep_common(c, &n_kept, error);
-    if (status == WHIT_OK) status = generate_and_add(c, sampler, options, n_kept, answer, error);
-    if (whit_messages_count(&c->messages) == n_messages) { /* the next prompt may have room for what this one had not */
-        c->messages.n_left_out = n_left_out;
-        answer->n_left_out = 0;
+    whit_status status = whit_chat_parser_open(c->chat, c->prompt, c->tools.size_bytes > 0, options->on_event,
+                                               options->user, &a.parser, error);
+    if (status == WHIT_OK) status = whit_answer_prepare(a.parser, count_calls(c), error);
+    if (status == WHIT_OK) status = open_form(c, options, &form, error);
+    if (status == WHIT_OK) status = keep_common(c, &n_kept, error);
+    if (status == WHIT_OK) status = generate(&a, sampler, &form, n_kept, answer, error);
+    if (status == WHIT_OK)
+        status = add_answer(&a, answer, error);
+    else if (a.has_text)
+        add_answer(&a, answer, &inner);
+    close_form(&form);
+    whit_chat_parser_close(a.parser);
+    return status;
+}
+
+whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *given,
+                                     whit_answer *result, whit_error *error)
+{
+    WHIT_NEED(c);
+    WHIT_NEED(sampler);
+    whit_answer_options options = whit_answer_options_default();
+    whit_answer answer = whit_answer_default();
+    WHIT_TRY(whit_options_read(&options, sizeof options, given, "whit_answer_options", error));
+    WHIT_NEED_ARRAY(options.stop, options.n_stop);
+    WHIT_NEED_ARRAY(options.stages, options.n_stages);
+    const size_t n_left_out = c->n_left_out, n_messages = whit_conversation_count(c);
+    whit_status status = make_prompt(c, &options, error);
+    if (status == WHIT_OK) {
+        answer.n_left_out = (uint32_t)(c->n_left_out - n_left_out);
+        status = generate_and_add(c, sampler, &options, &answer, error);
+    }
+    if (whit_conversation_count(c) == n_messages) { /* the next prompt may have room for what this one had not */
+        c->n_left_out = n_left_out;
+        answer.n_left_out = 0;
+    }
+    if (result) {
+        const size_t their = result->struct_bytes, n = their < sizeof answer ? their : sizeof answer;
+        if (n > sizeof n) memcpy((uint8_t *)result + sizeof n, (const uint8_t *)&answer + sizeof n, n - sizeof n);
     }
     return status;
 }
 
-const char *whit_conversation_prompt(const whit_conversation *c, size_t *n_bytes)
+const char *whit_conversation_prompt(const whit_conversation *c, size_t *text_bytes)
 {
-    *n_bytes = c->prompt.text.size_bytes;
-    return *n_bytes ? (const char *)c->prompt.text.data : "";
+    *text_bytes = 0;
+    return c->prompt ? whit_chat_prompt_text(c->prompt, text_bytes) : "";
 }
 
 const int32_t *whit_conversation_ids(const whit_conversation *c, size_t *n_ids)

@@ -37,22 +37,6 @@ void whit_prompt_free(whit_prompt *prompt)
 
 /* ---- rendering ------------------------------------------------------------------------------ */
 
-static bool make_messages(whit_datum_pool *pool, const whit_message *messages, size_t n, whit_datum *list)
-{
-    if (!whit_datum_list(pool, NULL, n, list)) return false;
-    for (size_t i = 0; i < n; i++) {
-        whit_datum *dict = &list->list->items[i], role, content;
-        const char *name = whit_role_name(messages[i].role);
-        if (!whit_datum_dict(pool, dict) || !whit_datum_string(pool, name, strlen(name), false, &role) ||
-            !whit_datum_string(pool, messages[i].text_bytes ? messages[i].text : "", messages[i].text_bytes, true,
-                               &content) ||
-            !whit_dict_set_str(pool, dict->dict, "role", role) ||
-            !whit_dict_set_str(pool, dict->dict, "content", content))
-            return false;
-    }
-    return true;
-}
-
 /* Qwen3 and SmolLM3 call it enable_thinking, Granite and DeepSeek thinking. */
 bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *extra)
 {
@@ -74,20 +58,6 @@ whit_status whit_prompter_render_chat(const whit_prompter *p, const whit_chat *g
     whit_status status = whit_template_chat(p->template, &chat, &options, text, segments, &reason);
     if (status != WHIT_OK) whit_fail(error, status, "%s: %s", p->place, reason.error.message);
     whit_template_error_free(&reason);
-    return status;
-}
-
-/* Text and the ranges that are data (whit_template_segment[]). */
-static whit_status render(const whit_prompter *p, const whit_message *messages, size_t n, whit_thinking thinking,
-                          bool answer, whit_buf *text, whit_buf *segments, whit_error *error)
-{
-    whit_datum_pool pool = {.allocator = p->allocator};
-    whit_chat chat = {.add_generation_prompt = answer};
-    whit_status status =
-        make_messages(&pool, messages, n, &chat.messages) && whit_prompter_set_thinking(&pool, thinking, &chat.extra)
-        ? whit_prompter_render_chat(p, &chat, text, segments, error)
-        : whit_fail_memory(error, "the conversation", n * sizeof *messages);
-    whit_datum_pool_clear(&pool);
     return status;
 }
 
@@ -131,17 +101,6 @@ whit_status whit_prompter_encode(const whit_prompter *p, const whit_buf *segment
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing", p->place);
 }
 
-whit_status whit_prompter_render(const whit_prompter *p, const whit_message *messages, size_t n_messages,
-                                 whit_thinking thinking, whit_prompt *prompt, whit_error *error)
-{
-    whit_buf segments = {.allocator = p->allocator};
-    prompt->text.size_bytes = prompt->ids.size_bytes = 0;
-    whit_status status = render(p, messages, n_messages, thinking, true, &prompt->text, &segments, error);
-    if (status == WHIT_OK) status = whit_prompter_encode(p, &segments, prompt, error);
-    whit_buf_free(&segments);
-    return status;
-}
-
 /* ---- how a template delimits answers -------------------------------------------------------- */
 
 static void find_thinking(whit_prompter *p, const char *source, size_t n)
@@ -164,13 +123,17 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
  * without one the text itself does, if it is not blank. A template that refuses the probe leaves both unset. */
 static whit_status find_turn_end(whit_prompter *p, whit_error *error)
 {
-    char question[] = "qaqaqa", answer[] = "zbzbzb", next[] = "kdkdkd";
-    const whit_message probe[] = {{WHIT_ROLE_USER, question, sizeof question - 1},
-                                  {WHIT_ROLE_ASSISTANT, answer, sizeof answer - 1},
-                                  {WHIT_ROLE_USER, next, sizeof next - 1}};
+    static const char answer[] = "zbzbzb", next[] = "kdkdkd",
+                      probe[] =
+                          "[{\"role\": \"user\", \"content\": \"qaqaqa\"}, {\"role\": \"assistant\", \"content\": "
+                          "\"zbzbzb\"}, {\"role\": \"user\", \"content\": \"kdkdkd\"}]";
+    whit_datum_pool pool = {.allocator = p->allocator};
+    whit_chat chat = {.add_generation_prompt = false};
     whit_buf text = {.allocator = p->allocator}, ids = text, none = text;
     whit_error refused;
-    whit_status status = render(p, probe, 3, WHIT_THINKING_AUTO, false, &text, &none, &refused);
+    whit_status status = whit_datum_from_json(&pool, probe, sizeof probe - 1, true, &chat.messages, &refused);
+    if (status == WHIT_OK) status = whit_prompter_render_chat(p, &chat, &text, &none, &refused);
+    whit_datum_pool_clear(&pool);
     const char *begin = NULL, *end = NULL;
     if (status == WHIT_OK) begin = find((const char *)text.data, text.size_bytes, answer);
     if (begin) {
@@ -199,11 +162,6 @@ static whit_status find_turn_end(whit_prompter *p, whit_error *error)
     whit_buf_free(&ids);
     whit_buf_free(&none);
     return status;
-}
-
-bool whit_prompter_ends_turn(const whit_prompter *p, int32_t id)
-{
-    return id >= 0 && id == p->turn_end;
 }
 
 const char *whit_prompter_stop(const whit_prompter *p)

@@ -10,8 +10,9 @@
 #ifndef WHIT_RUNTIME_PROMPTER_H
 #define WHIT_RUNTIME_PROMPTER_H
 
-#include "runtime/messages.h"
+#include "base/mem.h"
 #include "template/chat.h"
+#include "whit/chat.h"
 
 /* Zero-initialise (buffers with the allocator set); free with whit_prompt_free. */
 typedef struct whit_prompt {
@@ -34,12 +35,6 @@ whit_status whit_prompter_open(const whit_model *model, const char *source, size
                                whit_prompter **prompter, whit_error *error);
 void whit_prompter_close(whit_prompter *prompter);
 
-/* Renders messages, followed by the beginning of the assistant's answer, into `prompt`, whose
- * buffers are emptied first. Errors are the template's own, with their place, or the tokenizer's.
- */
-whit_status whit_prompter_render(const whit_prompter *prompter, const whit_message *messages, size_t n_messages,
-                                 whit_thinking thinking, whit_prompt *prompt, whit_error *error);
-
 /* Renders messages, tools, variables and flags of `chat`, with the model's special tokens. Appends the text and the
  * ranges of it that are data (whit_template_segment[]). */
 whit_status whit_prompter_render_chat(const whit_prompter *prompter, const whit_chat *chat, whit_buf *text,
@@ -54,8 +49,6 @@ const char *whit_prompter_source(const whit_prompter *prompter, size_t *n_bytes)
 const whit_allocator *whit_prompter_allocator(const whit_prompter *prompter);
 int32_t whit_prompter_turn_end(const whit_prompter *prompter); /* -1: none */
 
-/* Whether the template writes this id after an assistant's message. False for -1. */
-bool whit_prompter_ends_turn(const whit_prompter *prompter, int32_t id);
 /* The text that ends a turn ("\nUser:") if no special token does; else NULL. */
 const char *whit_prompter_stop(const whit_prompter *prompter);
 /* The markers around a thinking section: "<think>" and "</think>", or the ones in the template. */

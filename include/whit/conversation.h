@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * Conversations: messages in, answers out, over a chat template and one sequence of a session.
+ *
+ *     open -> say -> answer -> (next_call -> return -> answer) -> say -> ...
+ *
+ * Messages are JSON as OpenAI's chat API has them. An answer depends on the messages, the tools, the template, the
+ * sampler and the context's size alone: every prompt is rendered and encoded whole, and tokens that the sequence holds
+ * already are not computed again. When the context is full, prompts leave out the oldest turns, but not the system
+ * message; the conversation keeps them. */
+#ifndef WHIT_CONVERSATION_H
+#define WHIT_CONVERSATION_H
+
+#include "calls.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Belongs to the session's thread; session and template outlive it. */
+typedef struct whit_conversation whit_conversation;
+
+WHIT_API whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_chat_template *chat,
+                                            whit_conversation **conversation, whit_error *error);
+WHIT_API void whit_conversation_close(whit_conversation *conversation);
+
+/* ---- messages ------------------------------------------------------------------------------------- */
+
+/* Appends a message with this role ("user", "assistant", "system") and text; bytes that are not UTF-8 become U+FFFD. */
+WHIT_API whit_status whit_conversation_say(whit_conversation *conversation, const char *role, const char *text,
+                                           size_t text_bytes, whit_error *error);
+/* Appends JSON: a message, a list of messages, or an object whose "messages" is such a list. On failure nothing is
+ * appended. The result of a call (role "tool") must follow an assistant's message with calls. */
+WHIT_API whit_status whit_conversation_append(whit_conversation *conversation, const char *json, size_t json_bytes,
+                                              whit_error *error);
+/* Sets the system message at the beginning; removes it if text_bytes is 0. On failure it is unchanged. */
+WHIT_API whit_status whit_conversation_set_system(whit_conversation *conversation, const char *text, size_t text_bytes,
+                                                  whit_error *error);
+WHIT_API size_t whit_conversation_count(const whit_conversation *conversation);
+/* Returns message i as one line of JSON, not terminated, valid until the messages change; NULL if i >= count. */
+WHIT_API const char *whit_conversation_message(const whit_conversation *conversation, size_t i, size_t *json_bytes);
+/* Removes all messages after the first n. Messages that prompts left out to make room for them are seen again. */
+WHIT_API void whit_conversation_keep(whit_conversation *conversation, size_t n);
+/* Removes the last question and all that follows it; returns the number of removed messages. */
+WHIT_API size_t whit_conversation_undo(whit_conversation *conversation);
+/* Returns how many messages, the oldest after the system message, prompts leave out. */
+WHIT_API size_t whit_conversation_n_left_out(const whit_conversation *conversation);
+
+/* Writes {"messages": [...]} and a line feed, atomically. An existing file is replaced only if it holds a conversation
+ * (WHIT_ERROR_FORMAT otherwise). */
+WHIT_API whit_status whit_conversation_save(const whit_conversation *conversation, const char *path, whit_error *error);
+/* Replaces the messages by those of such a file; on failure they are unchanged. */
+WHIT_API whit_status whit_conversation_load(whit_conversation *conversation, const char *path, whit_error *error);
+
+/* ---- tools ---------------------------------------------------------------------------------------- */
+
+/* Sets the tools that answers may call: a JSON list, which is copied; NULL: no tools. WHIT_ERROR_UNSUPPORTED if the
+ * template takes none (see whit_chat_template_options.tool_fallback). */
+WHIT_API whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools, size_t tools_bytes,
+                                                 whit_error *error);
+
+/* A call of a function; the texts are terminated, and valid until the messages change. */
+typedef struct whit_conversation_call {
+    const char *id, *name;
+    const char *arguments; /* JSON as the model wrote it; from a small model it may be malformed */
+    size_t arguments_bytes;
+} whit_conversation_call;
+
+/* Returns the first call of the last answer that has no result yet; NULL if there is no such call or no memory. */
+WHIT_API const whit_conversation_call *whit_conversation_next_call(whit_conversation *conversation);
+/* Appends the result of that call. WHIT_ERROR_ARGUMENT if there is no such call. */
+WHIT_API whit_status whit_conversation_return(whit_conversation *conversation, const char *text, size_t text_bytes,
+                                              whit_error *error);
+
+/* ---- answers -------------------------------------------------------------------------------------- */
+
+typedef struct whit_answer_options {
+    size_t struct_bytes;
+    uint32_t n_tokens;       /* maximum tokens to generate; default UINT32_MAX: until the context is full */
+    uint32_t n_draft_tokens; /* as in whit_generate_options */
+    bool ignore_end;         /* keep generating after end tokens */
+    whit_thinking thinking;
+    const char *const *stop; /* at most 32 stop strings, in addition to the template's own */
+    size_t n_stop;
+    const whit_stage *const *stages; /* at most 15, as in whit_generate_options */
+    size_t n_stages;
+    whit_chat_event_fn *on_event; /* text, thinking and calls, as they become final; may be NULL */
+    whit_text_fn *on_text;        /* the answer as the model writes it, with markers; may be NULL */
+    void *user;                   /* for both */
+    /* Calls are held by a grammar if they are required or single, if a tool is "strict", or if the template does not
+     * know tools and there are no stages (see whit_call_options). */
+    whit_call_choice choice;
+    const char *call_name; /* the only function that may be called, which is then required; NULL: any */
+    bool single_call;      /* one call at most; held, too */
+} whit_answer_options;
+static inline whit_answer_options whit_answer_options_default(void)
+{
+    whit_answer_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    options.n_tokens = UINT32_MAX;
+    return options;
+}
+
+typedef struct whit_answer {
+    size_t struct_bytes;
+    uint32_t n_kept;      /* prompt tokens that were in the sequence already */
+    uint32_t n_prompt;    /* prompt tokens that were evaluated */
+    uint32_t n_generated; /* tokens of the answer */
+    uint32_t n_calls;     /* calls in the answer */
+    uint64_t prompt_ns, generate_ns;
+    whit_finish finish;
+    uint32_t n_left_out; /* messages that this prompt is the first to leave out */
+    bool full;           /* the answer ended because the context is full */
+    bool is_held;        /* a grammar held the calls */
+} whit_answer;
+static inline whit_answer whit_answer_default(void)
+{
+    whit_answer answer;
+    memset(&answer, 0, sizeof answer);
+    answer.struct_bytes = sizeof answer;
+    return answer;
+}
+
+/* Answers the last message and appends the answer; after a cancel, the part of it that there is. If a failed or
+ * cancelled call generated nothing, the messages are as before. `answer` may be NULL. Errors: limit (one turn is
+ * longer than the context), argument (a call has no result yet), the template's, the session's. */
+WHIT_API whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
+                                              const whit_answer_options *options, whit_answer *answer,
+                                              whit_error *error);
+/* Returns the prompt of the last answer, as rendered; not terminated. */
+WHIT_API const char *whit_conversation_prompt(const whit_conversation *conversation, size_t *text_bytes);
+/* Returns the ids that the sequence holds: the last prompt's, then the answer's except its last. */
+WHIT_API const int32_t *whit_conversation_ids(const whit_conversation *conversation, size_t *n_ids);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
