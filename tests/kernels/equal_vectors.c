@@ -258,6 +258,17 @@ static void compare_scale(const trial *t)
     floats_free(&x), floats_free(&expected);
 }
 
+static void compare_weighted_add(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng)), expected = floats_copy(&x),
+                   y = floats_random(t->rng, n, random_mode(t->rng));
+    ((whit_weighted_add_fn *)t->row->function)(x.data, y.data, 0.37f, n);
+    t->generic->weighted_add(expected.data, y.data, 0.37f, n);
+    assert_same_floats(x.data, expected.data, n, t->name, "x");
+    floats_free(&x), floats_free(&expected), floats_free(&y);
+}
+
 static void compare_softcap(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
@@ -777,6 +788,8 @@ static const struct {
     {"gelu", compare_gate},
     {"sigmoid", compare_gate},
     {"product", compare_gate},
+    {"swish1_mul", compare_gate},
+    {"weighted_add", compare_weighted_add},
     {"add", compare_add},
     {"scale", compare_scale},
     {"softcap", compare_softcap},

@@ -68,6 +68,8 @@ typedef void whit_rope_fn(const float *x, uint32_t n_heads, uint32_t head_dim, u
                           float *out);
 /* x += y, (n). */
 typedef void whit_add_fn(float *x, const float *y, uint32_t n);
+/* x = fma(factor, y, x), (n). */
+typedef void whit_weighted_add_fn(float *x, const float *y, float factor, uint32_t n);
 /* x *= factor, (n). */
 typedef void whit_scale_fn(float *x, float factor, uint32_t n);
 
@@ -226,8 +228,10 @@ typedef struct whit_kernels {
     whit_gate_fn *gelu_mul;    /* the tanh form */
     whit_gate_fn *sigmoid_mul; /* 1 / (1 + exp(-x)) */
     whit_gate_fn *product;     /* x */
+    whit_gate_fn *swish1_mul;  /* x / (1 + exp(-1.702 x)), times what is gated plus 1 */
     whit_add_fn *add;
     whit_scale_fn *scale;
+    whit_weighted_add_fn *weighted_add;
     whit_scale_fn *softcap;   /* factor tanh(x / factor) */
     whit_scale_fn *fix_scale; /* factor times x / factor rounded to -128..127; NaN stays, zeros are +0 */
     whit_norm_acts_fn *norm_acts;
@@ -334,6 +338,19 @@ void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors,
 void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t position, float *table);
 /* The table of whit_kv_packing, (2 * n_pairs, 64). */
 void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *table);
+
+/* How a router's logits become experts and weights. */
+typedef struct whit_router {
+    uint32_t n_experts, n_used;
+    bool is_sigmoid;              /* scores are 1 / (1 + exp(-logit)); else exp(logit - largest) / sum of those */
+    bool is_normalised;           /* chosen scores are divided by (their sum + added) */
+    float added, factor;          /* all weights are multiplied by factor */
+    const float *choice, *scales; /* (n_experts) added to scores for the choice; factors of weights; may be NULL */
+} whit_router;
+/* Chooses the n_used experts with the largest scores, the lower index of equal ones first: experts (n_used) by falling
+ * score, their weights (n_used). Sums are in ascending order of index, and of rank. Any logits give distinct experts
+ * below n_experts. scores: (n_experts) scratch. */
+void whit_route_token(const whit_router *router, const float *logits, float *scores, uint32_t *experts, float *weights);
 
 /* The bound of the screen for one token: eight standard errors of a row's screened logit are
  * bound * |scale of the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */

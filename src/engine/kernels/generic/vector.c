@@ -76,9 +76,19 @@ void whit_product_generic(const float *gate, const float *up, uint32_t n, float 
     for (uint32_t i = 0; i < n; i++) out[i] = gate[i] * up[i];
 }
 
+void whit_swish1_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) out[i] = gate[i] / (1.0f + whit_exp_f32(-(1.702f * gate[i]))) * (up[i] + 1.0f);
+}
+
 void whit_add_generic(float *x, const float *y, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) x[i] += y[i];
+}
+
+void whit_weighted_add_generic(float *x, const float *y, float factor, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) x[i] = fmaf(factor, y[i], x[i]);
 }
 
 void whit_scale_generic(float *x, float factor, uint32_t n)
