@@ -414,6 +414,78 @@ static const struct shape {
      {ROW_SCALES(I8)},
      ROW_SCALES(I8),
      FLOAT(F16)},
+    /* Experts with biases in the second layer: sigmoids, a bias of the choice, clamped gates. */
+    {{.family = "decoder-experts",
+      .n_layers = 2,
+      .n_embd = 48,
+      .n_ff = 72,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 83,
+      .gate = WHIT_GATE_SWISH1,
+      .attn_bias = true,
+      .n_experts = 11,
+      .n_experts_used = 3,
+      .n_expert_ff = 32,
+      .router_sigmoid = true,
+      .router_bias = true,
+      .router_norm = true,
+      .router_norm_eps = 1e-6,
+      .router_scale = 1.5,
+      .expert_bias = true,
+      .gate_limit = 0.5,
+      .n_kinds = 2,
+      .kinds = {{.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 21, .n_ff = 72},
+                {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16}},
+      .kind_of_layer = {0, 1}},
+     {GROUP_SCALES(I4, 32, F16, 0)},
+     FLOAT(F16),
+     FLOAT(F16)},
+    /* Experts in all layers, ternary with a scale for each row, beside one that every token takes. */
+    {{.family = "hybrid-experts",
+      .n_layers = 3,
+      .n_embd = 64,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 8,
+      .n_vocab = 90,
+      .qk_norm = true,
+      .conv_taps = 3,
+      .n_experts = 6,
+      .n_experts_used = 2,
+      .n_expert_ff = 48,
+      .n_shared_ff = 40,
+      .n_kinds = 2,
+      .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 8}},
+      .kind_of_layer = {0, 1, 0}},
+     {ROW_SCALES(T5)},
+     FLOAT(F16),
+     ROW_SCALES(I8S)},
+    /* Experts beside the feed-forward part, with a factor for each. */
+    {{.family = "gemma4-experts",
+      .n_layers = 2,
+      .n_embd = 48,
+      .n_ff = 56,
+      .n_heads = 2,
+      .n_kv_heads = 1,
+      .head_dim = 24,
+      .rope_dim = 24,
+      .n_vocab = 66,
+      .gate = WHIT_GATE_GELU,
+      .tied_head = true,
+      .attention_scale = 1,
+      .value_norm = true,
+      .layer_scale = true,
+      .n_experts = 4,
+      .n_experts_used = 4,
+      .n_expert_ff = 16,
+      .router_norm = true},
+     {FLOAT(BF16)},
+     ROW_SCALES(I8),
+     FLOAT(F16)},
 };
 
 uint32_t random_model_count(void)
@@ -787,6 +859,40 @@ static whit_status delta_tensors(struct maker *m, const struct shape *shape, int
     return status == WHIT_OK ? matrices_of(m, shape, layer, matrices, 0, 5) : status;
 }
 
+/* Router, experts and the expert that every token takes. */
+static whit_status expert_tensors(struct maker *m, const struct shape *shape, int layer)
+{
+    const whit_config *c = &shape->config;
+    const bool is_gemma = strncmp(c->family, "gemma", 5) == 0;
+    const uint32_t n = c->n_experts, d = c->n_embd, ff = c->n_expert_ff;
+    const kind f32 = FLOAT(F32), bf16 = FLOAT(BF16);
+    const struct named_matrix experts[] = {{"expert_gate", NULL, n * ff, d, false},
+                                           {"expert_up", NULL, n * ff, d, false},
+                                           {"expert_down", NULL, n * d, ff, false}};
+    const struct named_matrix shared[] = {{"shared_gate", NULL, c->n_shared_ff, d, false},
+                                          {"shared_up", NULL, c->n_shared_ff, d, false},
+                                          {"shared_down", NULL, d, c->n_shared_ff, false}};
+    WHIT_TRY(matrix(m, layer, "router", f32, n, d));
+    if (c->router_bias) WHIT_TRY(vector(m, layer, "router_choice", n));
+    if (c->expert_bias) {
+        WHIT_TRY(vector(m, layer, "router_bias", n));
+        WHIT_TRY(matrix(m, layer, "expert_gate_bias", f32, n, ff));
+        WHIT_TRY(matrix(m, layer, "expert_up_bias", bf16, n, ff));
+        WHIT_TRY(matrix(m, layer, "expert_down_bias", f32, n, d));
+    }
+    if (is_gemma) {
+        WHIT_TRY(vector(m, layer, "router_norm", d));
+        WHIT_TRY(vector(m, layer, "expert_scales", n));
+        WHIT_TRY(vector(m, layer, "ffn_dense_post_norm", d));
+        WHIT_TRY(vector(m, layer, "expert_post_norm", d));
+        WHIT_TRY(vector(m, layer, "expert_norm", d));
+    }
+    WHIT_TRY(matrices_of(m, shape, layer, experts, 4, 3));
+    if (!c->n_shared_ff) return WHIT_OK;
+    WHIT_TRY(matrix(m, layer, "shared_weight", f32, 1, d));
+    return matrices_of(m, shape, layer, shared, 4, 3);
+}
+
 /* Norms around the sublayers of each family, and Gemma 4's per-layer embeddings. */
 static whit_status norms_of_layer(struct maker *m, const whit_config *c, int layer)
 {
@@ -817,7 +923,8 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
                                            {"down", "down_bias", c->n_embd, k.n_ff, c->ffn_bias}};
         WHIT_TRY(norms_of_layer(m, c, layer));
         WHIT_TRY(mixers[k.mixer](m, shape, layer));
-        WHIT_TRY(matrices_of(m, shape, layer, ffn, 4, 3));
+        if (k.n_ff) WHIT_TRY(matrices_of(m, shape, layer, ffn, 4, 3));
+        if (c->n_experts && (!k.n_ff || strncmp(c->family, "gemma", 5) == 0)) WHIT_TRY(expert_tensors(m, shape, layer));
     }
     WHIT_TRY(whit_rope_visit(c, divisors, m, m->error));
     if (c->side_width) {

@@ -245,6 +245,10 @@ FAMILY(gemma3, "gemma3-text")
 FAMILY(gemma4_dense, "gemma4-dense")
 FAMILY(gemma4_shared, "gemma4-e2b")
 FAMILY(gemma4_mobile, "gemma4-mobile")
+FAMILY(qwen3_experts, "qwen3-moe")
+FAMILY(qwen35_experts, "qwen35-moe")
+FAMILY(lfm2_experts, "lfm2-moe")
+FAMILY(gemma4_experts, "gemma4-moe")
 
 int main(void)
 {
@@ -262,6 +266,10 @@ int main(void)
                                        cmocka_unit_test(gemma4_shared),
                                        cmocka_unit_test(gemma4_mobile),
                                        cmocka_unit_test(equal_weights_are_one_model),
+                                       cmocka_unit_test(qwen3_experts),
+                                       cmocka_unit_test(qwen35_experts),
+                                       cmocka_unit_test(lfm2_experts),
+                                       cmocka_unit_test(gemma4_experts),
                                        cmocka_unit_test(programs_keep_the_order_of_rows)};
     return cmocka_run_group_tests_name("golden families", tests, NULL, NULL);
 }

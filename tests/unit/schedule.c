@@ -81,6 +81,12 @@ static void count_product(const float *gate, const float *up, uint32_t n, float 
     real.product(gate, up, n, out);
 }
 
+static void count_swish1(const float *gate, const float *up, uint32_t n, float *out)
+{
+    calls.gates++;
+    real.swish1_mul(gate, up, n, out);
+}
+
 static void count_conv(const float *const *rows, const float *weight, size_t weight_stride, uint32_t n_taps,
                        bool is_silu, uint32_t n, float *out)
 {
@@ -210,6 +216,7 @@ static void rebind(whit_session *s, void **arena)
     s->kernels.relu2_mul = count_relu2;
     s->kernels.sigmoid_mul = count_sigmoid;
     s->kernels.product = count_product;
+    s->kernels.swish1_mul = count_swish1;
     s->kernels.causal_conv = count_conv;
     s->kernels.delta_step = count_delta;
     s->kernels.gelu_mul = count_gelu;
@@ -261,6 +268,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
         expected->added++; /* corrections are a part of the product: the plane's own, of activations of its own */
         expected->quantise += plan->values[step->input[0] - 1].acts.kind != WHIT_ACTS_F32;
     }
+    if (step->rows == WHIT_ROWS_EXPERT) n *= plan->n_used;
     uint32_t width = plan->values[(step->output ? step->output : step->input[0] ? step->input[0] : 1) - 1].width;
     switch (step->op) {
     case WHIT_PLAN_NORM: expected->norms += n * (width / step->head_dim); break;
@@ -269,6 +277,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     case WHIT_PLAN_LINEAR_GATED: expected->gated++; break;
     case WHIT_PLAN_LINEAR_ADDED: expected->added++; break;
     case WHIT_PLAN_SCREEN: expected->screens++; break;
+    case WHIT_PLAN_EXPERT_BIAS:
     case WHIT_PLAN_BIAS:
     case WHIT_PLAN_ADD: expected->adds += n; break;
     case WHIT_PLAN_ROPE: expected->ropes += n; break;
@@ -322,6 +331,8 @@ static void check_pass(const whit_model *model, whit_session_options options, ui
         for (uint32_t i = 0; i < schedule->n_steps; i++)
             expect_calls(&s->plan, &schedule->steps[i], n[rows], model, &expected);
     }
+    expected.products += 3 * (long)s->exec.pairs.n_read; /* three matrices for each expert that was chosen */
+    assert_true(s->exec.pairs.n_read <= (uint64_t)n_rows * s->plan.n_used * model->config.n_layers);
     for (uint32_t i = 0; i < n_ran; i++) {
         seen[ran[i]->plan->op]++;
         whit_plan_print_step(&s->plan, ran[i]->plan, tensor_name, model->file, &recorded);

@@ -55,6 +55,18 @@ static const struct field {
     {"layer_scale", offsetof(whit_config, layer_scale), FIELD_BOOL, true},
     {"n_shared_layers", offsetof(whit_config, n_shared_layers), FIELD_U32, true},
     {"side_width", offsetof(whit_config, side_width), FIELD_U32, true},
+    {"n_experts", offsetof(whit_config, n_experts), FIELD_U32, true},
+    {"n_experts_used", offsetof(whit_config, n_experts_used), FIELD_U32, true},
+    {"n_expert_ff", offsetof(whit_config, n_expert_ff), FIELD_U32, true},
+    {"n_shared_ff", offsetof(whit_config, n_shared_ff), FIELD_U32, true},
+    {"router_sigmoid", offsetof(whit_config, router_sigmoid), FIELD_BOOL, true},
+    {"router_bias", offsetof(whit_config, router_bias), FIELD_BOOL, true},
+    {"router_norm", offsetof(whit_config, router_norm), FIELD_BOOL, true},
+    {"router_norm_eps", offsetof(whit_config, router_norm_eps), FIELD_F64, true},
+    {"router_scale", offsetof(whit_config, router_scale), FIELD_F64, true},
+    {"expert_bias", offsetof(whit_config, expert_bias), FIELD_BOOL, true},
+    {"gate_limit", offsetof(whit_config, gate_limit), FIELD_F64, true},
+    {"attn_sinks", offsetof(whit_config, attn_sinks), FIELD_BOOL, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
@@ -170,7 +182,7 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
     } bounds[] = {
         {"n_layers", c->n_layers, 1, WHIT_MAX_LAYERS},
         {"n_embd", c->n_embd, 1, 65536},
-        {"n_ff", c->n_ff, 1, 65536},
+        {"n_ff", c->n_ff, c->n_experts ? 0 : 1, 65536},
         {"n_heads", c->n_heads, 1, 4096},
         {"n_kv_heads", c->n_kv_heads, 1, 4096},
         {"head_dim", c->head_dim, 2, WHIT_KV_MAX_HEAD_DIM},
@@ -182,7 +194,11 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         {"delta_key_heads", c->delta_key_heads, 0, 4096},
         {"delta_key_dim", c->delta_key_dim, 0, WHIT_DELTA_DIM_MAX},
         {"delta_value_dim", c->delta_value_dim, 0, WHIT_DELTA_DIM_MAX},
-        {"gate", c->gate, 0, WHIT_GATE_GELU},
+        {"gate", c->gate, 0, WHIT_GATE_COUNT - 1},
+        {"n_experts", c->n_experts, 0, WHIT_EXPERTS_MAX},
+        {"n_experts_used", c->n_experts_used, c->n_experts ? 1 : 0, c->n_experts},
+        {"n_expert_ff", c->n_expert_ff, c->n_experts ? 1 : 0, 65536},
+        {"n_shared_ff", c->n_shared_ff, 0, 65536},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)

@@ -14,6 +14,7 @@
 #define WHIT_MAX_LAYERS   1024
 #define WHIT_KINDS_MAX    8
 #define WHIT_ROPES_MAX    4
+#define WHIT_EXPERTS_MAX  1024
 
 typedef enum whit_gate {
     WHIT_GATE_SILU = 0,    /* silu(gate) * up */
@@ -21,6 +22,7 @@ typedef enum whit_gate {
     WHIT_GATE_GELU = 2,    /* gelu(gate) * up, the tanh form; with a program alone */
     WHIT_GATE_SIGMOID = 3, /* up / (1 + exp(-gate)); in programs */
     WHIT_GATE_PRODUCT = 4, /* gate * up; in programs */
+    WHIT_GATE_SWISH1 = 5,  /* gate / (1 + exp(-1.702 gate)) * (up + 1); with a program alone */
     WHIT_GATE_COUNT
 } whit_gate;
 
@@ -99,6 +101,18 @@ typedef struct whit_config {
     bool layer_scale;         /* the stream after a layer is multiplied by the layer's "layer_scale" */
     uint32_t n_shared_layers; /* last layers that attend to keys and values of earlier ones */
     uint32_t side_width;      /* width of per-layer embeddings */
+    /* Experts: layers whose n_ff is 0 have them in place of the feed-forward part, layers of gemma.ndl beside it. */
+    uint32_t n_experts, n_experts_used; /* number of experts in a layer; number that a token takes */
+    uint32_t n_expert_ff;               /* width of an expert; a multiple of 16 */
+    uint32_t n_shared_ff;               /* width of the expert that every token takes; 0: no such expert */
+    bool router_sigmoid;                /* scores are sigmoids of the router's outputs; else their softmax */
+    bool router_bias;                   /* tensor "router_choice" is added to the scores for the choice only */
+    bool router_norm;                   /* the chosen scores are divided by their sum, */
+    double router_norm_eps;             /* to which this is added */
+    double router_scale;                /* factor of the scores; 0: 1 */
+    bool expert_bias;                   /* the router and the experts' matrices have biases */
+    double gate_limit;                  /* gates are at most this, what they gate is within this; 0: no limit */
+    bool attn_sinks; /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
     /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];

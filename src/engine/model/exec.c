@@ -120,14 +120,14 @@ static bool may_screen(const whit_batch *batch)
     return true;
 }
 
-static bool run_schedule(whit_exec *exec, const whit_exec_bound *schedule, uint32_t n_rows, const volatile bool *cancel)
+static bool run_schedule(whit_exec *exec, const whit_exec_bound *schedule, const volatile bool *cancel)
 {
     for (uint32_t g = 0; g < schedule->n_phases; g++) {
         const whit_exec_phase *phase = &schedule->phases[g];
         if (whit_flag_is_set(cancel)) return false;
         uint64_t from_ns = exec->phase_ns ? whit_now_ns() : 0;
         exec->n_runs++;
-        phase->run(exec, phase, n_rows);
+        phase->run(exec, phase, exec->n_rows[phase->rows]);
         if (exec->phase_ns) exec->phase_ns[phase->place] += whit_now_ns() - from_ns;
     }
     return true;
@@ -138,6 +138,7 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     exec->batch = batch;
     exec->n_rows[WHIT_ROWS_BATCH] = batch->n_rows;
     exec->n_rows[WHIT_ROWS_SELECTED] = batch->n_selected;
+    exec->n_rows[WHIT_ROWS_EXPERT] = batch->n_rows * exec->pairs.n_used;
     exec->first_row[WHIT_ROWS_SELECTED] = batch->selected_begin;
     for (uint32_t i = 0; exec->selected_positions && i < batch->n_selected; i++) {
         exec->selected_positions[i] = batch->positions[batch->selected[i]];
@@ -154,8 +155,7 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
                                  may_screen(batch) ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
         uint32_t n = exec->n_rows[rows];
-        if (n && !run_schedule(exec, whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n), n, cancel))
-            return false;
+        if (n && !run_schedule(exec, whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n), cancel)) return false;
     }
     return true;
 }

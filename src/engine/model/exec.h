@@ -138,6 +138,20 @@ typedef struct whit_exec_adapt {
     uint32_t n_segments, n_mounted; /* n_mounted: number of sequences with adapters */
 } whit_exec_adapt;
 
+/* ---- experts (exec_experts.c) ---- */
+
+/* The (token, expert) pairs of the current layer: rows of a value are its pairs by expert, then by token. */
+typedef struct whit_exec_pairs {
+    uint32_t n_experts, n_used;
+    uint32_t *first;    /* (n_experts + 1) first row of each expert, and the end */
+    uint32_t *active;   /* (n_active) experts with rows, ascending */
+    uint32_t *token_of; /* (rows) token of a row */
+    int32_t *expert_of; /* (rows) expert of a row */
+    uint32_t *row_of;   /* (tokens, n_used) row of the pair of a token and the rank of its expert */
+    uint32_t n_active;
+    uint64_t n_read; /* experts of all layers that passes have read so far */
+} whit_exec_pairs;
+
 /* ---- the executor ----------------------------------------------------------------------------- */
 
 struct whit_exec {
@@ -146,9 +160,9 @@ struct whit_exec {
     const struct whit_exec_bound *bound; /* (schedules->n) */
     const whit_kernels *kernels;
     const whit_batch *batch; /* batch of the current pass */
-    uint32_t n_rows[WHIT_ROWS_COUNT],
-        first_row[WHIT_ROWS_COUNT]; /* rows of the current pass, and the first one's index in its slot */
-    const uint32_t *positions[WHIT_ROWS_COUNT], *sequences[WHIT_ROWS_COUNT]; /* by row set and row */
+    uint32_t n_rows[WHIT_ROW_SETS],
+        first_row[WHIT_ROW_SETS]; /* rows of the current pass, and the first one's index in its slot */
+    const uint32_t *positions[WHIT_ROWS_COUNT], *sequences[WHIT_ROWS_COUNT]; /* by row set (not experts) and row */
     uint32_t *selected_positions, *selected_sequences;                       /* (n_selected_rows) */
     whit_kv *kv;
     struct whit_exec_cache *caches; /* (kv->n_classes) */
@@ -174,6 +188,7 @@ struct whit_exec {
     uint32_t *n_rescored; /* (n_selected_rows) how many rows of the head's matrix rescoring has read whole */
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
+    whit_exec_pairs pairs;
     uint8_t *queries;           /* split-KV attention: the prepared queries of one query block */
     float *partials;            /* split-KV attention: (n_partial_elems) partials of that query block */
     uint64_t n_partial_elems;   /* enough for one row over the whole context */

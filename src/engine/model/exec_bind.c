@@ -52,6 +52,8 @@ static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
         if (step->op == WHIT_PLAN_NORM) need_scratch(exec, width * sizeof(float));
         if (step->op == WHIT_PLAN_RESCORE) need_scratch(exec, width * sizeof(uint32_t));
         if (step->op == WHIT_PLAN_DELTA) need_scratch(exec, whit_exec_state_scratch_bytes(step));
+        if (step->op == WHIT_PLAN_ROUTE || step->op == WHIT_PLAN_EXPERT_BIAS)
+            need_scratch(exec, 2 * width * sizeof(float));
     }
 }
 
@@ -65,6 +67,7 @@ whit_gate_fn *whit_exec_gate(const whit_kernels *kernels, uint8_t gate)
     case WHIT_GATE_GELU: return kernels->gelu_mul;
     case WHIT_GATE_SIGMOID: return kernels->sigmoid_mul;
     case WHIT_GATE_PRODUCT: return kernels->product;
+    case WHIT_GATE_SWISH1: return kernels->swish1_mul;
     default: return NULL;
     }
 }
@@ -81,7 +84,8 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
     const whit_plan_value *input = &exec->plan->values[step->plan->input[0] - 1];
     step->acts = input->acts;
     step->n_cols = input->width;
-    step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    const uint32_t n_rows = step->plan->op == WHIT_PLAN_EXPERT_LINEAR ? step->width : step->tensor->type.n_rows;
+    step->n_tiles = (n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
     step->output_scale = whit_fixed_output_scale(&step->tensor->type);
     step->choice = &exec->schedules->choices[exec->schedules->choice_of[step->plan->number]];
     step->kernel = step->choice->kernels[scheduled->bucket];
@@ -132,6 +136,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     case WHIT_PLAN_LINEAR:
     case WHIT_PLAN_LINEAR_ADDED:
     case WHIT_PLAN_LINEAR_GATED:
+    case WHIT_PLAN_EXPERT_LINEAR:
     case WHIT_PLAN_SCREEN: bind_product(exec, scheduled, step); break;
     default: whit_exec_bind_items(step);
     }
@@ -140,11 +145,10 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
 static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_phase *from,
                        const whit_tensor *tensors, whit_exec_step *steps, whit_exec_phase *phase)
 {
-    static void (*const runs[])(whit_exec *, const whit_exec_phase *,
-                                uint32_t) = {[WHIT_DOMAIN_ROWS] = whit_exec_run_rows_phase,
-                                             [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_phase,
-                                             [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase,
-                                             [WHIT_DOMAIN_STATE] = whit_exec_run_state_phase};
+    static void (*const runs[])(whit_exec *, const whit_exec_phase *, uint32_t) = {
+        [WHIT_DOMAIN_ROWS] = whit_exec_run_rows_phase,   [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_phase,
+        [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase, [WHIT_DOMAIN_STATE] = whit_exec_run_state_phase,
+        [WHIT_DOMAIN_PAIRS] = whit_exec_run_pairs_phase, [WHIT_DOMAIN_EXPERTS] = whit_exec_run_experts_phase};
     *phase = (whit_exec_phase){
         .run = runs[from->domain], .steps = steps, .n_steps = from->n_steps, .place = from->place, .rows = from->rows};
     if (from->domain == WHIT_DOMAIN_TILES && from->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED)
@@ -332,6 +336,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules
     exec->slots = whit_arena_take(arena, slot_bytes, 1);
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     place_attention(exec, options, arena);
+    whit_exec_place_pairs(exec, options->n_batch_rows, arena);
     need_for_steps(exec, options->n_batch_rows);
     place_parts(exec, tensors, arena);
     bind_schedules(exec, tensors, arena);

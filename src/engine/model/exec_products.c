@@ -84,6 +84,7 @@ void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted)
     switch (step->plan->op) {
     case WHIT_PLAN_LINEAR_ADDED: step->run_tiles = run_linear_added; break;
     case WHIT_PLAN_LINEAR_GATED: step->run_tiles = run_linear_gated; break;
+    case WHIT_PLAN_EXPERT_LINEAR: step->run_tiles = whit_exec_multiply_expert; break;
     case WHIT_PLAN_SCREEN: step->run_tiles = run_screen; break;
     default:
         step->run_tiles = is_adapted          ? run_linear_adapted

@@ -45,7 +45,7 @@ void whit_exec_schedules_free(const whit_plan *plan, whit_exec_schedules *schedu
 
 static bool is_linear(const whit_plan_step *step)
 {
-    return step->op == WHIT_PLAN_LINEAR;
+    return step->op == WHIT_PLAN_LINEAR || step->op == WHIT_PLAN_EXPERT_LINEAR;
 }
 
 /* Records a matrix's corrections. Its second plane reads f32 activations if the matrix does, else int8. */
@@ -100,6 +100,11 @@ whit_status whit_exec_choose(const whit_plan *plan, const whit_tensor *tensors, 
         return whit_fail_memory(error, "the plan", s->capacity * sizeof *s->choices);
     for (uint32_t i = 0; i < plan->n_steps; i++)
         if (is_linear(&plan->steps[i])) s->choice_of[i] = choice_of(s, plan, &plan->steps[i], tensors, kernels);
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].op == WHIT_PLAN_EXPERT_LINEAR && whit_is_corrected(&tensors[plan->steps[i].weight]))
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "layer %u has matrices of experts with corrections, which are not supported",
+                             plan->steps[i].layer);
     return WHIT_OK;
 }
 

@@ -24,7 +24,8 @@ typedef struct whit_exec_rows {
 /* Runs items [begin, end) of a phase: rows, or (KV head, query block) pairs. */
 typedef void whit_exec_items_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                 uint32_t end);
-/* Computes tiles [begin, end) of a product for some rows; for all rows if adapters change it. */
+/* Computes tiles [begin, end) of a product for some rows; for all rows if adapters change it. Of a matrix of experts:
+ * tiles of the matrix of the expert whose rows these are. */
 typedef void whit_exec_tiles_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                                 uint32_t begin, uint32_t end);
 /* Prepares the queries x of a row and one KV head for attention, and if for_sinks is not NULL, also for attention to
@@ -50,7 +51,7 @@ struct whit_exec_step {
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
-    const float *second;               /* dt of a delta rule */
+    const float *second;               /* dt of a delta rule, factors of experts */
     uint32_t vector_elems;
     whit_gate_fn *gate;
     whit_row_source source; /* how the input rows of a fused norm are computed */
@@ -149,6 +150,15 @@ void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 whit_exec_items_fn whit_exec_convolve, whit_exec_run_delta;
 /* Bytes of a worker's scratch for a step. */
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step);
+
+/* ---- experts (exec_experts.c) ---- */
+
+/* Takes the memory of the pairs from the arena. */
+void whit_exec_place_pairs(whit_exec *exec, uint32_t n_batch_rows, whit_arena *arena);
+whit_exec_tiles_fn whit_exec_multiply_expert;
+whit_exec_items_fn whit_exec_route, whit_exec_copy_pairs, whit_exec_combine, whit_exec_add_expert_bias;
+void whit_exec_run_pairs_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+void whit_exec_run_experts_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 
 /* ---- RoPE (exec_rope.c) ---- */
 

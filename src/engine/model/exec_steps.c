@@ -159,6 +159,29 @@ ROW_STEP(run_scale_by)
     }
 }
 
+ROW_STEP(run_clamp)
+{
+    const float limit = step->constant;
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        const float *x = INPUT(0, r);
+        float *out = OUTPUT(r);
+        for (uint32_t i = 0; i < step->width; i++) {
+            const float below = x[i] > limit ? limit : x[i]; /* NaN stays */
+            out[i] = !step->plan->only_above && below < -limit ? -limit : below;
+        }
+    }
+}
+
+ROW_STEP(run_scale_rows)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->scale(OUTPUT(r), 1.0f / (1.0f + whit_exp_f32(-INPUT(1, r)[0])), step->width);
+    }
+}
+
 ROW_STEP(run_select)
 {
     (void)worker;
@@ -246,6 +269,12 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_SOFTCAP] = run_softcap,
         [WHIT_PLAN_SLICE] = run_slice,
         [WHIT_PLAN_SCALE_BY] = run_scale_by,
+        [WHIT_PLAN_CLAMP] = run_clamp,
+        [WHIT_PLAN_SCALE_ROWS] = run_scale_rows,
+        [WHIT_PLAN_ROUTE] = whit_exec_route,
+        [WHIT_PLAN_DISPATCH] = whit_exec_copy_pairs,
+        [WHIT_PLAN_EXPERT_BIAS] = whit_exec_add_expert_bias,
+        [WHIT_PLAN_COMBINE] = whit_exec_combine,
         [WHIT_PLAN_RESCORE] = run_rescore,
         [WHIT_PLAN_NORM_ACTS] = run_norm_acts,
         [WHIT_PLAN_ADD_NORM_ACTS] = run_add_norm_acts,

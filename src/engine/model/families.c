@@ -40,6 +40,12 @@ enum {
     FN_SLICE,
     FN_SOFTCAP,
     FN_SCALED_BY,
+    FN_CLAMPED,
+    FN_SCALED_ROWS,
+    FN_ROUTE,
+    FN_DISPATCH,
+    FN_EXPERT_LINEAR,
+    FN_COMBINE,
     N_FUNCTIONS
 };
 
@@ -65,6 +71,12 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_SLICE] = {"slice", "ithii:h"},                        /* layer, name, x, first element, elements */
     [FN_SOFTCAP] = {"softcap", "ithf:h"},                     /* layer, name, x, cap */
     [FN_SCALED_BY] = {"scaled_by", "itht:h"},                 /* layer, name, x, weight of one element */
+    [FN_CLAMPED] = {"clamped", "ithfi:h"},                    /* layer, name, x, limit, 1: no lower limit */
+    [FN_SCALED_ROWS] = {"scaled_rows", "ithh:h"},             /* layer, name, x, a number for each row */
+    [FN_ROUTE] = {"route", "ithtt:h"},                        /* layer, name, logits, choice or "", scales or "" */
+    [FN_DISPATCH] = {"dispatch", "ithh:h"},                   /* layer, name, x, route */
+    [FN_EXPERT_LINEAR] = {"expert_linear", "ithtti:h"},       /* layer, name, x, weight, bias or "", outputs */
+    [FN_COMBINE] = {"combine", "ithh:h"},                     /* layer, name, x, route */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -83,6 +95,23 @@ static whit_status kind_of(const whit_config *config, int layer, const char *fie
     const whit_layer_kind kind = whit_config_kind(config, (uint32_t)layer);
     if (whit_layer_kind_field(&kind, field, value)) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "'kind': layers have no field '%.32s'", field);
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+/* How a configuration's router scores; tensors by name or NULL. */
+static whit_route_shape route_shape(const whit_config *c, const char *choice, const char *scales)
+{
+    return (whit_route_shape){
+        .n_used = c->n_experts_used,
+        .flags = (uint8_t)((c->router_sigmoid ? WHIT_ROUTE_SIGMOID : 0) | (c->router_norm ? WHIT_ROUTE_NORM : 0)),
+        .added = c->router_norm_eps,
+        .factor = c->router_scale != 0 ? c->router_scale : 1,
+        .choice = choice,
+        .scales = scales};
 }
 
 static whit_status call(void *user, uint32_t function, const whit_lang_argument *a, whit_lang_argument *result,
@@ -106,11 +135,9 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_EMBED: ref = whit_graph_embed(g, a[0].text, a[1].text, SIZE(2)); break;
     case FN_RMS_NORM: ref = whit_graph_rms_norm(g, layer, a[1].text, REF(2), a[3].text, a[4].f); break;
     case FN_HEAD_NORM:
-        ref = whit_graph_head_norm(g, layer, a[1].text, REF(2), a[3].text[0] ? a[3].text : NULL, SIZE(4), a[5].f);
+        ref = whit_graph_head_norm(g, layer, a[1].text, REF(2), or_null(a[3].text), SIZE(4), a[5].f);
         break;
-    case FN_LINEAR:
-        ref = whit_graph_linear(g, layer, a[1].text, REF(2), a[3].text, a[4].text[0] ? a[4].text : NULL, SIZE(5));
-        break;
+    case FN_LINEAR: ref = whit_graph_linear(g, layer, a[1].text, REF(2), a[3].text, or_null(a[4].text), SIZE(5)); break;
     case FN_ROPE:
         ref = whit_graph_rope(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4),
                               whit_config_kind(builder->config, (uint32_t)layer).rope);
@@ -137,6 +164,17 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_SLICE: ref = whit_graph_slice(g, layer, a[1].text, REF(2), SIZE(3), SIZE(4)); break;
     case FN_SOFTCAP: ref = whit_graph_softcap(g, layer, a[1].text, REF(2), a[3].f); break;
     case FN_SCALED_BY: ref = whit_graph_scale_by(g, layer, a[1].text, REF(2), a[3].text); break;
+    case FN_CLAMPED: ref = whit_graph_clamp(g, layer, a[1].text, REF(2), a[3].f, a[4].i != 0); break;
+    case FN_SCALED_ROWS: ref = whit_graph_scale_rows(g, layer, a[1].text, REF(2), REF(3)); break;
+    case FN_ROUTE:
+        ref = whit_graph_route(g, layer, a[1].text, REF(2),
+                               route_shape(builder->config, or_null(a[3].text), or_null(a[4].text)));
+        break;
+    case FN_DISPATCH: ref = whit_graph_dispatch(g, layer, a[1].text, REF(2), REF(3)); break;
+    case FN_EXPERT_LINEAR:
+        ref = whit_graph_expert_linear(g, layer, a[1].text, REF(2), a[3].text, or_null(a[4].text), SIZE(5));
+        break;
+    case FN_COMBINE: ref = whit_graph_combine(g, layer, a[1].text, REF(2), REF(3)); break;
     case FN_TEMPERATURE: ref = whit_graph_temperature(g, layer, a[1].text, REF(2), a[3].f, SIZE(4)); break;
     case FN_KIND: return kind_of(builder->config, layer, a[1].text, &result->i, error);
     case FN_WHEN: result->text = a[0].i ? a[1].text : ""; return WHIT_OK;
@@ -162,6 +200,9 @@ static const struct family {
     {"hybrid", whit_family_hybrid},
     {"gemma3", whit_family_gemma},
     {"gemma4", whit_family_gemma},
+    {"decoder-experts", whit_family_decoder},
+    {"hybrid-experts", whit_family_hybrid},
+    {"gemma4-experts", whit_family_gemma},
     {"olmo2", whit_family_olmo},
 };
 
@@ -180,8 +221,11 @@ bool whit_family_known(const char *family)
 void whit_config_name_family(whit_config *config)
 {
     const struct family *family = find_family(config->family);
+    char name[WHIT_FAMILY_BYTES];
     if (family && family->is_plain && whit_config_is_extended(config))
         snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
+    if (!config->n_experts || snprintf(name, sizeof name, "%s-experts", config->family) >= (int)sizeof name) return;
+    if (whit_family_known(name)) memcpy(config->family, name, sizeof name);
 }
 
 static whit_status declare(whit_lang *lang, const whit_config *config, whit_error *error)
@@ -270,7 +314,7 @@ static whit_status run(const char *name, const char *program, const whit_config 
 static whit_status run_compiled(const struct family *family, const whit_config *config, whit_graph *graph,
                                 whit_error *error)
 {
-    enum { FIELDS_MAX = 64 };
+    enum { FIELDS_MAX = 128 };
     whit_lang_argument fields[FIELDS_MAX] = {0};
     whit_config_number number;
     for (size_t i = 0; i < FIELDS_MAX && whit_config_number_at(config, i, &number); i++)

@@ -10,7 +10,8 @@
 /* The family of decoder.ndl's models that the earliest families cannot say: with layer kinds, RoPE tables, numbers of
  * their own. */
 #define WHIT_FAMILY_DECODER "decoder"
-/* For importers: gives a configuration that its early family cannot say the name WHIT_FAMILY_DECODER. */
+/* For importers: gives a configuration that its early family cannot say the name WHIT_FAMILY_DECODER, and one with
+ * experts the name of its family with "-experts" after it. */
 void whit_config_name_family(whit_config *config);
 
 typedef struct whit_family_program {

@@ -26,6 +26,12 @@ const char *whit_op_name(whit_op op)
         [WHIT_OP_SLICE] = "slice",
         [WHIT_OP_SCALE_BY] = "scale_by",
         [WHIT_OP_ATTENTION_SHARED] = "attention_shared",
+        [WHIT_OP_CLAMP] = "clamp",
+        [WHIT_OP_SCALE_ROWS] = "scale_rows",
+        [WHIT_OP_ROUTE] = "route",
+        [WHIT_OP_DISPATCH] = "dispatch",
+        [WHIT_OP_EXPERT_LINEAR] = "expert_linear",
+        [WHIT_OP_COMBINE] = "combine",
     };
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
@@ -79,19 +85,60 @@ static void full_name(char out[WHIT_VALUE_NAME_BYTES], int layer, const char *na
         snprintf(out, WHIT_VALUE_NAME_BYTES, "%s", name);
 }
 
+/* Whether an operation runs on rows of (token, expert) pairs as on others. */
+static bool takes_pairs(uint8_t op)
+{
+    switch (op) {
+    case WHIT_OP_RMS_NORM:
+    case WHIT_OP_GATE:
+    case WHIT_OP_ADD:
+    case WHIT_OP_SCALE:
+    case WHIT_OP_SOFTCAP:
+    case WHIT_OP_SLICE:
+    case WHIT_OP_SCALE_BY:
+    case WHIT_OP_CLAMP:
+    case WHIT_OP_EXPERT_LINEAR:
+    case WHIT_OP_COMBINE: return true;
+    default: return false;
+    }
+}
+
+/* Refuses inputs that are pairs where the operation takes none, or pairs of an earlier dispatch; the rows of such a
+ * value are gone. */
+static bool check_pairs(whit_graph *graph, const char *name, const whit_node *node)
+{
+    for (int j = 0; j < 3 && graph->status == WHIT_OK; j++) {
+        const whit_ref input = node->input[j];
+        if (!input || graph->values[input - 1].rows != WHIT_ROWS_EXPERT) continue;
+        if (!takes_pairs(node->op))
+            graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: '%s' does not take rows of experts",
+                                      name, whit_op_name((whit_op)node->op));
+        else if (input < graph->dispatched)
+            graph->status =
+                whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s reads rows of an earlier dispatch", name);
+    }
+    return graph->status == WHIT_OK;
+}
+
+static uint8_t rows_of(const whit_graph *graph, const whit_node *node)
+{
+    if (node->op == WHIT_OP_SELECT) return WHIT_ROWS_SELECTED;
+    if (node->op == WHIT_OP_DISPATCH) return WHIT_ROWS_EXPERT;
+    if (node->op == WHIT_OP_COMBINE) return WHIT_ROWS_BATCH;
+    return node->input[0] ? graph->values[node->input[0] - 1].rows : WHIT_ROWS_BATCH;
+}
+
 /* Appends a node and the value it makes. */
 static whit_ref push(whit_graph *graph, int layer, const char *name, uint32_t width, whit_node node)
 {
-    if (graph->status != WHIT_OK) return 0;
+    if (graph->status != WHIT_OK || !check_pairs(graph, name, &node)) return 0;
     if (!grow(graph, (void **)&graph->nodes, &graph->capacity_nodes, graph->n_nodes, sizeof *graph->nodes) ||
         !grow(graph, (void **)&graph->values, &graph->capacity_values, graph->n_values, sizeof *graph->values))
         return 0;
     whit_graph_value *value = &graph->values[graph->n_values++];
     full_name(value->name, layer, name);
     value->width = width;
-    value->rows = node.op == WHIT_OP_SELECT ? WHIT_ROWS_SELECTED
-        : node.input[0]                     ? graph->values[node.input[0] - 1].rows
-                                            : WHIT_ROWS_BATCH;
+    value->rows = rows_of(graph, &node);
     node.output = graph->n_values;
     node.layer = layer >= 0 ? (uint16_t)layer : 0;
     graph->nodes[graph->n_nodes++] = node;
@@ -391,6 +438,135 @@ whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_r
                             .n_heads = shape.n_heads,
                             .n_key_heads = shape.n_key_heads,
                             .value_dim = shape.value_dim});
+}
+
+whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_ref x, double limit, bool only_above)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && !(limit > 0))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a limit of %g", name, limit);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_CLAMP,
+                            .input = {x},
+                            .weight = -1,
+                            .bias = -1,
+                            .only_above = only_above,
+                            .constant = (float)limit});
+}
+
+whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref gate)
+{
+    uint32_t width = width_of(graph, x, name), one = width_of(graph, gate, name);
+    if (graph->status == WHIT_OK && (one != 1 || graph->values[x - 1].rows != graph->values[gate - 1].rows))
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a gate of rows has one element for each", name);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_SCALE_ROWS, .input = {x, gate}, .weight = -1, .bias = -1});
+}
+
+/* ---- experts -------------------------------------------------------------------------------- */
+
+whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_ref logits, whit_route_shape shape)
+{
+    const uint32_t n = width_of(graph, logits, name);
+    if (graph->status == WHIT_OK && (!n || n > WHIT_EXPERTS_MAX || !shape.n_used || shape.n_used > n))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a token cannot take %u of %u experts",
+                                  name, shape.n_used, n);
+    if (graph->status == WHIT_OK && graph->n_experts && (graph->n_experts != n || graph->n_used != shape.n_used))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                                  "graph: %s: %u of %u experts, where an earlier layer has %u of %u", name,
+                                  shape.n_used, n, graph->n_used, graph->n_experts);
+    const int32_t choice = shape.choice ? vector_of(graph, layer, shape.choice, n) : -1,
+                  scales = shape.scales ? vector_of(graph, layer, shape.scales, n) : -1;
+    const whit_ref route = push(graph, layer, name, 2 * shape.n_used,
+                                (whit_node){.op = WHIT_OP_ROUTE,
+                                            .input = {logits},
+                                            .weight = choice,
+                                            .bias = scales,
+                                            .route = shape.flags,
+                                            .n_experts = n,
+                                            .n_used = shape.n_used,
+                                            .added = (float)shape.added,
+                                            .constant = (float)shape.factor});
+    if (!route) return 0;
+    graph->n_experts = n;
+    graph->n_used = shape.n_used;
+    if (graph->values[route - 1].rows == WHIT_ROWS_BATCH) return route;
+    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts are before selected()", name);
+    return 0;
+}
+
+/* Whether a value is a route; an error otherwise. */
+static bool is_route(whit_graph *graph, const char *name, whit_ref route)
+{
+    if (graph->status != WHIT_OK) return false;
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].output == route && graph->nodes[i].op == WHIT_OP_ROUTE) return true;
+    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s does not get what route() gives", name);
+    return false;
+}
+
+whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route)
+{
+    const uint32_t width = width_of(graph, x, name);
+    if (!is_route(graph, name, route)) return 0;
+    if (graph->values[x - 1].rows != WHIT_ROWS_BATCH) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts are before selected()", name);
+        return 0;
+    }
+    const whit_ref made = push(graph, layer, name, width,
+                               (whit_node){.op = WHIT_OP_DISPATCH,
+                                           .input = {x, route},
+                                           .weight = -1,
+                                           .bias = -1,
+                                           .n_experts = graph->n_experts,
+                                           .n_used = graph->n_used});
+    if (made) graph->dispatched = made;
+    return made;
+}
+
+whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                                  const char *bias, uint32_t width)
+{
+    const uint32_t k = width_of(graph, x, name);
+    whit_tensor_type type = {0};
+    if (graph->status == WHIT_OK && graph->values[x - 1].rows != WHIT_ROWS_EXPERT)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s is not after dispatch()", name);
+    if (graph->status == WHIT_OK && (!width || width % WHIT_TILE_ROWS || width > WHIT_MAX_COLS))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                                  "graph: %s: experts of %u rows (multiples of %d up to %d are supported)", name, width,
+                                  WHIT_TILE_ROWS, WHIT_MAX_COLS);
+    const int32_t index = weight_of(graph, layer, weight, graph->n_experts * width, k, WHIT_LAYOUT_TILE16, &type),
+                  bias_index =
+                      bias ? weight_of(graph, layer, bias, graph->n_experts, width, WHIT_LAYOUT_TILE16, &type) : -1;
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_EXPERT_LINEAR,
+                            .input = {x},
+                            .weight = index,
+                            .bias = bias_index,
+                            .n_experts = graph->n_experts,
+                            .n_used = graph->n_used});
+}
+
+whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route)
+{
+    const uint32_t width = width_of(graph, x, name);
+    if (!is_route(graph, name, route)) return 0;
+    if (graph->values[x - 1].rows != WHIT_ROWS_EXPERT) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s is not after dispatch()", name);
+        return 0;
+    }
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].output == graph->dispatched && graph->nodes[i].input[1] != route)
+            graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                      "graph: %s has another route than the dispatch before it", name);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_COMBINE,
+                            .input = {x, route},
+                            .weight = -1,
+                            .bias = -1,
+                            .n_experts = graph->n_experts,
+                            .n_used = graph->n_used});
 }
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits)

@@ -35,6 +35,12 @@ typedef enum whit_op {
     WHIT_OP_SLICE,            /* elements [first, first + width) of a row */
     WHIT_OP_SCALE_BY,         /* x * the weight's only element */
     WHIT_OP_ATTENTION_SHARED, /* attends to the keys and values of layer `owner` */
+    WHIT_OP_CLAMP,            /* x within [-constant, constant], or at most constant */
+    WHIT_OP_SCALE_ROWS,       /* x times the sigmoid of the row's only element of another value */
+    WHIT_OP_ROUTE,            /* the experts that each token takes, and their weights */
+    WHIT_OP_DISPATCH,         /* a row for each (token, expert) pair, grouped by expert */
+    WHIT_OP_EXPERT_LINEAR,    /* x W^T (+ bias) with the matrix of the row's expert */
+    WHIT_OP_COMBINE,          /* the weighted sum of each token's experts, in the order of their rank */
     WHIT_OP_COUNT
 } whit_op;
 
@@ -56,15 +62,30 @@ typedef struct whit_node {
     uint32_t window;   /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
     uint32_t n_taps;   /* convolution */
     bool is_silu;      /* convolution: SiLU follows */
+    bool only_above;   /* clamp: no lower limit */
+    uint8_t route;     /* route: whit_route_flag bits */
+    uint8_t reserved;
     uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
+    uint32_t n_experts;                       /* route, dispatch, expert matrices, combine: experts of the layer, */
+    uint32_t n_used;                          /* and the number that a token takes */
+    float added;                              /* route: what is added to the sum that divides the scores */
     float constant;                           /* norm: eps; scale, temperature: factor; attention: scale of scores */
 } whit_node;
 
+/* How a route scores experts. */
+typedef enum whit_route_flag {
+    WHIT_ROUTE_SIGMOID = 1, /* scores are sigmoids; else the softmax over all experts */
+    WHIT_ROUTE_NORM = 2,    /* the chosen scores are divided by their sum */
+} whit_route_flag;
+
 /* Which rows of a pass a value has. */
 typedef enum whit_row_set {
-    WHIT_ROWS_BATCH,    /* one per token */
-    WHIT_ROWS_SELECTED, /* one per token whose outputs are wanted */
-    WHIT_ROWS_COUNT
+    WHIT_ROWS_BATCH,                    /* one per token */
+    WHIT_ROWS_SELECTED,                 /* one per token whose outputs are wanted */
+    WHIT_ROWS_COUNT,                    /* number of sets with schedules of their own */
+    WHIT_ROWS_EXPERT = WHIT_ROWS_COUNT, /* one per (token, expert) pair, by expert, then by token; the batch's
+                                         * schedules run them */
+    WHIT_ROW_SETS
 } whit_row_set;
 
 typedef struct whit_graph_value {
@@ -87,8 +108,10 @@ typedef struct whit_graph {
     uint32_t n_nodes, capacity_nodes;
     whit_graph_value *values; /* value v is values[v - 1] */
     uint32_t n_values, capacity_values;
-    whit_ref output; /* logits */
-    whit_ref hidden; /* the head's input, from which embeddings are computed */
+    whit_ref output;            /* logits */
+    whit_ref hidden;            /* the head's input, from which embeddings are computed */
+    whit_ref dispatched;        /* newest value of a dispatch: the pairs of an earlier one are gone */
+    uint32_t n_experts, n_used; /* numbers of all its routes; 0: it has no experts */
     whit_status status;
     whit_error *error;
 } whit_graph;
@@ -145,6 +168,34 @@ typedef struct whit_delta_shape {
  * value_dim). */
 whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_ref mixed, whit_ref beta, whit_ref decay,
                           const char *a, const char *dt, whit_delta_shape shape);
+/* x within [-limit, limit]; only_above: at most limit. */
+whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_ref x, double limit, bool only_above);
+/* x times 1 / (1 + exp(-g)), g the row's element of `gate`, which has one for each row. */
+whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref gate);
+
+/* ---- experts ----
+ * A layer takes route, dispatch, matrices, combine in this order; all layers of a graph have the same number of
+ * experts, and take the same number. */
+
+typedef struct whit_route_shape {
+    uint32_t n_used;
+    uint8_t flags;        /* whit_route_flag bits */
+    double added, factor; /* the divisor of scores is their sum plus `added`; then they are multiplied by `factor` */
+    const char *choice;   /* vector (n_experts) added to the scores for the choice only; NULL: none */
+    const char *scales;   /* vector (n_experts) of factors, after all others; NULL: none */
+} whit_route_shape;
+/* logits: (n_experts) for each token. Gives the indices of the n_used experts with the largest scores, the lower
+ * index first if equal, in the order of their rank, then their weights: 2 n_used elements. */
+whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_ref logits, whit_route_shape shape);
+/* The rows of x, once for each expert that the token takes. */
+whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
+/* weight: (n_experts * width) rows, those of an expert after each other; width is a multiple of 16. bias: a matrix
+ * (n_experts, width), or NULL. */
+whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                                  const char *bias, uint32_t width);
+/* The sum over a token's experts of weight * x, in the order of their rank. */
+whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
+
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
 
 /* Returns the value of that name, 0 if not found. */

@@ -51,18 +51,15 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
 {
     const whit_hf_document *config = &importer->text;
     uint32_t full_dim = c->head_dim, full_kv_heads = c->n_kv_heads;
-    bool is_double = false, has_experts = false;
+    bool is_double = false;
     set_gemma4(c);
     WHIT_TRY(whit_hf_read_u32(config, "global_head_dim", false, &full_dim, error));
     WHIT_TRY(whit_hf_read_u32(config, "num_global_key_value_heads", false, &full_kv_heads, error));
     WHIT_TRY(whit_hf_bool(config, "attention_k_eq_v", &c->value_from_key, error));
     WHIT_TRY(whit_hf_bool(config, "use_double_wide_mlp", &is_double, error));
-    WHIT_TRY(whit_hf_bool(config, "enable_moe_block", &has_experts, error));
     WHIT_TRY(whit_hf_read_u32(config, "num_kv_shared_layers", false, &c->n_shared_layers, error));
     WHIT_TRY(whit_hf_read_u32(config, "hidden_size_per_layer_input", false, &c->side_width, error));
     WHIT_TRY(whit_hf_read_float(config, "final_logit_softcapping", &c->logit_cap, error));
-    if (has_experts)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: mixtures of experts are not supported", config->path);
     const whit_config before = *c;
     c->n_kinds = 0;
     for (uint32_t i = 0; i < c->n_layers; i++) {

@@ -90,7 +90,7 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     c->norm_eps = 1e-5f;
     WHIT_TRY(whit_gguf_key_u32(k, "block_count", true, &c->n_layers));
     WHIT_TRY(whit_gguf_key_u32(k, "embedding_length", true, &c->n_embd));
-    WHIT_TRY(get_largest(k, "feed_forward_length", true, &c->n_ff));
+    WHIT_TRY(get_largest(k, "feed_forward_length", !a->experts, &c->n_ff));
     WHIT_TRY(get_largest(k, "attention.head_count", true, &c->n_heads));
     c->n_kv_heads = c->n_heads;
     WHIT_TRY(get_largest(k, "attention.head_count_kv", false, &c->n_kv_heads));
@@ -105,10 +105,6 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     WHIT_TRY(whit_gguf_key_u32(k, "attention.sliding_window", false, &c->window));
     if (c->window >= c->n_ctx && !a->full_interval) c->window = 0;
     WHIT_TRY(whit_gguf_key_f64(k, "attention.layer_norm_rms_epsilon", &c->norm_eps));
-    uint32_t experts = 0;
-    WHIT_TRY(whit_gguf_key_u32(k, "expert_count", false, &experts));
-    if (experts)
-        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: mixtures of experts are not supported", k->path);
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(k->gguf, "token_embd.weight");
     if (!embed) return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is missing", k->path);
     if (embed->n_dims != 2 || embed->dims[1] > INT32_MAX)
@@ -118,7 +114,8 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     WHIT_TRY(read_numbers(k, a, c));
     WHIT_TRY(whit_import_gguf_ropes(k, a, c));
     WHIT_TRY(whit_import_gguf_layers(k, a, c));
-    return a->finish ? a->finish(k, c) : WHIT_OK;
+    if (a->finish) WHIT_TRY(a->finish(k, c));
+    return whit_import_gguf_experts(k, a, c);
 }
 
 /* Divisors for the linear scaling that keys ask for. */

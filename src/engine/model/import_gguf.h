@@ -26,6 +26,13 @@ whit_status whit_gguf_key_u32(const whit_gguf_keys *keys, const char *suffix, bo
 whit_status whit_gguf_key_f64(const whit_gguf_keys *keys, const char *suffix, double *value);
 whit_status whit_gguf_key_string(const whit_gguf_keys *keys, const char *suffix, const char **text, size_t *n);
 
+/* Where an architecture has experts. */
+typedef enum whit_gguf_experts {
+    WHIT_GGUF_NO_EXPERTS,
+    WHIT_GGUF_EXPERTS,        /* in place of the feed-forward part */
+    WHIT_GGUF_EXPERTS_BESIDE, /* beside it, in models that have them */
+} whit_gguf_experts;
+
 typedef struct whit_gguf_architecture {
     const char *name, *family;
     bool permuted; /* RoPE pairs lie side by side */
@@ -35,6 +42,7 @@ typedef struct whit_gguf_architecture {
     uint32_t no_rope_interval;         /* every layer of this number is without RoPE; 0: none is */
     uint32_t full_interval;            /* every layer of this number attends to all positions if there is a window */
     double local_theta;                /* theta of layers with a window if no key says it; 0: as the others */
+    uint8_t experts;                   /* whit_gguf_experts */
     bool scales_full_only;             /* layers with a window have unscaled RoPE */
     const whit_import_name *names;     /* tensors beside the common ones */
     const whit_import_number *numbers; /* keys that are optional numbers */
@@ -48,6 +56,12 @@ whit_status whit_import_gguf_ropes(const whit_gguf_keys *keys, const whit_gguf_a
                                    whit_config *config);
 whit_status whit_import_gguf_layers(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
                                     whit_config *config);
+
+/* Reads numbers of experts; makes the feed-forward part of layers with experts 0 wide. */
+whit_status whit_import_gguf_experts(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
+                                     whit_config *config);
+/* Whether whit_import_gguf_experts reads a key; `name` is without its architecture. */
+bool whit_import_gguf_is_of_experts(const char *name, size_t n);
 
 /* One tensor of the file, ready to be read by rows. */
 struct whit_gguf_import {

@@ -5,6 +5,20 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+/* Tensors of all architectures with experts. */
+#define GGUF_EXPERTS                                                                                                   \
+    {"ffn_gate_inp.weight", "router"}, {"exp_probs_b.bias", "router_choice"},                                          \
+        {"ffn_gate_exps.weight", "expert_gate", WHIT_IMPORT_EXPERTS, .is_projection = true},                           \
+        {"ffn_up_exps.weight", "expert_up", WHIT_IMPORT_EXPERTS, .is_projection = true},                               \
+        {"ffn_down_exps.weight", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},                           \
+        {"ffn_gate_shexp.weight", "shared_gate", .is_projection = true},                                               \
+        {"ffn_up_shexp.weight", "shared_up", .is_projection = true},                                                   \
+        {"ffn_down_shexp.weight", "shared_down", .is_projection = true},                                               \
+    {                                                                                                                  \
+        "ffn_gate_inp_shexp.weight", "shared_weight", WHIT_IMPORT_ROW                                                  \
+    }
+static const whit_import_name expert_names[] = {GGUF_EXPERTS, {NULL}};
+
 static const whit_import_number granite_numbers[] = {
     {"embedding_scale", "embedding_scale"},
     {"residual_scale", "residual_scale"},
@@ -35,11 +49,24 @@ static const whit_import_name post_norm_names[] = {
 };
 
 static const whit_import_name gemma4_names[] = {
-    {"per_layer_token_embd.weight", "side_embed"},       {"per_layer_model_proj.weight", "side_context_proj"},
-    {"per_layer_proj_norm.weight", "side_context_norm"}, {"post_attention_norm.weight", "attn_post_norm"},
-    {"post_ffw_norm.weight", "ffn_post_norm"},           {"inp_gate.weight", "side_gate", .is_projection = true},
-    {"proj.weight", "side_proj", .is_projection = true}, {"post_norm.weight", "side_norm"},
-    {"layer_output_scale.weight", "layer_scale"},        {NULL},
+    {"per_layer_token_embd.weight", "side_embed"},
+    {"per_layer_model_proj.weight", "side_context_proj"},
+    {"per_layer_proj_norm.weight", "side_context_norm"},
+    {"post_attention_norm.weight", "attn_post_norm"},
+    {"post_ffw_norm.weight", "ffn_post_norm"},
+    {"inp_gate.weight", "side_gate", .is_projection = true},
+    {"proj.weight", "side_proj", .is_projection = true},
+    {"post_norm.weight", "side_norm"},
+    {"layer_output_scale.weight", "layer_scale"},
+    GGUF_EXPERTS,
+    {"ffn_gate_inp.scale", "router_norm"},
+    {"ffn_down_exps.scale", "expert_scales"},
+    {"post_ffw_norm_1.weight", "ffn_dense_post_norm"},
+    {"post_ffw_norm_2.weight", "expert_post_norm"},
+    {"pre_ffw_norm_2.weight", "expert_norm"},
+    {"ffn_gate_up_exps.weight", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
+    {"ffn_gate_up_exps.weight", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
+    {NULL},
 };
 static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attention.value_length_swa",
                                           "attention.shared_kv_layers", "rope.dimension_count_swa",
@@ -56,6 +83,7 @@ static const whit_import_name lfm2_names[] = {
     {"shortconv.in_proj.weight", "conv_x", WHIT_IMPORT_THIRD_3, .is_projection = true},
     {"shortconv.conv.weight", "conv", .form = WHIT_IMPORT_TAPS},
     {"shortconv.out_proj.weight", "conv_o", .is_projection = true},
+    GGUF_EXPERTS,
     {NULL},
 };
 static const char *const lfm2_keys[] = {"shortconv.l_cache", NULL};
@@ -75,6 +103,14 @@ static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
     return WHIT_OK;
 }
 
+/* The router's sigmoids and what divides them are the architecture's; keys may say the former, too. */
+static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
+{
+    c->router_sigmoid = c->router_bias = true;
+    c->router_norm_eps = 1e-6f;
+    return finish_lfm2(k, c);
+}
+
 static const whit_import_name qwen35_names[] = {
     {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},
     {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},
@@ -88,6 +124,7 @@ static const whit_import_name qwen35_names[] = {
     {"ssm_dt.bias", "delta_dt"},
     {"ssm_norm.weight", "delta_norm"},
     {"ssm_out.weight", "delta_o", .is_projection = true},
+    GGUF_EXPERTS,
     {NULL},
 };
 /* The sections of RoPE are those of pictures: text has one position in all of them. */
@@ -143,6 +180,7 @@ static const whit_gguf_architecture architectures[] = {
     {"mistral", "llama", .permuted = true},
     {"qwen2", "qwen2", .attn_bias = true},
     {"qwen3", "qwen3", .qk_norm = true},
+    {"qwen3moe", "qwen3", .qk_norm = true, .names = expert_names, .experts = WHIT_GGUF_EXPERTS},
     {"bitnet", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_SILU},
     {"bitnet-b1.58", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_RELU2},
     {"bitnet-25", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_RELU2},
@@ -152,11 +190,15 @@ static const whit_gguf_architecture architectures[] = {
     {"phi3", "llama", .names = phi3_names},
     {"lfm2", "hybrid", .qk_norm = true, .names = lfm2_names, .keys = lfm2_keys, .finish = finish_lfm2},
     {"qwen35", "hybrid", .qk_norm = true, .names = qwen35_names, .keys = qwen35_keys, .finish = finish_qwen35},
+    {"lfm2moe", "hybrid", .qk_norm = true, .names = lfm2_names, .keys = lfm2_keys, .experts = WHIT_GGUF_EXPERTS,
+     .finish = finish_lfm2moe},
+    {"qwen35moe", "hybrid", .qk_norm = true, .names = qwen35_names, .keys = qwen35_keys, .experts = WHIT_GGUF_EXPERTS,
+     .finish = finish_qwen35},
     {"olmo2", "olmo2", .full_interval = 4, .scales_full_only = true, .names = post_norm_names},
     {"gemma3", "gemma3", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = post_norm_names,
      .keys = gemma3_keys, .finish = whit_import_gguf_gemma3},
     {"gemma4", "gemma4", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = gemma4_names,
-     .keys = gemma4_keys, .finish = whit_import_gguf_gemma4},
+     .keys = gemma4_keys, .experts = WHIT_GGUF_EXPERTS_BESIDE, .finish = whit_import_gguf_gemma4},
     {"hunyuan-dense", "llama", .qk_norm = true, .norm_after_rope = true},
 };
 

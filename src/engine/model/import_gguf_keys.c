@@ -131,7 +131,8 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
     const char *name = own_name(key, architecture->name, &n);
     if (says_nothing(key) && !is_causal_key(key, architecture->name)) return true;
     if (name)
-        return is_of_family(architecture, name, n) || in_list(used, COUNT(used), name, n) ||
+        return is_of_family(architecture, name, n) ||
+            (architecture->experts && whit_import_gguf_is_of_experts(name, n)) || in_list(used, COUNT(used), name, n) ||
             in_list(harmless, COUNT(harmless), name, n) || is_neutral(key, name, n);
     const char *dot = memchr(key->name, '.', key->name_bytes);
     size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;

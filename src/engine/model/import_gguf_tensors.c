@@ -204,7 +204,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     const bool rotary = found->row && found->row->is_rotary;
     if (importer->n_tensors == importer->capacity)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
-    if (file->n_dims > 2)
+    if (file->n_dims > 2 && !(file->n_dims == 3 && row && whit_import_has_experts(row->rows)))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions", source->path, name,
                          file->n_dims);
     whit_source_tensor *tensor = whit_source_add(source, name, error);
@@ -228,7 +228,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
         tensor->type = (whit_tensor_type){
             .codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)(import->view.n_rows * import->view.n_cols)};
         tensor->read_row = read_vector;
-    } else if (file->n_dims < 2) {
+    } else if (file->n_dims < 2 && !(row && row->rows == WHIT_IMPORT_ROW)) {
         whit_ggml_kind kind = import->view.kind;
         if (kind != WHIT_GGML_F32 && kind != WHIT_GGML_F16 && kind != WHIT_GGML_BF16)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, not of floats",
@@ -275,6 +275,7 @@ static bool is_scale(const whit_gguf_architecture *architecture, const whit_gguf
     char name[128];
     size_t n = tensor->name_bytes, m = strlen(end);
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
+    if (find_tensor(architecture, tensor, false, matrix)) return false; /* a tensor of its own */
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
     return find_tensor(architecture, &weight, false, matrix) && is_projection(matrix->ours);

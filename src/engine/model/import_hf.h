@@ -7,6 +7,7 @@
  *   import_hf_config.c   numbers and quantisation
  *   import_hf_rope.c     RoPE and its scalings
  *   import_hf_layers.c   layers that differ
+ *   import_experts.c     mixtures of experts
  *   import_hf_tensors.c  weights */
 #ifndef WHIT_MODEL_IMPORT_HF_H
 #define WHIT_MODEL_IMPORT_HF_H
@@ -19,6 +20,19 @@
 #include "model/source.h"
 
 struct whit_hf_importer;
+
+/* The experts of a class: what its code has for absent fields, or whatever they say. */
+typedef struct whit_hf_experts {
+    bool is_optional; /* the class has models without experts */
+    bool is_beside;   /* the feed-forward part stays */
+    bool is_sigmoid;
+    bool has_choice; /* a bias of the choice, if use_expert_bias does not say otherwise */
+    bool is_normalised, always_normalised;
+    bool has_bias;     /* the router and the experts' matrices have biases */
+    bool ff_is_width;  /* intermediate_size is the width of an expert */
+    double added;      /* to the sum that divides the scores */
+    double gate_limit; /* if swiglu_limit does not say otherwise */
+} whit_hf_experts;
 
 /* A model class of transformers, with the defaults that its code has for absent fields. */
 typedef struct whit_hf_class {
@@ -49,8 +63,9 @@ typedef struct whit_hf_class {
     const whit_import_number *numbers; /* fields that are optional numbers */
     const char *const *fields;         /* further fields that are read, and a NULL */
     bool last_is_full;                 /* and so does the last layer */
-    double local_theta;                /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
-    bool scales_full_only;             /* layers with a window have unscaled RoPE */
+    const struct whit_hf_experts *experts; /* NULL: the class has no experts */
+    double local_theta;    /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
+    bool scales_full_only; /* layers with a window have unscaled RoPE */
     /* Reads fields specific to this class, after all others; NULL if it has no such fields. */
     whit_status (*finish)(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 } whit_hf_class;
@@ -79,6 +94,7 @@ typedef struct whit_hf_quantisation {
 struct whit_hf_import {
     const struct whit_hf_importer *importer;
     const whit_safetensor *file;
+    whit_safetensor flat;       /* the file's tensor with its first two dimensions as one */
     whit_ggml_view view;        /* float weights */
     float inverse;              /* 1 / scale, for float weights that are rounded to ternary ones */
     whit_packed_ternary packed; /* U8 weights */
@@ -120,6 +136,10 @@ whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config
 whit_status whit_import_hf_rope(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 /* Reads windows, and what else differs between layers, into kinds. */
 whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
+/* Reads numbers of experts; makes the feed-forward part of layers with experts 0 wide. */
+whit_status whit_import_hf_experts(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
+/* Whether classes with experts read a field. */
+bool whit_import_hf_is_of_experts(const whit_json *json, uint32_t key);
 /* A number of a field, rounded as GGUF files keep it; unchanged if the field is absent. */
 whit_status whit_hf_read_float(const whit_hf_document *document, const char *path, double *value, whit_error *error);
 whit_status whit_hf_read_u32(const whit_hf_document *document, const char *path, bool required, uint32_t *value,

@@ -53,8 +53,18 @@ static const whit_import_name gemma4_names[] = {
     {"per_layer_projection.weight", "side_proj", .is_projection = true},
     {"post_per_layer_input_norm.weight", "side_norm"},
     {"layer_scalar", "layer_scale"},
+    {"router.proj.weight", "router"},
+    {"router.scale", "router_norm"},
+    {"router.per_expert_scale", "expert_scales"},
+    {"post_feedforward_layernorm_1.weight", "ffn_dense_post_norm"},
+    {"post_feedforward_layernorm_2.weight", "expert_post_norm"},
+    {"pre_feedforward_layernorm_2.weight", "expert_norm"},
+    {"experts.gate_up_proj", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
+    {"experts.gate_up_proj", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
+    {"experts.down_proj", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},
     {NULL},
 };
+static const whit_hf_experts gemma4_experts = {.is_optional = true, .is_beside = true, .always_normalised = true};
 static const char *const gemma4_fields[] = {"hidden_activation",           "global_head_dim",
                                             "num_global_key_value_heads",  "attention_k_eq_v",
                                             "hidden_size_per_layer_input", "vocab_size_per_layer_input",
@@ -74,23 +84,20 @@ static const whit_import_number granite_numbers[] = {
     {NULL},
 };
 
-static const whit_import_name lfm2_names[] = {
-    {"embedding_norm.weight", "final_norm"},
-    {"operator_norm.weight", "attn_norm"},
-    {"ffn_norm.weight", "ffn_norm"},
-    {"feed_forward.w1.weight", "gate", .is_projection = true},
-    {"feed_forward.w3.weight", "up", .is_projection = true},
-    {"feed_forward.w2.weight", "down", .is_projection = true},
-    {"self_attn.q_layernorm.weight", "q_norm"},
-    {"self_attn.k_layernorm.weight", "k_norm"},
-    {"self_attn.out_proj.weight", "o", .is_projection = true},
-    {"conv.in_proj.weight", "conv_b", WHIT_IMPORT_THIRD_1, .is_projection = true},
-    {"conv.in_proj.weight", "conv_c", WHIT_IMPORT_THIRD_2, .is_projection = true},
-    {"conv.in_proj.weight", "conv_x", WHIT_IMPORT_THIRD_3, .is_projection = true},
-    {"conv.conv.weight", "conv", .form = WHIT_IMPORT_TAPS},
-    {"conv.out_proj.weight", "conv_o", .is_projection = true},
-    {NULL},
-};
+#define LFM2_NAMES                                                                                                     \
+    {"embedding_norm.weight", "final_norm"}, {"operator_norm.weight", "attn_norm"}, {"ffn_norm.weight", "ffn_norm"},   \
+        {"feed_forward.w1.weight", "gate", .is_projection = true},                                                     \
+        {"feed_forward.w3.weight", "up", .is_projection = true},                                                       \
+        {"feed_forward.w2.weight", "down", .is_projection = true}, {"self_attn.q_layernorm.weight", "q_norm"},         \
+        {"self_attn.k_layernorm.weight", "k_norm"}, {"self_attn.out_proj.weight", "o", .is_projection = true},         \
+        {"conv.in_proj.weight", "conv_b", WHIT_IMPORT_THIRD_1, .is_projection = true},                                 \
+        {"conv.in_proj.weight", "conv_c", WHIT_IMPORT_THIRD_2, .is_projection = true},                                 \
+        {"conv.in_proj.weight", "conv_x", WHIT_IMPORT_THIRD_3, .is_projection = true},                                 \
+        {"conv.conv.weight", "conv", .form = WHIT_IMPORT_TAPS},                                                        \
+    {                                                                                                                  \
+        "conv.out_proj.weight", "conv_o", .is_projection = true                                                        \
+    }
+static const whit_import_name lfm2_names[] = {LFM2_NAMES, {NULL}};
 /* Fields that say again what others say, that initialise weights, or that only one value of is known. */
 static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "block_dim",
@@ -118,7 +125,7 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
 {
     const whit_hf_document *config = &importer->text;
     const whit_json *json = &config->json;
-    bool adjusts = true, is_used = true;
+    bool adjusts = !importer->class->experts, is_used = true; /* with experts, widths are as stated */
     double multiplier = 1;
     uint32_t multiple = 256, taps = 3, list = whit_hf_node(config, "full_attn_idxs");
     WHIT_TRY(whit_hf_read_u32(config, "block_ff_dim", false, &c->n_ff, error));
@@ -158,20 +165,55 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
     return WHIT_OK;
 }
 
-static const whit_import_name qwen35_names[] = {
-    {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},
-    {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},
-    {"linear_attn.in_proj_qkv.weight", "mixed", .is_projection = true, .order = WHIT_IMPORT_MIXED},
-    {"linear_attn.in_proj_z.weight", "z", .is_projection = true, .order = WHIT_IMPORT_VALUES},
-    {"linear_attn.in_proj_b.weight", "beta", .is_projection = true, .order = WHIT_IMPORT_HEADS},
-    {"linear_attn.in_proj_a.weight", "decay", .is_projection = true, .order = WHIT_IMPORT_HEADS},
-    {"linear_attn.conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS, .order = WHIT_IMPORT_MIXED},
-    {"linear_attn.A_log", "delta_a", .form = WHIT_IMPORT_NEG_EXP, .order = WHIT_IMPORT_HEADS},
-    {"linear_attn.dt_bias", "delta_dt", .order = WHIT_IMPORT_HEADS},
-    {"linear_attn.norm.weight", "delta_norm", .keeps_value = true},
-    {"linear_attn.out_proj.weight", "delta_o", .is_projection = true, .order = WHIT_IMPORT_COLUMNS},
+/* Experts as Qwen's classes name them: a matrix for each, or all of a layer in one tensor. */
+#define QWEN_EXPERTS                                                                                                   \
+    {"mlp.gate.weight", "router"},                                                                                     \
+        {"mlp.experts.*.gate_proj.weight", "expert_gate", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},              \
+        {"mlp.experts.*.up_proj.weight", "expert_up", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},                  \
+        {"mlp.experts.*.down_proj.weight", "expert_down", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},              \
+        {"mlp.experts.gate_up_proj", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},                  \
+        {"mlp.experts.gate_up_proj", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},                      \
+        {"mlp.experts.down_proj", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},                          \
+        {"mlp.shared_expert.gate_proj.weight", "shared_gate", .is_projection = true},                                  \
+        {"mlp.shared_expert.up_proj.weight", "shared_up", .is_projection = true},                                      \
+        {"mlp.shared_expert.down_proj.weight", "shared_down", .is_projection = true},                                  \
+    {                                                                                                                  \
+        "mlp.shared_expert_gate.weight", "shared_weight"                                                               \
+    }
+static const whit_import_name qwen_expert_names[] = {QWEN_EXPERTS, {NULL}};
+static const whit_hf_experts qwen3_experts = {0}, qwen35_experts = {.always_normalised = true};
+
+static const whit_import_name lfm2_expert_names[] = {
+    LFM2_NAMES,
+    {"feed_forward.gate.weight", "router"},
+    {"feed_forward.expert_bias", "router_choice"},
+    {"feed_forward.experts.*.w1.weight", "expert_gate", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},
+    {"feed_forward.experts.*.w3.weight", "expert_up", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},
+    {"feed_forward.experts.*.w2.weight", "expert_down", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},
+    {"feed_forward.experts.gate_up_proj", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
+    {"feed_forward.experts.gate_up_proj", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
+    {"feed_forward.experts.down_proj", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},
     {NULL},
 };
+static const whit_hf_experts lfm2_experts = {
+    .is_sigmoid = true, .has_choice = true, .is_normalised = true, .added = 1e-6f};
+
+#define QWEN35_NAMES                                                                                                   \
+    {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                   \
+        {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                      \
+        {"linear_attn.in_proj_qkv.weight", "mixed", .is_projection = true, .order = WHIT_IMPORT_MIXED},                \
+        {"linear_attn.in_proj_z.weight", "z", .is_projection = true, .order = WHIT_IMPORT_VALUES},                     \
+        {"linear_attn.in_proj_b.weight", "beta", .is_projection = true, .order = WHIT_IMPORT_HEADS},                   \
+        {"linear_attn.in_proj_a.weight", "decay", .is_projection = true, .order = WHIT_IMPORT_HEADS},                  \
+        {"linear_attn.conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS, .order = WHIT_IMPORT_MIXED},                   \
+        {"linear_attn.A_log", "delta_a", .form = WHIT_IMPORT_NEG_EXP, .order = WHIT_IMPORT_HEADS},                     \
+        {"linear_attn.dt_bias", "delta_dt", .order = WHIT_IMPORT_HEADS},                                               \
+        {"linear_attn.norm.weight", "delta_norm", .keeps_value = true},                                                \
+    {                                                                                                                  \
+        "linear_attn.out_proj.weight", "delta_o", .is_projection = true, .order = WHIT_IMPORT_COLUMNS                  \
+    }
+static const whit_import_name qwen35_names[] = {QWEN35_NAMES, {NULL}},
+                              qwen35_expert_names[] = {QWEN35_NAMES, QWEN_EXPERTS, {NULL}};
 static const char *const qwen35_fields[] = {
     "attn_output_gate",      "full_attention_interval",      "linear_conv_kernel_dim", "linear_key_head_dim",
     "linear_num_key_heads",  "linear_num_value_heads",       "linear_value_head_dim",  "mamba_ssm_dtype",
@@ -237,6 +279,20 @@ static const whit_hf_class classes[] = {
      .window = 4096,
      .window_switch = true,
      .window_layers = 28},
+    {.name = "Qwen3Moe",
+     .type = "qwen3_moe",
+     .family = "qwen3",
+     .qk_norm = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 32768,
+     .n_kv_heads = 4,
+     .window = 4096,
+     .window_switch = true,
+     .window_layers = 28,
+     .names = qwen_expert_names,
+     .experts = &qwen3_experts},
     {.name = "BitNet",
      .type = "bitnet",
      .family = "bitnet",
@@ -361,6 +417,7 @@ static const whit_hf_class classes[] = {
      .last_is_full = true,
      .names = gemma4_names,
      .fields = gemma4_fields,
+     .experts = &gemma4_experts,
      .finish = whit_import_hf_gemma4},
     {.name = "HunYuanDenseV1",
      .type = "hunyuan_v1_dense",
@@ -388,6 +445,22 @@ static const whit_hf_class classes[] = {
      .names = lfm2_names,
      .fields = lfm2_fields,
      .finish = finish_lfm2},
+    {.name = "Lfm2Moe",
+     .type = "lfm2_moe",
+     .family = "hybrid",
+     .qk_norm = true,
+     .tied = true,
+     .act = "silu",
+     .norm_eps = 1e-5,
+     .rope_theta = 1000000,
+     .n_ctx = 128000,
+     .n_kv_heads = 8,
+     .recurrent_type = "conv",
+     .recurrent_mixer = WHIT_MIXER_SHORT_CONV,
+     .names = lfm2_expert_names,
+     .fields = lfm2_fields,
+     .finish = finish_lfm2,
+     .experts = &lfm2_experts},
     {.name = "Qwen3_5",
      .type = "qwen3_5_text",
      .family = "hybrid",
@@ -408,6 +481,27 @@ static const whit_hf_class classes[] = {
      .names = qwen35_names,
      .fields = qwen35_fields,
      .finish = finish_qwen35},
+    {.name = "Qwen3_5Moe",
+     .type = "qwen3_5_moe_text",
+     .family = "hybrid",
+     .is_nested = true,
+     .qk_norm = true,
+     .norms_add_one = true,
+     .is_partial = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 32768,
+     .n_kv_heads = 2,
+     .head_dim = 256,
+     .full_interval = 4,
+     .full_interval_field = "full_attention_interval",
+     .recurrent_type = "linear_attention",
+     .recurrent_mixer = WHIT_MIXER_DELTA,
+     .names = qwen35_expert_names,
+     .fields = qwen35_fields,
+     .finish = finish_qwen35,
+     .experts = &qwen35_experts},
 };
 
 /* A model whose program says what it computes. */

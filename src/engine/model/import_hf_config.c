@@ -59,7 +59,7 @@ static whit_status read_numbers(const whit_hf_document *config, const whit_hf_cl
 {
     double eps = class->norm_eps;
     WHIT_TRY(whit_hf_read_u32(config, "hidden_size", true, &c->n_embd, error));
-    WHIT_TRY(whit_hf_read_u32(config, "intermediate_size", true, &c->n_ff, error));
+    WHIT_TRY(whit_hf_read_u32(config, "intermediate_size", !class->experts, &c->n_ff, error));
     WHIT_TRY(whit_hf_read_u32(config, "num_hidden_layers", true, &c->n_layers, error));
     WHIT_TRY(whit_hf_read_u32(config, "num_attention_heads", true, &c->n_heads, error));
     c->n_kv_heads = class->n_kv_heads ? class->n_kv_heads : c->n_heads;
@@ -286,6 +286,7 @@ whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config
     WHIT_TRY(whit_import_hf_rope(importer, c, error));
     WHIT_TRY(whit_import_hf_layers(importer, c, error));
     if (class->finish) WHIT_TRY(class->finish(importer, c, error));
+    if (class->experts) WHIT_TRY(whit_import_hf_experts(importer, c, error));
     WHIT_TRY(read_quantisation(config, class, &importer->quantisation, error));
     snprintf(c->family, sizeof c->family, "%s", class->family);
     whit_config_name_family(c);

@@ -229,6 +229,7 @@ static bool is_of_class(const whit_hf_class *class, const whit_json *json, uint3
 static bool is_understood(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     if (is_of_class(class, json, key)) return true;
+    if (class->experts && whit_import_hf_is_of_experts(json, key)) return true;
     if (is_causal_field(json, key))
         return whit_json_type_of(json, key + 1) == WHIT_JSON_NULL || whit_json_bool(json, key + 1, false);
     return whit_hf_is_void(json, key) || is_neutral(json, key) || in_list(used, COUNT(used), json, key) ||

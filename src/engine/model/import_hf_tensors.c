@@ -50,6 +50,7 @@ enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED }
 struct found {
     const whit_import_name *row; /* NULL: only its name is known */
     uint32_t layer;              /* UINT32_MAX outside the layers */
+    uint32_t expert;             /* number of the expert, for WHIT_IMPORT_ONE_EXPERT */
     char ours[WHIT_VALUE_NAME_BYTES];
 };
 
@@ -127,6 +128,8 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, ui
         const whit_import_name *row = whit_import_find_name(class->names, layer_names, weight);
         return row && row->is_projection ? PART_IGNORED : PART_UNKNOWN;
     }
+    char pattern[96];
+    if (whit_import_expert(rest, pattern, &found->expert)) rest = pattern;
     found->row = whit_import_find_name(class->names, layer_names, rest);
     return found->row ? name_part(found->row) : PART_UNKNOWN;
 }
@@ -520,11 +523,21 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     return WHIT_OK;
 }
 
-static whit_status add_tensor(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
-                              const char *file_name, const char *name, const whit_import_name *row, whit_error *error)
+/* The matrices of experts as one: (experts, rows, columns) becomes (experts * rows, columns). */
+static void flatten(const whit_import_name *row, struct whit_hf_import *import, struct reading *r)
 {
-    whit_source_tensor *tensor = whit_source_add(source, name, error);
-    if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
+    if (!row || r->file->n_dims != 3 || (!whit_import_has_experts(row->rows) && row->rows != WHIT_IMPORT_ROW)) return;
+    import->flat = *r->file;
+    import->flat.n_dims = 2;
+    import->flat.dims[0] *= import->flat.dims[1]; /* their product is that of a file's bytes */
+    import->flat.dims[1] = import->flat.dims[2];
+    r->file = &import->flat;
+}
+
+static whit_status read_tensor(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
+                               const char *file_name, const whit_import_name *row, whit_source_tensor *tensor,
+                               whit_error *error)
+{
     if (importer->n_imports == importer->capacity)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
     struct whit_hf_import *import = &importer->imports[importer->n_imports++];
@@ -532,6 +545,7 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
     *import = (struct whit_hf_import){.importer = importer, .file = file};
     tensor->context = import;
     tensor->drop = drop;
+    flatten(row, import, &r);
     if (row && row->form == WHIT_IMPORT_TAPS) {
         WHIT_TRY(add_taps(&r, import, tensor));
     } else {
@@ -546,6 +560,23 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
     return WHIT_OK;
 }
 
+static whit_status add_tensor(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
+                              const char *file_name, const char *name, const whit_import_name *row, whit_error *error)
+{
+    whit_source_tensor *tensor = whit_source_add(source, name, error);
+    if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
+    return read_tensor(source, importer, file, file_name, row, tensor, error);
+}
+
+/* Adds the matrix of one expert. */
+static whit_status add_expert(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
+                              const char *file_name, const char *name, const struct found *found, whit_error *error)
+{
+    whit_source_tensor *part = whit_source_add_part(source, name, found->expert, source->config.n_experts, error);
+    if (!part) return error ? error->status : WHIT_ERROR_FORMAT;
+    return read_tensor(source, importer, file, file_name, found->row, part, error);
+}
+
 /* The tensors that one tensor of the file holds: itself, or the matrices that it is fused of. */
 static whit_status add_parts(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
                              const char *file_name, const struct found *found, whit_error *error)
@@ -554,6 +585,8 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
         char name[WHIT_VALUE_NAME_BYTES];
         if (whit_import_is_unused(&source->config, found->layer, row->ours)) continue;
         canonical_name(row, found->layer, name);
+        if (row->rows == WHIT_IMPORT_ONE_EXPERT)
+            return add_expert(source, importer, file, file_name, name, found, error);
         WHIT_TRY(add_tensor(source, importer, file, file_name, name, row, error));
         whit_source_tensor *tensor = &source->tensors[source->n_tensors - 1];
         tensor->adds_one = importer->class->norms_add_one && !row->keeps_value && ends_with(name, "norm");
@@ -660,6 +693,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         else
             WHIT_TRY(add_tensor(source, importer, file, file_name, found.ours, NULL, error));
     }
+    WHIT_TRY(whit_source_join_parts(source, error));
     return add_embedding_and_head(source, importer, &embed, &head, error);
 }
 

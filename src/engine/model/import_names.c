@@ -22,6 +22,17 @@ const whit_import_name *whit_import_next_name(const whit_import_name *row)
     return row[1].theirs && strcmp(row[0].theirs, row[1].theirs) == 0 ? row + 1 : NULL;
 }
 
+bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert)
+{
+    static const char before[] = "experts.";
+    const char *at = strstr(name, before);
+    char spelled[16];
+    if (!at || sscanf(at += sizeof before - 1, "%6u", expert) != 1) return false;
+    const size_t n = (size_t)snprintf(spelled, sizeof spelled, "%u.", *expert);
+    if (strncmp(at, spelled, n) != 0) return false;
+    return snprintf(pattern, 96, "%.*s*.%s", (int)(at - name), name, at + n) < 96;
+}
+
 bool whit_import_is_unused(const whit_config *c, uint32_t layer, const char *ours)
 {
     static const char *const names[] = {"k", "v", "k_norm"};
@@ -33,10 +44,13 @@ bool whit_import_is_unused(const whit_config *c, uint32_t layer, const char *our
 whit_status whit_import_split(const whit_source *source, whit_source_tensor *tensor, uint32_t layer, uint8_t rows,
                               whit_error *error)
 {
-    if (rows == WHIT_IMPORT_ALL) return WHIT_OK;
+    if (rows == WHIT_IMPORT_ALL || rows == WHIT_IMPORT_ROW || rows == WHIT_IMPORT_ONE_EXPERT ||
+        rows == WHIT_IMPORT_EXPERTS)
+        return WHIT_OK;
     const whit_layer_kind kind = whit_config_kind(&source->config, layer);
     const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff,
-                   n_embd = source->config.n_embd;
+                   n_embd = source->config.n_embd, n_experts = source->config.n_experts,
+                   width = source->config.n_expert_ff;
     const struct {
         uint32_t begin, n, total;
     } parts[] = {
@@ -50,6 +64,10 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
         [WHIT_IMPORT_THIRD_1] = {0, n_embd, 3 * n_embd},
         [WHIT_IMPORT_THIRD_2] = {n_embd, n_embd, 3 * n_embd},
         [WHIT_IMPORT_THIRD_3] = {2 * n_embd, n_embd, 3 * n_embd},
+        [WHIT_IMPORT_EXPERTS_GATE] = {0, n_experts * width, 2 * n_experts * width},
+        [WHIT_IMPORT_EXPERTS_UP] = {width, n_experts * width, 2 * n_experts * width},
+        [WHIT_IMPORT_EXPERTS_EVEN] = {0, n_experts * width, 2 * n_experts * width},
+        [WHIT_IMPORT_EXPERTS_ODD] = {1, n_experts * width, 2 * n_experts * width},
     };
     bool is_vector = tensor->type.layout == WHIT_LAYOUT_PLAIN;
     uint32_t *n = is_vector ? &tensor->type.n_cols : &tensor->type.n_rows;
@@ -60,6 +78,8 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
     *n = parts[rows].n;
     tensor->part_begin = parts[rows].begin;
     if (rows == WHIT_IMPORT_HEAD_FIRST || rows == WHIT_IMPORT_HEAD_SECOND) tensor->part_run = kind.head_dim;
+    if (rows == WHIT_IMPORT_EXPERTS_GATE || rows == WHIT_IMPORT_EXPERTS_UP) tensor->part_run = width;
+    if (rows == WHIT_IMPORT_EXPERTS_EVEN || rows == WHIT_IMPORT_EXPERTS_ODD) tensor->part_run = 1;
     return WHIT_OK;
 }
 

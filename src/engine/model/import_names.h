@@ -19,6 +19,13 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_THIRD_1, /* a part of three matrices of n_embd rows, which follow each other */
     WHIT_IMPORT_THIRD_2,
     WHIT_IMPORT_THIRD_3,
+    WHIT_IMPORT_ROW,          /* a vector that is a matrix of one row */
+    WHIT_IMPORT_ONE_EXPERT,   /* the matrix of one expert, whose number is the "*" of `theirs` */
+    WHIT_IMPORT_EXPERTS,      /* the matrices of all experts of a layer, (experts, rows, columns) */
+    WHIT_IMPORT_EXPERTS_GATE, /* the same: each expert's first half, */
+    WHIT_IMPORT_EXPERTS_UP,   /* and second half of rows; */
+    WHIT_IMPORT_EXPERTS_EVEN, /* every second row from the first on, */
+    WHIT_IMPORT_EXPERTS_ODD,  /* or from the second on */
 } whit_import_rows;
 
 /* How the elements of a tensor of the file become canonical ones, beside the order of rows. */
@@ -59,6 +66,14 @@ const whit_import_name *whit_import_find_name(const whit_import_name *own, const
                                               const char *theirs);
 /* Returns the next row for the same tensor, or NULL. */
 const whit_import_name *whit_import_next_name(const whit_import_name *row);
+
+/* Whether a tensor holds the matrices of all experts of a layer, or parts of them. */
+static inline bool whit_import_has_experts(uint8_t rows)
+{
+    return rows >= WHIT_IMPORT_EXPERTS;
+}
+/* Replaces the number in "...experts.N..." by "*" in `pattern`; false if the name has no such number. */
+bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
 
 /* Whether a layer has no use for a tensor that files may hold: keys and values of a layer that reads another's. */
 bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);

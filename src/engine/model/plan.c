@@ -29,6 +29,13 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_SOFTCAP] = "softcap",
         [WHIT_PLAN_SLICE] = "slice",
         [WHIT_PLAN_SCALE_BY] = "scale_by",
+        [WHIT_PLAN_CLAMP] = "clamp",
+        [WHIT_PLAN_SCALE_ROWS] = "scale_rows",
+        [WHIT_PLAN_ROUTE] = "route",
+        [WHIT_PLAN_DISPATCH] = "dispatch",
+        [WHIT_PLAN_EXPERT_LINEAR] = "expert_linear",
+        [WHIT_PLAN_EXPERT_BIAS] = "expert_bias",
+        [WHIT_PLAN_COMBINE] = "combine",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
         [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
@@ -135,7 +142,7 @@ static void emit(struct compiler *c, whit_plan_step step)
         if (step.input[j]) c->plan->values[step.input[j] - 1].n_reads++;
     step.rows = c->plan->values[(step.output ? step.output : step.input[0]) - 1].rows;
     step.gated = -1;
-    if (step.op != WHIT_PLAN_DELTA) step.second = -1;
+    if (step.op != WHIT_PLAN_DELTA && step.op != WHIT_PLAN_ROUTE) step.second = -1;
     step.number = c->plan->n_steps;
     c->plan->steps[c->plan->n_steps++] = step;
 }
@@ -172,15 +179,16 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
         c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 
-/* Lowers consecutive matrices that read the same value: formats first, then all products, then
+/* Lowers consecutive matrices, of experts or not, that read the same value: formats first, then all products, then
  * biases, so that the products form one phase. Returns the node after them. */
 static uint32_t lower_linears(struct compiler *c, uint32_t i)
 {
     const whit_graph *g = c->graph;
+    const uint8_t op = g->nodes[i].op;
+    const bool has_experts = op == WHIT_OP_EXPERT_LINEAR;
     whit_ref shared = g->nodes[i].input[0];
     uint32_t input = use(c, shared), since = c->plan->n_steps, end = i;
-    while (end < c->end &&
-           (!c->needed[end] || (g->nodes[end].op == WHIT_OP_LINEAR && g->nodes[end].input[0] == shared))) {
+    while (end < c->end && (!c->needed[end] || (g->nodes[end].op == op && g->nodes[end].input[0] == shared))) {
         if (c->needed[end]) (void)acts_of(c, &g->nodes[end], input, since);
         end++;
     }
@@ -190,11 +198,13 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         uint32_t acts = acts_of(c, node, input, since), output = define(c, node->output);
         if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased value is kept instead */
         emit(c,
-             (whit_plan_step){.op = WHIT_PLAN_LINEAR,
+             (whit_plan_step){.op = has_experts ? WHIT_PLAN_EXPERT_LINEAR : WHIT_PLAN_LINEAR,
                               .layer = node->layer,
                               .input = {acts},
                               .output = output,
-                              .weight = node->weight});
+                              .weight = node->weight,
+                              .n_experts = node->n_experts,
+                              .n_used = node->n_used});
         if (can_screen(c, node, acts))
             emit(c, (whit_plan_step){.op = WHIT_PLAN_RESCORE, .input = {output, acts}, .weight = node->weight});
     }
@@ -203,7 +213,7 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         if (!c->needed[j] || node->bias < 0) continue;
         uint32_t product = c->map[node->output];
         emit(c,
-             (whit_plan_step){.op = WHIT_PLAN_BIAS,
+             (whit_plan_step){.op = has_experts ? WHIT_PLAN_EXPERT_BIAS : WHIT_PLAN_BIAS,
                               .layer = node->layer,
                               .input = {product},
                               .output = define(c, node->output),
@@ -246,13 +256,24 @@ static void lower_shared(struct compiler *c, const whit_node *node)
 static void lower_simple(struct compiler *c, const whit_node *node)
 {
     static const uint8_t ops[WHIT_OP_COUNT] = {
-        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,       [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM,
-        [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,         [WHIT_OP_GATE] = WHIT_PLAN_GATE,
-        [WHIT_OP_ADD] = WHIT_PLAN_ADD,           [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
-        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT,     [WHIT_OP_TEMPERATURE] = WHIT_PLAN_TEMPERATURE,
-        [WHIT_OP_CONV] = WHIT_PLAN_CONV,         [WHIT_OP_DELTA] = WHIT_PLAN_DELTA,
-        [WHIT_OP_SOFTCAP] = WHIT_PLAN_SOFTCAP,   [WHIT_OP_SLICE] = WHIT_PLAN_SLICE,
+        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,
+        [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM,
+        [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,
+        [WHIT_OP_GATE] = WHIT_PLAN_GATE,
+        [WHIT_OP_ADD] = WHIT_PLAN_ADD,
+        [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
+        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT,
+        [WHIT_OP_TEMPERATURE] = WHIT_PLAN_TEMPERATURE,
+        [WHIT_OP_CONV] = WHIT_PLAN_CONV,
+        [WHIT_OP_DELTA] = WHIT_PLAN_DELTA,
+        [WHIT_OP_SOFTCAP] = WHIT_PLAN_SOFTCAP,
+        [WHIT_OP_SLICE] = WHIT_PLAN_SLICE,
         [WHIT_OP_SCALE_BY] = WHIT_PLAN_SCALE_BY,
+        [WHIT_OP_CLAMP] = WHIT_PLAN_CLAMP,
+        [WHIT_OP_SCALE_ROWS] = WHIT_PLAN_SCALE_ROWS,
+        [WHIT_OP_ROUTE] = WHIT_PLAN_ROUTE,
+        [WHIT_OP_DISPATCH] = WHIT_PLAN_DISPATCH,
+        [WHIT_OP_COMBINE] = WHIT_PLAN_COMBINE,
     };
     uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]), d = use(c, node->input[2]);
     if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
@@ -277,17 +298,24 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .n_key_heads = node->n_key_heads,
                           .value_dim = node->value_dim,
                           .is_silu = node->is_silu,
+                          .only_above = node->only_above,
+                          .route = node->route,
+                          .n_experts = node->n_experts,
+                          .n_used = node->n_used,
+                          .added = node->added,
                           .constant = node->constant});
 }
 
-/* Lowers the nodes of the range whose values have a row set. */
+/* Lowers the nodes of the range whose values have a row set; those of experts run with the batch's. */
 static void lower(struct compiler *c, whit_row_set rows)
 {
+    const whit_row_set other = rows == WHIT_ROWS_BATCH ? WHIT_ROWS_EXPERT : rows;
     for (uint32_t i = c->first; i < c->end;) {
         const whit_node *node = &c->graph->nodes[i];
-        if (!c->needed[i] || c->graph->values[node->output - 1].rows != rows)
+        const uint8_t made = c->graph->values[node->output - 1].rows;
+        if (!c->needed[i] || (made != rows && made != other))
             i++;
-        else if (node->op == WHIT_OP_LINEAR)
+        else if (node->op == WHIT_OP_LINEAR || node->op == WHIT_OP_EXPERT_LINEAR)
             i = lower_linears(c, i);
         else {
             if (node->op == WHIT_OP_ATTENTION)
@@ -308,6 +336,8 @@ static uint8_t domain_of(const whit_plan_step *step)
     switch (step->op) {
     case WHIT_PLAN_LINEAR: return WHIT_DOMAIN_TILES;
     case WHIT_PLAN_ATTEND: return WHIT_DOMAIN_HEADS;
+    case WHIT_PLAN_DISPATCH: return WHIT_DOMAIN_PAIRS;
+    case WHIT_PLAN_EXPERT_LINEAR: return WHIT_DOMAIN_EXPERTS;
     case WHIT_PLAN_CONV:
     case WHIT_PLAN_DELTA: return WHIT_DOMAIN_STATE;
     default: return WHIT_DOMAIN_ROWS;
@@ -331,7 +361,7 @@ static void make_phases(struct compiler *c)
         uint8_t domain = domain_of(step);
         whit_plan_phase *open = plan->n_phases ? &plan->phases[plan->n_phases - 1] : NULL;
         bool joins = open && !c->options->no_fuse && open->domain == domain && open->rows == step->rows &&
-            domain != WHIT_DOMAIN_HEADS && domain != WHIT_DOMAIN_STATE &&
+            domain != WHIT_DOMAIN_HEADS && domain != WHIT_DOMAIN_STATE && domain != WHIT_DOMAIN_PAIRS &&
             (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
         if (joins)
             open->n_steps++;
@@ -342,6 +372,15 @@ static void make_phases(struct compiler *c)
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
+
+/* Rows of experts come from a dispatch of the same pass: a range that begins after it cannot be run. */
+static whit_status check_external(const whit_plan *plan, whit_error *error)
+{
+    for (uint32_t v = 0; v < plan->n_values; v++)
+        if (plan->values[v].external && plan->values[v].rows == WHIT_ROWS_EXPERT)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "this range of the graph begins within a layer's experts");
+    return WHIT_OK;
+}
 
 whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
                               const whit_allocator *allocator, whit_plan *plan, whit_error *error)
@@ -372,9 +411,12 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     if (status == WHIT_OK) {
         for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) lower(&c, (whit_row_set)rows);
         make_phases(&c);
+        plan->n_experts = graph->n_experts;
+        plan->n_used = graph->n_used;
         plan->output = c.map[graph->output];
         plan->hidden = c.map[graph->hidden];
-        status = whit_slots_assign(plan, error);
+        status = check_external(plan, error);
+        if (status == WHIT_OK) status = whit_slots_assign(plan, error);
     }
     whit_free(allocator, c.needed, graph->n_nodes * sizeof *c.needed);
     whit_free(allocator, c.map, (graph->n_values + 1) * sizeof *c.map);
@@ -404,11 +446,9 @@ static void print_value(const whit_plan *plan, uint32_t v, whit_buf *out)
 void whit_plan_print_step(const whit_plan *plan, const whit_plan_step *step,
                           const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
 {
-    static const char *const gates[WHIT_GATE_COUNT] = {[WHIT_GATE_SILU] = "silu",
-                                                       [WHIT_GATE_RELU2] = "relu2",
-                                                       [WHIT_GATE_GELU] = "gelu",
-                                                       [WHIT_GATE_SIGMOID] = "sigmoid",
-                                                       [WHIT_GATE_PRODUCT] = "product"};
+    static const char *const gates[WHIT_GATE_COUNT] = {
+        [WHIT_GATE_SILU] = "silu",       [WHIT_GATE_RELU2] = "relu2",     [WHIT_GATE_GELU] = "gelu",
+        [WHIT_GATE_SIGMOID] = "sigmoid", [WHIT_GATE_PRODUCT] = "product", [WHIT_GATE_SWISH1] = "swish1"};
     whit_buf_printf(out, "       %-14s", whit_plan_op_name((whit_plan_op)step->op));
     if (step->op == WHIT_PLAN_GATE || step->op == WHIT_PLAN_LINEAR_GATED || step->op == WHIT_PLAN_GATE_NORM_ACTS)
         whit_buf_printf(out, " %s", gates[step->gate]);

@@ -9,6 +9,8 @@
  *   tiles  matrices with the same input; tiles of 16 outputs are partitioned
  *   heads  attention; (KV head, tile of rows) pairs are partitioned
  *   state  recurrent layers; channels or value heads are partitioned, each runs all tokens in their order
+ *   pairs  (token, expert) pairs of a pass, grouped by expert; pairs are partitioned once they are counted
+ *   experts  matrices of experts with the same input; (expert, tile of outputs) pairs are partitioned
  *
  * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then operations
  * on selected ones. The executor runs a *schedule* of this list (plan_fuse.h), in which neighbours are fused. The
@@ -40,6 +42,13 @@ typedef enum whit_plan_op {
     WHIT_PLAN_SOFTCAP,
     WHIT_PLAN_SLICE,
     WHIT_PLAN_SCALE_BY,
+    WHIT_PLAN_CLAMP,
+    WHIT_PLAN_SCALE_ROWS,
+    WHIT_PLAN_ROUTE,
+    WHIT_PLAN_DISPATCH,
+    WHIT_PLAN_EXPERT_LINEAR, /* the matrices of all experts that have rows */
+    WHIT_PLAN_EXPERT_BIAS,
+    WHIT_PLAN_COMBINE,
     /* Fused operations, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
@@ -64,13 +73,17 @@ typedef struct whit_plan_step {
     uint32_t acts;  /* fused norm: plan value of the activations that it writes */
     int32_t weight; /* tensor of the resolver, -1 if absent */
     int32_t gated;  /* gated product: the second tensor, -1 if absent */
-    int32_t second; /* delta rule: the vector dt, -1 if absent */
+    int32_t second; /* delta rule: the vector dt; route: factors of experts; -1 if absent */
     uint32_t head_dim, rotary, window;
     uint32_t rope;                                    /* rotation: index of the RoPE table */
     uint32_t n_taps, n_heads, n_key_heads, value_dim; /* convolution, delta rule */
     bool is_silu;
-    uint32_t first; /* slice: its first element */
-    bool is_shared; /* attention: reads keys and values that layer `layer` has appended before */
+    uint32_t first;             /* slice: its first element */
+    bool is_shared;             /* attention: reads keys and values that layer `layer` has appended before */
+    bool only_above;            /* clamp: no lower limit */
+    uint8_t route;              /* route: whit_route_flag bits */
+    uint32_t n_experts, n_used; /* route and what reads its experts */
+    float added;                /* route: what is added to the divisor */
     float constant;
 } whit_plan_step;
 
@@ -78,7 +91,10 @@ typedef enum whit_plan_domain {
     WHIT_DOMAIN_ROWS,
     WHIT_DOMAIN_TILES,
     WHIT_DOMAIN_HEADS,
-    WHIT_DOMAIN_STATE
+    WHIT_DOMAIN_STATE,
+    WHIT_DOMAIN_PAIRS,
+    WHIT_DOMAIN_EXPERTS,
+    WHIT_DOMAIN_COUNT
 } whit_plan_domain;
 
 /* Steps [first, first + n) with one barrier at the end. */
@@ -127,7 +143,8 @@ typedef struct whit_plan {
     uint32_t n_values, capacity_values;
     whit_plan_slot *slots;
     uint32_t n_slots;
-    uint32_t output, hidden; /* plan values; 0 where the range does not make them */
+    uint32_t output, hidden;    /* plan values; 0 where the range does not make them */
+    uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token takes; 0: no experts */
 } whit_plan;
 
 /* The graph's resolver must still be valid (tensor types are read from it). On failure the plan is

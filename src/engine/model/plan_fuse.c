@@ -33,6 +33,12 @@ static const whit_plan_step *behind(const struct fuser *f, const whit_plan_phase
     return &f->plan->steps[next->first];
 }
 
+/* Whether a row set's schedule runs a phase. */
+static bool is_scheduled(const whit_plan_phase *phase, whit_row_set rows)
+{
+    return phase->rows == rows || (phase->rows == WHIT_ROWS_EXPERT && rows == WHIT_ROWS_BATCH);
+}
+
 static void drop(struct fuser *f, const whit_plan_step *step)
 {
     f->is_gone[step - f->plan->steps] = true;
@@ -176,7 +182,7 @@ whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *optio
     struct fuser f = {.plan = plan, .options = options, .schedule = schedule};
     *schedule = (whit_schedule){0};
     for (uint32_t g = 0; g < plan->n_phases; g++) {
-        if (plan->phases[g].rows != options->rows) continue;
+        if (!is_scheduled(&plan->phases[g], options->rows)) continue;
         schedule->capacity_phases++;
         schedule->capacity_steps += plan->phases[g].n_steps;
     }
@@ -192,7 +198,7 @@ whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *optio
     drop_first(&f);
     for (uint32_t g = 0; g < plan->n_phases; g++) {
         const whit_plan_phase *phase = &plan->phases[g];
-        if (phase->rows != options->rows) continue;
+        if (!is_scheduled(phase, options->rows)) continue;
         uint32_t first = schedule->n_steps;
         for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++) {
             if (f.is_gone[i]) continue;
@@ -221,11 +227,12 @@ void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule)
 void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
 {
-    static const char *const domains[] = {"rows", "tiles", "heads", "state"};
+    static const char *const sets[] = {
+        [WHIT_ROWS_BATCH] = "", [WHIT_ROWS_SELECTED] = " (selected)", [WHIT_ROWS_EXPERT] = " (expert)"};
+    static const char *const domains[WHIT_DOMAIN_COUNT] = {"rows", "tiles", "heads", "state", "pairs", "experts"};
     for (uint32_t g = 0; g < schedule->n_phases; g++) {
         const whit_plan_phase *phase = &schedule->phases[g];
-        whit_buf_printf(out, "%4u %s%s\n", phase->place, domains[phase->domain],
-                        phase->rows == WHIT_ROWS_SELECTED ? " (selected)" : "");
+        whit_buf_printf(out, "%4u %s%s\n", phase->place, domains[phase->domain], sets[phase->rows]);
         for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
             whit_plan_print_step(plan, &schedule->steps[i], name, context, out);
     }

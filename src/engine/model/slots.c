@@ -15,8 +15,11 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
     for (uint32_t v = 0; v < plan->n_values; v++) {
         const whit_plan_value *value = &plan->values[v];
         whit_plan_slot *slot = &plan->slots[value->slot];
-        uint64_t bytes =
-            whit_plan_value_bytes(value, value->rows == WHIT_ROWS_SELECTED ? n_selected_rows : n_batch_rows);
+        const uint64_t n_rows = value->rows == WHIT_ROWS_SELECTED ? n_selected_rows
+            : value->rows == WHIT_ROWS_EXPERT                     ? (uint64_t)n_batch_rows * plan->n_used
+                                                                  : n_batch_rows;
+        if (n_rows > UINT32_MAX) return false;
+        uint64_t bytes = whit_plan_value_bytes(value, (uint32_t)n_rows);
         if (slot->size_bytes < bytes) slot->size_bytes = bytes;
     }
     uint64_t total = 0;
@@ -41,7 +44,8 @@ struct lives {
 static bool may_overwrite(uint8_t op)
 {
     return op == WHIT_PLAN_ADD || op == WHIT_PLAN_SCALE || op == WHIT_PLAN_ROPE || op == WHIT_PLAN_BIAS ||
-        op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM || op == WHIT_PLAN_ATTEND;
+        op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM || op == WHIT_PLAN_ATTEND || op == WHIT_PLAN_CLAMP ||
+        op == WHIT_PLAN_SCALE_ROWS || op == WHIT_PLAN_EXPERT_BIAS;
 }
 
 static void find_lives(const whit_plan *plan, struct lives *lives)

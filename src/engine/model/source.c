@@ -36,6 +36,84 @@ whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_
     return tensor;
 }
 
+/* ---- tensors of parts ------------------------------------------------------------------------ */
+
+whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, uint32_t part, uint32_t n_parts,
+                                         whit_error *error)
+{
+    whit_source_tensor *tensor = (whit_source_tensor *)whit_source_find(source, name);
+    if (part >= n_parts) {
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' of expert %u, of a model of %u experts", source->path, name, part,
+                  n_parts);
+        return NULL;
+    }
+    if (!tensor) {
+        whit_source_tensor *parts = whit_zalloc_array(source->allocator, n_parts, sizeof *parts);
+        tensor = parts ? whit_source_add(source, name, error) : NULL;
+        if (!parts) whit_fail_memory(error, "a list of experts", n_parts * sizeof *parts);
+        if (!tensor) {
+            whit_free(source->allocator, parts, n_parts * sizeof *parts);
+            return NULL;
+        }
+        tensor->parts = parts;
+        tensor->n_parts = n_parts;
+    }
+    if (!tensor->parts || tensor->parts[part].name[0]) {
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tensors for '%s' of expert %u", source->path, name, part);
+        return NULL;
+    }
+    snprintf(tensor->parts[part].name, sizeof tensor->parts[part].name, "%.30s of expert %u", name, part);
+    return &tensor->parts[part];
+}
+
+static whit_status read_part(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
+{
+    const uint32_t n_rows = tensor->parts[0].type.n_rows;
+    const whit_source_tensor *part = &tensor->parts[row / n_rows];
+    WHIT_TRY(part->read_row(part, row % n_rows, rows, error));
+    if (part->type.scale_kind == WHIT_SCALE_TENSOR) rows->fields[0] = part->type.scale;
+    return WHIT_OK;
+}
+
+static void drop_parts(const whit_source_tensor *tensor)
+{
+    for (uint32_t i = 0; i < tensor->n_parts; i++)
+        if (tensor->parts[i].drop) tensor->parts[i].drop(&tensor->parts[i]);
+}
+
+static whit_status join_parts(const whit_source *source, whit_source_tensor *tensor, whit_error *error)
+{
+    whit_tensor_type type = tensor->parts[0].type;
+    const bool has_scale = type.scale_kind == WHIT_SCALE_TENSOR && type.codec != WHIT_CODEC_Q2 && !type.has_offset;
+    if (has_scale) type.scale = 0;
+    for (uint32_t i = 0; i < tensor->n_parts; i++) {
+        const whit_source_tensor *part = &tensor->parts[i];
+        whit_tensor_type other = part->type;
+        if (has_scale) other.scale = 0;
+        if (!part->name[0])
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' of expert %u of %u is missing", source->path,
+                             tensor->name, i, tensor->n_parts);
+        if (memcmp(&other, &type, sizeof type) != 0)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: '%s' differs from that of expert 0 in its size or type", source->path, part->name);
+    }
+    if (type.n_rows > INT32_MAX / tensor->n_parts)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' is too large", source->path, tensor->name);
+    if (has_scale) type.scale_kind = WHIT_SCALE_ROW;
+    type.n_rows *= tensor->n_parts;
+    tensor->type = type;
+    tensor->read_row = read_part;
+    tensor->drop = drop_parts;
+    return WHIT_OK;
+}
+
+whit_status whit_source_join_parts(whit_source *source, whit_error *error)
+{
+    for (uint32_t i = 0; i < source->n_tensors; i++)
+        if (source->tensors[i].parts) WHIT_TRY(join_parts(source, &source->tensors[i], error));
+    return WHIT_OK;
+}
+
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++)
@@ -244,6 +322,9 @@ whit_status whit_source_open_as(const char *path, const whit_family_program *pro
 void whit_source_close(whit_source *source)
 {
     if (source->close) source->close(source);
+    for (uint32_t i = 0; i < source->n_tensors; i++)
+        whit_free(source->allocator, source->tensors[i].parts,
+                  source->tensors[i].n_parts * sizeof *source->tensors[i].parts);
     whit_free(source->allocator, source->tensors, source->capacity_tensors * sizeof *source->tensors);
     whit_buf_free(&source->tokenizer);
     whit_table_builder_free(&source->templates);

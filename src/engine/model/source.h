@@ -27,7 +27,9 @@ struct whit_source_tensor {
     uint32_t order_begin, order_dim;                 /* from this row on, heads of order_dim rows; 0: no such heads */
     uint32_t order_heads, order_key_heads;           /* are grouped by key head in the file, and tiled in ours */
     bool orders_columns;                             /* columns are ordered so, instead of rows */
-    bool adds_one;                                   /* a norm that multiplies by 1 + w, where the file holds w */
+    whit_source_tensor *parts; /* (n_parts) matrices of which it consists, one for each expert; NULL: no parts */
+    uint32_t n_parts;
+    bool adds_one; /* a norm that multiplies by 1 + w, where the file holds w */
 };
 
 typedef struct whit_source {
@@ -62,6 +64,13 @@ whit_resolver whit_source_resolver(const whit_source *source);
 
 /* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
+/* For importers: returns part number `part` of n_parts, all zero but for its name, of the tensor `name`, which is added
+ * with its first part. NULL on failure, as for a part that is there already. */
+whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, uint32_t part, uint32_t n_parts,
+                                         whit_error *error);
+/* For importers, after the last part: makes one matrix of each tensor's parts. WHIT_ERROR_FORMAT if one is missing or
+ * differs from the first in its type; scales of whole parts become scales of rows. */
+whit_status whit_source_join_parts(whit_source *source, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
 /* For importers: notes a descriptive field that is not read, or refuses it if the source is strict. */
 whit_status whit_source_pass_over(whit_source *source, const char *name, size_t name_bytes, whit_error *error);
