@@ -121,6 +121,9 @@ void whit_exec_multiply_expert(const whit_exec_step *step, const whit_exec *exec
         kernel->run(&matrix, &acts, begin, end, OUTPUT(rows.begin + r), step->output_stride,
                     whit_exec_scratch(exec, kernel, &acts, worker));
     }
+    for (uint32_t r = rows.begin; step->output_scale != 0 && r < rows.begin + rows.n; r++)
+        exec->kernels->fix_scale(OUTPUT(r) + begin * WHIT_TILE_ROWS, step->output_scale,
+                                 (end - begin) * WHIT_TILE_ROWS);
 }
 
 /* Items are (expert, tile of all matrices of the phase) pairs, tiles innermost. */
