@@ -55,6 +55,7 @@ static int open_student(cli_call *call, const struct distill_values *v, const wh
 
 static int run(cli_call *call)
 {
+    enum { CODEC_OWN = 3 };
     static const char *const codecs[] = {"t", "b1", "q2", "own"};
     const struct distill_values *v = call->values;
     const cli_training_flags *training = &v->training;
@@ -71,9 +72,10 @@ static int run(cli_call *call)
     o.kl_weight = v->kl;
     o.ce_weight = v->ce;
     o.hidden_weight = v->hidden;
+    if (v->codec == CODEC_OWN && !cli_was_given(call, "--rate")) o.adamw.rate = CLI_RATE_OF_CODES;
     snprintf(command, sizeof command, "whit distill --codec %s --steps %u --minutes %g --seed %lld --rate %g",
              o.codecs.layers, training->n_steps, (double)training->minutes, (long long)training->seed,
-             (double)training->rate);
+             (double)o.adamw.rate);
     o.command = command;
     int exit = cli_training_check(call, training, 0);
     if (exit == CLI_OK) exit = cli_open_model(call, v->teacher, false, &teacher);

@@ -20,7 +20,7 @@ struct train_values {
     bool own_head;
     cli_training_flags training;
 };
-static const struct train_values defaults = {.training = CLI_TRAINING_DEFAULTS};
+static const struct train_values defaults = {.codec = 2, .training = CLI_TRAINING_DEFAULTS};
 
 #define AT(member) offsetof(struct train_values, member)
 static const cli_option options[] = {
@@ -41,7 +41,7 @@ static const cli_option options[] = {
     {"--template", CLI_FILE, AT(chat_template), "FILE", "The model's chat template."},
     {"--name", CLI_TEXT, AT(name), "TEXT", "The model's name."},
     {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2",
-     "Of the layers' matrices; f16 is the default, low-bit ones are rounded in training."},
+     "Codec of the layers' matrices; t, the default, b1 and q2 are rounded in training."},
     {"--embedding", CLI_CHOICE, AT(training.embedding), "i8|f16|f32",
      "Codec of embedding and head; i8 is the default."},
     {0},
@@ -143,6 +143,7 @@ static int open_new(cli_call *call, const struct train_values *v, whit_model **s
     whit_buf image = {0};
     cli_text chat_template = {0};
     int exit = v->chat_template ? cli_read_text(call, v->chat_template, &chat_template) : CLI_OK;
+    if (!v->tokenizer) cli_progress(NULL, "learning a vocabulary", 0);
     whit_status status = find_config(v, &config, &error);
     if (exit == CLI_OK && status == WHIT_OK) exit = cli_training_check(call, &v->training, config.n_ctx);
     if (exit == CLI_OK && status == WHIT_OK) status = find_tokenizer(v, &config, &image, &error);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/names.h"
 #include "cli/plot.h"
@@ -20,7 +21,8 @@
 const cli_option cli_training_options[] = {
     {"--text", CLI_REPEAT, AT(text), "FILE", "Training text; may be given several times.", 0, 0},
     {"-o, --output", CLI_FILE, AT(out), "FILE", "The finished .ndf.", 0, 0},
-    {"--minutes", CLI_REAL, AT(minutes), "N", "Train for so long; this or --steps is wanted.", 0, 1e6},
+    {"--minutes", CLI_REAL, AT(minutes), "N",
+     "Take so long, with reading the text and measuring; this or --steps is wanted.", 0, 1e6},
     {"--steps", CLI_COUNT, AT(n_steps), "N", "Train for so many steps.", 0, 4e9},
     {"--seed", CLI_SEED, AT(seed), "N", "Which windows of the text are drawn; 0 is the default.", 0, 0},
     {"--specials", CLI_FLAG, AT(specials), NULL, "Special tokens written in the text are those; windows begin at BOS.",
@@ -29,7 +31,8 @@ const cli_option cli_training_options[] = {
     {"--held-out-every", CLI_COUNT, AT(held_out_every), "N", "Measure every N steps; 0, the default, at the end only.",
      0, 4e9},
     {"--held-out-windows", CLI_COUNT, AT(n_held_out_windows), "N",
-     "Measure on so many windows; 0, the default, on all.", 0, 1e6},
+     "Measure on so many windows; 0, the default, on all, but with --minutes on as many as take a twentieth of it.", 0,
+     1e6},
     {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on.", 0, 0},
     {"--checkpoint-seconds", CLI_COUNT, AT(checkpoint_seconds), "N", "Write it every N seconds; 60.", 0, 1e6},
     {"--resume", CLI_FLAG, AT(resume), NULL, "Go on from the checkpoint.", 0, 0},
@@ -41,7 +44,8 @@ const cli_option cli_training_options[] = {
 };
 
 const cli_option cli_recipe_options[] = {
-    {"--rate", CLI_REAL, AT(rate), "X", "Highest learning rate; 3e-4.", 0, 1},
+    {"--rate", CLI_REAL, AT(rate), "X",
+     "Highest learning rate; 3e-4, but 1e-4 where the start has low-bit codes that stay.", 0, 1},
     {"--scale-rate", CLI_REAL, AT(scale_rate), "X", "Learning rate of scales as a share of it; 0.3.", 0, 100},
     {"--decay", CLI_REAL, AT(decay), "X", "Weight decay of matrices; 0.", 0, 1},
     {"--clip", CLI_REAL, AT(clip), "X", "Largest norm of the gradient; 1; 0 is off.", 0, 1e6},
@@ -64,8 +68,10 @@ struct listener {
     FILE *log;
     cli_plot plot;
     bool plots_kl, has_teacher;
-    double kl, ce;  /* sums since the last line */
-    double last_ce; /* value in the last printed line */
+    double kl, ce;                  /* sums since the last line */
+    double last_ce;                 /* value in the last printed line */
+    bool is_measured, was_measured; /* on held-out text: the last line, and before the first step */
+    double first_ce, first_kl, last_kl;
     uint32_t n;
     uint64_t shown_ns, n_steps;
 };
@@ -144,14 +150,44 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* Prints a line every five seconds, and after every evaluation on held-out text. */
+static bool on_measuring(void *user, const char *what, double share)
+{
+    (void)user;
+    return cli_progress(NULL, what, share);
+}
+
+/* Prints what the model is worth on held-out text before the first step. */
+static void on_begin(struct listener *listener, const whit_trainer_report *r)
+{
+    char some[64] = "", divergence[48] = "", divergence_json[48] = "";
+    listener->was_measured = true;
+    listener->first_ce = r->held_out_ce;
+    listener->first_kl = r->held_out_kl;
+    if (r->n_held_out < r->n_held_out_all)
+        snprintf(some, sizeof some, " (on %u of %u windows)", r->n_held_out, r->n_held_out_all);
+    if (listener->has_teacher) {
+        snprintf(divergence, sizeof divergence, ", KL %.5f", r->held_out_kl);
+        snprintf(divergence_json, sizeof divergence_json, ", \"held_kl\": %.6f", r->held_out_kl);
+    }
+    cli_note("before: held-out perplexity %.4f%s%s", exp(r->held_out_ce), divergence, some);
+    if (listener->log) fprintf(listener->log, "{\"before\": {\"held_ce\": %.6f%s}}\n", r->held_out_ce, divergence_json);
+}
+
+/* Prints a line every five seconds, and after every evaluation on held-out text; between them a bar. */
 static void on_report(void *user, const whit_trainer_report *r)
 {
     struct listener *listener = user;
+    if (!r->step) {
+        on_begin(listener, r);
+        return;
+    }
     listener->kl += r->kl;
     listener->ce += r->ce;
     listener->n++;
-    if (!r->held_out && r->share < 1 && r->elapsed_ns - listener->shown_ns < 5000000000ull) return;
+    if (!r->held_out && r->share < 1 && r->elapsed_ns - listener->shown_ns < 5000000000ull) {
+        cli_progress(NULL, "training", r->share);
+        return;
+    }
     listener->shown_ns = r->elapsed_ns;
     double kl = listener->kl / listener->n, ce = listener->ce / listener->n, seconds = (double)r->elapsed_ns * 1e-9;
     char held_out[96] = "", held_out_json[96] = "", divergence[32] = "", divergence_json[40] = "";
@@ -185,7 +221,9 @@ static void on_report(void *user, const whit_trainer_report *r)
                                   !r->held_out             ? NAN
                                       : listener->plots_kl ? r->held_out_kl
                                                            : r->held_out_ce});
+    listener->is_measured = r->held_out;
     listener->last_ce = r->held_out ? r->held_out_ce : ce;
+    listener->last_kl = r->held_out ? r->held_out_kl : kl;
     listener->n_steps = r->step;
     listener->kl = listener->ce = 0;
     listener->n = 0;
@@ -212,30 +250,56 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
     json_decref(run);
 }
 
+/* Says what was learned: with a teacher the divergence from it, which was trained, else the cross-entropy. */
+static void describe_loss(const struct listener *listener, char *text, size_t text_bytes)
+{
+    int n = listener->has_teacher && listener->plots_kl
+        ? snprintf(text, text_bytes, ", KL %.5f from the teacher", listener->last_kl)
+        : 0;
+    snprintf(text + n, text_bytes - (size_t)n, ", cross-entropy %.4f (perplexity %.2f) after %" PRIu64 " steps",
+             listener->last_ce, exp(listener->last_ce), listener->n_steps);
+}
+
+/* Says so if the run has made the model worse on the held-out text. */
+static void compare_ends(const struct listener *listener)
+{
+    bool by_teacher = listener->has_teacher && listener->plots_kl;
+    double first = by_teacher ? listener->first_kl : listener->first_ce,
+           last = by_teacher ? listener->last_kl : listener->last_ce;
+    if (last > first)
+        cli_note("worse than it began: held-out %s %.5f, and %.5f before; try a lower --rate, more steps or more text",
+                 by_teacher ? "KL" : "cross-entropy", last, first);
+}
+
 /* Prints the last line: the model's path, size and quality. */
 static void say_what_was_made(const char *path, const struct listener *listener)
 {
     whit_model *model = NULL;
     struct stat info;
-    char size[32], bits[64] = "", loss[96] = "";
+    char size[32], bits[64] = "", loss[160] = "";
     if (stat(path, &info) != 0) return;
     if (whit_model_open(path, NULL, &model, NULL) == WHIT_OK)
         snprintf(bits, sizeof bits, ", %.2f bits per weight in the layers", whit_weights_layer_bits(&model->weights));
     whit_model_close(model);
-    if (listener->n_steps)
-        snprintf(loss, sizeof loss, ", cross-entropy %.4f (perplexity %.2f) after %" PRIu64 " steps", listener->last_ce,
-                 exp(listener->last_ce), listener->n_steps);
+    if (listener->n_steps) describe_loss(listener, loss, sizeof loss);
     cli_note("%s: %s%s%s", path, cli_bytes((uint64_t)info.st_size, size), bits, loss);
+    if (listener->is_measured && listener->was_measured) compare_ends(listener);
 }
 
-static int say_cut(cli_call *call, const cli_training_flags *flags, const whit_error *error)
+/* Writes what a cancelled run has learned, and says how it can go on. */
+static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer *trainer)
 {
-    return flags->checkpoint
-        ? cli_fail(call, CLI_INTERRUPTED, "%s; the same command with --resume goes on from %s", error->message,
-                   flags->checkpoint)
-        : cli_fail(call, CLI_INTERRUPTED,
-                   "%s, and what they learned is lost: --checkpoint FILE keeps it, and --resume then goes on",
-                   error->message);
+    char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could go on";
+    whit_error error;
+    const uint64_t n = whit_trainer_steps(trainer);
+    if (!n) return cli_fail(call, CLI_INTERRUPTED, "interrupted before the first step: nothing is written");
+    whit_trainer_finish(trainer);
+    if (whit_trainer_write(trainer, flags->out, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (flags->checkpoint)
+        snprintf(resumed, sizeof resumed, "; the same command with --resume goes on from %.*s", CLI_PATH_BYTES - 1,
+                 flags->checkpoint);
+    return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s holds what %" PRIu64 " step%s taught it%s", flags->out, n,
+                    n == 1 ? "" : "s", resumed);
 }
 
 whit_trainer_options cli_training_wanted(const cli_training_flags *v)
@@ -270,6 +334,9 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     o.checkpoint_every_seconds = v->checkpoint_seconds;
     o.resume = v->resume;
     o.cancel = cli_cancelled();
+    o.measure_before = true;
+    o.progress = on_measuring;
+    o.begun_ns = whit_now_ns();
     return o;
 }
 
@@ -294,20 +361,23 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
         cli_plot_free(&listener.plot);
         return cli_fail(call, CLI_IO, "%s: cannot open: %s", flags->log, strerror(cause));
     }
+    cli_progress(NULL, options->n_sample_tokens ? "sampling a text from the teacher" : "reading the text", 0);
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) {
         cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
         if (listener.log) log_run(listener.log, options, flags->out);
         status = whit_trainer_run(trainer, &error);
     }
+    cli_progress_end();
     whit_error plot_error;
     if (flags->plot && cli_plot_write(&listener.plot, flags->plot, &plot_error) != WHIT_OK)
         cli_note("%s", plot_error.message);
     cli_plot_free(&listener.plot);
     if (status == WHIT_OK) status = whit_trainer_write(trainer, flags->out, &error);
+    const int cut = status == WHIT_ERROR_CANCELLED && trainer ? end_cut(call, flags, trainer) : CLI_OK;
     whit_trainer_close(trainer);
     if (listener.log) fclose(listener.log);
-    if (status == WHIT_ERROR_CANCELLED) return say_cut(call, flags, &error);
+    if (cut != CLI_OK) return cut;
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     say_what_was_made(flags->out, &listener);
     return CLI_OK;

@@ -199,6 +199,7 @@ python3 - <<'END' || complain "three measurements should be three lines of log: 
 import json
 reports = [json.loads(line) for line in open("log")]
 assert "run" in reports.pop(0) # what the run was asked for
+assert reports.pop(0)["before"]["held_ce"] > 0
 assert [r["step"] for r in reports if "held_ce" in r] == [2, 4, 6]
 # Another line only where a slow machine, or one that was held up, has said nothing for five seconds.
 shown = [0] + [r["seconds"] for r in reports]
@@ -206,7 +207,7 @@ assert all("held_ce" in r or r["seconds"] - before >= 4.99 for r, before in zip(
 END
 python3 - <<'END' || complain "--plot"
 import xml.dom.minidom
-n_reports = len(open("log").readlines()) - 1 # the first says what was asked for
+n_reports = len(open("log").readlines()) - 2 # the first say what was asked for, and what there was before
 svg = xml.dom.minidom.parse("curve.svg").documentElement
 lines = {line.getAttribute("class"): line.getAttribute("points").split() for line in svg.getElementsByTagName("polyline")}
 assert svg.tagName == "svg" and {name: len(points) for name, points in lines.items()} == {"loss": n_reports, "held": 3}

@@ -62,19 +62,46 @@ python3 -c 'import sys; sys.stdout.buffer.write(bytes((i * 167 + 13) % 256 for i
 expect 0 whit train --text bytes $shape $batch --steps 2 -o bytes.ndf
 expect 0 whit tune -m model.gguf --text bytes --steps 1 -c 24 --sequences 2 -o a.ndf
 
-# ---- a run that is cut
+# ---- a run that is cut writes what it has learned
+# shellcheck disable=SC2086
 for keep in "" "--checkpoint keep.run"; do
-    # shellcheck disable=SC2086
-    $EMULATOR "$WHIT" train --text text $shape $batch --minutes 5 -o cut.ndf $keep >out 2>err &
+    rm -f cut.ndf
+    $EMULATOR "$WHIT" train --text text $shape $batch --minutes 5 -o cut.ndf --log cut.jsonl $keep >out 2>err &
     pid=$!
-    for _ in $(seq 300); do grep -q 'training takes' err && break; sleep 0.1; done
-    sleep 0.3
+    for _ in $(seq 300); do grep -q '"step"' cut.jsonl 2>/dev/null && break; sleep 0.1; done
     kill -TERM $pid
     wait $pid
     [ $? = 6 ] || complain "a cut run: $(cat err)"
+    tail -n 1 err | grep -qE 'interrupted: cut.ndf holds what [0-9]+ steps? taught it' || complain "a cut run $keep: $(tail -n 1 err)"
     case $keep in
-    '') tail -n 1 err | grep -q 'is lost: --checkpoint FILE keeps it' ;;
+    '') tail -n 1 err | grep -q 'with --checkpoint FILE it could go on' ;;
     *) tail -n 1 err | grep -q 'with --resume goes on from keep.run' ;;
     esac || complain "a cut run $keep: $(tail -n 1 err)"
+    expect 0 whit verify cut.ndf
+    expect 0 whit run -m cut.ndf -p fox -n 2
+    rm -f cut.jsonl
 done
+
+# ---- held-out text is measured before and after, in the unit that is trained, within the time that was given
+# shellcheck disable=SC2086
+{
+    expect 0 whit distill --teacher out.ndf --text text $batch --codec b1 --steps 3 --held-out text -o student.ndf
+    grep -qE '^whit: before: held-out perplexity [0-9.]+, KL [0-9.]+$' err || complain "before: $(cat err)"
+    tail -n 1 err | grep -qE 'student.ndf: .*, KL [0-9.]+ from the teacher, cross-entropy' || tail -n 2 err | grep -q 'KL [0-9.]* from the teacher' ||
+        complain "the last line: $(tail -n 2 err)"
+    expect 0 whit train --text text --start out.ndf $batch --codec f32 --rate 1 --steps 3 --held-out text -o worse.ndf
+    tail -n 1 err | grep -q 'worse than it began: held-out cross-entropy' || complain "worse: $(tail -n 2 err)"
+    expect 0 whit train --text text --start out.ndf $batch --minutes 0.0001 --held-out text -o short.ndf
+    grep -qE 'before: .*\(on [0-9]+ of [0-9]+ windows\)' err || complain "a short run measures everything: $(cat err)"
+}
+
+# ---- a new model has few bits, and codes that stay are trained gently
+# shellcheck disable=SC2086
+{
+    expect 0 whit train --text text $shape $batch --steps 2 -o usual.ndf
+    expect 0 whit inspect usual.ndf --json
+    python3 -c 'import json; assert json.load(open("out"))["body_bits_per_weight"] < 3' || complain "train makes no low-bit model by itself"
+    expect 0 whit distill --teacher out.ndf --start student.ndf --codec own --text text $batch --steps 1 --log own.jsonl -o own.ndf
+    python3 -c 'import json; r = json.loads(open("own.jsonl").readline())["run"]; assert abs(r["rate"] - 1e-4) < 1e-9, r' || complain "the rate of --codec own"
+}
 finish

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/held_out.h"
 
-static uint32_t windows_of(const whit_corpus *text, uint32_t n_tokens, uint32_t limit)
+uint32_t whit_held_out_windows(const whit_corpus *text, uint32_t n_tokens, uint32_t limit)
 {
     size_t n = text->n ? (text->n - 1) / n_tokens : 0;
     if (limit && n > limit) n = limit;
@@ -24,16 +24,19 @@ static void fill(const whit_corpus *text, const whit_tape_options *batch, uint32
 }
 
 whit_held_out_result whit_held_out_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss,
-                                           const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets)
+                                           const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets,
+                                           whit_held_out_fn *progress, void *user)
 {
     const whit_tape_options *batch = &student->options;
     whit_ref output = student->graph->output;
     uint32_t n_vocab = student->graph->values[output - 1].width;
-    uint32_t all = windows_of(text, batch->n_tokens, 0), n = windows_of(text, batch->n_tokens, n_windows);
+    uint32_t all = whit_held_out_windows(text, batch->n_tokens, 0);
+    uint32_t n = whit_held_out_windows(text, batch->n_tokens, n_windows);
     whit_held_out_result result = {.n_windows = n};
     for (uint32_t first = 0; first < n; first += batch->n_sequences) {
         uint32_t scored = n - first < batch->n_sequences ? n - first : batch->n_sequences;
         double weight = (double)scored / n;
+        if (progress && !progress(user, "measuring", (double)first / n)) return (whit_held_out_result){.n_windows = 0};
         fill(text, batch, first, n, all / n, ids, targets);
         if (teacher) whit_tape_forward(teacher, ids);
         whit_tape_forward(student, ids);

@@ -14,9 +14,16 @@ typedef struct whit_held_out_result {
     uint32_t n_windows;
 } whit_held_out_result;
 
+/* Told the share that is done after each batch; false ends the measuring. */
+typedef bool whit_held_out_fn(void *user, const char *what, double share);
+
 /* `teacher` may be NULL. Both tapes have the same batch shape; `loss` is for their rows; ids and targets (n_rows) are
- * scratch. Takes at most n_windows windows (0: all), spread evenly over the text. */
+ * scratch. Takes at most n_windows windows (0: all), spread evenly over the text. `progress` may
+ * be NULL; where it returns false, n_windows of the result is 0. */
 whit_held_out_result whit_held_out_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss,
-                                           const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets);
+                                           const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets,
+                                           whit_held_out_fn *progress, void *user);
+/* Number of windows that such a measurement takes. */
+uint32_t whit_held_out_windows(const whit_corpus *text, uint32_t n_tokens, uint32_t limit);
 
 #endif

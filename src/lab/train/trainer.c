@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "train/held_out.h"
 #include "train/loss.h"
 #include "train/sample.h"
 #include "train/tape.h"
@@ -25,6 +24,9 @@ struct whit_trainer {
     whit_progress progress;
     uint32_t n_rows;
     int32_t *ids, *targets; /* (n_rows) */
+    uint64_t begun_ns;
+    uint32_t n_windows; /* of a measurement; 0: all */
+    double measured_s;  /* time that the last measurement of a run with a time takes */
 };
 
 whit_trainer_options whit_trainer_options_default(void)
@@ -223,6 +225,8 @@ whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher
     whit_trainer *d = whit_zalloc(allocator, sizeof *d);
     if (!d) return whit_fail_memory(error, "the training", sizeof *d);
     d->options = *options;
+    d->begun_ns = options->begun_ns ? options->begun_ns : whit_now_ns();
+    d->n_windows = options->n_held_out_windows;
     d->allocator = allocator;
     d->start = start;
     d->teacher_model = teacher;
@@ -309,11 +313,13 @@ static void run_batch(whit_trainer *d, uint64_t number)
     whit_tape_backward(&d->student_tape, o->hidden_weight > 0 ? follow_hidden : NULL, d);
 }
 
+/* Share of the run that is done. Of a time, that of the last measurement is set aside. */
 static double share_of(const whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
+    double seconds = fmax(o->seconds - d->measured_s, 0.1 * o->seconds);
     double share =
-        o->n_steps ? (double)d->progress.step / (double)o->n_steps : (double)d->progress.elapsed_ns * 1e-9 / o->seconds;
+        o->n_steps ? (double)d->progress.step / (double)o->n_steps : (double)d->progress.elapsed_ns * 1e-9 / seconds;
     return share < 1 ? share : 1;
 }
 
@@ -353,26 +359,56 @@ static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error
 
 static void measure(whit_trainer *d, whit_trainer_report *report)
 {
+    const whit_trainer_options *o = &d->options;
     whit_held_out_result result =
         whit_held_out_measure(&d->student_tape, d->teacher_model ? &d->teacher_tape : NULL, &d->loss, &d->held_out,
-                              d->options.n_held_out_windows, d->ids, d->targets);
-    report->held_out = true;
+                              d->n_windows, d->ids, d->targets, o->progress, o->user);
+    report->held_out = result.n_windows > 0; /* else it was cancelled */
     report->held_out_ce = result.ce;
     report->held_out_kl = result.kl;
     report->held_out_ratio = d->teacher_model ? exp(result.ce - result.teacher_ce) : 0;
+    report->n_held_out = result.n_windows;
+    report->n_held_out_all = whit_held_out_windows(&d->held_out, o->n_tokens, 0);
 }
 
 /* Rounding refits scales from those of before, so that one round more would change the run: they are kept
  * in their gradients' place, which the next step zeroes. */
-static void measure_between(whit_trainer *d, whit_trainer_report *report)
+static void measure_between(whit_trainer *d, double share, whit_trainer_report *report)
 {
     whit_params *params = &d->student.params;
     float *scales = params->run + params->n_latents, *kept = params->gradient + params->n_latents;
     size_t n_scales = params->n_floats - params->n_latents;
     memcpy(kept, scales, n_scales * sizeof *kept);
-    round_student(d, report->share);
+    round_student(d, share);
     measure(d, report);
     memcpy(scales, kept, n_scales * sizeof *scales);
+}
+
+/* Chooses how many windows a run with a time measures, by the time that one batch takes. */
+static void fit_measuring(whit_trainer *d)
+{
+    const whit_trainer_options *o = &d->options;
+    const uint32_t n_all = whit_held_out_windows(&d->held_out, o->n_tokens, 0);
+    whit_trainer_report ignored;
+    if (o->n_steps || !d->held_out.n) return;
+    const uint32_t wanted = d->n_windows;
+    d->n_windows = o->n_sequences;
+    uint64_t begun_ns = whit_now_ns();
+    measure_between(d, 1, &ignored);
+    double batch_s = fmax((double)(whit_now_ns() - begun_ns) * 1e-9, 1e-9);
+    double n = fmax(floor(0.05 * o->seconds / batch_s), 1) * o->n_sequences;
+    d->n_windows = wanted ? wanted : n < n_all ? (uint32_t)n : 0;
+    d->measured_s = batch_s * ((d->n_windows && d->n_windows < n_all ? d->n_windows : n_all) / o->n_sequences + 1);
+}
+
+void whit_trainer_finish(whit_trainer *d)
+{
+    round_student(d, 1);
+}
+
+uint64_t whit_trainer_steps(const whit_trainer *d)
+{
+    return d->progress.step;
 }
 
 /* Rounds the trained weights. The checkpoint is written first, with the scales before rounding, so that a resumed run
@@ -388,9 +424,18 @@ static whit_status finish(whit_trainer *d, whit_error *error)
 whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
-    uint64_t before_ns = d->progress.elapsed_ns, begin_ns = whit_now_ns(), saved_ns = begin_ns,
+    uint64_t before_ns = d->progress.elapsed_ns, opened_ns = whit_now_ns(), saved_ns = opened_ns,
              first = d->progress.step;
+    const uint64_t begin_ns = o->n_steps ? opened_ns : d->begun_ns;
     whit_trainer_report report = {.n_steps = o->n_steps};
+    if (!whit_flag_is_set(o->cancel)) fit_measuring(d);
+    if (o->measure_before && d->held_out.n && !first && !whit_flag_is_set(o->cancel)) {
+        measure_between(d, 1, &report);
+        report.elapsed_ns = whit_now_ns() - begin_ns;
+        if (o->report && report.held_out) o->report(o->user, &report);
+    }
+    opened_ns = whit_now_ns();
+    if (!o->n_steps) d->progress.elapsed_ns = before_ns + opened_ns - begin_ns;
     while (share_of(d) < 1) {
         bool stop = whit_flag_is_set(o->cancel);
         uint64_t now_ns = whit_now_ns();
@@ -406,14 +451,14 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
         report.step = d->progress.step;
         report.share = share_of(d);
         report.tokens_per_second = (double)(d->progress.step - first) * o->n_accumulate * d->n_rows /
-            ((double)(d->progress.elapsed_ns - before_ns) * 1e-9);
+            ((double)(whit_now_ns() - opened_ns) * 1e-9);
         report.held_out = false;
         bool last = report.share >= 1;
         if (last) WHIT_TRY(finish(d, error));
         if (d->held_out.n && last)
             measure(d, &report);
         else if (d->held_out.n && o->held_out_every && report.step % o->held_out_every == 0)
-            measure_between(d, &report);
+            measure_between(d, report.share, &report);
         if (o->report) o->report(o->user, &report);
     }
     return d->progress.step == first ? finish(d, error) : WHIT_OK; /* no step was left to do */

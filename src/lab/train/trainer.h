@@ -14,6 +14,7 @@
 #include "linalg/blas.h"
 #include "train/checkpoint.h"
 #include "train/corpus.h"
+#include "train/held_out.h"
 #include "train/trainee.h"
 #include "train/tuning.h"
 
@@ -24,9 +25,10 @@ typedef struct whit_trainer_report {
     double gradient_norm;           /* gradient norm of the last step, before clipping */
     double rate, tokens_per_second; /* learning rate; throughput since this run was started or resumed */
     uint64_t elapsed_ns;
-    bool held_out;                      /* the three values below were measured at this step */
-    double held_out_ce;                 /* CE on the held-out text, second halves of windows, nats */
-    double held_out_kl, held_out_ratio; /* compared with the teacher; 0 without a teacher */
+    bool held_out;                       /* the three values below were measured at this step */
+    double held_out_ce;                  /* CE on the held-out text, second halves of windows, nats */
+    double held_out_kl, held_out_ratio;  /* compared with the teacher; 0 without a teacher */
+    uint32_t n_held_out, n_held_out_all; /* windows that were measured, and those that there are */
 } whit_trainer_report;
 
 typedef struct whit_trainer_options {
@@ -41,9 +43,13 @@ typedef struct whit_trainer_options {
     const char *held_out;        /* file to measure on, NULL: none */
     uint32_t n_held_out_windows; /* at most that many windows; 0: all */
     uint32_t held_out_every;     /* steps between measurements; 0: at the end only */
+    bool measure_before;         /* also before the first step: a report with step 0 */
     uint32_t n_sequences, n_tokens, n_accumulate;
     uint64_t n_steps; /* length of the run in steps; 0: `seconds` counts */
-    double seconds;   /* training time; the schedule follows whichever is set */
+    /* Length of the run in time, from begun_ns on, with opening and measuring; the schedule follows whichever is set.
+     * Without n_held_out_windows a measurement is held to a twentieth of it. */
+    double seconds;
+    uint64_t begun_ns; /* whit_now_ns() when the run began; 0: when the trainer was opened */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
     float ramp;               /* rounding comes in over this share of the run */
@@ -58,6 +64,7 @@ typedef struct whit_trainer_options {
     const char *command; /* provenance, for the file's metadata */
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
+    whit_held_out_fn *progress; /* told how far a measurement is; false ends it. May be NULL */
     void *user;
 } whit_trainer_options;
 
@@ -73,9 +80,13 @@ whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher
 void whit_trainer_close(whit_trainer *trainer);
 /* Bytes held: parameters of both, activations, text. */
 size_t whit_trainer_bytes(const whit_trainer *trainer);
-/* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED
- * returned. A loss that is not finite is WHIT_ERROR_NUMERIC; the last checkpoint stays. */
+/* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED returned;
+ * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the last checkpoint stays. */
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
+/* Rounds the weights of a cancelled run. It cannot go on afterwards, but from its checkpoint. */
+void whit_trainer_finish(whit_trainer *trainer);
+/* Number of steps that were done, those before a checkpoint included. */
+uint64_t whit_trainer_steps(const whit_trainer *trainer);
 whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
 const whit_trainee *whit_trainer_student(const whit_trainer *trainer);
 
