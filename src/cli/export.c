@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * whit export: any readable model as a GGUF file, for other programs. */
+#include <string.h>
+
 #include "cli/names.h"
+#include "cli/rounding.h"
 #include "cli/verbs.h"
+#include "kernels/codec.h"
 #include "model/export_gguf.h"
 
 struct export_values {
     const char *output, *coded, *floats;
-    bool no_tokenizer;
+    cli_list calib;
+    uint32_t n_threads;
+    bool no_tokenizer, verbose;
 };
 static const struct export_values defaults;
 
@@ -14,36 +20,100 @@ static const struct export_values defaults;
 static const cli_option options[] = {
     {"-o, --output", CLI_FILE, AT(output), "OUT", "The GGUF file to write; replaced when all is written.", 0, 0},
     {"--type", CLI_TEXT, AT(coded), "TYPE",
-     "Type of quantised matrices (tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32); by default the smallest that holds each "
-     "exactly.",
+     "Type of the matrices of the layers: q8_0 q4_0 iq4_nl iq4_xs q3_k q2_k q2_0 tq2_0 tq1_0 q1_0 f16 bf16 f32. A "
+     "matrix "
+     "that it does not hold exactly is rounded again. By default the smallest type that holds each matrix exactly.",
+     0, 0},
+    {"--calib", CLI_REPEAT, AT(calib), "FILE",
+     "Round with error feedback over this text, as whit compress does; may be given several times. Without it each "
+     "weight goes to the nearest level.",
      0, 0},
     {"--float-type", CLI_TEXT, AT(floats), "TYPE", "Type of float matrices (f16 bf16 f32); by default as they are.", 0,
      0},
     {"--no-tokenizer", CLI_FLAG, AT(no_tokenizer), NULL, "Leave the tokenizer out.", 0, 0},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
+     "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
+    {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per rounded matrix.", 0, 0},
     {0},
 };
+
+/* Whether a matrix of the layers is stored as floats: a type for codes says nothing about it. */
+static bool has_float_layers(const whit_source *source)
+{
+    for (uint32_t i = 0; i < source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &source->tensors[i];
+        if (tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0 &&
+            whit_codec_find(tensor->type.codec)->is_float)
+            return true;
+    }
+    return false;
+}
+
+/* Exports without rounding. *inexact is set where only rounding can give the wanted type. */
+static whit_status export_file(const char *path, const whit_export_options *wanted, const char *output, bool *inexact,
+                               whit_error *error)
+{
+    whit_source source;
+    whit_status status = whit_source_open(path, NULL, &source, error);
+    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* it may have corrections */
+    if (status != WHIT_OK) return status;
+    *inexact = wanted->coded && has_float_layers(&source);
+    if (!*inexact || !whit_compress_knows_form(wanted->coded)) {
+        status = whit_export_gguf(&source, wanted, output, error);
+        *inexact = status == WHIT_ERROR_UNSUPPORTED;
+    }
+    whit_source_close(&source);
+    return status;
+}
+
+/* Rounds the matrices to the type in a file beside OUT, and exports that. */
+static whit_status export_rounded(const struct export_values *values, const char *path,
+                                  const whit_export_options *wanted, cli_rounding *rounding, whit_error *error)
+{
+    whit_source source;
+    WHIT_TRY(whit_source_open_values(path, NULL, &source, error));
+    whit_status status = cli_round(rounding, &source, error);
+    whit_source_close(&source);
+    if (status == WHIT_OK) {
+        whit_export_options exact = *wanted;
+        bool inexact;
+        exact.coded = NULL; /* every matrix has a type that holds it now */
+        status = export_file(rounding->path, &exact, values->output, &inexact, error);
+    }
+    cli_rounding_end(rounding);
+    return status;
+}
 
 static int run(cli_call *call)
 {
     const struct export_values *values = call->values;
-    const char *path = call->operands[0];
     char found[CLI_PATH_BYTES];
     if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
+    bool rounds = values->coded && whit_compress_knows_form(values->coded);
+    if (values->calib.n && !rounds)
+        return cli_fail(call, CLI_USAGE, "--calib is for rounding: name a type with --type, as in --type q2_k");
     whit_export_options export = {.coded = values->coded,
                                   .floats = values->floats,
+                                  .name = found,
                                   .no_tokenizer = values->no_tokenizer,
                                   .progress = cli_progress};
-    whit_source source;
+    cli_rounding rounding = {.output = values->output,
+                             .codec = values->coded,
+                             .calib = &values->calib,
+                             .n_threads = values->n_threads,
+                             .verbose = values->verbose};
     whit_error error;
-    cli_guard_likely(path);
-    if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
-    whit_status status = whit_export_gguf(&source, &export, values->output, &error);
+    cli_guard_likely(call->operands[0]);
+    if (cli_find_model(call->operands[0], found, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    bool inexact = false;
+    whit_status status = export_file(found, &export, values->output, &inexact, &error);
+    if (inexact && rounds) status = export_rounded(values, found, &export, &rounding, &error);
     cli_progress_end();
-    whit_source_close(&source);
-    if (status == WHIT_OK) return CLI_OK;
-    return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
-                            : cli_fail_error(call, &error);
+    if (status != WHIT_OK)
+        return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
+                                : cli_fail_error(call, &error);
+    cli_rounding_report(&rounding);
+    return CLI_OK;
 }
 
 const cli_verb cli_export_verb = {
@@ -52,9 +122,11 @@ const cli_verb cli_export_verb = {
     1,
     1,
     "write a model as a GGUF file, for other programs",
-    "Reads an .ndf, a GGUF file or a Hugging Face folder. Nothing is rounded: where no type holds a "
-    "matrix exactly, the export is refused with its name and the reason.\n"
-    "  whit export model.ndf -o model.gguf",
+    "Reads an .ndf, a GGUF file or a Hugging Face folder. Without --type nothing is rounded: each matrix gets the "
+    "smallest type that holds it exactly, and where no type does, the export is refused with its name and the reason. "
+    "With --type a matrix that the type does not hold is rounded to it, and the loss is printed.\n"
+    "  whit export model.ndf -o model.gguf\n"
+    "  whit export small.ndf --type q2_k --calib text.txt -o small.gguf",
     {{"OPTIONS", options, 0}},
     sizeof(struct export_values),
     &defaults,

@@ -15,6 +15,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_compare_verb,
     &cli_eval_verb,
     &cli_export_verb,
+    &cli_refine_verb,
     &cli_merge_verb,
     &cli_inspect_verb,
     &cli_pull_verb,

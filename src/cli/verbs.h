@@ -30,6 +30,7 @@ extern const cli_verb cli_train_verb;
 extern const cli_verb cli_distill_verb;
 extern const cli_verb cli_doctor_verb;
 extern const cli_verb cli_export_verb;
+extern const cli_verb cli_refine_verb;
 extern const cli_verb cli_merge_verb;
 extern const cli_verb cli_tune_verb;
 extern const cli_verb cli_edit_verb;

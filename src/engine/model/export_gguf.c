@@ -36,8 +36,10 @@ static const struct kind_name {
     const char *name;
     whit_ggml_kind kind;
 } kind_names[] = {
-    {"tq1_0", WHIT_GGML_TQ1_0}, {"tq2_0", WHIT_GGML_TQ2_0}, {"q1_0", WHIT_GGML_Q1_0}, {"q8_0", WHIT_GGML_Q8_0},
-    {"f16", WHIT_GGML_F16},     {"bf16", WHIT_GGML_BF16},   {"f32", WHIT_GGML_F32},
+    {"tq1_0", WHIT_GGML_TQ1_0}, {"tq2_0", WHIT_GGML_TQ2_0},   {"q2_0", WHIT_GGML_Q2_0},     {"q1_0", WHIT_GGML_Q1_0},
+    {"q8_0", WHIT_GGML_Q8_0},   {"q4_0", WHIT_GGML_Q4_0},     {"q2_k", WHIT_GGML_Q2_K},     {"q3_k", WHIT_GGML_Q3_K},
+    {"q6_k", WHIT_GGML_Q6_K},   {"iq4_nl", WHIT_GGML_IQ4_NL}, {"iq4_xs", WHIT_GGML_IQ4_XS}, {"f16", WHIT_GGML_F16},
+    {"bf16", WHIT_GGML_BF16},   {"f32", WHIT_GGML_F32},
 };
 
 static bool parse_kind(const char *name, whit_ggml_kind *kind)
@@ -130,15 +132,16 @@ static whit_status choose_kind(struct export *e, struct target *target, const wh
 
 static whit_status choose(struct export *e, struct target *target)
 {
-    static const whit_ggml_kind ternary[] = {WHIT_GGML_TQ2_0, WHIT_GGML_TQ1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16,
-                                             WHIT_GGML_F32};
+    static const whit_ggml_kind ternary[] = {WHIT_GGML_TQ2_0, WHIT_GGML_TQ1_0, WHIT_GGML_Q2_0,
+                                             WHIT_GGML_Q8_0,  WHIT_GGML_F16,   WHIT_GGML_F32};
     static const whit_ggml_kind signs[] = {WHIT_GGML_Q1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     static const whit_ggml_kind floats[] = {WHIT_GGML_F16, WHIT_GGML_F32};
-    static const whit_ggml_kind codes[] = {WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
+    static const whit_ggml_kind codes[] = {WHIT_GGML_Q4_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     const whit_tensor_type *type = &target->from->type;
     whit_ggml_kind asked;
     if (type->codec == WHIT_CODEC_Q2 || type->scale_type == WHIT_SCALE_U8)
-        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': GGUF has no type for %s with these scales",
+        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: tensor '%s': GGUF has no type for %s with these scales; --type q2_k rounds it",
                          e->source->path, target->from->name, whit_codec_find(type->codec)->name);
     if (target->is_vector) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
     whit_ggml_kind own[3] = {WHIT_GGML_F32, WHIT_GGML_F16, WHIT_GGML_F32};
@@ -151,7 +154,11 @@ static whit_status choose(struct export *e, struct target *target)
         if (e->options->floats) parse_kind(e->options->floats, &asked);
         return choose_kind(e, target, &asked, 1);
     }
-    if (e->options->coded && parse_kind(e->options->coded, &asked)) return choose_kind(e, target, &asked, 1);
+    if (e->options->coded && parse_kind(e->options->coded, &asked)) {
+        const whit_ggml_kind kinds[] = {asked, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
+        bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have another type */
+        return choose_kind(e, target, kinds, is_layer ? 1 : sizeof kinds / sizeof *kinds);
+    }
     /* Other programs infer int8 activations per token from the architecture alone. */
     if (type->act == WHIT_TENSOR_ACT_FIXED)
         return whit_fail(
@@ -196,7 +203,8 @@ static void put_f32(whit_gguf_writer *writer, const struct export *e, const char
 static void put_config(whit_gguf_writer *writer, const struct export *e)
 {
     const whit_config *c = &e->source->config;
-    const char *slash = strrchr(e->source->path, '/'), *name = slash ? slash + 1 : e->source->path;
+    const char *path = e->options->name ? e->options->name : e->source->path;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     whit_gguf_put_string(writer, "general.architecture", e->architecture, strlen(e->architecture));
     whit_gguf_put_string(writer, "general.name", name, strlen(name));
     put_u32(writer, e, "vocab_size", c->n_vocab);
@@ -306,8 +314,10 @@ static whit_status check_options(const whit_export_options *options, whit_error 
 {
     whit_ggml_kind kind;
     if (options->coded && !parse_kind(options->coded, &kind))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "type '%s' is none of tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32",
-                         options->coded);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "type '%s' is none of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q6_k iq4_nl iq4_xs f16 bf16 f32",
+            options->coded);
     if (options->floats && (!parse_kind(options->floats, &kind) || !is_float_kind(kind)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "float type '%s' is none of f16 bf16 f32", options->floats);
     return WHIT_OK;

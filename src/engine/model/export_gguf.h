@@ -9,9 +9,10 @@
 #include "tokenizer/image.h"
 
 typedef struct whit_export_options {
-    /* Type of all coded matrices (tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32), of all float ones (f16 bf16
-     * f32); NULL: the smallest of these that holds each exactly, floats as they are. */
+    /* Type of the layers' coded matrices (tq2_0, q2_k, ...), of all float ones (f16 bf16 f32); NULL: the smallest that
+     * holds each exactly, floats as they are. */
     const char *coded, *floats;
+    const char *name; /* general.name: the last part of this path; NULL: of the source's */
     bool no_tokenizer;
     whit_progress_fn *progress;
     void *user;
@@ -21,6 +22,12 @@ typedef struct whit_export_options {
  * two a scale that is no float16 stands in a tensor of its own (blk.N.NAME.scale). */
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
+
+/* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own where both have
+ * the same type. *n_replaced: number of replaced tensors. Tensors of other types, and those whose columns the importer
+ * reorders, keep their bytes. */
+whit_status whit_export_gguf_like(const whit_source *source, const whit_source *like, const char *path,
+                                  uint32_t *n_replaced, whit_error *error);
 
 /* Puts the tokenizer.ggml.* keys of an image. Unsupported where the pipeline has no form in GGUF. */
 whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path, whit_gguf_writer *writer,

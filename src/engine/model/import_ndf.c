@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * An .ndf as a source, to change its codecs: everything is there already in our terms. The record
  * of where it came from is kept: its "whit.*" entries become "whit.previous.*". */
+#include "kernels/corrections.h"
 #include "model/source.h"
 
 #include <stdio.h>
@@ -20,6 +21,16 @@ static whit_status read_row(const whit_source_tensor *tensor, uint32_t row, cons
     const struct ndf_import *import = tensor->context;
     (void)error;
     whit_codec_unpack(&import->tensor, row, 1, rows);
+    return WHIT_OK;
+}
+
+static whit_status read_corrected_row(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
+                                      whit_error *error)
+{
+    const struct ndf_import *import = tensor->context;
+    const int32_t id = (int32_t)row;
+    (void)error;
+    whit_codec_get_rows(&import->tensor, &id, 1, rows->elems, tensor->type.n_cols);
     return WHIT_OK;
 }
 
@@ -58,19 +69,26 @@ static whit_status add_tensor(whit_source *source, struct ndf_importer *importer
     whit_ndf_tensor(importer->file, i, &import->tensor);
     if (whit_tensor_check(&import->tensor, &inner) != WHIT_OK)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s': %s", source->path, name, inner.message);
-    for (int part = WHIT_PART_PLANE; part < WHIT_PART_COUNT; part++)
-        if (import->tensor.part_bytes[part])
-            return whit_fail(
-                error, WHIT_ERROR_UNSUPPORTED,
-                "%s: tensor '%s' has corrections beside its codes, which only whit compress makes; start from the "
-                "original",
-                source->path, name);
+    bool is_corrected = whit_is_corrected(&import->tensor);
+    if (is_corrected && !source->reads_values)
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: tensor '%s' has corrections beside its codes, which only whit compress makes; start from the "
+            "original",
+            source->path, name);
     if (strlen(name) >= WHIT_VALUE_NAME_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has too long a name", source->path, name);
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     tensor->context = import;
     tensor->read_row = read_row;
+    if (is_corrected) {
+        const whit_tensor_type *from = &import->tensor.type;
+        tensor->read_row = read_corrected_row;
+        tensor->type = (whit_tensor_type){
+            .codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_TILE16, .n_rows = from->n_rows, .n_cols = from->n_cols};
+        return WHIT_OK;
+    }
     return find_type(source, &import->tensor, &tensor->type, error);
 }
 

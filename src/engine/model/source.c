@@ -291,13 +291,15 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
     return source->passed_over.failed ? whit_fail_memory(error, "notes", n) : WHIT_OK;
 }
 
-whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
-                                const whit_allocator *allocator, whit_source *source, whit_error *error)
+/* Opens `path` into a zeroed source that has its flags. */
+static whit_status open_source(const char *path, const whit_family_program *program, const whit_allocator *allocator,
+                               whit_source *source, whit_error *error)
 {
     if (program && strlen(program->text) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a family's program has at most %zu bytes",
                          program->name ? program->name : "the program", WHIT_FAMILY_MAX_PROGRAM_BYTES);
-    *source = (whit_source){.allocator = allocator, .path = path, .is_strict = is_strict};
+    source->allocator = allocator;
+    source->path = path;
     source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;
     source->passed_over.allocator = allocator;
     struct stat info;
@@ -317,6 +319,20 @@ whit_status whit_source_open_as(const char *path, const whit_family_program *pro
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);
     return status;
+}
+
+whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
+                                const whit_allocator *allocator, whit_source *source, whit_error *error)
+{
+    *source = (whit_source){.is_strict = is_strict};
+    return open_source(path, program, allocator, source, error);
+}
+
+whit_status whit_source_open_values(const char *path, const whit_allocator *allocator, whit_source *source,
+                                    whit_error *error)
+{
+    *source = (whit_source){.reads_values = true};
+    return open_source(path, NULL, allocator, source, error);
 }
 
 void whit_source_close(whit_source *source)

@@ -41,6 +41,7 @@ typedef struct whit_source {
     whit_buf notes;               /* notes for the user about the import, one per line */
     whit_buf passed_over;         /* names of descriptive fields that were not read, separated by commas */
     bool is_strict;               /* refuse such fields */
+    bool reads_values;            /* tensors with corrections are read as f32, all parts added; else refused */
     const char *path;             /* path in messages */
     const whit_allocator *allocator;
     /* Copies name, licence, ... into the container's metadata. */
@@ -57,6 +58,9 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
  * source. is_strict: fields that are not known are refused, those too that describe and change no result. */
 whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
                                 const whit_allocator *allocator, whit_source *source, whit_error *error);
+/* The same as whit_source_open, but tensors that have corrections beside their codes are f32 values. */
+whit_status whit_source_open_values(const char *path, const whit_allocator *allocator, whit_source *source,
+                                    whit_error *error);
 void whit_source_close(whit_source *source);
 
 /* Returns a resolver of the tensors for a graph; `source` must not move while it is used. */

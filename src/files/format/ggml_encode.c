@@ -46,12 +46,41 @@ static void q1_0(const int8_t *codes, uint16_t scale, uint8_t *b)
     for (int j = 0; j < 128; j++) b[2 + j / 8] |= (uint8_t)((codes[j] > 0) << j % 8);
 }
 
-static bool codes_fit(whit_ggml_kind kind, const int8_t *codes, uint64_t n)
+static void q4_0(const int8_t *codes, uint16_t scale, uint8_t *b)
 {
-    int least = kind == WHIT_GGML_Q8_0 ? -128 : -1;
-    int most = kind == WHIT_GGML_Q8_0 ? 127 : kind == WHIT_GGML_TQ2_0 ? 2 : 1;
+    memcpy(b, &scale, 2);
+    for (int j = 0; j < 16; j++) b[2 + j] = (uint8_t)((codes[j] + 8) | (codes[j + 16] + 8) << 4);
+}
+
+static void q2_0(const int8_t *codes, uint16_t scale, uint8_t *b)
+{
+    memcpy(b, &scale, 2);
+    memset(b + 2, 0, 16);
+    for (int j = 0; j < 64; j++) b[2 + j / 4] = (uint8_t)(b[2 + j / 4] | (codes[j] + 1) << j % 4 * 2);
+}
+
+/* The kinds that hold plain codes, and the range of these. */
+static const struct encoder {
+    whit_ggml_kind kind;
+    int8_t least, most;
+    void (*encode)(const int8_t *codes, uint16_t scale, uint8_t *block);
+} encoders[] = {
+    {WHIT_GGML_TQ1_0, -1, 1, tq1_0},   {WHIT_GGML_TQ2_0, -1, 2, tq2_0}, {WHIT_GGML_Q2_0, -1, 2, q2_0},
+    {WHIT_GGML_Q8_0, -128, 127, q8_0}, {WHIT_GGML_Q4_0, -8, 7, q4_0},   {WHIT_GGML_Q1_0, -1, 1, q1_0},
+};
+
+static const struct encoder *find_encoder(whit_ggml_kind kind)
+{
+    for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++)
+        if (encoders[i].kind == kind) return &encoders[i];
+    return NULL;
+}
+
+static bool codes_fit(const struct encoder *encoder, const int8_t *codes, uint64_t n)
+{
     for (uint64_t k = 0; k < n; k++)
-        if (codes[k] < least || codes[k] > most || (kind == WHIT_GGML_Q1_0 && codes[k] == 0)) return false;
+        if (codes[k] < encoder->least || codes[k] > encoder->most || (encoder->kind == WHIT_GGML_Q1_0 && codes[k] == 0))
+            return false;
     return true;
 }
 
@@ -69,17 +98,13 @@ static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, u
 bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *codes, const float *scales,
                             uint64_t group_cols, uint8_t *out)
 {
-    void (*encode)(const int8_t *, uint16_t, uint8_t *) = kind == WHIT_GGML_TQ1_0 ? tq1_0
-        : kind == WHIT_GGML_TQ2_0                                                 ? tq2_0
-        : kind == WHIT_GGML_Q8_0                                                  ? q8_0
-        : kind == WHIT_GGML_Q1_0                                                  ? q1_0
-                                                                                  : NULL;
+    const struct encoder *encoder = find_encoder(kind);
     const whit_ggml_info *info = whit_ggml_kind_info(kind);
-    if (!encode || n_cols % info->block_elems || !codes_fit(kind, codes, n_cols)) return false;
+    if (!encoder || n_cols % info->block_elems || !codes_fit(encoder, codes, n_cols)) return false;
     for (uint64_t first = 0; first < n_cols; first += info->block_elems, out += info->block_bytes) {
         uint16_t scale;
         if (!scale_of(scales, group_cols, first, info->block_elems, &scale)) return false;
-        encode(codes + first, scale, out);
+        encoder->encode(codes + first, scale, out);
     }
     return true;
 }

@@ -38,6 +38,7 @@ struct compression {
     whit_stream stream;
     whit_work work;
     whit_finished *finished; /* indexed by the source's tensor numbers; an empty name: not finished yet */
+    bool has_form;           /* matrices get types of GGUF files */
     char folder[PATH_MAX];   /* folder of OUT, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
@@ -61,10 +62,24 @@ unsigned whit_compress_stage_named(const char *name)
 
 /* ---- the type of a tensor in the file ------------------------------------------------------------------ */
 
+/* Embedding and head of a file for GGUF: q8_0 where rows divide into its blocks. */
+static bool change_table(const struct compression *c, const whit_source_tensor *tensor, whit_convert_change *to)
+{
+    if (!c->has_form || tensor->type.layout != WHIT_LAYOUT_TILE16 || tensor->type.n_cols % 32) return false;
+    *to = (whit_convert_change){.type = {.codec = WHIT_CODEC_I8,
+                                         .layout = WHIT_LAYOUT_TILE16,
+                                         .scale_kind = WHIT_SCALE_GROUP,
+                                         .scale_type = WHIT_SCALE_F16,
+                                         .group = 32,
+                                         .n_rows = tensor->type.n_rows,
+                                         .n_cols = tensor->type.n_cols}};
+    return true;
+}
+
 static bool change(void *user, const whit_source_tensor *tensor, whit_convert_change *to)
 {
     struct compression *c = user;
-    if (!whit_compress_is_layer_matrix(tensor)) return false;
+    if (!whit_compress_is_layer_matrix(tensor)) return change_table(c, tensor, to);
     const whit_finished *finished = &c->finished[tensor - c->source->tensors];
     *to = (whit_convert_change){0};
     if (whit_compress_type_of(&c->types, tensor, &to->type, c->error) != WHIT_OK) return false; /* checked before */
@@ -181,7 +196,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     const whit_allocator *a = c->allocator;
     int32_t param = stage->params[i];
     whit_geometry g = whit_codec_geometry(type);
-    size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.n_groups * g.n_fields;
+    size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.row_fields, n_bytes = m * g.row_bytes;
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
     bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out > 0,
          held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT),
@@ -190,7 +205,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
     float *held_target = NULL;
     float *fields = whit_zalloc_array(a, n_fields, sizeof(float));
-    uint8_t *fields_u8 = whit_zalloc_array(a, n_fields, 1);
+    uint8_t *fields_u8 = whit_zalloc_array(a, n_bytes + 1, 1); /* most types have no bytes */
     int8_t *codes = whit_zalloc_array(a, elems, 1);
     whit_finished *finished = finished_of(c, param);
     whit_corrected corrected = {0};
@@ -248,7 +263,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_free(a, scratch, 2 * elems * sizeof(float));
     whit_free(a, held_target, elems * sizeof(float));
     whit_free(a, fields, n_fields * sizeof(float));
-    whit_free(a, fields_u8, n_fields);
+    whit_free(a, fields_u8, n_bytes + 1);
     whit_free(a, codes, elems);
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_buf_free(&corrected.parts[p]);
     return status;
@@ -334,6 +349,20 @@ static whit_status spend(struct compression *c, double cost)
     return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
 }
 
+/* Columns that the walk keeps together: the largest that a matrix of the stage needs, which all others divide. */
+static uint32_t stage_group(const struct compression *c, const struct stage *stage)
+{
+    uint32_t group = 0;
+    for (uint32_t i = 0; i < stage->n; i++) {
+        whit_tensor_type type;
+        const char *name = c->stream.params[0].items[stage->params[i]].name;
+        if (whit_compress_type_of(&c->types, whit_source_find(c->source, name), &type, c->error) != WHIT_OK) continue;
+        uint32_t own = whit_compress_is_solved(&type) ? whit_compress_walk_group(&type) : 0;
+        if (own > group) group = own;
+    }
+    return group;
+}
+
 static whit_status run_stage(struct compression *c, const struct stage *stage)
 {
     whit_hessian_pair hessians = {0};
@@ -357,9 +386,9 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
             if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
             continue;
         }
-        if (!factor.upper) /* all types have groups of one size */
-            status = whit_factor_make(&hessians.text, type.group, c->types.stages & WHIT_STAGE_ORDER, name, &c->blas,
-                                      c->pool, c->allocator, &factor, c->error);
+        if (!factor.upper)
+            status = whit_factor_make(&hessians.text, stage_group(c, stage), c->types.stages & WHIT_STAGE_ORDER, name,
+                                      &c->blas, c->pool, c->allocator, &factor, c->error);
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
         if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
         if (status != WHIT_OK || rotated_part(c, stage->params[i]) != WHIT_ROTATED_V) continue;
@@ -701,7 +730,8 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
                             .error = error,
                             .work.fd = -1,
                             .began_ns = whit_now_ns()};
-    const char *embedding = options->embedding ? options->embedding : "i8";
+    c.has_form = options->like || whit_compress_knows_form(options->codec);
+    const char *embedding = c.has_form ? "f16" : options->embedding ? options->embedding : "i8";
     whit_convert_options convert = {.embd = embedding,
                                     .head = embedding,
                                     .command = options->command,
@@ -709,6 +739,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
                                     .change = change,
                                     .user = &c};
     if (options->method == WHIT_COMPRESS_FULL) c.types.stages = ~options->without;
+    if (c.has_form) c.types.stages &= ~(unsigned)(WHIT_STAGE_OUTLIERS | WHIT_STAGE_PLANE | WHIT_STAGE_LOW_RANK);
     WHIT_TRY(whit_convert_options_check(&convert, error));
     WHIT_TRY(whit_compress_types_check(&c.types, error));
     whit_compress_find_corrections(&c.types);
@@ -716,7 +747,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;
     bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix by itself */
-    if (!alone || options->imatrix || options->u8_scales) {
+    if (!alone || options->imatrix || options->u8_scales || c.has_form) {
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
         if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);

@@ -31,6 +31,10 @@ typedef enum whit_compress_stage {
 /* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
 unsigned whit_compress_stage_named(const char *name);
 
+/* Whether a type of GGUF files can be the codec: q8_0 q4_0 iq4_nl iq4_xs q3_k q2_k q2_0 tq2_0 tq1_0 q1_0. Such a file has
+ * no corrections, and its embedding and head are q8_0. */
+bool whit_compress_knows_form(const char *name);
+
 typedef struct whit_compress_report {
     const char *name; /* name of the matrix */
     const whit_tensor_type *type;
@@ -44,7 +48,8 @@ typedef struct whit_compress_report {
 } whit_compress_report;
 
 typedef struct whit_compress_options {
-    const char *codec;        /* "b1", "t" or "q2" */
+    const char *codec;        /* "b1", "t" or "q2", or a type of GGUF files (whit_compress_knows_form) */
+    const whit_source *like;  /* matrices get the types that they have in this source; NULL: not given */
     const char *const *mixed; /* "down=t": another codec, or i8 or f16, for the matrices of that name */
     size_t n_mixed;
     whit_compress_method method;

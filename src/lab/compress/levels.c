@@ -2,63 +2,152 @@
 #include "compress/levels.h"
 
 #include "base/half.h"
+#include "kernels/codec.h"
 
 #include <math.h>
 
 #define ROUNDS       10
+#define GRID_ROUNDS  3
 #define TINIEST      6e-8f /* the smallest f16 above zero */
 #define LARGEST_BYTE 230
 
-whit_levels whit_levels_at(uint8_t codec, const float scales[2])
+/* Grids are types whose levels are multiples of one scale, other than trits and signs. */
+static bool is_grid(const whit_tensor_type *type)
+{
+    return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || type->codec == WHIT_CODEC_U2 ||
+        type->codec == WHIT_CODEC_I3;
+}
+
+bool whit_levels_know(const whit_tensor_type *type)
+{
+    if (type->scale_kind != WHIT_SCALE_GROUP) return false;
+    switch (type->codec) {
+    case WHIT_CODEC_T2:
+    case WHIT_CODEC_T5:
+    case WHIT_CODEC_B1:
+    case WHIT_CODEC_Q2: return !type->has_offset;
+    case WHIT_CODEC_I4: return type->scale_type == WHIT_SCALE_F16 && !type->has_offset;
+    case WHIT_CODEC_N4: return type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_K8;
+    case WHIT_CODEC_U2:
+    case WHIT_CODEC_I3: return true;
+    default: return false;
+    }
+}
+
+bool whit_levels_have_second(const whit_tensor_type *type)
+{
+    return type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_U2;
+}
+
+bool whit_levels_allow(const whit_tensor_type *type, const float scales[2])
+{
+    if (!isfinite(scales[0]) || !isfinite(scales[1])) return false;
+    bool any_sign = is_grid(type) && type->codec != WHIT_CODEC_U2;
+    return any_sign ? scales[0] != 0 : scales[0] > 0 && (type->codec != WHIT_CODEC_U2 || scales[1] >= 0);
+}
+
+whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
 {
     float a = scales[0], b = scales[1];
-    switch (codec) {
+    switch (type->codec) {
     case WHIT_CODEC_B1: return (whit_levels){2, {-a, a}, {-1, 1}, {-1, 1}, {0}};
     case WHIT_CODEC_Q2:
         return (whit_levels){4, {-a - b, a - b, b - a, a + b}, {0, 1, 2, 3}, {-1, 1, -1, 1}, {-1, -1, 1, 1}};
-    default: return (whit_levels){3, {-a, 0, a}, {-1, 0, 1}, {-1, 0, 1}, {0}};
+    case WHIT_CODEC_T2:
+    case WHIT_CODEC_T5: return (whit_levels){3, {-a, 0, a}, {-1, 0, 1}, {-1, 0, 1}, {0}};
+    default: break;
     }
+    const whit_codec_info *info = whit_codec_find(type->codec);
+    bool has_second = whit_levels_have_second(type);
+    whit_levels levels = {0};
+    levels.n = type->codec == WHIT_CODEC_U2 ? 4 : type->codec == WHIT_CODEC_I3 ? 8 : 16;
+    for (uint32_t i = 0; i < levels.n; i++) {
+        levels.code[i] = levels.first[i] = info->levels ? info->levels[i] : (int8_t)(info->code_min + (int)i);
+        levels.second[i] = has_second ? -1 : 0;
+        levels.value[i] = has_second ? fmaf((float)levels.code[i], a, -b) : (float)levels.code[i] * a;
+    }
+    return levels;
 }
+
+/* ---- scales as the file holds them ----------------------------------------------------------- */
 
 static float to_f16(float x)
 {
     return whit_f32_from_f16(whit_f16_from_f32(x));
 }
 
-static float to_byte_scale(float x, float factor, float least)
+static float nearest_multiple(float x, float factor, float least, float most)
 {
-    return fminf(fmaxf(rintf(x / factor), least), 255) * factor;
+    return fminf(fmaxf(rintf(x / factor), least), most) * factor;
 }
 
-void whit_levels_store(uint8_t codec, const float scales[2], const float factors[2], float stored[2])
+uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
 {
-    if (factors) {
-        stored[0] = to_byte_scale(scales[0], factors[0], 1);
-        stored[1] = codec == WHIT_CODEC_Q2 ? to_byte_scale(scales[1], factors[1], 0) : 0;
+    if (type->scale_type == WHIT_SCALE_U8) return whit_codec_geometry(type).n_groups;
+    return whit_scale_in_superblocks(type->scale_type) ? WHIT_SUPER_COLS / type->group : 0;
+}
+
+void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2])
+{
+    bool has_second = whit_levels_have_second(type);
+    stored[1] = 0;
+    switch (factors ? type->scale_type : WHIT_SCALE_F16) {
+    case WHIT_SCALE_U8:
+        stored[0] = nearest_multiple(scales[0], factors[0], 1, 255);
+        if (has_second) stored[1] = nearest_multiple(scales[1], factors[1], 0, 255);
         return;
+    case WHIT_SCALE_K4:
+        stored[0] = nearest_multiple(scales[0], factors[0], 0, 15);
+        stored[1] = nearest_multiple(scales[1], factors[1], 0, 15);
+        return;
+    case WHIT_SCALE_K8: stored[0] = nearest_multiple(scales[0], factors[0], -32, 31); return;
+    default: break;
     }
-    stored[0] = to_f16(fmaxf(scales[0], TINIEST));
-    stored[1] = codec == WHIT_CODEC_Q2 ? to_f16(scales[1]) : 0;
+    stored[0] = is_grid(type) ? to_f16(scales[0]) : to_f16(fmaxf(scales[0], TINIEST));
+    if (has_second) stored[1] = to_f16(scales[1]);
 }
 
-void whit_levels_factors(uint8_t codec, const float *scales, uint32_t n_groups, float factors[2])
+void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint32_t n_groups, float factors[2])
 {
+    float largest = type->scale_type == WHIT_SCALE_U8 ? LARGEST_BYTE : type->scale_type == WHIT_SCALE_K4 ? 15 : 31;
     for (int f = 0; f < 2; f++) {
         float most = 0;
-        for (uint32_t group = 0; group < n_groups; group++) most = fmaxf(most, scales[2 * group + f]);
-        factors[f] = f && codec != WHIT_CODEC_Q2 ? 0 : to_f16(fmaxf(most / LARGEST_BYTE, TINIEST));
+        for (uint32_t group = 0; group < n_groups; group++) most = fmaxf(most, fabsf(scales[2 * group + f]));
+        factors[f] = f && !whit_levels_have_second(type) ? 0 : to_f16(fmaxf(most / largest, TINIEST));
     }
 }
 
-uint8_t whit_levels_byte(float stored, float factor)
+void whit_levels_write(const whit_tensor_type *type, const float stored[2], const float factors[2], uint8_t *bytes)
 {
-    return (uint8_t)rintf(stored / factor);
+    bool has_second = whit_levels_have_second(type);
+    int first = (int)rintf(stored[0] / factors[0]), second = has_second ? (int)rintf(stored[1] / factors[1]) : 0;
+    if (type->scale_type == WHIT_SCALE_K4) {
+        bytes[0] = (uint8_t)(first | second << 4);
+    } else if (type->scale_type == WHIT_SCALE_K8) {
+        bytes[0] = (uint8_t)(first + 128);
+    } else {
+        bytes[0] = (uint8_t)first;
+        if (has_second) bytes[1] = (uint8_t)second;
+    }
 }
 
-/* One round: least squares for the codes of the present scales. Gives the error before. */
-static double refit(uint8_t codec, const float *w, const float *weights, size_t n, float scales[2])
+void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const float factors[2], float stored[2])
 {
-    whit_levels levels = whit_levels_at(codec, scales);
+    bool has_second = whit_levels_have_second(type);
+    int first = type->scale_type == WHIT_SCALE_K4 ? bytes[0] & 15
+        : type->scale_type == WHIT_SCALE_K8       ? bytes[0] - 128
+                                                  : bytes[0];
+    int second = type->scale_type == WHIT_SCALE_K4 ? bytes[0] >> 4 : has_second ? bytes[1] : 0;
+    stored[0] = (float)first * factors[0];
+    stored[1] = has_second ? (float)second * factors[1] : 0;
+}
+
+/* ---- fitting ----------------------------------------------------------------------------------- */
+
+/* One round: least squares for the codes of the present scales. Gives the error before. */
+static double refit(const whit_tensor_type *type, const float *w, const float *weights, size_t n, float scales[2])
+{
+    whit_levels levels = whit_levels_at(type, scales);
     double ff = 0, fs = 0, ss = 0, fw = 0, sw = 0, error = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t k = whit_levels_nearest(&levels, w[i]);
@@ -69,17 +158,58 @@ static double refit(uint8_t codec, const float *w, const float *weights, size_t 
         fw += g * f * x, sw += g * s * x;
     }
     double determinant = ff * ss - fs * fs;
-    if (codec == WHIT_CODEC_Q2 && determinant > 1e-9 * ff * ss) {
-        scales[0] = (float)((ss * fw - fs * sw) / determinant);
-        scales[1] = (float)((ff * sw - fs * fw) / determinant);
-    } else if (ff > 0) {
+    bool solved = whit_levels_have_second(type) && determinant > 1e-9 * ff * ss;
+    if (solved) {
+        float both[2] = {(float)((ss * fw - fs * sw) / determinant), (float)((ff * sw - fs * fw) / determinant)};
+        solved = type->codec != WHIT_CODEC_U2 || both[1] >= 0; /* its offsets are never above zero */
+        if (solved) scales[0] = both[0], scales[1] = both[1];
+    }
+    if (!solved && ff > 0) {
+        if (type->codec == WHIT_CODEC_U2) scales[1] = 0;
         scales[0] = (float)(fw / ff);
     }
     return error;
 }
 
-void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t n, const float factors[2],
-                     float stored[2])
+/* Start `s` of a grid's scales: the outermost level lies at the largest weight, or within it, with both signs. False
+ * after the last start. */
+static bool find_start(const whit_tensor_type *type, const float *w, size_t n, uint32_t s, float scales[2])
+{
+    static const float shares[] = {1.0f, 0.9f, 0.8f, 0.7f, 1.1f};
+    const uint32_t n_shares = sizeof shares / sizeof *shares;
+    float least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < n; i++) least = fminf(least, w[i]), most = fmaxf(most, w[i]);
+    if (type->codec == WHIT_CODEC_U2) {
+        if (s >= n_shares) return false;
+        float low = fminf(least, 0) * shares[s], high = fmaxf(most, 0) * shares[s];
+        scales[0] = (high - low) / 3, scales[1] = -low;
+        return true;
+    }
+    if (s >= 2 * n_shares) return false;
+    const whit_codec_info *info = whit_codec_find(type->codec);
+    float largest = most > -least ? most : least, end = s < n_shares ? info->code_min : info->code_max;
+    scales[0] = largest * shares[s % n_shares] / end, scales[1] = 0;
+    return true;
+}
+
+static void fit_grid(const whit_tensor_type *type, const float *w, const float *weights, size_t n, float found[2])
+{
+    double best = INFINITY;
+    float scales[2];
+    found[0] = found[1] = 0;
+    for (uint32_t s = 0; find_start(type, w, n, s, scales); s++) {
+        for (int round = 0; round <= GRID_ROUNDS; round++) {
+            float before[2] = {scales[0], scales[1]};
+            double error = refit(type, w, weights, n, scales);
+            if (!(error < best)) continue;
+            best = error;
+            found[0] = before[0], found[1] = before[1];
+        }
+    }
+}
+
+void whit_levels_fit(const whit_tensor_type *type, const float *w, const float *weights, size_t n,
+                     const float factors[2], float stored[2])
 {
     static const float starts[] = {0.7f, 1.1f, 1.6f};
     double sum = 0, total = 0, best = INFINITY;
@@ -93,15 +223,16 @@ void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t
         for (size_t i = 0; i < n; i++) sum += fabs((double)w[i]);
     }
     float mean = (float)(sum / total), found[2] = {mean, 0.5f * mean};
-    for (size_t s = 0; s < sizeof starts / sizeof *starts; s++) {
+    if (is_grid(type)) fit_grid(type, w, weights, n, found);
+    for (size_t s = 0; !is_grid(type) && s < sizeof starts / sizeof *starts; s++) {
         float scales[2] = {mean * starts[s], 0.5f * mean * starts[s]};
         double error = 0;
-        for (int round = 0; round < ROUNDS; round++) error = refit(codec, w, weights, n, scales);
+        for (int round = 0; round < ROUNDS; round++) error = refit(type, w, weights, n, scales);
         if (error < best) {
             best = error;
             found[0] = scales[0], found[1] = scales[1];
         }
-        if (codec == WHIT_CODEC_B1) break; /* the codes of b1 do not depend on the scale */
+        if (type->codec == WHIT_CODEC_B1) break; /* the codes of b1 do not depend on the scale */
     }
-    whit_levels_store(codec, found, factors, stored);
+    whit_levels_store(type, found, factors, stored);
 }

@@ -6,7 +6,7 @@
 
 #include "base/tensor.h"
 
-enum { WHIT_LEVELS_MAX = 4 };
+enum { WHIT_LEVELS_MAX = 16 };
 
 typedef struct whit_levels {
     uint32_t n;
@@ -16,8 +16,16 @@ typedef struct whit_levels {
     int8_t second[WHIT_LEVELS_MAX];
 } whit_levels;
 
-/* Levels at the scales a (and, q2, b) of a group of t2, t5, b1 or q2. */
-whit_levels whit_levels_at(uint8_t codec, const float scales[2]);
+/* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2; i4, n4 with f16 scales; u2, i3, n4 with
+ * scales in superblocks. */
+bool whit_levels_know(const whit_tensor_type *type);
+/* Levels of a group at its scales a and b: those of q2 are a s + b e, those of u2 are a code - b; the others have no
+ * b. */
+whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
+/* Whether the type has a second scale b. */
+bool whit_levels_have_second(const whit_tensor_type *type);
+/* Whether a pair of scales is one that a group of the type may have: most need a > 0. */
+bool whit_levels_allow(const whit_tensor_type *type, const float scales[2]);
 /* The number of the nearest level. */
 static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
 {
@@ -33,17 +41,21 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
     return best;
 }
 
-/* Scales as the file will hold them: f16, a not below the smallest; with the factors of a row (not NULL) the nearest of
- * 1 to 255 times its own (b: 0 to 255). */
-void whit_levels_store(uint8_t codec, const float scales[2], const float factors[2], float stored[2]);
-/* The factors of a row for the stored scales (n_groups, 2) of its groups: the largest is 230 of 255, so that scales
- * may still grow. */
-void whit_levels_factors(uint8_t codec, const float *scales, uint32_t n_groups, float factors[2]);
-/* Such a scale's u8. */
-uint8_t whit_levels_byte(float stored, float factor);
+/* Number of groups that share factors: those of a row with u8 scales, of a superblock with scales in superblocks; 0: the
+ * type has no factors. */
+uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
+/* Scales as the file will hold them: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
+ * gives. */
+void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2]);
+/* The factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of 255, so
+ * that scales may still grow. */
+void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint32_t n_groups, float factors[2]);
+/* Writes the bytes of a group's stored scales, and reads them again. */
+void whit_levels_write(const whit_tensor_type *type, const float stored[2], const float factors[2], uint8_t *bytes);
+void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const float factors[2], float stored[2]);
 /* Scales of least sum of weights * (w - level)^2 over a group of n, by Lloyd's method from some starts,
  * stored. All weights 0 count as all 1. */
-void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t n, const float factors[2],
-                     float stored[2]);
+void whit_levels_fit(const whit_tensor_type *type, const float *w, const float *weights, size_t n,
+                     const float factors[2], float stored[2]);
 
 #endif

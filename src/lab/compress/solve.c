@@ -23,9 +23,11 @@ struct walk {
     float *values;    /* (m, n) */
     uint8_t *levels;  /* (m, n) numbers of levels */
     float *fields;    /* (m, n_groups, 2) */
-    float *factors;   /* (m, 2) of u8 scales; NULL: f16 */
-    float *r;         /* (m, n) (values - w) H; NULL without H */
-    float *scratch;   /* per worker */
+    uint32_t shared;  /* groups that share factors; 0: scales have none */
+    uint32_t n_shares;
+    float *factors; /* (m, n_shares, 2); NULL: scales have none */
+    float *r;       /* (m, n) (values - w) H; NULL without H */
+    float *scratch; /* per worker */
     size_t scratch_elems;
     double *row_errors; /* (m, 3): error, weight, held-out error */
 };
@@ -48,27 +50,32 @@ static uint32_t n_items(const struct walk *k)
 
 /* ---- GPTQ ------------------------------------------------------------------------------------- */
 
-static const float *factors_of(const struct walk *k, uint32_t row)
+static float *factors_of(const struct walk *k, uint32_t row, uint32_t group)
 {
-    return k->factors ? k->factors + (size_t)row * 2 : NULL;
+    return k->factors ? k->factors + ((size_t)row * k->n_shares + k->number[group] / k->shared) * 2 : NULL;
 }
 
 static void fit_group(const struct walk *k, uint32_t row, const float *w, uint32_t group, const float *importance,
                       float stored[2])
 {
     uint32_t at = k->begin[group];
-    whit_levels_fit(k->s->type->codec, w + at, importance + at, k->begin[group + 1] - at, factors_of(k, row), stored);
+    whit_levels_fit(k->s->type, w + at, importance + at, k->begin[group + 1] - at, factors_of(k, row, group), stored);
 }
 
-/* The factors of a row's u8 scales, from the scales that its groups would have before the walk. */
+/* The factors of a row's scales, from the scales that its groups would have before the walk. The groups that share
+ * factors lie together in the walk. */
 static void fit_factors(struct walk *k, uint32_t row, const float *w, const float *importance)
 {
     float *stored = k->fields + (size_t)row * k->n_groups * 2;
     for (uint32_t group = 0; group < k->n_groups; group++) {
         uint32_t at = k->begin[group];
-        whit_levels_fit(k->s->type->codec, w + at, importance + at, k->begin[group + 1] - at, NULL, stored + 2 * group);
+        whit_levels_fit(k->s->type, w + at, importance + at, k->begin[group + 1] - at, NULL, stored + 2 * group);
     }
-    whit_levels_factors(k->s->type->codec, stored, k->n_groups, k->factors + (size_t)row * 2);
+    for (uint32_t first = 0, last; first < k->n_groups; first = last) {
+        uint32_t share = k->number[first] / k->shared;
+        for (last = first; last < k->n_groups && k->number[last] / k->shared == share;) last++;
+        whit_levels_factors(k->s->type, stored + 2 * first, last - first, factors_of(k, row, first));
+    }
 }
 
 /* Rounds the columns of groups [first, last) of one row. Updates w of the later columns of those groups; `errors` (n,
@@ -81,7 +88,7 @@ static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t f
     for (uint32_t group = first; group < last; group++) {
         float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
         fit_group(k, row, w, group, importance, stored);
-        whit_levels levels = whit_levels_at(k->s->type->codec, stored);
+        whit_levels levels = whit_levels_at(k->s->type, stored);
         for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
             uint32_t level = whit_levels_nearest(&levels, w[j]);
             size_t at = (size_t)row * k->n + j;
@@ -165,7 +172,7 @@ static void push_on(const struct walk *k, uint32_t worker, const float *delta, u
 static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
-    whit_levels levels = whit_levels_at(k->s->type->codec, k->fields + ((size_t)row * k->n_groups + group) * 2);
+    whit_levels levels = whit_levels_at(k->s->type, k->fields + ((size_t)row * k->n_groups + group) * 2);
     uint32_t from = k->begin[group], to = k->begin[group + 1];
     bool moved = false;
     for (uint32_t j = from; j < to; j++) {
@@ -191,11 +198,11 @@ struct parts {
 static void find_parts(const struct walk *k, uint32_t worker, uint32_t row, uint32_t n_rows, uint32_t group,
                        const struct parts *p)
 {
-    uint8_t codec = k->s->type->codec;
+    const whit_tensor_type *type = k->s->type;
     uint32_t from = k->begin[group], n = k->begin[group + 1] - from;
     for (uint32_t i = 0; i < n_rows; i++) {
         const uint8_t *level = k->levels + (size_t)(row + i) * k->n + from;
-        whit_levels levels = whit_levels_at(codec, k->fields + ((size_t)(row + i) * k->n_groups + group) * 2);
+        whit_levels levels = whit_levels_at(type, k->fields + ((size_t)(row + i) * k->n_groups + group) * 2);
         for (uint32_t j = 0; j < n; j++) {
             p->first[(size_t)i * n + j] = levels.first[level[j]];
             p->second[(size_t)i * n + j] = levels.second[level[j]];
@@ -212,7 +219,7 @@ static void find_parts(const struct walk *k, uint32_t worker, uint32_t row, uint
                             .ldc = n};
     whit_blas_multiply(k->blas, worker, &product);
     product.a = p->second, product.c = p->second_h;
-    if (codec == WHIT_CODEC_Q2) whit_blas_multiply(k->blas, worker, &product);
+    if (whit_levels_have_second(type)) whit_blas_multiply(k->blas, worker, &product);
 }
 
 /* Least squares under H for the scales of row i of the parts, the other groups as they are; delta as in move_codes. */
@@ -220,8 +227,8 @@ static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, con
                          const float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
-    uint8_t codec = k->s->type->codec;
-    bool both = codec == WHIT_CODEC_Q2;
+    const whit_tensor_type *type = k->s->type;
+    bool both = whit_levels_have_second(type);
     uint32_t from = k->begin[group], n = k->begin[group + 1] - from;
     const float *first = p->first + (size_t)i * n, *second = p->second + (size_t)i * n;
     float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
@@ -241,11 +248,11 @@ static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, con
     } else if (!both && ff > 0) {
         scales[0] -= (float)(fr / ff);
     }
-    if (!(scales[0] > 0) || !isfinite(scales[1])) return false;
-    whit_levels_store(codec, scales, factors_of(k, row), after);
+    if (!whit_levels_allow(type, scales)) return false;
+    whit_levels_store(type, scales, factors_of(k, row, group), after);
     if (after[0] == stored[0] && after[1] == stored[1]) return false;
     stored[0] = after[0], stored[1] = after[1];
-    whit_levels levels = whit_levels_at(codec, stored);
+    whit_levels levels = whit_levels_at(type, stored);
     const uint8_t *level = k->levels + (size_t)row * k->n + from;
     float *values = k->values + (size_t)row * k->n + from;
     for (uint32_t j = 0; j < n; j++) {
@@ -363,18 +370,21 @@ static void find_groups(struct walk *k)
 static void take_result(const struct walk *k)
 {
     const whit_solve *s = k->s;
+    whit_geometry g = whit_codec_geometry(s->type);
+    uint32_t group_bytes = g.row_bytes / k->n_groups;
     for (uint32_t row = 0; row < k->m; row++) {
-        for (uint32_t f = 0; k->factors && f < k->n_fields; f++)
-            s->fields[(size_t)row * k->n_fields + f] = factors_of(k, row)[f];
+        for (uint32_t share = 0; share < k->n_shares; share++)
+            for (uint32_t f = 0; f < k->n_fields; f++)
+                s->fields[(size_t)row * g.row_fields + share * k->n_fields + f] =
+                    k->factors[((size_t)row * k->n_shares + share) * 2 + f];
         for (uint32_t group = 0; group < k->n_groups; group++) {
             const float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
-            whit_levels levels = whit_levels_at(s->type->codec, stored);
-            size_t at = ((size_t)row * k->n_groups + k->number[group]) * k->n_fields;
-            for (uint32_t f = 0; f < k->n_fields; f++)
-                if (k->factors)
-                    s->fields_u8[at + f] = whit_levels_byte(stored[f], factors_of(k, row)[f]);
-                else
-                    s->fields[at + f] = stored[f];
+            whit_levels levels = whit_levels_at(s->type, stored);
+            if (k->factors)
+                whit_levels_write(s->type, stored, factors_of(k, row, group),
+                                  s->fields_u8 + (size_t)row * g.row_bytes + k->number[group] * group_bytes);
+            for (uint32_t f = 0; !k->factors && f < k->n_fields; f++)
+                s->fields[(size_t)row * g.row_fields + k->number[group] * k->n_fields + f] = stored[f];
             for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
                 size_t to = (size_t)row * k->n + (s->order ? s->order[j] : j), from = (size_t)row * k->n + j;
                 s->codes[to] = levels.code[k->levels[from]];
@@ -388,15 +398,21 @@ static void take_result(const struct walk *k)
 static void load_state(const struct walk *k)
 {
     const whit_solve *s = k->s;
+    whit_geometry g = whit_codec_geometry(s->type);
+    uint32_t group_bytes = g.row_bytes / k->n_groups;
     for (uint32_t row = 0; row < k->m; row++) {
-        for (uint32_t f = 0; k->factors && f < k->n_fields; f++)
-            k->factors[(size_t)row * 2 + f] = s->fields[(size_t)row * k->n_fields + f];
+        for (uint32_t share = 0; share < k->n_shares; share++)
+            for (uint32_t f = 0; f < k->n_fields; f++)
+                k->factors[((size_t)row * k->n_shares + share) * 2 + f] =
+                    s->fields[(size_t)row * g.row_fields + share * k->n_fields + f];
         for (uint32_t group = 0; group < k->n_groups; group++) {
             float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
-            size_t at = ((size_t)row * k->n_groups + k->number[group]) * k->n_fields;
-            for (uint32_t f = 0; f < k->n_fields; f++)
-                stored[f] = k->factors ? (float)s->fields_u8[at + f] * factors_of(k, row)[f] : s->fields[at + f];
-            whit_levels levels = whit_levels_at(s->type->codec, stored);
+            if (k->factors)
+                whit_levels_read(s->type, s->fields_u8 + (size_t)row * g.row_bytes + k->number[group] * group_bytes,
+                                 factors_of(k, row, group), stored);
+            for (uint32_t f = 0; !k->factors && f < k->n_fields; f++)
+                stored[f] = s->fields[(size_t)row * g.row_fields + k->number[group] * k->n_fields + f];
+            whit_levels levels = whit_levels_at(s->type, stored);
             for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
                 size_t from = (size_t)row * k->n + (s->order ? s->order[j] : j), to = (size_t)row * k->n + j;
                 uint32_t level = 0;
@@ -457,7 +473,10 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
                      .held_h = s->held_h};
     struct kept kept = {0};
     size_t n = (size_t)k.m * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
-    bool ordered = s->order && s->h, u8 = type->scale_type == WHIT_SCALE_U8;
+    bool ordered = s->order && s->h;
+    k.shared = whit_levels_shared_groups(type);
+    k.n_shares = k.shared ? (k.n_groups + k.shared - 1) / k.shared : 0;
+    size_t n_factors = 2 * (size_t)k.m * k.n_shares;
     k.widest = (uint32_t)smaller(g.group_cols, k.n);
     k.rows = item_rows(k.m);
     k.scratch_elems = (size_t)k.n * (2 * k.rows + 1) + 4 * (size_t)k.rows * k.widest;
@@ -466,7 +485,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     k.values = whit_zalloc_array(a, n, sizeof(float));
     k.levels = whit_zalloc_array(a, n, 1);
     k.fields = whit_zalloc_array(a, n_fields, sizeof(float));
-    if (u8) k.factors = whit_zalloc_array(a, 2 * (size_t)k.m, sizeof(float));
+    if (k.shared) k.factors = whit_zalloc_array(a, n_factors, sizeof(float));
     k.scratch = whit_zalloc_array(a, k.scratch_elems * whit_pool_size(pool), sizeof(float));
     if (k.h) k.r = whit_zalloc_array(a, n, sizeof(float));
     k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
@@ -477,7 +496,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     }
     whit_status status = WHIT_OK;
     if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || (k.h && !k.r) ||
-        (u8 && !k.factors) || (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
+        (k.shared && !k.factors) || (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
         status = whit_fail_memory(error, "a matrix", n * sizeof(float));
     if (status == WHIT_OK) {
         k.number = k.begin + k.n_groups + 1;
@@ -504,7 +523,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     whit_free(a, k.values, n * sizeof(float));
     whit_free(a, k.levels, n);
     whit_free(a, k.fields, n_fields * sizeof(float));
-    whit_free(a, k.factors, 2 * (size_t)k.m * sizeof(float));
+    whit_free(a, k.factors, n_factors * sizeof(float));
     whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
     whit_free(a, k.r, n * sizeof(float));
     whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));

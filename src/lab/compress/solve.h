@@ -15,7 +15,7 @@
 #include "linalg/blas.h"
 
 typedef struct whit_solve {
-    const whit_tensor_type *type; /* t2, t5, b1 or q2 with f16 or u8 scales in groups */
+    const whit_tensor_type *type; /* one of whit_levels_know (levels.h) */
     const float *target;          /* (m, n) W* */
     float *h;                     /* (n, n), damped; in the order of the walk while it runs, then as it was */
     const float *u;               /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
@@ -23,12 +23,13 @@ typedef struct whit_solve {
      * used. */
     float *held_h;
     const float *held_target;
-    const uint32_t *order; /* (n) columns in the order of the walk, whole groups; NULL: as they are */
+    const uint32_t *order; /* (n) columns in the order of the walk, whole groups, or superblocks where scales share
+                            * factors; NULL: as they are */
     uint32_t n_sweeps;     /* descent sweeps, at most; 0: no descent */
     bool goes_on;          /* start from the given codes and scales instead of rounding anew */
     int8_t *codes;         /* out: (m, n) */
-    float *fields;         /* out: (m, n_groups, n_fields) as stored; u8 scales: (m, n_fields), the rows' factors */
-    uint8_t *fields_u8;    /* out, u8 scales only: (m, n_groups, n_fields) */
+    float *fields;         /* out: (m, row_fields) of the geometry, as stored */
+    uint8_t *fields_u8;    /* out: (m, row_bytes); only where scales are bytes */
     float *values;         /* out: (m, n) */
     double error;          /* out: relative to tr(W* H W*^T) */
     double error_gptq;     /* out: before descent */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/types.h"
 
+#include "compress/levels.h"
 #include "model/convert.h"
 #include "quant/requantise.h"
 
@@ -13,6 +14,46 @@
 #define RANK            16
 #define LEAST_OF_A_PAIR 1024  /* smallest number of rows and of columns */
 #define OUTLIER_COLS    65536 /* columns that an outlier's index can name */
+
+/* Types of GGUF files that a matrix can be rounded to, as types of our own that hold the same values. */
+static const struct form {
+    const char *name;
+    uint8_t codec, scale_type;
+    uint16_t group;
+} forms[] = {
+    {"q8_0", WHIT_CODEC_I8, WHIT_SCALE_F16, 32},   {"q4_0", WHIT_CODEC_I4, WHIT_SCALE_F16, 32},
+    {"iq4_nl", WHIT_CODEC_N4, WHIT_SCALE_F16, 32}, {"iq4_xs", WHIT_CODEC_N4, WHIT_SCALE_K8, 32},
+    {"q3_k", WHIT_CODEC_I3, WHIT_SCALE_K8, 16},    {"q2_k", WHIT_CODEC_U2, WHIT_SCALE_K4, 16},
+    {"q2_0", WHIT_CODEC_T2, WHIT_SCALE_F16, 64},   {"tq2_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256},
+    {"tq1_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256}, {"q1_0", WHIT_CODEC_B1, WHIT_SCALE_F16, 128},
+};
+
+static const struct form *find_form(const char *name)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(forms[i].name, name)) return &forms[i];
+    return NULL;
+}
+
+bool whit_compress_knows_form(const char *name)
+{
+    return find_form(name) != NULL;
+}
+
+/* Gives the type of a form, or of q4_0 where rows do not divide into the form's blocks. False if they do not divide into
+ * blocks of 32 either. */
+static bool form_type(const struct form *form, const whit_source_tensor *tensor, whit_tensor_type *type)
+{
+    uint32_t n_cols = tensor->type.n_cols;
+    uint32_t block = whit_scale_in_superblocks(form->scale_type) ? WHIT_SUPER_COLS : form->group;
+    if (n_cols % block) form = find_form("q4_0");
+    if (n_cols % form->group) return false;
+    type->codec = form->codec;
+    type->scale_type = form->scale_type;
+    type->group = form->group;
+    type->has_offset = form->scale_type == WHIT_SCALE_K4;
+    return true;
+}
 
 static const char *last_word(const char *name)
 {
@@ -41,6 +82,13 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     const char *codec = codec_of(t->options, tensor->name);
     uint32_t n_cols = tensor->type.n_cols, group = t->options->group ? t->options->group : GROUP;
     *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = tensor->type.n_rows, .n_cols = n_cols};
+    const whit_source_tensor *like = t->options->like ? whit_source_find(t->options->like, tensor->name) : NULL;
+    if (like && like->type.n_rows == tensor->type.n_rows && like->type.n_cols == n_cols &&
+        whit_levels_know(&like->type)) {
+        *type = like->type;
+        type->layout = WHIT_LAYOUT_TILE16;
+        return WHIT_OK;
+    }
     if (!strcmp(codec, "f16")) {
         type->codec = WHIT_CODEC_F16;
         return WHIT_OK;
@@ -49,7 +97,14 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     type->scale_kind = WHIT_SCALE_GROUP;
     type->scale_type = t->options->u8_scales ? WHIT_SCALE_U8 : WHIT_SCALE_F16;
     type->group = (uint16_t)group;
-    if (!strcmp(codec, "t")) {
+    const struct form *form = find_form(codec);
+    if (form) {
+        type->act = WHIT_TENSOR_ACT_AUTO; /* other programs have no W1.58A8 outside of BitNet's architecture */
+        if (!form_type(form, tensor, type))
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "tensor '%s': rows of %u columns do not divide into blocks of %s or Q4_0", tensor->name,
+                             n_cols, codec);
+    } else if (!strcmp(codec, "t")) {
         type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
     } else if (!strcmp(codec, "q2")) {
         type->codec = WHIT_CODEC_Q2;
@@ -59,7 +114,9 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
         *type = whit_requantise_type(WHIT_CODEC_I8, tensor->type.n_rows, n_cols);
         type->act = tensor->type.act;
     } else {
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of b1, t, q2, i8, f16", codec);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "codec '%s' is none of b1, t, q2, i8, f16, nor a type of GGUF files that is written here",
+                         codec);
     }
     whit_error inner;
     if (whit_tensor_type_check(type, &inner) != WHIT_OK)
@@ -72,6 +129,11 @@ bool whit_compress_is_solved(const whit_tensor_type *type)
     return !whit_codec_find(type->codec)->is_float && type->codec != WHIT_CODEC_I8;
 }
 
+uint32_t whit_compress_walk_group(const whit_tensor_type *type)
+{
+    return whit_scale_in_superblocks(type->scale_type) ? WHIT_SUPER_COLS : type->group;
+}
+
 whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *error)
 {
     const whit_compress_options *o = t->options;
@@ -79,7 +141,8 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
     for (uint32_t i = 0; i < t->source->n_tensors; i++) {
         const whit_source_tensor *tensor = &t->source->tensors[i];
         whit_tensor_type type;
-        if (tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.scale_type == WHIT_SCALE_U8)
+        bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.scale_type == WHIT_SCALE_U8;
+        if (is_compressed && !find_form(o->codec)) /* for another program's type its values are rounded again */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,
                              tensor->name);

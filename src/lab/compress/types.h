@@ -21,6 +21,8 @@ whit_status whit_compress_type_of(const whit_compress_types *types, const whit_s
                                   whit_tensor_type *type, whit_error *error);
 /* Is the type rounded by the solver rather than plainly? */
 bool whit_compress_is_solved(const whit_tensor_type *type);
+/* Columns that stay together when columns are ordered: a group, or a superblock whose groups share factors. */
+uint32_t whit_compress_walk_group(const whit_tensor_type *type);
 /* Checks that source and options fit together. */
 whit_status whit_compress_types_check(const whit_compress_types *types, whit_error *error);
 /* Sets the shares and the rank: what the budget leaves goes to the sign plane, then to the low-rank pair, then to

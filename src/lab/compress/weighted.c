@@ -14,39 +14,49 @@ struct job {
     const whit_tensor_type *type;
     const float *weights; /* (n) */
     whit_geometry g;
+    uint32_t shared;    /* groups that share factors; 0: scales have none */
     int8_t *codes;      /* (m, n) */
-    float *fields;      /* (m, n_groups, n_fields), or (m, n_fields) factors of u8 scales */
-    uint8_t *fields_u8; /* (m, n_groups, n_fields), u8 scales only */
-    float *scratch;     /* per worker: a row, scales */
+    float *fields;      /* (m, row_fields) */
+    uint8_t *fields_u8; /* (m, row_bytes); NULL where scales are no bytes */
+    float *scratch;     /* per worker: a row, scales, factors */
     size_t scratch_elems;
     double *sums; /* (m, 2): error, weight */
 };
 
+/* Finds the stored scales (n_groups, 2) of a row, and the factors (n_shares, 2) that its groups share. */
+static void fit_row(const struct job *job, const float *w, float *scales, float *factors)
+{
+    const whit_tensor_type *type = job->type;
+    uint32_t n_groups = job->g.n_groups, shared = job->shared;
+    for (int pass = shared ? 0 : 1; pass < 2; pass++) {
+        for (uint32_t group = 0; group < n_groups; group++) {
+            size_t from = (size_t)group * job->g.group_cols, rest = type->n_cols - from;
+            whit_levels_fit(type, w + from, job->weights + from, rest < job->g.group_cols ? rest : job->g.group_cols,
+                            shared && pass ? factors + group / shared * 2 : NULL, scales + (size_t)2 * group);
+        }
+        for (uint32_t group = 0; !pass && group < n_groups; group += shared)
+            whit_levels_factors(type, scales + (size_t)2 * group, n_groups - group < shared ? n_groups - group : shared,
+                                factors + group / shared * 2);
+    }
+}
+
 static void round_values(const struct job *job, uint32_t row, const float *w, float *scales)
 {
     const whit_tensor_type *type = job->type;
-    uint32_t n_fields = job->g.n_fields, n_groups = job->g.n_groups;
-    bool u8 = job->fields_u8 != NULL;
-    float factors[2] = {0};
-    for (int pass = u8 ? 0 : 1; pass < 2; pass++) {
-        for (uint32_t group = 0; group < n_groups; group++) {
-            size_t from = (size_t)group * job->g.group_cols, rest = type->n_cols - from;
-            whit_levels_fit(type->codec, w + from, job->weights + from,
-                            rest < job->g.group_cols ? rest : job->g.group_cols, u8 && pass ? factors : NULL,
-                            scales + (size_t)2 * group);
-        }
-        if (!pass) whit_levels_factors(type->codec, scales, n_groups, factors);
-    }
-    for (uint32_t f = 0; u8 && f < n_fields; f++) job->fields[(size_t)row * n_fields + f] = factors[f];
+    uint32_t n_fields = job->g.n_fields, n_groups = job->g.n_groups, shared = job->shared;
+    float *factors = scales + (size_t)2 * n_groups, *fields = job->fields + (size_t)row * job->g.row_fields;
+    fit_row(job, w, scales, factors);
+    for (uint32_t group = 0; shared && group < n_groups; group += shared)
+        for (uint32_t f = 0; f < n_fields; f++) fields[group / shared * n_fields + f] = factors[group / shared * 2 + f];
     for (uint32_t group = 0; group < n_groups; group++) {
         const float *stored = scales + (size_t)2 * group;
-        size_t at = ((size_t)row * n_groups + group) * n_fields, from = (size_t)group * job->g.group_cols;
-        whit_levels levels = whit_levels_at(type->codec, stored);
-        for (uint32_t f = 0; f < n_fields; f++)
-            if (u8)
-                job->fields_u8[at + f] = whit_levels_byte(stored[f], factors[f]);
-            else
-                job->fields[at + f] = stored[f];
+        size_t from = (size_t)group * job->g.group_cols;
+        whit_levels levels = whit_levels_at(type, stored);
+        if (shared)
+            whit_levels_write(type, stored, factors + group / shared * 2,
+                              job->fields_u8 + (size_t)row * job->g.row_bytes +
+                                  (size_t)group * (job->g.row_bytes / n_groups));
+        for (uint32_t f = 0; !shared && f < n_fields; f++) fields[group * n_fields + f] = stored[f];
         for (size_t j = from; j < type->n_cols && j < from + job->g.group_cols; j++) {
             uint32_t level = whit_levels_nearest(&levels, w[j]);
             double miss = (double)(w[j] - levels.value[level]), weight = (double)job->weights[j];
@@ -79,20 +89,20 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
     const whit_allocator *a = source->allocator;
     struct job job = {
         .source = source, .tensor = tensor, .type = type, .weights = weights, .g = whit_codec_geometry(type)};
-    bool u8 = type->scale_type == WHIT_SCALE_U8;
-    size_t m = type->n_rows, elems = m * type->n_cols, all_fields = m * job.g.n_groups * job.g.n_fields,
-           n_fields = u8 ? m * job.g.n_fields : all_fields, n_workers = whit_pool_size(pool);
-    job.scratch_elems = type->n_cols + 2 * (size_t)job.g.n_groups;
+    job.shared = whit_levels_shared_groups(type);
+    size_t m = type->n_rows, elems = m * type->n_cols, n_fields = m * job.g.row_fields, n_bytes = m * job.g.row_bytes,
+           n_workers = whit_pool_size(pool);
+    job.scratch_elems = type->n_cols + 4 * (size_t)job.g.n_groups;
     float *ones = weights ? NULL : whit_zalloc_array(a, type->n_cols, sizeof *ones);
     if (ones) job.weights = ones;
     for (size_t j = 0; ones && j < type->n_cols; j++) ones[j] = 1;
     job.codes = whit_zalloc_array(a, elems, 1);
     job.fields = whit_zalloc_array(a, n_fields, sizeof(float));
-    if (u8) job.fields_u8 = whit_zalloc_array(a, all_fields, 1);
+    if (n_bytes) job.fields_u8 = whit_zalloc_array(a, n_bytes, 1);
     job.scratch = whit_zalloc_array(a, n_workers * job.scratch_elems, sizeof(float));
     job.sums = whit_zalloc_array(a, 2 * m, sizeof(double));
     whit_status status = WHIT_OK;
-    if (!job.codes || !job.fields || (u8 && !job.fields_u8) || !job.scratch || !job.sums || !job.weights)
+    if (!job.codes || !job.fields || (n_bytes && !job.fields_u8) || !job.scratch || !job.sums || !job.weights)
         status = whit_fail_memory(error, tensor->name, elems);
     if (status == WHIT_OK) status = whit_pool_try(pool, round_row, &job, type->n_rows, 16, error);
     if (status == WHIT_OK && tensor->drop) tensor->drop(tensor);
@@ -106,7 +116,7 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
                                     NULL, a, error);
     whit_free(a, job.codes, elems);
     whit_free(a, job.fields, n_fields * sizeof(float));
-    whit_free(a, job.fields_u8, all_fields);
+    whit_free(a, job.fields_u8, n_bytes);
     whit_free(a, job.scratch, n_workers * job.scratch_elems * sizeof(float));
     whit_free(a, job.sums, 2 * m * sizeof(double));
     whit_free(a, ones, type->n_cols * sizeof *ones);

@@ -9,7 +9,7 @@
 #include "format/imatrix.h"
 #include "model/source.h"
 
-/* Rounds the source's tensor to `type` (t2, t5, b1 or q2, scales in groups); rows are read one at a time. weights
+/* Rounds the source's tensor to `type`, one of whit_levels_know (levels.h); rows are read one at a time. weights
  * (n_cols), NULL: all alike. *error_share is sum of weights (q - w)^2 over that of w^2. On failure nothing is left. */
 whit_status whit_weighted_round(whit_finished *finished, const whit_source *source, const whit_source_tensor *tensor,
                                 const whit_tensor_type *type, const float *weights, whit_pool *pool,

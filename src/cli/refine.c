@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * whit refine: a better GGUF file of the same types, from the model that it was made from. */
+#include "cli/names.h"
+#include "cli/rounding.h"
+#include "cli/verbs.h"
+#include "model/export_gguf.h"
+
+struct refine_values {
+    const char *output, *original;
+    cli_list calib;
+    uint32_t n_threads;
+    bool verbose;
+};
+static const struct refine_values defaults;
+
+#define AT(member) offsetof(struct refine_values, member)
+static const cli_option options[] = {
+    {"-o, --output", CLI_FILE, AT(output), "OUT", "The GGUF file to write; replaced when all is written.", 0, 0},
+    {"--original", CLI_FILE, AT(original), "SRC", "The model in full precision: a folder, a GGUF file or an .ndf.", 0,
+     0},
+    {"--calib", CLI_REPEAT, AT(calib), "FILE",
+     "Calibration text: of the kind that the model is for, 250 kB or more; may be given several times.", 0, 0},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
+     "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
+    {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per matrix.", 0, 0},
+    {0},
+};
+
+static whit_status refine_file(cli_rounding *rounding, const whit_source *file, const char *original,
+                               uint32_t *n_replaced, whit_error *error)
+{
+    whit_source source, rounded;
+    WHIT_TRY(whit_source_open_values(original, NULL, &source, error));
+    whit_status status = cli_round(rounding, &source, error);
+    whit_source_close(&source);
+    if (status == WHIT_OK) status = whit_source_open(rounding->path, NULL, &rounded, error);
+    if (status == WHIT_OK) {
+        status = whit_export_gguf_like(&rounded, file, rounding->output, n_replaced, error);
+        whit_source_close(&rounded);
+    }
+    return status;
+}
+
+static int run(cli_call *call)
+{
+    const struct refine_values *values = call->values;
+    char path[CLI_PATH_BYTES], original[CLI_PATH_BYTES];
+    whit_source file;
+    whit_error error;
+    if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
+    if (!values->original) return cli_fail(call, CLI_USAGE, "--original SRC: the model that the file was made from");
+    if (!values->calib.n) return cli_fail(call, CLI_USAGE, "--calib FILE: a text of the kind that the model is for");
+    cli_guard_likely(values->original);
+    if (cli_find_model(call->operands[0], path, &error) != WHIT_OK ||
+        cli_find_model(values->original, original, &error) != WHIT_OK ||
+        whit_source_open(path, NULL, &file, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    uint32_t n_replaced = 0;
+    cli_rounding rounding = {.output = values->output,
+                             .codec = "f16", /* of matrices whose types are not solved: they stay as they are */
+                             .like = &file,
+                             .calib = &values->calib,
+                             .n_threads = values->n_threads,
+                             .verbose = values->verbose};
+    whit_status status = refine_file(&rounding, &file, original, &n_replaced, &error);
+    cli_rounding_end(&rounding);
+    whit_source_close(&file);
+    cli_progress_end();
+    if (status != WHIT_OK)
+        return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
+                                : cli_fail_error(call, &error);
+    cli_rounding_report(&rounding);
+    cli_note("%s: %u tensors were replaced, all others are those of %s", values->output, n_replaced, path);
+    return CLI_OK;
+}
+
+const cli_verb cli_refine_verb = {
+    "refine",
+    "FILE.gguf",
+    1,
+    1,
+    "make a GGUF file better, in the same types and size",
+    "Rounds the original again to the types that the matrices of the layers have in FILE, with error feedback over a "
+    "calibration text, and writes FILE with these codes and scales in place of its own. Every program that ran FILE "
+    "runs the result. Refined are Q4_0, IQ4_NL, IQ4_XS, Q3_K, Q2_K, Q2_0, TQ2_0, TQ1_0 and Q1_0; tensors of other "
+    "types stay as they are. whit compare tells the difference.\n"
+    "  whit refine model-Q2_K.gguf --original model-f16.gguf --calib text.txt -o better-Q2_K.gguf",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct refine_values),
+    &defaults,
+    run,
+};

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# whit export --type and whit refine on a model that the script trains: every type that matrices are rounded to, what a
+# calibration text gains, the same bytes with any number of threads, files with corrections, and refusals.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache ./*.ndf ./*.gguf
+python3 -c 'import random
+random.seed(5)
+who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red stone", "song", "letter"]
+for i in range(600):
+    a, b, c = random.choice(who), random.choice(what), random.choice(who)
+    print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
+head -c 12000 text >calibration
+tail -c 4000 text >own
+steps=60
+! grep -qE 'WHIT_SANITIZE_[A-Z]*:BOOL=ON' "$BUILD/CMakeCache.txt" || steps=2
+expect 0 whit train --text text --width 256 --layers 1 --heads 4 --ffn 256 --context 64 --vocab 300 -c 32 --sequences 8 \
+    --threads 2 --embedding f32 --codec f32 --steps $steps --rate 3e-3 -o original.ndf --seed 1
+
+divergence() { # FILE: its mean KL from the original
+    whit perplexity -m "$1" -f own -c 32 --second-half --kl-base original.ndf --json |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["kld_mean"])'
+}
+less() { # A B WHAT: is A below B?
+    python3 -c "import sys; sys.exit(not $1 < $2)" || complain "$3: $1 is not below $2"
+}
+
+# ---- every type: other programs' layouts are read back, and more bits are nearer to the original
+last=0
+for type in q8_0 q4_0 q3_k q2_k q1_0; do
+    expect 0 whit export original.ndf --type $type -o $type.gguf
+    now=$(divergence $type.gguf)
+    less "$last" "$now" "$type"
+    last=$now
+done
+for type in iq4_nl iq4_xs q2_0 tq2_0 tq1_0; do
+    expect 0 whit export original.ndf --type $type -o $type.gguf
+    grep -q "matrices rounded, mean relative squared error of the weights" err || complain "$type tells no loss: $(cat err)"
+    expect 0 whit inspect $type.gguf
+done
+less "$(divergence iq4_nl.gguf)" "$(divergence q3_k.gguf)" "iq4_nl against q3_k"
+
+# ---- error feedback over a text, with any number of threads
+expect 0 whit export original.ndf --type q2_k --calib calibration -t 1 -o one.gguf
+expect 0 whit export original.ndf --type q2_k --calib calibration -t 3 -o three.gguf
+cmp -s one.gguf three.gguf || complain "three threads gave another file"
+[ $steps = 2 ] || less "$(divergence one.gguf)" "$(divergence q2_k.gguf)" "calibrated q2_k against plain"
+
+# ---- refine: the same types and bytes of the file, nearer to the original
+for type in q2_k q4_0 iq4_xs; do
+    expect 0 whit refine $type.gguf --original original.ndf --calib calibration -o better.gguf
+    grep -q "7 tensors were replaced" err || complain "$type: $(cat err)"
+    [ "$(wc -c <better.gguf)" = "$(wc -c <$type.gguf)" ] || complain "$type: another size"
+    [ $steps = 2 ] || less "$(divergence better.gguf)" "$(divergence $type.gguf)" "refined $type"
+    [ -z "$(ls better.gguf.* 2>/dev/null)" ] || complain "refine left files: $(ls better.gguf.*)"
+done
+
+# ---- a compressed file with corrections is rounded with them
+expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --outliers 0.3 -o q2.ndf
+expect 3 whit export q2.ndf -o out.gguf
+expect 0 whit export q2.ndf --type q4_0 -o out.gguf
+[ $steps = 2 ] || less "$(divergence out.gguf)" "$(divergence q2_k.gguf)" "a q2 file in q4_0 against plain q2_k"
+# what a type holds is not rounded
+expect 0 whit compress original.ndf --codec t --group 256 --method rtn -o t.ndf
+expect 0 whit export t.ndf --type tq2_0 -o exact.gguf
+grep -q rounded err && complain "an exact export was rounded: $(cat err)"
+
+# ---- refusals, each one line, and an older file stays
+echo old >kept.gguf
+expect 2 whit export original.ndf --type q9_9 -o kept.gguf
+one_line "type 'q9_9' is none of"
+expect 2 whit export original.ndf --calib calibration -o kept.gguf
+one_line "name a type"
+expect 2 whit refine q2_k.gguf --original original.ndf -o kept.gguf
+one_line "--calib FILE"
+expect 2 whit refine q2_k.gguf --calib calibration -o kept.gguf
+one_line "--original SRC"
+expect 3 whit refine q8_0.gguf --original original.ndf --calib calibration -o kept.gguf
+one_line "can be refined"
+[ "$(cat kept.gguf)" = old ] || complain "a refusal changed an older file"
+finish
