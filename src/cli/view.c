@@ -92,7 +92,7 @@ static bool wrap(cli_view *view, const char *text, size_t n)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-static bool show_part(cli_view *view, const char *text, size_t text_bytes, bool thinking)
+bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking)
 {
     if (!text_bytes) return true;
     if (view->styled && thinking != view->dim) {
@@ -110,14 +110,14 @@ static bool show_event(void *user, const whit_chat_event *event)
     cli_view *view = user;
     const bool thinking = event->kind == WHIT_CHAT_THINKING;
     if (!thinking && event->kind != WHIT_CHAT_TEXT) return true;
-    if (!thinking && view->thought && !show_part(view, "\n\n", 2, false)) return false;
+    if (!thinking && view->thought && !cli_view_part(view, "\n\n", 2, false)) return false;
     view->thought = thinking;
-    return show_part(view, event->text, event->text_bytes, thinking);
+    return cli_view_part(view, event->text, event->text_bytes, thinking);
 }
 
 bool cli_view_text(void *view, const char *text, size_t text_bytes)
 {
-    return show_part(view, text, text_bytes, false);
+    return cli_view_part(view, text, text_bytes, false);
 }
 
 void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options)

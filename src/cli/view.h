@@ -23,6 +23,8 @@ typedef struct cli_view {
 
 /* `wrap`: wrap at the terminal's present width, if stdout is one. */
 cli_view cli_view_begin(cli_call *call, bool wrap);
+/* Writes a part of a text; thinking is dim on a terminal. False once writing failed. */
+bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
 /* Makes the view the receiver of an answer: of its events on a terminal or if there are tools, else of its text as the
  * model writes it. The view must stay where it is. */
 void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options);
