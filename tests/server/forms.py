@@ -15,6 +15,7 @@ TEMPLATE = r"""{%- for m in messages %}{{- '<|im_start|>' + m.role + '\n' + (m.c
 {%- if tools %}{{- tools | tojson }}{%- endif %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}
 {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}{%- endif %}"""
 HI = [{"role": "user", "content": "hi"}]
+GEMINI_HI = [{"role": "user", "parts": [{"text": "hi"}]}]
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 WIDE = 18446744073709551615
 
@@ -186,6 +187,19 @@ def test_thinking(server):
     check("thinking" not in server.post("/api/show", {"model": "tales"})["capabilities"], "/api/show without one")
 
 
+def test_no_template(server):
+    """A chat with a model that has no template is refused on every path, and the server lives on."""
+    for path, body in ((CHAT, {"messages": HI}), (CHAT + "/render", {"messages": HI}), (CHAT, {"messages": HI, "stream": True}),
+                       (CHAT, {"messages": HI, "tools": [function(type="object")]}), ("/v1/responses", {"input": "hi"}),
+                       ("/v1/responses/input_tokens", {"input": "hi"}), ("/v1/messages", {"messages": HI, "max_tokens": 4}),
+                       ("/v1/messages/count_tokens", {"messages": HI}), ("/apply-template", {"messages": HI}),
+                       ("/api/chat", {"messages": HI}), ("/v1beta/models/tiny:generateContent", {"contents": GEMINI_HI}),
+                       ("/v1beta/models/tiny:countTokens", {"contents": GEMINI_HI})):
+        status, reply = server.ask("POST", path, {"model": "tiny", **body})
+        check(status == 400 and b"template" in reply, path, status, reply[:200])
+    check(server.ask("GET", "/props?model=tiny")[0] == 200, "/props of such a model")
+
+
 def test_empty_message(server):
     """An empty block is an empty message, not an answer that is to be continued."""
     begun = [*HI, {"role": "assistant", "content": "Once upon"}]
@@ -260,6 +274,7 @@ if os.path.exists("forms.log"):
     os.remove("forms.log")
 shared = Server("-m", "tales", "-m", "tools=forms_model", "-m", "tiny=tiny.gguf", "-c", "512", "--log", "forms.log")
 for test in (test_wide_integers, test_values, test_biases, test_probabilities, test_places, test_tools, test_thinking,
+             test_no_template,
              test_empty_message, test_queue_names, test_http):
     test(shared)
 shared.end()

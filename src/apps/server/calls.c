@@ -49,7 +49,8 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     for (size_t i = 0; i < json_array_size(tools); i++)
         calls.is_held |= json_is_true(json_object_get(json_object_get(json_array_get(tools, i), "function"), "strict"));
     /* A model whose template has no tools was not trained for calls. */
-    if (whit_chat_template_is_plain(ask->api->chat) && ask->api->vocabulary && !json_object_get(body, "grammar"))
+    if (ask->api->chat && whit_chat_template_is_plain(ask->api->chat) && ask->api->vocabulary &&
+        !json_object_get(body, "grammar"))
         calls.is_held = true;
     calls.is_held &= ask->tools;
     json_incref(calls.name);
