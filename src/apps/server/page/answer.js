@@ -184,11 +184,11 @@ async function loadModels() {
   showAll();
 }
 
-/* Reads what the settings of the current model are when a request leaves them out. A model that is not open is opened by
- * its first question, so its properties are read later. */
+/* Reads the properties of the current model, or of another that is open: to read those of a closed model would open it
+ * before its first question. */
 async function loadProperties() {
-  const id = currentModel().id;
-  if (properties[id] || !currentModel().meta?.is_open) return;
-  const reply = await fetch("props?model=" + encodeURIComponent(id), {headers: requestHeaders()});
-  if (reply.ok) properties[id] = await reply.json();
+  const open = models.filter(m => m.meta?.is_open), model = open.find(m => m.id === currentModel().id) || open[0];
+  if (!model || properties[model.id]) return;
+  const reply = await fetch("props?model=" + encodeURIComponent(model.id), {headers: requestHeaders()});
+  if (reply.ok) properties[model.id] = await reply.json();
 }

@@ -20,7 +20,8 @@ function setKey(key, remembered) {
 
 /* The value of a sampler that a request leaves out; "" if the server has not told it. */
 function defaultOf(name) {
-  const known = properties[currentModel().id]?.default_generation_settings?.params || {};
+  const of = properties[currentModel().id] || Object.values(properties)[0]; // they are the server's, alike for all models
+  const known = of?.default_generation_settings?.params || {};
   if (name === "seed") return "random";
   if (name === "max_tokens") return "no limit";
   return known[name] === undefined ? "default" : String(known[name]);
@@ -59,7 +60,7 @@ function showAdapters() {
 }
 
 async function showSettings() {
-  await loadProperties().catch(() => {});
+  await loadModels(); // some may have been opened since
   const known = properties[currentModel().id] || {};
   $("global-system").value = globalSettings().system;
   $("system").value = current.system;
