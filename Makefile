@@ -2,7 +2,7 @@
 # The front door. CMake does the work; this file only says which, and in what order.
 #
 #   make                 builds build/whit; names missing packages and installs nothing
-#   make deps            installs what is missing (Debian, Ubuntu)
+#   make deps            installs all that the program can use (Debian, Ubuntu); DEPS=all: tests, fuzzers and formatter, too
 #   make run             installs, builds and prints a tale: PROMPT="text", or MODEL=FILE;
 #                        says how to open the chat page
 #   make test            installs, builds and tests, plainly and under ASan and UBSan, within a quarter of an hour
@@ -20,7 +20,7 @@
 #   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make recall          trains the model of the test `recall` anew, into build/recall
 #   make grammars        tree-sitter grammars for the editor, into ~/.local/share/whit/grammars
-#   make install         PREFIX=/usr/local, DESTDIR=
+#   make install         PREFIX=/usr/local (with sudo) or $HOME/.local, DESTDIR=
 #   make uninstall       removes what that put there: the same PREFIX and DESTDIR
 #   make static          build-static/whit, one file that runs on any Linux of this architecture
 #   make fmt             formats the C files
@@ -29,6 +29,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 TESTS ?=
 MODEL ?=
+DEPS ?= use
 PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
@@ -41,7 +42,7 @@ build:
 	@TARGETS=whit tools/build release
 
 deps:
-	@tools/deps install all
+	@tools/deps install $(DEPS)
 
 run:
 	@tools/deps install run
@@ -133,9 +134,11 @@ fuzz:
 
 install:
 	@tools/deps check run
+	@tools/install before "$(PREFIX)"
 	@TARGETS="whit whit_static whit_shared whit_manuals" tools/build release
 	@cmake -DCMAKE_INSTALL_PREFIX="$(PREFIX)" build >/dev/null
 	@cmake --install build
+	@tools/install after "$(PREFIX)"
 
 # The list of files is that of the last `make install` from this folder.
 uninstall:

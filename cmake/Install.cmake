@@ -21,6 +21,16 @@ install(FILES ${manuals}/fish/whit.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fis
 
 # What a program that links the static library must link too.
 set(WHIT_PRIVATE_MODULES "jansson libpcre2-8 libutf8proc libsodium")
+# Named as libraries, and not as modules: pkg-config would give every program the modules' flags for compiling.
+find_package(PkgConfig REQUIRED)
+set(WHIT_PRIVATE_LIBRARIES "")
+separate_arguments(private_modules UNIX_COMMAND "${WHIT_PRIVATE_MODULES}")
+foreach(module IN LISTS private_modules)
+  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --static --libs ${module} OUTPUT_VARIABLE flags
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  string(APPEND WHIT_PRIVATE_LIBRARIES " ${flags}")
+endforeach()
+string(STRIP "${WHIT_PRIVATE_LIBRARIES}" WHIT_PRIVATE_LIBRARIES)
 file(RELATIVE_PATH WHIT_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/whit.pc.in ${PROJECT_BINARY_DIR}/whit.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/whit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

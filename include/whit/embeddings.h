@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Embeddings: one vector for a text, from the hidden states after the final norm. */
+ * Embeddings: one vector for a text, from the hidden states after the final norm. Scores of texts by rerank models. */
 #ifndef WHIT_EMBEDDINGS_H
 #define WHIT_EMBEDDINGS_H
 
@@ -13,24 +13,76 @@ typedef enum whit_pooling {
     WHIT_POOLING_MEAN, /* mean over all tokens */
     WHIT_POOLING_CLS,  /* hidden state of the first token */
     WHIT_POOLING_LAST, /* hidden state of the last token, which has attended to all others */
+    WHIT_POOLING_OWN,  /* as the files of the model say; mean if they do not */
 } whit_pooling;
+/* The pooling that a model's files name; WHIT_POOLING_OWN if they name none. A rerank model's is that of the hidden
+ * state which its head scores. */
+WHIT_API whit_pooling whit_model_pooling(const whit_model *model);
+/* Number of scores that a rerank model's head gives; 0: the model makes vectors. */
+WHIT_API uint32_t whit_model_n_labels(const whit_model *model);
 
 typedef struct whit_embed_options {
     size_t struct_bytes;
-    uint32_t sequence;    /* sequence to compute in; must be empty, and is empty again afterwards */
-    whit_pooling pooling; /* default mean */
-    bool not_normalised;  /* keep the vector's norm; default: L2 norm 1 */
+    uint32_t sequence;     /* sequence to compute in; must be empty, and is empty again afterwards */
+    whit_pooling pooling;  /* default WHIT_POOLING_OWN */
+    bool not_normalised;   /* keep the vector's norm; default: L2 norm 1, but for the scores of a rerank model */
+    uint32_t n_dimensions; /* leading elements that are kept, before the norm is taken; default 0: all */
 } whit_embed_options;
 static inline whit_embed_options whit_embed_options_default(void)
 {
     whit_embed_options options;
     memset(&options, 0, sizeof options);
     options.struct_bytes = sizeof options;
+    options.pooling = WHIT_POOLING_OWN;
     return options;
 }
 
-/* Writes the embedding of `ids` to `values` (whit_model_embedding_size of the model). The session must have been opened
- * with keep_hidden; a larger n_logits is faster (up to n_logits tokens a step). */
+/* A text as tokens, special ones included. */
+typedef struct whit_embed_text {
+    const int32_t *ids;
+    size_t n_ids;
+    size_t n_first; /* tokens of the first of two parts, for models with token types; 0: the text has one part */
+} whit_embed_text;
+
+/* Writes the vectors of n_texts texts to `values` (n_texts, options->n_dimensions or whit_model_embedding_size). The
+ * session must have been opened with keep_hidden or only_vectors. Its sequences from options->sequence on must be
+ * empty, and are empty again afterwards; each step takes texts for as many of them as its n_batch_tokens and n_logits
+ * allow. A vector does not depend on the other texts, nor on these numbers. */
+WHIT_API whit_status whit_embed_texts_strided(whit_session *session, const void *texts, size_t n_texts,
+                                              size_t stride_bytes, const whit_embed_options *options, float *values,
+                                              whit_error *error);
+static inline whit_status whit_embed_texts(whit_session *session, const whit_embed_text *texts, size_t n_texts,
+                                           const whit_embed_options *options, float *values, whit_error *error)
+{
+    return whit_embed_texts_strided(session, texts, n_texts, sizeof *texts, options, values, error);
+}
+
+/* How the scores of texts are made. A model with a classification head of one label gives the label's raw score, one
+ * with more labels the probability of the first. Any other model judges by two tokens: the probability of `yes` where
+ * only yes or no may follow the text; the session then has logits (without only_vectors). */
+typedef struct whit_rerank_options {
+    size_t struct_bytes;
+    uint32_t sequence; /* as in whit_embed_options */
+    int32_t yes, no;   /* default -1: the model's head */
+} whit_rerank_options;
+static inline whit_rerank_options whit_rerank_options_default(void)
+{
+    whit_rerank_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    options.yes = options.no = -1;
+    return options;
+}
+/* Writes a score for each text, which holds query and document as the model's family writes them. Sessions as above. */
+WHIT_API whit_status whit_rerank_strided(whit_session *session, const void *texts, size_t n_texts, size_t stride_bytes,
+                                         const whit_rerank_options *options, float *scores, whit_error *error);
+static inline whit_status whit_rerank(whit_session *session, const whit_embed_text *texts, size_t n_texts,
+                                      const whit_rerank_options *options, float *scores, whit_error *error)
+{
+    return whit_rerank_strided(session, texts, n_texts, sizeof *texts, options, scores, error);
+}
+
+/* The same as whit_embed_texts for one text, in one sequence. */
 WHIT_API whit_status whit_embed(whit_session *session, const int32_t *ids, size_t n_ids,
                                 const whit_embed_options *options, float *values, whit_error *error);
 

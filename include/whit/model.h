@@ -44,8 +44,8 @@ WHIT_API void whit_model_close(whit_model *model);
 WHIT_API whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error);
 
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
-WHIT_API uint32_t whit_model_context_size(const whit_model *model); /* as trained, in tokens */
-WHIT_API uint32_t whit_model_embedding_size(const whit_model *model);
+WHIT_API uint32_t whit_model_context_size(const whit_model *model);   /* as trained, in tokens */
+WHIT_API uint32_t whit_model_embedding_size(const whit_model *model); /* elements of a text's vector */
 /* One field of the model's metadata as text, in place; NULL if absent or not text. "general.architecture" is
  * always present: the family, if the source does not name it. */
 WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);

@@ -49,6 +49,8 @@ typedef struct whit_session_options {
     uint32_t n_marks;       /* packed caches, recurrent layers: checkpoints to go back to, at most 4,096; default 4 */
     uint64_t state_bytes;   /* memory for checkpoints, which then decides how many there are; 0: n_marks decides */
     uint32_t n_mark_tokens; /* checkpoints at multiples of this; 0: chosen by their number, at least 1,024 */
+    bool only_vectors;      /* no logits: wanted tokens have hidden states alone (whit_embed_texts); n_logits is
+                                    by default n_batch_tokens */
 } whit_session_options;
 static inline whit_session_options whit_session_options_default(void)
 {
@@ -74,7 +76,8 @@ typedef struct whit_step_token {
     uint32_t sequence;
     int32_t id;
     bool want_logits;
-    uint32_t n_top; /* default 0: all logits */
+    uint32_t n_top;      /* default 0: all logits */
+    uint32_t token_type; /* BERT: 0 in the first part of a text, 1 in the second */
 } whit_step_token;
 
 /* Runs tokens through the model (any number; split into batches inside). Either all tokens are
@@ -88,7 +91,8 @@ static inline whit_status whit_session_step(whit_session *session, const whit_st
     return whit_session_step_strided(session, tokens, n_tokens, sizeof *tokens, error);
 }
 WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_wanted);
-/* Hidden state after the final norm of the same tokens, (n_embd) f32; needs keep_hidden. */
+/* The values of the same tokens that a text's vector is pooled from, (whit_model_embedding_size) f32: the hidden state
+ * after the final norm, or after the dense layers of a model that has them. Needs keep_hidden. */
 WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_wanted);
 WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). A model with sliding windows, and an endless session,

@@ -127,7 +127,7 @@ static void task_text(void *user, const char *text, size_t n)
     struct cli_tasks *t = user;
     if (!t->is_viewing) t->view = cli_view_begin(t->call, true);
     t->has_streamed = t->is_viewing = true;
-    cli_view_text(&t->view, text, n);
+    cli_view_part(&t->view, text, n, false);
 }
 
 static int open_remote(struct cli_tasks *t)

@@ -167,9 +167,13 @@ static void look_at_libraries(json_t *report)
         {"libgit2", "git changes in the editor, commits of an agent's turns", WHIT_HAVE_GIT2},
     };
     json_t *object = json_object();
+    if (WHIT_IS_STATIC)
+        problem(report,
+                "this is the static build, one file that opens no libraries: it has no server, downloads, "
+                "editor, line editing, sandbox and BLAS; 'make' builds them");
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         json_object_set_new(object, libraries[i].name, json_boolean(libraries[i].here));
-        if (!libraries[i].here)
+        if (!libraries[i].here && !WHIT_IS_STATIC)
             problem(report, "built without %s (%s); 'make deps' installs it", libraries[i].name, libraries[i].use);
     }
     json_object_set_new(report, "libraries", object);

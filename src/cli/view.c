@@ -115,16 +115,16 @@ static bool show_event(void *user, const whit_chat_event *event)
     return cli_view_part(view, event->text, event->text_bytes, thinking);
 }
 
-bool cli_view_text(void *view, const char *text, size_t text_bytes)
+static bool show_text(void *user, const char *text, size_t text_bytes)
 {
-    return cli_view_part(view, text, text_bytes, false);
+    return cli_view_part(user, text, text_bytes, false);
 }
 
 void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options)
 {
     const bool events = view->styled || has_tools;
     options->on_event = events ? show_event : NULL;
-    options->on_text = events ? NULL : cli_view_text;
+    options->on_text = events ? NULL : show_text;
     options->user = view;
 }
 

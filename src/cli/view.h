@@ -28,8 +28,6 @@ bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thi
 /* Makes the view the receiver of an answer: of its events on a terminal or if there are tools, else of its text as the
  * model writes it. The view must stay where it is. */
 void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options);
-/* Shows text that is no thinking; a whit_text_fn with the view as user. False once writing failed. */
-bool cli_view_text(void *view, const char *text, size_t text_bytes);
 /* Ends the line and resets the style. */
 bool cli_view_end(cli_view *view);
 

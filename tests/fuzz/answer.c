@@ -24,7 +24,7 @@ static void parse(const uint8_t *data, size_t size, uint8_t how, size_t piece, w
     whit_chat_parser *parser;
     size_t n;
     whit_json json = {0};
-    if (whit_answer_open((whit_call_syntax)(how % 6), how & 64, "<think>", "</think>", how & 128, note, log, NULL,
+    if (whit_answer_open((whit_call_syntax)(how % 7), how & 64, "<think>", "</think>", how & 128, note, log, NULL,
                          &parser, &error) != WHIT_OK)
         abort();
     for (size_t i = 0; i < size; i += piece)

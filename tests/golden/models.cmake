@@ -19,6 +19,8 @@ target_include_directories(test_recall PRIVATE ${PROJECT_SOURCE_DIR}/tools)
 # 500 questions take a minute.
 add_test(NAME recall_long COMMAND test_recall CONFIGURATIONS Long)
 set_tests_properties(recall_long PROPERTIES ENVIRONMENT WHIT_QUESTIONS=500 TIMEOUT 3600)
+whit_test(golden_vectors ${CMAKE_CURRENT_LIST_DIR}/vectors.c)
+target_link_libraries(test_golden_vectors PRIVATE PkgConfig::JANSSON)
 whit_test(golden_families ${CMAKE_CURRENT_LIST_DIR}/families.c)
 target_link_libraries(test_golden_families PRIVATE PkgConfig::JANSSON)
 whit_test(golden_mobile ${CMAKE_CURRENT_LIST_DIR}/mobile.c)

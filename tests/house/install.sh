@@ -21,6 +21,7 @@ export XDG_CACHE_HOME=$PWD/user/cache
 PKG_CONFIG_PATH=$(dirname "$(find "$root" -name whit.pc)")
 library=$(dirname "$PKG_CONFIG_PATH")
 export PKG_CONFIG_PATH
+case $(pkg-config --cflags whit) in *-D*) echo "pkg-config gives others' flags: $(pkg-config --cflags whit)"; exit 1 ;; esac
 # shellcheck disable=SC2046 # flags are a list
 "$CC" "$SOURCE/examples/open.c" -o user/shared $(pkg-config --cflags --libs whit)
 LD_LIBRARY_PATH=$library user/shared user/model.gguf
@@ -44,6 +45,21 @@ cp "$SOURCE/examples/open.c" user/main.c
 cmake -S user -B user/build2 -DCMAKE_PREFIX_PATH="$root" >cmake.log || { cat cmake.log; exit 1; }
 cmake --build user/build2 >>cmake.log || { cat cmake.log; exit 1; }
 user/build2/with_static user/model.gguf
+
+# ---- what make install says where it may not write, and where the library is not found by itself
+if [ "$(id -u)" != 0 ]; then
+    mkdir -p shut
+    chmod 500 shut
+    "$SOURCE/tools/install" before "$PWD/shut/usr" 2>said && { echo "a folder that may not be written is taken"; exit 1; }
+    grep -q 'sudo make install.*PREFIX=\$HOME/.local' said || { cat said; exit 1; }
+    chmod 700 shut
+fi
+"$SOURCE/tools/install" before "$PWD/new/usr"
+DESTDIR=$PWD/new "$SOURCE/tools/install" before /usr
+mkdir -p elsewhere/build
+echo "$PWD/elsewhere/lib/libwhit.so.0" >elsewhere/build/install_manifest.txt
+(cd elsewhere && "$SOURCE/tools/install" after "$PWD") 2>said
+grep -q "rpath,$PWD/elsewhere/lib" said && grep -q "elsewhere/bin into PATH" said || { cat said; exit 1; }
 
 # ---- make uninstall takes away what is listed, and nothing else
 if [ "$BUILD" = "$SOURCE/build" ]; then

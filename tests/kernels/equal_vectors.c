@@ -291,6 +291,32 @@ static void compare_fix_scale(const trial *t)
     floats_free(&x), floats_free(&expected);
 }
 
+static void compare_layer_norm(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    int mode = random_mode(t->rng);
+    guarded_floats x = floats_random(t->rng, n, mode), out = floats_copy(&x), expected = floats_copy(&x);
+    guarded_floats weight = floats_random(t->rng, n, INPUT_UNIFORM), bias = floats_random(t->rng, n, INPUT_UNIFORM);
+    ((whit_layer_norm_fn *)t->row->function)(x.data, weight.data, bias.data, n, 1e-12f, out.data);
+    t->generic->layer_norm(x.data, weight.data, bias.data, n, 1e-12f, expected.data);
+    assert_same_floats(out.data, expected.data, n, t->name, "out");
+    ((whit_layer_norm_fn *)t->row->function)(x.data, weight.data, bias.data, n, 1e-12f, x.data);
+    assert_same_floats(x.data, expected.data, n, t->name, "out in place");
+    floats_free(&x), floats_free(&out), floats_free(&expected), floats_free(&weight), floats_free(&bias);
+}
+
+static void compare_activate(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng)), out = floats_copy(&x), expected = floats_copy(&x);
+    for (int kind = 0; kind < WHIT_ACTIVATIONS; kind++) {
+        ((whit_activate_fn *)t->row->function)(x.data, n, (whit_activation)kind, out.data);
+        t->generic->activate(x.data, n, (whit_activation)kind, expected.data);
+        assert_same_floats(out.data, expected.data, n, t->name, "out");
+    }
+    floats_free(&x), floats_free(&out), floats_free(&expected);
+}
+
 static void compare_argmax(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
@@ -794,6 +820,8 @@ static const struct {
     {"scale", compare_scale},
     {"softcap", compare_softcap},
     {"fix_scale", compare_fix_scale},
+    {"layer_norm", compare_layer_norm},
+    {"activate", compare_activate},
     {"argmax", compare_argmax},
     {"all_finite", compare_all_finite},
     {"kv_append", compare_kv_append},

@@ -303,6 +303,25 @@ static void norms_gates_rotations(void **state)
             double g = (double)x[i], u = (double)w[i];
             assert_near(out[i], g / (1 + exp(-g)) * u, 10, 1e-6, "silu");
         }
+        for (int kind = 0; kind < WHIT_ACTIVATIONS; kind++) {
+            k.activate(x, n, (whit_activation)kind, out);
+            for (uint32_t i = 0; i < n; i++) {
+                const double v = (double)x[i];
+                const double cubic = tanh(sqrt(2 / acos(-1)) * (v + 0.044715 * v * v * v));
+                const double expected[] = {[WHIT_ACTIVATE_GELU] = v / 2 * (1 + erf(v / sqrt(2))),
+                                           [WHIT_ACTIVATE_TANH] = tanh(v),
+                                           [WHIT_ACTIVATE_RELU] = v > 0 ? v : 0,
+                                           [WHIT_ACTIVATE_GELU_TANH] = v / 2 * (1 + cubic)};
+                assert_near(out[i], expected[kind], 4, 2e-7, "activate");
+            }
+        }
+        double mean = 0, variance = 0;
+        for (uint32_t i = 0; i < n; i++) mean += (double)x[i] / n;
+        for (uint32_t i = 0; i < n; i++) variance += ((double)x[i] - mean) * ((double)x[i] - mean) / n;
+        k.layer_norm(x, w, x, n, 1e-5f, out);
+        for (uint32_t i = 0; i < n; i++)
+            assert_near(out[i], (double)w[i] * ((double)x[i] - mean) / sqrt(variance + 1e-5) + (double)x[i], 10, 1e-6,
+                        "layer_norm");
         memcpy(out, x, n * sizeof *out);
         k.softcap(out, 3, n);
         for (uint32_t i = 0; i < n; i++) assert_near(out[i], 3 * tanh((double)x[i] / 3), 3, 1e-6, "softcap");

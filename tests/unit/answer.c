@@ -175,6 +175,33 @@ static void other_syntaxes(void **state)
                 "[f|{\"a\": {\"b\": 1}}][g|{}]t(so)");
 }
 
+#define GEMMA      WHIT_CALLS_GEMMA, true, false
+#define GEMMA_CALL "<|tool_call>call:f{"
+
+static void calls_of_gemma(void **state)
+{
+    (void)state;
+    assert_told(GEMMA, "So: " GEMMA_CALL "a:<|\"|>x \"y\"\n<|<\xC3\xA9<|\"|>,n:-3.5,ok:true}<tool_call|>",
+                "t(So:)[f|{\"a\": \"x \\\"y\\\"\\n<|<\xC3\xA9\", \"n\": -3.5, \"ok\": true}]");
+    assert_told(GEMMA,
+                GEMMA_CALL "o:{k:<|\"|>}<|\"|>,l:[1,[],{}]},z:[<|\"|>,<|\"|>]}<tool_call|><|tool_call>call:g{}"
+                           "<tool_call|>Done.",
+                "[f|{\"o\": {\"k\": \"}\", \"l\": [1, [], {}]}, \"z\": [\",\"]}][g|{}]t(Done.)");
+    /* What models may write beside it: blanks, names between marks, Python's words, texts without marks. */
+    assert_told(GEMMA, "<|tool_call> call:f{ <|\"|>a b<|\"|>: None , c:New York}<tool_call|>",
+                "[f|{\"a b\": null, \"c\": \"New York\"}]");
+    assert_told(GEMMA, GEMMA_CALL "}<tool_ca", "[f|{}]");
+    assert_told(GEMMA, GEMMA_CALL "a:<|\"|>cut", "[f|{\"a\": \"cut!]");
+    assert_told(GEMMA, GEMMA_CALL "a:1]}", "[f|{\"a\": 1!]t(]})");
+    assert_told(GEMMA, GEMMA_CALL "a:1,}", "[f|{\"a\": 1, !]t(})");
+    assert_told(GEMMA, "<|tool_call>call:{}", "t(<|tool_call>call:{})");
+    assert_told(GEMMA, "<|tool_call>f{}", "t(<|tool_call>f{})");
+    assert_told(GEMMA, "</think>so", "t(so)"); /* the end of thoughts that did not begin */
+    assert_told(GEMMA, GEMMA_CALL "}<tool_call|>\n<|tool_response>", "[f|{}]"); /* a token that ends answers */
+    assert_told(GEMMA, GEMMA_CALL "}<tool_call|><|tool", "[f|{}]t(<|tool)");
+    assert_told(WHIT_CALLS_GEMMA, false, false, GEMMA_CALL "}", "t(" GEMMA_CALL "})");
+}
+
 static void the_whole_is_a_message(void **state)
 {
     (void)state;
@@ -224,10 +251,15 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thinking_and_text),         cmocka_unit_test(calls_between_tags),
-        cmocka_unit_test(what_is_no_call_is_text),   cmocka_unit_test(other_syntaxes),
-        cmocka_unit_test(the_whole_is_a_message),    cmocka_unit_test(a_host_may_stop),
-        cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(what_is_no_call_is_cut_between_characters),
+        cmocka_unit_test(thinking_and_text),
+        cmocka_unit_test(calls_between_tags),
+        cmocka_unit_test(what_is_no_call_is_text),
+        cmocka_unit_test(other_syntaxes),
+        cmocka_unit_test(calls_of_gemma),
+        cmocka_unit_test(the_whole_is_a_message),
+        cmocka_unit_test(a_host_may_stop),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(what_is_no_call_is_cut_between_characters),
     };
     return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
 }

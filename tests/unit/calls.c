@@ -32,6 +32,7 @@ static const struct {
     {"{# <|tool_call|> #}" BODY, WHIT_CALLS_GRANITE, "<|tool_call|>", true},
     {"{# <|python_tag|> #}" BODY, WHIT_CALLS_LLAMA, "", false},
     {"{# <｜tool▁calls▁begin｜> #}" BODY, WHIT_CALLS_DEEPSEEK, "<｜tool▁calls▁begin｜>", true},
+    {"{# <|tool_call>call: #}" BODY, WHIT_CALLS_GEMMA, "<|tool_call>", true},
     {"{# <tool_call> <function= <parameter= #}" BODY, WHIT_CALLS_XML, "<tool_call>", true},
 };
 enum { N_STYLES = sizeof styles / sizeof *styles };
@@ -217,7 +218,7 @@ static void calls_in_text_are_held(void **state)
 /* ---- tagged arguments ---------------------------------------------------------------------------- */
 
 /* Kinds of parameters: their schemas, and whether a value is one. */
-enum { N_KINDS = 8 };
+enum { N_KINDS = 10 };
 static const char *const kinds[N_KINDS] = {
     "{\"type\": \"string\", \"maxLength\": 9}",
     "{\"type\": \"string\", \"pattern\": \"^[0-9]{1,4}$\"}",
@@ -226,6 +227,10 @@ static const char *const kinds[N_KINDS] = {
     "{\"type\": \"boolean\"}",
     "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/short\"}, \"maxItems\": 2}",
     "{\"type\": [\"string\", \"null\"], \"maxLength\": 5}",
+    "{\"type\": \"array\", \"maxItems\": 2, \"items\": {\"type\": \"object\", \"properties\": {\"b\": {\"type\": "
+    "\"boolean\"}, \"a\": {\"type\": \"string\", \"maxLength\": 3}}, \"required\": [\"a\"], \"additionalProperties\": "
+    "false}}",
+    "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0, \"maximum\": 9}, {\"type\": \"string\", \"maxLength\": 2}]}",
     "{\"type\": \"object\", \"properties\": {\"x\": {\"const\": \"</parameter>\"}}, \"required\": [\"x\"], "
     "\"additionalProperties\": false}"};
 
@@ -243,17 +248,23 @@ static bool is_of_kind(int kind, const json_t *value)
     case 4: return json_is_boolean(value);
     case 5: return json_is_array(value) && json_array_size(value) <= 2;
     case 6: return text || json_is_null(value);
+    case 7:
+        return json_is_array(value) && json_array_size(value) <= 2 &&
+            (!json_array_size(value) || json_object_get(json_array_get(value, 0), "a"));
+    case 8: return text || (json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) <= 9);
     default: text = json_string_value(json_object_get(value, "x")); return text && !strcmp(text, "</parameter>");
     }
 }
 
+/* Checks a message against the answer that it was read from. */
+typedef void check_answer(const whit_chat_template *chat, const char *message, size_t n, const whit_buf *answer);
+
 /* A call of random parameters as the grammar allows it is read back with values of their kinds, however it is cut. */
-static void tagged_arguments_are_read_back(void **state)
+static void check_arguments(const char *source, check_answer *check)
 {
-    (void)state;
     whit_rng rng = {9};
     whit_error error;
-    whit_chat_template *chat = open_chat(styles[N_STYLES - 1].source);
+    whit_chat_template *chat = open_chat(source);
     whit_grammar_vocabulary *v = open_vocabulary(chat);
     for (int round = 0; round < 1000; round++) {
         int own[4], n_own = 1 + (int)whit_rng_below(&rng, 4);
@@ -273,11 +284,6 @@ static void tagged_arguments_are_read_back(void **state)
         whit_call_options options = options_of((const char *)list.data);
         options.choice = WHIT_CALL_REQUIRED;
         options.single = true;
-        whit_grammar *grammar = open_grammar(chat, v, &options);
-        whit_grammar_state *place;
-        assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
-        walk(v, place, &rng, &answer);
-        whit_chat_parser *parser;
         whit_chat_prompt *prompt;
         whit_chat_request request = whit_chat_request_default();
         request.messages = "[{\"role\": \"user\", \"content\": \"x\"}]";
@@ -285,6 +291,12 @@ static void tagged_arguments_are_read_back(void **state)
         request.tools = options.tools;
         request.tools_bytes = options.tools_bytes;
         assert_ok(whit_chat_render(chat, &request, &prompt, &error), error);
+        whit_grammar *grammar;
+        whit_grammar_state *place;
+        assert_ok(whit_call_grammar_open(chat, prompt, v, &options, &grammar, &error), error);
+        assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+        walk(v, place, &rng, &answer);
+        whit_chat_parser *parser;
         assert_ok(whit_chat_parser_open(chat, prompt, true, NULL, NULL, &parser, &error), error);
         size_t piece = 1 + whit_rng_below(&rng, 30), n;
         for (size_t at = 0; at < answer.size_bytes; at += piece)
@@ -305,6 +317,7 @@ static void tagged_arguments_are_read_back(void **state)
             ok = value ? is_of_kind(own[i], value) : i > 0 && !(i == 1 && all);
         }
         if (!ok) fail_msg("%s\n%.*s\n%.*s", list.data, (int)answer.size_bytes, answer.data, (int)n, text);
+        if (check) check(chat, text, n, &answer);
         json_decref(arguments);
         json_decref(message);
         whit_chat_parser_close(parser);
@@ -316,6 +329,45 @@ static void tagged_arguments_are_read_back(void **state)
     }
     whit_grammar_vocabulary_close(v);
     whit_chat_template_close(chat);
+}
+
+static void tagged_arguments_are_read_back(void **state)
+{
+    (void)state;
+    check_arguments(styles[N_STYLES - 1].source, NULL);
+}
+
+/* The published template writes a message of calls as the model may write them by the grammar, but null as Python's
+ * None. */
+static void check_gemma(const whit_chat_template *chat, const char *message, size_t n, const whit_buf *answer)
+{
+    whit_error error;
+    whit_chat_prompt *prompt;
+    whit_chat_request request = whit_chat_request_default();
+    whit_buf messages = {0};
+    size_t n_text;
+    whit_buf_printf(&messages, "[{\"role\": \"user\", \"content\": \"x\"}, %.*s]", (int)n, message);
+    request.messages = (const char *)messages.data;
+    request.messages_bytes = messages.size_bytes;
+    assert_ok(whit_chat_render(chat, &request, &prompt, &error), error);
+    const char *text = whit_chat_prompt_text(prompt, &n_text);
+    for (size_t i = 0; i + 4 <= answer->size_bytes; i++)
+        if (memcmp(answer->data + i, "null", 4) == 0) memcpy(answer->data + i, "None", 4);
+    if (!memmem(text, n_text, answer->data, answer->size_bytes))
+        fail_msg("'%.*s' is written as '%.*s'", (int)answer->size_bytes, answer->data, (int)n_text, text);
+    whit_chat_prompt_close(prompt);
+    whit_buf_free(&messages);
+}
+
+static void gemma_arguments_are_what_its_template_writes(void **state)
+{
+    (void)state;
+    static char source[65536];
+    FILE *file = fopen(shared_path("templates/published/google-gemma-4-31B-it.jinja"), "r");
+    assert_non_null(file);
+    source[fread(source, 1, sizeof source - 1, file)] = 0;
+    fclose(file);
+    check_arguments(source, check_gemma);
 }
 
 /* Is the whole text taken, or at least a beginning of something? */
@@ -367,6 +419,88 @@ static void what_is_taken(void **state)
     assert_taken(llama, &may, "a <|python_tag|>", false, false);
     assert_taken(llama, &may, "{\"name\": \"stop-it\", \"parameters\": {}}", true, true);
     assert_taken(llama, &may, "{\"name\": \"stop-it\", \"parameters\": {}};", false, false);
+}
+
+static void what_is_taken_of_gemma(void **state)
+{
+    (void)state;
+#define GEMMA_TOOL(parameters)                                                                                         \
+    "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"strict\": true, \"parameters\": " parameters "}}]"
+    static const char source[] = "{# <|tool_call>call: #}" BODY;
+    static const struct {
+        const char *list, *arguments;
+        bool taken;
+    } cases[] = {
+        {GEMMA_TOOL("{\"type\": \"object\", \"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {\"type\": "
+                    "\"string\"}}, \"required\": [\"B\"]}"),
+         "a:<|\"|>x<|\"|>,B:1", true}, /* in the order of names, without regard to case */
+        {GEMMA_TOOL("{\"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {}}, \"required\": [\"B\"]}"), "B:1,a:2",
+         false},
+        {GEMMA_TOOL("{\"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {}}, \"required\": [\"B\"]}"), "B:1",
+         true},
+        {GEMMA_TOOL("{\"properties\": {\"B\": {\"type\": \"integer\"}, \"a\": {}}, \"required\": [\"B\"]}"), "a:1",
+         false},
+        {GEMMA_TOOL("{\"properties\": {\"o\": {\"type\": \"object\"}}}"), "o:{k:{l:[null,<|\"|>,<|\"|>]}}", true},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"o\": {\"type\": \"object\", \"additionalProperties\": {\"type\": \"boolean\"}}}}"),
+         "o:{k:true,l:false}", true},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"o\": {\"type\": \"object\", \"additionalProperties\": {\"type\": \"boolean\"}}}}"),
+         "o:{k:1}", false},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"n\": {\"$ref\": \"#/$defs/node\"}}, \"$defs\": {\"node\": {\"type\": \"object\", "
+             "\"properties\": {\"next\": {\"$ref\": \"#/$defs/node\"}, \"v\": {\"type\": \"string\", \"pattern\": "
+             "\"^[ab]$\"}}, \"required\": [\"v\"]}}}"),
+         "n:{next:{next:{v:<|\"|>a<|\"|>},v:<|\"|>b<|\"|>},v:<|\"|>a<|\"|>}", true},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"l\": {\"type\": \"array\", \"items\": {\"enum\": [1, \"x\"]}, \"minItems\": 2, "
+             "\"maxItems\": 3}}}"),
+         "l:[1,<|\"|>x<|\"|>,1]", true},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"l\": {\"type\": \"array\", \"items\": {\"enum\": [1, \"x\"]}, \"minItems\": 2, "
+             "\"maxItems\": 3}}}"),
+         "l:[1]", false},
+        {GEMMA_TOOL("{\"properties\": {\"s\": {\"type\": [\"string\", \"null\"], \"enum\": [\"a\", null, 3]}}}"), "s:3",
+         false},
+        {GEMMA_TOOL("{\"properties\": {\"s\": {\"type\": [\"string\", \"null\"], \"enum\": [\"a\", null, 3]}}}"),
+         "s:null", true},
+        {GEMMA_TOOL("{\"properties\": {\"s\": {\"type\": \"string\", \"nullable\": true}}}"), "s:null", true},
+        {"[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]", "x:[{y:<|\"|>z<|\"|>}],w:-1.5e3", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        whit_call_options options = options_of(cases[i].list);
+        snprintf(text, sizeof text, "so <|tool_call>call:f{%s}<tool_call|>", cases[i].arguments);
+        assert_taken(source, &options, text, cases[i].taken, cases[i].taken);
+    }
+    static const struct {
+        const char *list, *error;
+    } refused[] = {
+        {GEMMA_TOOL("{\"properties\": {\"a\": {\"allOf\": []}}}"),
+         "tools[0].function.parameters: #/properties/a/allOf: "},
+        {GEMMA_TOOL("{\"properties\": {\"a\": {\"type\": \"array\", \"uniqueItems\": true}}}"),
+         "tools[0].function.parameters: #/properties/a/uniqueItems: "},
+        {GEMMA_TOOL("{\"properties\": {\"a\": {\"$ref\": \"#/$defs/b\"}}}"),
+         "tools[0].function.parameters: #/properties/a/$ref: "},
+        {GEMMA_TOOL("{\"properties\": {\"a:b\": {}}}"), "tools[0].function.parameters: #/properties: "},
+        {GEMMA_TOOL("{\"properties\": {\"a\": {}}, \"required\": [\"b\"]}"),
+         "tools[0].function.parameters: #/required: "},
+        {GEMMA_TOOL("{\"properties\": {\"a\": {\"oneOf\": [{\"type\": \"number\"}, {\"type\": \"integer\"}]}}}"),
+         "tools[0].function.parameters: #/properties/a/oneOf: "},
+        {GEMMA_TOOL("{\"properties\": {\"a\": {\"enum\": [\"<|\\\"|>\"]}}}"),
+         "tools[0].function.parameters: #/properties/a/enum: "},
+    };
+    whit_chat_template *chat = open_chat(source);
+    whit_grammar_vocabulary *v = open_vocabulary(chat);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        whit_grammar *grammar;
+        whit_error error;
+        whit_call_options options = options_of(refused[i].list);
+        assert_int_not_equal(whit_call_grammar_open(chat, NULL, v, &options, &grammar, &error), WHIT_OK);
+        if (strncmp(error.message, refused[i].error, strlen(refused[i].error)) != 0) fail_msg("%s", error.message);
+    }
+    whit_grammar_vocabulary_close(v);
+    whit_chat_template_close(chat);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------------- */
@@ -503,9 +637,14 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest unit_tests[] = {
-        cmocka_unit_test(required_calls_are_made), cmocka_unit_test(calls_in_text_are_held),
-        cmocka_unit_test(what_is_taken),           cmocka_unit_test(tagged_arguments_are_read_back),
-        cmocka_unit_test(refusals_name_the_place), cmocka_unit_test(special_tokens_are_spelled),
+        cmocka_unit_test(required_calls_are_made),
+        cmocka_unit_test(calls_in_text_are_held),
+        cmocka_unit_test(what_is_taken),
+        cmocka_unit_test(tagged_arguments_are_read_back),
+        cmocka_unit_test(gemma_arguments_are_what_its_template_writes),
+        cmocka_unit_test(what_is_taken_of_gemma),
+        cmocka_unit_test(refusals_name_the_place),
+        cmocka_unit_test(special_tokens_are_spelled),
         cmocka_unit_test(byte_tokens_are_bytes),
     };
     return cmocka_run_group_tests(unit_tests, set_up, tear_down);

@@ -173,6 +173,7 @@ static void calls_survive_shared_templates(void **state)
         {"published/Qwen3-Coder", WHIT_CALLS_XML, true, true},
         {"published/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", WHIT_CALLS_XML, true, true},
         {"published/StepFun3.5-Flash", WHIT_CALLS_XML, true, true},
+        {"published/google-gemma-4-31B-it", WHIT_CALLS_GEMMA, true, true},
     };
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
         char relative[256], source[1 << 15];

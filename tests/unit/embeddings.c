@@ -90,7 +90,7 @@ static void what_cannot_be_is_refused(void **state)
     options.sequence = 1;
     assert_int_equal(whit_embed(session, ids, N, &options, values, &error), WHIT_ERROR_ARGUMENT);
     options.sequence = 0;
-    options.pooling = (whit_pooling)3;
+    options.pooling = (whit_pooling)4;
     assert_int_equal(whit_embed(session, ids, N, &options, values, &error), WHIT_ERROR_ARGUMENT);
     int32_t bad[2] = {5, -1}, many[65] = {0};
     assert_int_equal(whit_embed(session, bad, 2, NULL, values, &error), WHIT_ERROR_ARGUMENT);

@@ -61,6 +61,18 @@ typedef struct whit_matmul_kernel {
 
 /* out = weight * (x * (1 / sqrt(mean(x^2) + eps))), (n); weight NULL is all ones; out may be x. */
 typedef void whit_rms_norm_fn(const float *x, const float *weight, uint32_t n, float eps, float *out);
+/* out = weight * ((x - mean(x)) * (1 / sqrt(variance(x) + eps))) + bias, (n); out may be x. */
+typedef void whit_layer_norm_fn(const float *x, const float *weight, const float *bias, uint32_t n, float eps,
+                                float *out);
+/* out = f(x), (n); out may be x. */
+typedef enum whit_activation {
+    WHIT_ACTIVATE_GELU, /* x Phi(x), Phi by the error function */
+    WHIT_ACTIVATE_TANH,
+    WHIT_ACTIVATE_RELU,
+    WHIT_ACTIVATE_GELU_TANH, /* the tanh form of GELU */
+} whit_activation;
+#define WHIT_ACTIVATIONS 4
+typedef void whit_activate_fn(const float *x, uint32_t n, whit_activation kind, float *out);
 /* Rotates the first 2 * n_pairs elements of each head of x (n_heads, head_dim) into out, and copies
  * the others; out may be x. Pair i is (i, i + n_pairs), resp. (2 i, 2 i + 1); table: cosines
  * (n_pairs), then sines (n_pairs). */
@@ -221,6 +233,8 @@ typedef struct whit_kernels {
     bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers and needs a cache for them */
     whit_quantise_fn *quantise;
     whit_rms_norm_fn *rms_norm;
+    whit_layer_norm_fn *layer_norm;
+    whit_activate_fn *activate;
     whit_rope_fn *rope_half;   /* NeoX: halves of a head */
     whit_rope_fn *rope_pairs;  /* neighbours */
     whit_gate_fn *silu_mul;    /* x / (1 + exp(-x)) */

@@ -101,6 +101,33 @@ static inline float whit_tanh_f32(float x)
     return size <= WHIT_TANH_SPLIT ? small : copysignf(large, x);
 }
 
+/* The complement of the error function for x >= 0: (a1 t + ... + a5 t^5) e^(-x^2), t = 1 / (1 + p x); absolute
+ * error below 1.5e-7 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26). */
+#define WHIT_ERFC_P    0.3275911f
+#define WHIT_ERFC_A1   0.254829592f
+#define WHIT_ERFC_A2   (-0.284496736f)
+#define WHIT_ERFC_A3   1.421413741f
+#define WHIT_ERFC_A4   (-1.453152027f)
+#define WHIT_ERFC_A5   1.061405429f
+#define WHIT_SQRT_HALF 0x1.6a09e6p-1f
+
+static inline float whit_erfc_f32(float x)
+{
+    float t = 1.0f / fmaf(WHIT_ERFC_P, x, 1.0f);
+    float p = fmaf(WHIT_ERFC_A5, t, WHIT_ERFC_A4);
+    p = fmaf(p, t, WHIT_ERFC_A3);
+    p = fmaf(p, t, WHIT_ERFC_A2);
+    p = fmaf(p, t, WHIT_ERFC_A1);
+    return p * t * whit_exp_f32(-(x * x));
+}
+
+/* GELU, x Phi(x) = max(x, 0) - |x| / 2 erfc(|x| / sqrt(2)). */
+static inline float whit_gelu_f32(float x)
+{
+    float size = fabsf(x), positive = x < 0 ? 0 : x; /* NaN stays */
+    return positive - 0.5f * size * whit_erfc_f32(size * WHIT_SQRT_HALF);
+}
+
 /* In double, for RoPE tables and samplers; not vectorised. Accurate to about 1e-15 relative
  * (sincos: absolute, for |x| < 2^30). */
 double whit_exp_f64(double x);

@@ -25,6 +25,11 @@ static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *la
                            .head_dim = layer->head_dim,
                            .window = layer->window,
                            .beyond = WHIT_KV_BEYOND_TOKENS};
+    if (layer->is_bidirectional) {
+        class.is_bidirectional = true;
+        class.sides = layer->window ? layer->window / 2 : UINT32_MAX;
+        class.window = 0;
+    }
     if (whit_kv_is_packed(shape->type)) {
         class.n_window_blocks = shape->n_window_blocks;
         class.rope_pairs = whit_kv_turns_keys(shape->type, layer->has_key_bias) ? layer->rope_pairs : 0;
@@ -42,7 +47,8 @@ static bool same_kind(const whit_kv_class *a, const whit_kv_class *b)
 {
     return a->type == b->type && a->role == b->role && a->rope_pairs == b->rope_pairs && a->rope == b->rope &&
         a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
-        a->window == b->window && a->n_sinks == b->n_sinks;
+        a->window == b->window && a->n_sinks == b->n_sinks && a->is_bidirectional == b->is_bidirectional &&
+        a->sides == b->sides;
 }
 
 uint32_t whit_kv_kinds(const whit_kv_shape *shape)

@@ -30,6 +30,7 @@
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
     uint32_t window;                        /* positions that a query sees, its own included; 0: all */
+    bool is_bidirectional;                  /* a query sees positions at most window / 2 away, on both sides */
     uint32_t rope_pairs;                    /* pairs that RoPE rotates in each key head; 0: keys are not rotated */
     uint32_t rope;                          /* index of the RoPE table that they are rotated by */
     bool has_key_bias;
@@ -57,6 +58,8 @@ typedef struct whit_kv_class {
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
     uint32_t window;                      /* positions that a query sees; 0: all */
     uint32_t beyond;                      /* positions that are kept before it */
+    bool is_bidirectional;                /* queries see both sides, and all blocks are kept: */
+    uint32_t sides;                       /* positions at most this far away; UINT32_MAX: all */
     uint32_t n_window_blocks, rope_pairs; /* packed types only; rope_pairs: rotated pairs per key head, */
     uint32_t rope;                        /* rope: index of the RoPE table that rotates them */
     uint32_t n_sinks;                     /* positions that every query sees beside its window */

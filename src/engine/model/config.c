@@ -67,6 +67,15 @@ static const struct field {
     {"expert_bias", offsetof(whit_config, expert_bias), FIELD_BOOL, true},
     {"gate_limit", offsetof(whit_config, gate_limit), FIELD_F64, true},
     {"attn_sinks", offsetof(whit_config, attn_sinks), FIELD_BOOL, true},
+    {"input_norms", offsetof(whit_config, input_norms), FIELD_BOOL, true},
+    {"bidirectional", offsetof(whit_config, bidirectional), FIELD_BOOL, true},
+    {"n_positions", offsetof(whit_config, n_positions), FIELD_U32, true},
+    {"n_token_types", offsetof(whit_config, n_token_types), FIELD_U32, true},
+    {"activation", offsetof(whit_config, activation), FIELD_U32, true},
+    {"dense_1", offsetof(whit_config, dense_1), FIELD_U32, true},
+    {"dense_2", offsetof(whit_config, dense_2), FIELD_U32, true},
+    {"n_labels", offsetof(whit_config, n_labels), FIELD_U32, true},
+    {"score_dense", offsetof(whit_config, score_dense), FIELD_BOOL, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
@@ -199,6 +208,12 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         {"n_experts_used", c->n_experts_used, c->n_experts ? 1 : 0, c->n_experts},
         {"n_expert_ff", c->n_expert_ff, c->n_experts ? 1 : 0, 65536},
         {"n_shared_ff", c->n_shared_ff, 0, 65536},
+        {"n_positions", c->n_positions, 0, 1u << 26},
+        {"n_token_types", c->n_token_types, 0, 1024},
+        {"activation", c->activation, 0, WHIT_ACTIVATIONS - 1},
+        {"dense_1", c->dense_1, 0, 65536},
+        {"dense_2", c->dense_2, 0, 65536},
+        {"n_labels", c->n_labels, 0, 65536},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)

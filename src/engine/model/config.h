@@ -112,7 +112,15 @@ typedef struct whit_config {
     double router_scale;                /* factor of the scores; 0: 1 */
     bool expert_bias;                   /* the router and the experts' matrices have biases */
     double gate_limit;                  /* gates are at most this, what they gate is within this; 0: no limit */
-    bool attn_sinks; /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
+    bool attn_sinks;           /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
+    bool input_norms;          /* each projection has a norm of its own input */
+    bool bidirectional;        /* tokens attend to both sides: a text is computed in one pass */
+    uint32_t n_positions;      /* rows of the table of learned positions */
+    uint32_t n_token_types;    /* rows of the table of token types */
+    uint32_t activation;       /* whit_activation (kernels.h) of a feed-forward without a gate */
+    uint32_t dense_1, dense_2; /* widths of the dense layers after the final norm, which make a text's vector */
+    uint32_t n_labels;         /* scores that a classification head gives in place of a vector */
+    bool score_dense;          /* a dense layer with tanh precedes the classification head */
     /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];

@@ -26,6 +26,7 @@ typedef struct whit_batch {
     const uint32_t *sequences; /* (n_rows); rows of a sequence are in ascending order of position */
     const uint32_t *positions; /* (n_rows); each has a slot in the KV cache */
     const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, in the order wanted */
+    const uint8_t *types;      /* (n_rows) token types; NULL: all 0 */
     uint32_t n_selected;
     uint32_t selected_begin; /* index of the first one among the selected rows of the whole step */
     /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all logits of

@@ -47,14 +47,26 @@ static bool has_left(const whit_kv_class *class, uint32_t position)
 /* The first position of a query's window. */
 static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
 {
+    if (class->is_bidirectional) return position > class->sides ? position - class->sides : 0;
     bool sees_all = !class->window || position < class->window || (class->n_sinks && !has_left(class, position));
     return sees_all ? 0 : position + 1 - class->window;
 }
 
-/* Positions of group g that a query at `position` sees. */
-static whit_kv_span span_of(const whit_kv_class *class, uint32_t position, uint32_t g)
+/* The end of the positions that row `row` of a step sees: after its own, or after those of its other side. */
+static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
-    uint32_t first = g * WHIT_KV_GROUP_TOKENS, begin = window_begin(class, position), end = position + 1;
+    const whit_kv_class *class = step->cache->class;
+    const uint32_t position = exec->positions[step->rows][row], end = position + 1;
+    if (!class->is_bidirectional) return end;
+    const uint32_t n_tokens = exec->kv->n_tokens[exec->sequences[step->rows][row]];
+    return class->sides < n_tokens - end ? end + class->sides : n_tokens;
+}
+
+/* Positions of group g that row `row` of a step sees. */
+static whit_kv_span span_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t g)
+{
+    const uint32_t position = exec->positions[step->rows][row], first = g * WHIT_KV_GROUP_TOKENS;
+    uint32_t begin = window_begin(step->cache->class, position), end = window_end(step, exec, row);
     begin = begin > first ? begin - first : 0;
     end = end > first ? end - first : 0;
     return (whit_kv_span){(uint16_t)(begin < WHIT_KV_GROUP_TOKENS ? begin : WHIT_KV_GROUP_TOKENS),
@@ -74,7 +86,7 @@ static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec
     struct seen seen = {.row = blocks[block], .end = blocks[block + 1]};
     seen.first = window_begin(class, positions[seen.row]) / WHIT_KV_GROUP_TOKENS;
     seen.has_sinks = has_left(class, positions[seen.row]);
-    seen.n = positions[seen.end - 1] / WHIT_KV_GROUP_TOKENS - seen.first + 1 + seen.has_sinks;
+    seen.n = (window_end(step, exec, seen.end - 1) - 1) / WHIT_KV_GROUP_TOKENS - seen.first + 1 + seen.has_sinks;
     return seen;
 }
 
@@ -96,8 +108,8 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     const uint32_t first = g == SINKS ? 0 : g * WHIT_KV_GROUP_BLOCKS;
     uint32_t begin = 0, last = class->n_sinks;
     if (g != SINKS) {
-        begin = span_of(class, position, g).begin;
-        last = span_of(class, exec->positions[step->rows][seen->end - 1], g).end;
+        begin = span_of(step, exec, seen->row, g).begin;
+        last = span_of(step, exec, seen->end - 1, g).end;
     }
     for (uint32_t b = 0; step->cache->pack && b < (g == SINKS ? 1 : WHIT_KV_GROUP_BLOCKS); b++)
         if (whit_kv_reads_closed(class, position, first + b)) group.closed |= 1u << b;
@@ -217,8 +229,7 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
  * latest. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
-    whit_kv_span first = span_of(step->cache->class, exec->positions[step->rows][seen->row], g);
-    whit_kv_span last = span_of(step->cache->class, exec->positions[step->rows][seen->end - 1], g);
+    whit_kv_span first = span_of(step, exec, seen->row, g), last = span_of(step, exec, seen->end - 1, g);
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
@@ -233,7 +244,7 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     if (*are_whole && were_whole) return;
     for (uint32_t row = seen->row, i = 0; row < seen->end; row++) {
         whit_kv_span span = {0, (uint16_t) class->n_sinks};
-        if (g != SINKS) span = span_of(class, exec->positions[step->rows][row], g);
+        if (g != SINKS) span = span_of(step, exec, row, g);
         for (uint32_t h = 0; h < step->cache->heads_per_kv_head; h++) spans[i++] = span;
     }
 }

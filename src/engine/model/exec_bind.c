@@ -315,6 +315,7 @@ bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_
                                .n_kv_heads = graph->values[node->input[1] - 1].width / node->head_dim,
                                .head_dim = node->head_dim,
                                .window = node->window,
+                               .is_bidirectional = node->is_bidirectional,
                                .state = layers[node->layer].state};
         note_keys(graph, node->input[1], &layer);
         if (layers[node->layer].n_kv_heads) return false;

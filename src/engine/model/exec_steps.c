@@ -15,7 +15,30 @@
 ROW_STEP(run_embed)
 {
     (void)worker;
-    whit_codec_get_rows(step->tensor, exec->batch->ids + begin, end - begin, OUTPUT(begin), step->output_stride);
+    if (step->plan->gate == WHIT_INDEX_ID) {
+        whit_codec_get_rows(step->tensor, exec->batch->ids + begin, end - begin, OUTPUT(begin), step->output_stride);
+        return;
+    }
+    for (uint32_t r = begin; r < end; r++) {
+        uint32_t row = exec->batch->types ? exec->batch->types[r] : 0, last = step->tensor->type.n_rows - 1;
+        if (step->plan->gate == WHIT_INDEX_POSITION) row = exec->batch->positions[r];
+        const int32_t id = (int32_t)(row < last ? row : last);
+        whit_codec_get_rows(step->tensor, &id, 1, OUTPUT(r), step->output_stride);
+    }
+}
+
+ROW_STEP(run_layer_norm)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++)
+        exec->kernels->layer_norm(INPUT(0, r), step->vector, step->second, step->width, step->constant, OUTPUT(r));
+}
+
+ROW_STEP(run_activate)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++)
+        exec->kernels->activate(INPUT(0, r), step->width, (whit_activation)step->plan->gate, OUTPUT(r));
 }
 
 ROW_STEP(run_norm)
@@ -275,6 +298,8 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_DISPATCH] = whit_exec_copy_pairs,
         [WHIT_PLAN_EXPERT_BIAS] = whit_exec_add_expert_bias,
         [WHIT_PLAN_COMBINE] = whit_exec_combine,
+        [WHIT_PLAN_LAYER_NORM] = run_layer_norm,
+        [WHIT_PLAN_ACTIVATE] = run_activate,
         [WHIT_PLAN_RESCORE] = run_rescore,
         [WHIT_PLAN_NORM_ACTS] = run_norm_acts,
         [WHIT_PLAN_ADD_NORM_ACTS] = run_add_norm_acts,

@@ -140,9 +140,10 @@ static whit_status choose(struct export *e, struct target *target)
     const whit_tensor_type *type = &target->from->type;
     whit_ggml_kind asked;
     if (type->codec == WHIT_CODEC_Q2 || type->scale_type == WHIT_SCALE_U8)
-        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: tensor '%s': GGUF has no type for %s with these scales; --type q2_k rounds it",
-                         e->source->path, target->from->name, whit_codec_find(type->codec)->name);
+        return whit_fail(
+            e->error, WHIT_ERROR_UNSUPPORTED,
+            "%s: tensor '%s': GGUF has no type for %s with these scales; name a type to round it to, as q2_k",
+            e->source->path, target->from->name, whit_codec_find(type->codec)->name);
     if (target->is_vector) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
     whit_ggml_kind own[3] = {WHIT_GGML_F32, WHIT_GGML_F16, WHIT_GGML_F32};
     if (!e->options->coded && whit_ggml_native_kind(type, &own[0])) return choose_kind(e, target, own, 3);

@@ -23,9 +23,9 @@ typedef struct whit_export_options {
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
 
-/* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own where both have
- * the same type. *n_replaced: number of replaced tensors. Tensors of other types, and those whose columns the importer
- * reorders, keep their bytes. */
+/* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own where both
+ * have the same type. *n_replaced: number of replaced tensors. Tensors of other types, and those whose columns the
+ * importer reorders, keep their bytes. */
 whit_status whit_export_gguf_like(const whit_source *source, const whit_source *like, const char *path,
                                   uint32_t *n_replaced, whit_error *error);
 

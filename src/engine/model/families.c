@@ -46,6 +46,12 @@ enum {
     FN_DISPATCH,
     FN_EXPERT_LINEAR,
     FN_COMBINE,
+    FN_LAYER_NORM,
+    FN_ACTIVATED,
+    FN_EMBED_POSITIONS,
+    FN_EMBED_TYPES,
+    FN_ATTENTION_BOTH,
+    FN_VECTOR,
     N_FUNCTIONS
 };
 
@@ -77,6 +83,12 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_DISPATCH] = {"dispatch", "ithh:h"},                   /* layer, name, x, route */
     [FN_EXPERT_LINEAR] = {"expert_linear", "ithtti:h"},       /* layer, name, x, weight, bias or "", outputs */
     [FN_COMBINE] = {"combine", "ithh:h"},                     /* layer, name, x, route */
+    [FN_LAYER_NORM] = {"layer_norm", "ithttf:h"},             /* layer, name, x, weight, bias, eps */
+    [FN_ACTIVATED] = {"activated", "ithi:h"},                 /* layer, name, x, activation */
+    [FN_EMBED_POSITIONS] = {"embed_positions", "tti:h"},      /* name, table, rows */
+    [FN_EMBED_TYPES] = {"embed_types", "tti:h"},              /* name, table, rows */
+    [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},   /* as attention, to both sides */
+    [FN_VECTOR] = {"vector", "h:-"},                          /* the value that vectors are pooled from */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -133,6 +145,14 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
 #define REF(k)  ((whit_ref)a[k].i)
     switch (function) {
     case FN_EMBED: ref = whit_graph_embed(g, a[0].text, a[1].text, SIZE(2)); break;
+    case FN_EMBED_POSITIONS: ref = whit_graph_embed_by(g, a[0].text, a[1].text, SIZE(2), WHIT_INDEX_POSITION); break;
+    case FN_EMBED_TYPES: ref = whit_graph_embed_by(g, a[0].text, a[1].text, SIZE(2), WHIT_INDEX_TYPE); break;
+    case FN_LAYER_NORM: ref = whit_graph_layer_norm(g, layer, a[1].text, REF(2), a[3].text, a[4].text, a[5].f); break;
+    case FN_ACTIVATED: ref = whit_graph_activate(g, layer, a[1].text, REF(2), SIZE(3)); break;
+    case FN_ATTENTION_BOTH:
+        ref = whit_graph_attention_both(g, layer, a[1].text, REF(2), REF(3), REF(4), SIZE(5), SIZE(6), a[7].f);
+        break;
+    case FN_VECTOR: whit_graph_vector(g, REF(0)); break;
     case FN_RMS_NORM: ref = whit_graph_rms_norm(g, layer, a[1].text, REF(2), a[3].text, a[4].f); break;
     case FN_HEAD_NORM:
         ref = whit_graph_head_norm(g, layer, a[1].text, REF(2), or_null(a[3].text), SIZE(4), a[5].f);
@@ -204,6 +224,7 @@ static const struct family {
     {"hybrid-experts", whit_family_hybrid},
     {"gemma4-experts", whit_family_gemma},
     {"olmo2", whit_family_olmo},
+    {"bert", whit_family_bert},
 };
 
 static const struct family *find_family(const char *name)
@@ -248,9 +269,13 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
         const whit_node *node = &graph->nodes[i];
         const char *made = VALUE(node->output).name, *why = NULL;
         if (node->layer >= c->n_layers) why = "the model has not so many layers";
-        if (node->op == WHIT_OP_EMBED &&
-            graph->resolver.type(graph->resolver.context, node->weight)->n_rows != c->n_vocab)
-            why = "a table of tokens has n_vocab rows";
+        if (node->op == WHIT_OP_EMBED) {
+            const uint32_t n_rows[] = {[WHIT_INDEX_ID] = c->n_vocab,
+                                       [WHIT_INDEX_POSITION] = c->n_positions,
+                                       [WHIT_INDEX_TYPE] = c->n_token_types};
+            if (graph->resolver.type(graph->resolver.context, node->weight)->n_rows != n_rows[node->gate])
+                why = "a table has n_vocab rows of tokens, n_positions of positions or n_token_types of types";
+        }
         /* RoPE tables have rope_dim dimensions: with fewer, cosines would be read as sines. */
         const whit_layer_kind kind = whit_config_kind(c, node->layer);
         if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
@@ -264,6 +289,8 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
                 attends[node->layer] = true;
             }
             if (VALUE(node->output).width > WHIT_MAX_COLS) why = "the queries are too wide";
+            if (node->is_bidirectional != c->bidirectional)
+                why = "all layers of a bidirectional model attend to both sides";
             for (int k = 0; k < 3; k++)
                 if (VALUE(node->input[k]).rows != WHIT_ROWS_BATCH) why = "attention is in front of selected()";
         }
@@ -278,8 +305,11 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
     for (uint32_t i = 0; i < c->n_layers; i++)
         if (!attends[i] && whit_config_kind(c, i).mixer == WHIT_MIXER_ATTENTION)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer %u has no attention", name, i);
+    if (graph->vector && VALUE(graph->vector).rows != WHIT_ROWS_SELECTED)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector(x) takes a value of selected rows", name);
+    if (!graph->output && graph->vector) return WHIT_OK;
     if (!graph->output)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the program ends without output(x, logits)", name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the program ends without output(x, logits) or vector(x)", name);
     if (VALUE(graph->output).width != c->n_vocab || VALUE(graph->output).rows != WHIT_ROWS_SELECTED || !graph->hidden ||
         VALUE(graph->hidden).width != c->n_embd || VALUE(graph->hidden).rows != WHIT_ROWS_SELECTED)
         return whit_fail(error, WHIT_ERROR_FORMAT,

@@ -20,6 +20,7 @@ whit_status whit_family_decoder(const whit_family_run *run); /* families/decoder
 whit_status whit_family_gemma(const whit_family_run *run);   /* families/gemma.ndl */
 whit_status whit_family_hybrid(const whit_family_run *run);  /* families/hybrid.ndl */
 whit_status whit_family_olmo(const whit_family_run *run);    /* families/olmo.ndl */
+whit_status whit_family_bert(const whit_family_run *run);    /* families/bert.ndl */
 
 /* The table of those functions, for the compiler. */
 extern const whit_lang_host_function whit_family_functions[];

@@ -32,6 +32,8 @@ const char *whit_op_name(whit_op op)
         [WHIT_OP_DISPATCH] = "dispatch",
         [WHIT_OP_EXPERT_LINEAR] = "expert_linear",
         [WHIT_OP_COMBINE] = "combine",
+        [WHIT_OP_LAYER_NORM] = "layer_norm",
+        [WHIT_OP_ACTIVATE] = "activate",
     };
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
@@ -50,7 +52,8 @@ void whit_graph_free(whit_graph *graph)
 
 whit_status whit_graph_finish(whit_graph *graph)
 {
-    if (graph->status == WHIT_OK && !graph->output)
+    if (!graph->vector) graph->vector = graph->hidden;
+    if (graph->status == WHIT_OK && !graph->output && !graph->vector)
         graph->status = whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "the graph has no output");
     graph->error = NULL;
     return graph->status;
@@ -195,11 +198,40 @@ static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
-whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab)
+whit_ref whit_graph_embed_by(whit_graph *graph, const char *name, const char *table, uint32_t n_rows,
+                             whit_row_index index)
 {
     whit_tensor_type type = {0};
-    int32_t weight = weight_of(graph, -1, table, n_vocab, 0, WHIT_LAYOUT_TILE16, &type);
-    return push(graph, -1, name, type.n_cols, (whit_node){.op = WHIT_OP_EMBED, .weight = weight, .bias = -1});
+    int32_t weight = weight_of(graph, -1, table, n_rows, 0, WHIT_LAYOUT_TILE16, &type);
+    return push(graph, -1, name, type.n_cols,
+                (whit_node){.op = WHIT_OP_EMBED, .gate = (uint8_t)index, .weight = weight, .bias = -1});
+}
+
+whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab)
+{
+    return whit_graph_embed_by(graph, name, table, n_vocab, WHIT_INDEX_ID);
+}
+
+whit_ref whit_graph_layer_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                               const char *bias, double eps)
+{
+    uint32_t width = width_of(graph, x, name);
+    int32_t index = vector_of(graph, layer, weight, width), bias_index = vector_of(graph, layer, bias, width);
+    return push(
+        graph, layer, name, width,
+        (whit_node){
+            .op = WHIT_OP_LAYER_NORM, .input = {x}, .weight = index, .bias = bias_index, .constant = (float)eps});
+}
+
+whit_ref whit_graph_activate(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t activation)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && activation >= WHIT_ACTIVATIONS)
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED, "graph: %s: activation %u is not known", name, activation);
+    return push(
+        graph, layer, name, width,
+        (whit_node){.op = WHIT_OP_ACTIVATE, .gate = (uint8_t)activation, .input = {x}, .weight = -1, .bias = -1});
 }
 
 static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight, uint32_t group,
@@ -259,23 +291,35 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
                             .rope = rope});
 }
 
-whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
-                              uint32_t head_dim, uint32_t window, double scale)
+static whit_ref attend(whit_graph *graph, int layer, const char *name, const whit_ref qkv[3], whit_node node)
 {
+    const whit_ref q = qkv[0], k = qkv[1], v = qkv[2];
+    const uint32_t head_dim = node.head_dim;
     uint32_t q_width = width_of(graph, q, name), k_width = width_of(graph, k, name), v_width = width_of(graph, v, name);
     if (graph->status == WHIT_OK &&
         (head_dim == 0 || k_width == 0 || k_width != v_width || q_width % k_width || k_width % head_dim))
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: heads of %u do not fit q, k, v of %u, %u, %u", name,
                       head_dim, q_width, k_width, v_width);
-    return push(graph, layer, name, q_width,
-                (whit_node){.op = WHIT_OP_ATTENTION,
-                            .input = {q, k, v},
-                            .weight = -1,
-                            .bias = -1,
-                            .head_dim = head_dim,
-                            .window = window,
-                            .constant = (float)scale});
+    node.op = WHIT_OP_ATTENTION;
+    for (int i = 0; i < 3; i++) node.input[i] = qkv[i];
+    node.weight = node.bias = -1;
+    return push(graph, layer, name, q_width, node);
+}
+
+whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
+                              uint32_t head_dim, uint32_t window, double scale)
+{
+    return attend(graph, layer, name, (const whit_ref[]){q, k, v},
+                  (whit_node){.head_dim = head_dim, .window = window, .constant = (float)scale});
+}
+
+whit_ref whit_graph_attention_both(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
+                                   uint32_t head_dim, uint32_t window, double scale)
+{
+    return attend(
+        graph, layer, name, (const whit_ref[]){q, k, v},
+        (whit_node){.head_dim = head_dim, .window = window, .is_bidirectional = true, .constant = (float)scale});
 }
 
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
@@ -574,6 +618,11 @@ void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits)
     if (graph->status != WHIT_OK) return;
     graph->hidden = hidden;
     graph->output = logits;
+}
+
+void whit_graph_vector(whit_graph *graph, whit_ref vector)
+{
+    if (graph->status == WHIT_OK) graph->vector = vector;
 }
 
 whit_ref whit_graph_find(const whit_graph *graph, const char *name)

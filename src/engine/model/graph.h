@@ -41,6 +41,8 @@ typedef enum whit_op {
     WHIT_OP_DISPATCH,         /* a row for each (token, expert) pair, grouped by expert */
     WHIT_OP_EXPERT_LINEAR,    /* x W^T (+ bias) with the matrix of the row's expert */
     WHIT_OP_COMBINE,          /* the weighted sum of each token's experts, in the order of their rank */
+    WHIT_OP_LAYER_NORM,       /* w * (x - mean(x)) / sqrt(variance(x) + eps) + bias */
+    WHIT_OP_ACTIVATE,         /* a function of each element */
     WHIT_OP_COUNT
 } whit_op;
 
@@ -48,23 +50,23 @@ const char *whit_op_name(whit_op op);
 
 typedef struct whit_node {
     uint8_t op;   /* whit_op */
-    uint8_t gate; /* whit_gate */
+    uint8_t gate; /* whit_gate; activation: whit_activation of kernels.h; embedding: whit_row_index */
     uint16_t layer;
     whit_ref input[3];
     whit_ref output;
-    int32_t weight;    /* index of a tensor in the resolver, -1 if absent */
-    int32_t bias;      /* likewise */
-    uint32_t head_dim; /* rope, attention: head size; norm: elements that share a mean: a head or all */
-    uint32_t rotary;   /* rope: leading dimensions that are rotated */
-    uint32_t first;    /* slice: its first element */
-    uint32_t owner;    /* shared attention: the layer whose keys and values it reads */
-    uint32_t rope;     /* rope: index of the configuration's RoPE table */
-    uint32_t window;   /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
-    uint32_t n_taps;   /* convolution */
-    bool is_silu;      /* convolution: SiLU follows */
-    bool only_above;   /* clamp: no lower limit */
-    uint8_t route;     /* route: whit_route_flag bits */
-    uint8_t reserved;
+    int32_t weight;        /* index of a tensor in the resolver, -1 if absent */
+    int32_t bias;          /* likewise */
+    uint32_t head_dim;     /* rope, attention: head size; norm: elements that share a mean: a head or all */
+    uint32_t rotary;       /* rope: leading dimensions that are rotated */
+    uint32_t first;        /* slice: its first element */
+    uint32_t owner;        /* shared attention: the layer whose keys and values it reads */
+    uint32_t rope;         /* rope: index of the configuration's RoPE table */
+    uint32_t window;       /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
+    uint32_t n_taps;       /* convolution */
+    bool is_silu;          /* convolution: SiLU follows */
+    bool only_above;       /* clamp: no lower limit */
+    uint8_t route;         /* route: whit_route_flag bits */
+    bool is_bidirectional; /* attention: a query sees positions at most window / 2 away, on both sides; 0: all */
     uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
     uint32_t n_experts;                       /* route, dispatch, expert matrices, combine: experts of the layer, */
     uint32_t n_used;                          /* and the number that a token takes */
@@ -77,6 +79,13 @@ typedef enum whit_route_flag {
     WHIT_ROUTE_SIGMOID = 1, /* scores are sigmoids; else the softmax over all experts */
     WHIT_ROUTE_NORM = 2,    /* the chosen scores are divided by their sum */
 } whit_route_flag;
+
+/* Which number of a token is its row of a table. */
+typedef enum whit_row_index {
+    WHIT_INDEX_ID,
+    WHIT_INDEX_POSITION,
+    WHIT_INDEX_TYPE, /* token type: 0 in the first part of a text, 1 in the second */
+} whit_row_index;
 
 /* Which rows of a pass a value has. */
 typedef enum whit_row_set {
@@ -108,9 +117,10 @@ typedef struct whit_graph {
     uint32_t n_nodes, capacity_nodes;
     whit_graph_value *values; /* value v is values[v - 1] */
     uint32_t n_values, capacity_values;
-    whit_ref output;            /* logits */
-    whit_ref hidden;            /* the head's input, from which embeddings are computed */
-    whit_ref dispatched;        /* newest value of a dispatch: the pairs of an earlier one are gone */
+    whit_ref output;     /* logits; 0: the program makes vectors only */
+    whit_ref hidden;     /* the head's input */
+    whit_ref vector;     /* the value that a text's vector is pooled from; the head's input if the program names none */
+    whit_ref dispatched; /* newest value of a dispatch: the pairs of an earlier one are gone */
     uint32_t n_experts, n_used; /* numbers of all its routes; 0: it has no experts */
     whit_status status;
     whit_error *error;
@@ -125,11 +135,18 @@ void whit_graph_free(whit_graph *graph);
 /* Names of values and weights: with `layer` >= 0 they get the prefix "layers.N.". */
 /* The table has a row for each of n_vocab ids. */
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab);
+/* Rows of a table of n_rows rows: by the ids of tokens, by their positions, or by their types. */
+whit_ref whit_graph_embed_by(whit_graph *graph, const char *name, const char *table, uint32_t n_rows,
+                             whit_row_index index);
 whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                              double eps);
 /* RMSNorm of each head of x by itself; the weight has head_dim elements, or is NULL: without one. */
 whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                               uint32_t head_dim, double eps);
+whit_ref whit_graph_layer_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                               const char *bias, double eps);
+/* A function of each element; activation: whit_activation of kernels.h. */
+whit_ref whit_graph_activate(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t activation);
 /* `bias` may be NULL. `width` is the expected number of outputs. */
 whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                            const char *bias, uint32_t width);
@@ -138,6 +155,9 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
                          uint32_t rope);
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                               uint32_t head_dim, uint32_t window, double scale);
+/* Attention to both sides: a query sees positions at most window / 2 away, all if `window` is 0. */
+whit_ref whit_graph_attention_both(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
+                                   uint32_t head_dim, uint32_t window, double scale);
 /* Attention of queries to the keys and values that layer `owner`, an earlier one, has appended; appends nothing. The
  * number and size of heads must equal the owner's; the window is the owner's. Queries may be selected rows. */
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
@@ -197,6 +217,8 @@ whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name
 whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
+/* Names the value that vectors are pooled from. */
+void whit_graph_vector(whit_graph *graph, whit_ref vector);
 
 /* Returns the value of that name, 0 if not found. */
 whit_ref whit_graph_find(const whit_graph *graph, const char *name);

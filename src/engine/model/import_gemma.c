@@ -26,7 +26,7 @@ whit_status whit_import_hf_gemma3(const struct whit_hf_importer *importer, whit_
     uint32_t width = 256;
     WHIT_TRY(whit_hf_read_u32(&importer->text, "query_pre_attn_scalar", false, &width, error));
     set_score_scale(c, width);
-    return WHIT_OK;
+    return whit_hf_bool(&importer->text, "use_bidirectional_attention", &c->bidirectional, error);
 }
 
 /* No key holds the scale: the model of 62 layers is the one with another. */

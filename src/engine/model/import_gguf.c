@@ -114,6 +114,7 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     WHIT_TRY(read_numbers(k, a, c));
     WHIT_TRY(whit_import_gguf_ropes(k, a, c));
     WHIT_TRY(whit_import_gguf_layers(k, a, c));
+    WHIT_TRY(whit_import_gguf_vectors(k, a, c));
     if (a->finish) WHIT_TRY(a->finish(k, c));
     return whit_import_gguf_experts(k, a, c);
 }
@@ -136,6 +137,7 @@ static whit_status write_metadata(const whit_source *source, whit_ndf_writer *wr
     const struct whit_gguf_importer *importer = source->importer;
     whit_table_builder *meta = whit_ndf_writer_meta(writer);
     (void)error;
+    whit_import_gguf_pooling(importer->gguf, meta);
     for (size_t i = 0; i < importer->gguf->n_keys; i++) {
         const whit_gguf_key *key = &importer->gguf->keys[i];
         char name[96];

@@ -38,6 +38,7 @@ typedef struct whit_gguf_architecture {
     bool permuted; /* RoPE pairs lie side by side */
     bool bitnet;   /* ternary matrices are W1.58A8 whatever type holds them */
     bool sub_norm, qk_norm, attn_bias, norm_after_rope;
+    bool is_encoder; /* its tokens attend to both sides */
     uint8_t gate;
     uint32_t no_rope_interval;         /* every layer of this number is without RoPE; 0: none is */
     uint32_t full_interval;            /* every layer of this number attends to all positions if there is a window */
@@ -80,6 +81,13 @@ struct whit_gguf_importer {
     size_t n_tensors, capacity;
 };
 
+whit_status whit_import_gguf_bert(const whit_gguf_keys *keys, whit_config *config);
+whit_status whit_import_gguf_gemma_embedding(const whit_gguf_keys *keys, whit_config *config);
+/* Reads the numbers of embedding and rerank models, whatever the architecture. */
+whit_status whit_import_gguf_vectors(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
+                                     whit_config *config);
+/* Writes the pooling, and the template of a rerank model, into the metadata. */
+void whit_import_gguf_pooling(const whit_gguf *gguf, whit_table_builder *meta);
 whit_status whit_import_gguf_gemma3(const whit_gguf_keys *keys, whit_config *config);
 whit_status whit_import_gguf_gemma4(const whit_gguf_keys *keys, whit_config *config);
 

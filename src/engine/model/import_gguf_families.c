@@ -74,6 +74,33 @@ static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attenti
                                           "final_logit_softcapping",    NULL};
 static const char *const gemma3_keys[] = {"rope.freq_base_swa", NULL};
 
+static const whit_import_name gemma_embedding_names[] = {
+    {"post_attention_norm.weight", "attn_post_norm"},
+    {"post_ffw_norm.weight", "ffn_post_norm"},
+    {"dense_2.weight", "dense_1"},
+    {"dense_3.weight", "dense_2"},
+    {NULL},
+};
+/* Widths of dense layers are those of their tensors. */
+static const char *const gemma_embedding_keys[] = {"rope.freq_base_swa", "dense_2_feat_in",  "dense_2_feat_out",
+                                                   "dense_3_feat_in",    "dense_3_feat_out", NULL};
+
+static const whit_import_name bert_names[] = {
+    {"position_embd.weight", "position_embed"},
+    {"token_types.weight", "type_embed"},
+    {"token_embd_norm.weight", "embed_norm"},
+    {"token_embd_norm.bias", "embed_norm_bias"},
+    {"attn_output_norm.weight", "attn_post_norm"},
+    {"attn_output_norm.bias", "attn_post_norm_bias"},
+    {"layer_output_norm.weight", "ffn_post_norm"},
+    {"layer_output_norm.bias", "ffn_post_norm_bias"},
+    {"cls.weight", "score_dense"},
+    {"cls.bias", "score_dense_bias"},
+    {"cls.output.bias", "score_bias"},
+    {NULL},
+};
+static const char *const bert_keys[] = {"attention.layer_norm_epsilon", NULL};
+
 /* ---- hybrids ---------------------------------------------------------------------------------- */
 
 static const whit_import_name lfm2_names[] = {
@@ -199,6 +226,9 @@ static const whit_gguf_architecture architectures[] = {
      .keys = gemma3_keys, .finish = whit_import_gguf_gemma3},
     {"gemma4", "gemma4", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = gemma4_names,
      .keys = gemma4_keys, .experts = WHIT_GGUF_EXPERTS_BESIDE, .finish = whit_import_gguf_gemma4},
+    {"gemma-embedding", "gemma3", .is_encoder = true, .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000,
+     .names = gemma_embedding_names, .keys = gemma_embedding_keys, .finish = whit_import_gguf_gemma_embedding},
+    {"bert", "bert", .is_encoder = true, .names = bert_names, .keys = bert_keys, .finish = whit_import_gguf_bert},
     {"hunyuan-dense", "llama", .qk_norm = true, .norm_after_rope = true},
 };
 

@@ -19,11 +19,13 @@ static const char *const used[] = {
     "attention.sliding_window",
     "attention.sliding_window_pattern",
     "attention.value_length",
+    "classifier.output_labels",
     "block_count",
     "context_length",
     "embedding_length",
     "expert_count",
     "feed_forward_length",
+    "pooling_type",
     "rope.dimension_count",
     "rope.freq_base",
     "rope.scale_linear",
@@ -129,6 +131,7 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
 {
     size_t n = 0;
     const char *name = own_name(key, architecture->name, &n);
+    if (is_causal_key(key, architecture->name) && architecture->is_encoder) return true; /* read_encoder looks at it */
     if (says_nothing(key) && !is_causal_key(key, architecture->name)) return true;
     if (name)
         return is_of_family(architecture, name, n) ||

@@ -16,6 +16,7 @@ static const whit_import_name global_names[] = {
     {"rope_freqs.weight", "rope_factors"},
     {"rope_factors_long.weight", "rope_factors_long"},
     {"rope_factors_short.weight", "rope_factors_short"},
+    {"cls.output.weight", "score"},
     {NULL},
 };
 static const whit_import_name layer_names[] = {
@@ -39,6 +40,13 @@ static const whit_import_name layer_names[] = {
     {"ffn_up.weight", "up", .is_projection = true},
     {"ffn_down.weight", "down", .is_projection = true},
     {"ffn_sub_norm.weight", "ffn_sub_norm"},
+    {"attn_q_norm_in.weight", "q_in_norm"},
+    {"attn_k_norm_in.weight", "k_in_norm"},
+    {"attn_v_norm_in.weight", "v_in_norm"},
+    {"attn_output_norm_in.weight", "o_in_norm"},
+    {"ffn_gate_norm_in.weight", "gate_in_norm"},
+    {"ffn_up_norm_in.weight", "up_in_norm"},
+    {"ffn_down_norm_in.weight", "down_in_norm"},
     {NULL},
 };
 

@@ -109,6 +109,7 @@ static whit_status write_metadata(const whit_source *source, whit_ndf_writer *wr
     whit_table_builder *meta = whit_ndf_writer_meta(writer);
     (void)error;
     set_name(hf, meta);
+    whit_import_hf_set_prompts(importer, meta);
     whit_table_set_string(meta, "general.architecture", importer->class->type);
     if (hf->generation_config.present) set_generation(hf, meta);
     if (!memchr(hf->config.text.data, 0, hf->config.text.size_bytes))
@@ -123,6 +124,7 @@ static void close_importer(whit_source *source)
     struct whit_hf_importer *importer = source->importer;
     if (!importer) return;
     if (importer->hf) whit_import_hf_free_divisors(importer);
+    if (importer->hf) whit_import_hf_close_modules(importer);
     for (size_t i = 0; i < importer->n_imports; i++)
         whit_free(source->allocator, importer->imports[i].values,
                   importer->imports[i].n_values * sizeof *importer->imports[i].values);
@@ -156,6 +158,7 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     source->write_metadata = write_metadata;
     WHIT_TRY(whit_hf_open(folder, source->allocator, &importer->hf, error));
     WHIT_TRY(whit_import_hf_config(importer, &source->config, error));
+    WHIT_TRY(whit_import_hf_modules(importer, &source->config, error));
     WHIT_TRY(whit_hf_open_weights(importer->hf, error));
     WHIT_TRY(whit_import_hf_tensors(source, importer, error));
     WHIT_TRY(add_divisors(source, importer, error));

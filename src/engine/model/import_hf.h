@@ -64,12 +64,16 @@ typedef struct whit_hf_class {
     const char *const *fields;         /* further fields that are read, and a NULL */
     bool last_is_full;                 /* and so does the last layer */
     const struct whit_hf_experts *experts; /* NULL: the class has no experts */
-    double local_theta;    /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
-    bool scales_full_only; /* layers with a window have unscaled RoPE */
+    double local_theta;          /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
+    bool scales_full_only;       /* layers with a window have unscaled RoPE */
+    const char *prefix, *layers; /* an encoder's names begin so ("bert.", "encoder.layer"); NULL: a decoder */
+    uint32_t n_positions_cut;    /* encoders: rows of the table of positions that no position has */
+    bool has_scores;             /* encoders: a classification head gives scores */
     /* Reads fields specific to this class, after all others; NULL if it has no such fields. */
     whit_status (*finish)(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 } whit_hf_class;
 
+whit_status whit_import_hf_bert(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 whit_status whit_import_hf_gemma3(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 
@@ -105,8 +109,20 @@ struct whit_hf_import {
     uint8_t form; /* whit_import_form */
 };
 
+#define WHIT_HF_DENSE_MAX         2
+#define WHIT_HF_MODULE_PATH_BYTES 128
+
+/* The modules of a folder of sentence-transformers beside its model (modules.json). */
+struct whit_hf_modules {
+    whit_hf_document list, pooling, prompts, dense_config[WHIT_HF_DENSE_MAX];
+    whit_safetensors *dense[WHIT_HF_DENSE_MAX];
+    uint32_t n_dense;
+    const char *pooling_name; /* NULL: no Pooling module */
+};
+
 struct whit_hf_importer {
     whit_hf *hf;
+    struct whit_hf_modules modules;
     whit_source *source;   /* NULL: only a configuration is read */
     whit_hf_document text; /* config.json, or its text_config: a view of hf's */
     const whit_hf_class *class;
@@ -145,6 +161,12 @@ whit_status whit_hf_read_float(const whit_hf_document *document, const char *pat
 whit_status whit_hf_read_u32(const whit_hf_document *document, const char *path, bool required, uint32_t *value,
                              whit_error *error);
 bool whit_hf_text_is(const char *text, size_t n, const char *expected);
+
+/* Reads modules.json and what it names: sets the widths of dense layers. Close it also after a failure. */
+whit_status whit_import_hf_modules(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
+void whit_import_hf_close_modules(struct whit_hf_importer *importer);
+/* Writes the pooling and the prompts into the metadata. */
+void whit_import_hf_set_prompts(const struct whit_hf_importer *importer, whit_table_builder *meta);
 
 /* Adds every tensor; decides tied_head and the biases. */
 whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer, whit_error *error);

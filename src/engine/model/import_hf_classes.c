@@ -70,9 +70,13 @@ static const char *const gemma4_fields[] = {"hidden_activation",           "glob
                                             "hidden_size_per_layer_input", "vocab_size_per_layer_input",
                                             "use_double_wide_mlp",         "num_kv_shared_layers",
                                             "final_logit_softcapping",     NULL};
-static const char *const gemma3_fields[] = {"hidden_activation",      "rope_local_base_freq",
-                                            "sliding_window_pattern", "_sliding_window_pattern",
-                                            "query_pre_attn_scalar",  NULL};
+static const char *const gemma3_fields[] = {"hidden_activation",
+                                            "rope_local_base_freq",
+                                            "sliding_window_pattern",
+                                            "_sliding_window_pattern",
+                                            "query_pre_attn_scalar",
+                                            "use_bidirectional_attention",
+                                            NULL};
 
 static const char *const smollm3_fields[] = {"no_rope_layers", "no_rope_layer_interval", NULL};
 
@@ -235,7 +239,74 @@ static whit_status finish_qwen35(const struct whit_hf_importer *importer, whit_c
     return whit_hf_read_u32(config, "linear_value_head_dim", false, &c->delta_value_dim, error);
 }
 
+/* ---- encoders --------------------------------------------------------------------------------- */
+
+#define ENCODER_NAMES                                                                                                  \
+    {"embeddings.word_embeddings.weight", "embed"},                                                                    \
+        {"embeddings.position_embeddings.weight", "position_embed", WHIT_IMPORT_POSITIONS},                            \
+        {"embeddings.token_type_embeddings.weight", "type_embed"}, {"embeddings.position_ids", NULL},                  \
+        {"embeddings.LayerNorm.weight", "embed_norm"}, {"embeddings.LayerNorm.bias", "embed_norm_bias"},               \
+        {"embeddings.LayerNorm.gamma", "embed_norm"}, {"embeddings.LayerNorm.beta", "embed_norm_bias"},                \
+        {"attention.self.query.weight", "q", .is_projection = true}, {"attention.self.query.bias", "q_bias"},          \
+        {"attention.self.key.weight", "k", .is_projection = true}, {"attention.self.key.bias", "k_bias"},              \
+        {"attention.self.value.weight", "v", .is_projection = true}, {"attention.self.value.bias", "v_bias"},          \
+        {"attention.output.dense.weight", "o", .is_projection = true}, {"attention.output.dense.bias", "o_bias"},      \
+        {"attention.output.LayerNorm.weight", "attn_post_norm"},                                                       \
+        {"attention.output.LayerNorm.bias", "attn_post_norm_bias"},                                                    \
+        {"attention.output.LayerNorm.gamma", "attn_post_norm"},                                                        \
+        {"attention.output.LayerNorm.beta", "attn_post_norm_bias"},                                                    \
+        {"intermediate.dense.weight", "up", .is_projection = true}, {"intermediate.dense.bias", "up_bias"},            \
+        {"output.dense.weight", "down", .is_projection = true}, {"output.dense.bias", "down_bias"},                    \
+        {"output.LayerNorm.weight", "ffn_post_norm"}, {"output.LayerNorm.bias", "ffn_post_norm_bias"},                 \
+        {"output.LayerNorm.gamma", "ffn_post_norm"},                                                                   \
+    {                                                                                                                  \
+        "output.LayerNorm.beta", "ffn_post_norm_bias"                                                                  \
+    }
+static const whit_import_name encoder_names[] = {
+    ENCODER_NAMES,
+    {"pooler.dense.weight", NULL}, /* only a classification head reads it */
+    {"pooler.dense.bias", NULL},
+    {NULL},
+};
+static const whit_import_name bert_score_names[] = {
+    ENCODER_NAMES,
+    {"pooler.dense.weight", "score_dense"},
+    {"pooler.dense.bias", "score_dense_bias"},
+    {"classifier.weight", "score"},
+    {"classifier.bias", "score_bias"},
+    {NULL},
+};
+static const whit_import_name roberta_score_names[] = {
+    ENCODER_NAMES,
+    {"pooler.dense.weight", NULL},
+    {"pooler.dense.bias", NULL},
+    {"classifier.dense.weight", "score_dense"},
+    {"classifier.dense.bias", "score_dense_bias"},
+    {"classifier.out_proj.weight", "score"},
+    {"classifier.out_proj.bias", "score_bias"},
+    {NULL},
+};
+static const char *const encoder_fields[] = {"attention_probs_dropout_prob",
+                                             "classifier_dropout",
+                                             "directionality",
+                                             "layer_norm_eps",
+                                             "pooler_fc_size",
+                                             "pooler_num_attention_heads",
+                                             "pooler_num_fc_layers",
+                                             "pooler_size_per_head",
+                                             "pooler_type",
+                                             "position_embedding_type",
+                                             "sbert_ce_default_activation_function",
+                                             "sentence_transformers",
+                                             "type_vocab_size",
+                                             NULL};
+
 /* ---- classes ---------------------------------------------------------------------------------- */
+
+/* Members that all encoders share. */
+#define ENCODER(type_name, prefix_text, name_rows)                                                                     \
+    .type = (type_name), .family = "bert", .tied = true, .prefix = (prefix_text), .layers = "encoder.layer",           \
+    .n_ctx = 512, .rope_theta = 10000, .names = (name_rows), .fields = encoder_fields, .finish = whit_import_hf_bert
 
 static const whit_hf_class classes[] = {
     {.name = "Llama",
@@ -419,6 +490,23 @@ static const whit_hf_class classes[] = {
      .fields = gemma4_fields,
      .experts = &gemma4_experts,
      .finish = whit_import_hf_gemma4},
+    {.name = "Bert", ENCODER("bert", "bert.", encoder_names), .norm_eps = 1e-12},
+    {.name = "BertForSequenceClassification",
+     ENCODER("bert", "bert.", bert_score_names),
+     .norm_eps = 1e-12,
+     .has_scores = true},
+    {.name = "Roberta", ENCODER("roberta", "roberta.", encoder_names), .norm_eps = 1e-12, .n_positions_cut = 2},
+    {.name = "RobertaForSequenceClassification",
+     ENCODER("roberta", "roberta.", roberta_score_names),
+     .norm_eps = 1e-12,
+     .n_positions_cut = 2,
+     .has_scores = true},
+    {.name = "XLMRoberta", ENCODER("xlm-roberta", "roberta.", encoder_names), .norm_eps = 1e-12, .n_positions_cut = 2},
+    {.name = "XLMRobertaForSequenceClassification",
+     ENCODER("xlm-roberta", "roberta.", roberta_score_names),
+     .norm_eps = 1e-12,
+     .n_positions_cut = 2,
+     .has_scores = true},
     {.name = "HunYuanDenseV1",
      .type = "hunyuan_v1_dense",
      .family = "llama",
@@ -516,7 +604,7 @@ static const whit_hf_class other = {.name = "model of a program",
 /* The name in "architectures" without its head: "Llama" of "LlamaForCausalLM" or "LlamaModel". */
 static size_t class_name_bytes(const char *name, size_t n)
 {
-    static const char *const heads[] = {"ForCausalLM", "Model"};
+    static const char *const heads[] = {"ForCausalLM", "TextModel", "Model"};
     for (size_t i = 0; i < COUNT(heads); i++) {
         size_t m = strlen(heads[i]);
         if (n > m && memcmp(name + n - m, heads[i], m) == 0) return n - m;
@@ -564,7 +652,7 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
     size_t bare = name ? class_name_bytes(name, n) : 0;
     *class = name ? find_nested(config, name, n) : find_type(type, type_bytes);
     for (size_t i = 0; !*class && name && i < COUNT(classes); i++)
-        if (is_text(name, bare, classes[i].name)) *class = &classes[i];
+        if (is_text(name, bare, classes[i].name) || is_text(name, n, classes[i].name)) *class = &classes[i];
     if (!*class && any) *class = &other;
     if (*class) return WHIT_OK;
     if (name && !bare)

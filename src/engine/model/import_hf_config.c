@@ -262,7 +262,7 @@ static whit_status read_switches(struct whit_hf_importer *importer, whit_config 
     c->sub_norm = class->sub_norm;
     c->qk_norm = class->qk_norm;
     c->norm_after_rope = class->norm_after_rope;
-    WHIT_TRY(read_gate(config, class->act, c, error));
+    if (!class->layers) WHIT_TRY(read_gate(config, class->act, c, error));
     WHIT_TRY(whit_hf_bool(config, "attention_bias", &c->out_bias, error));
     c->attn_bias = c->out_bias || class->qkv_bias;
     if (class->qkv_bias) c->out_bias = false; /* Qwen2's class has no such field */
@@ -283,8 +283,8 @@ whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config
     if (!c->program) WHIT_TRY(whit_import_hf_fields(importer, error));
     WHIT_TRY(read_numbers(&importer->text, class, c, error));
     WHIT_TRY(read_switches(importer, c, error));
-    WHIT_TRY(whit_import_hf_rope(importer, c, error));
-    WHIT_TRY(whit_import_hf_layers(importer, c, error));
+    if (!class->layers) WHIT_TRY(whit_import_hf_rope(importer, c, error));
+    if (!class->layers) WHIT_TRY(whit_import_hf_layers(importer, c, error));
     if (class->finish) WHIT_TRY(class->finish(importer, c, error));
     if (class->experts) WHIT_TRY(whit_import_hf_experts(importer, c, error));
     WHIT_TRY(read_quantisation(config, class, &importer->quantisation, error));

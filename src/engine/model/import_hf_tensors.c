@@ -41,6 +41,13 @@ static const whit_import_name layer_names[] = {
     {"mlp.down_proj.bias", "down_bias"},
     {"mlp.ffn_sub_norm.weight", "ffn_sub_norm"},
     {"mlp.ffn_layernorm.weight", "ffn_sub_norm"},
+    {"self_attn.q_proj.norm.weight", "q_in_norm", .keeps_value = true},
+    {"self_attn.k_proj.norm.weight", "k_in_norm", .keeps_value = true},
+    {"self_attn.v_proj.norm.weight", "v_in_norm", .keeps_value = true},
+    {"self_attn.o_proj.norm.weight", "o_in_norm", .keeps_value = true},
+    {"mlp.gate_proj.norm.weight", "gate_in_norm", .keeps_value = true},
+    {"mlp.up_proj.norm.weight", "up_in_norm", .keeps_value = true},
+    {"mlp.down_proj.norm.weight", "down_in_norm", .keeps_value = true},
     {NULL},
 };
 
@@ -80,7 +87,8 @@ static const char *bare_name(const whit_hf_class *class, const char *name)
     static const char *const nested[] = {"model.language_model.", "language_model.model.", "language_model."};
     for (size_t i = 0; class->is_nested && i < COUNT(nested); i++)
         if (begins_with(name, nested[i])) return name + strlen(nested[i]);
-    return begins_with(name, "model.") ? name + strlen("model.") : name;
+    const char *prefix = class->prefix ? class->prefix : "model.";
+    return begins_with(name, prefix) ? name + strlen(prefix) : name;
 }
 
 /* Tensors that are not the language model's, by how their names begin. */
@@ -115,7 +123,7 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, ui
     for (size_t i = 0; i < COUNT(tables); i++)
         if (ends_with(name, tables[i])) return PART_IGNORED;
     if (is_of_other_input(class, file_name)) return PART_IGNORED;
-    const char *rest = whit_import_layer(name, "layers", n_layers, &found->layer);
+    const char *rest = whit_import_layer(name, class->layers ? class->layers : "layers", n_layers, &found->layer);
     if (!rest) {
         found->row = whit_import_find_name(class->names, global_names, name);
         if (found->row && found->row->ours) snprintf(found->ours, sizeof found->ours, "%s", found->row->ours);
@@ -655,11 +663,45 @@ static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_im
     return tied ? WHIT_OK : add_tensor(source, importer, head->file, head->file_name, "head", NULL, error);
 }
 
+/* BitNet's embedding models: each projection has a norm of its own, and its float weights are latent ones. */
+static void find_input_norms(struct whit_hf_importer *importer, whit_config *config)
+{
+    static const char *const names[] = {"layers.0.self_attn.q_proj.norm.weight",
+                                        "model.layers.0.self_attn.q_proj.norm.weight"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        config->input_norms |= whit_safetensors_find(importer->hf->weights, names[i]) != NULL;
+    if (!config->input_norms) return;
+    importer->quantisation.online = true;
+    whit_config_name_family(config);
+}
+
+/* The matrices of the dense layers after pooling, which are in files of their own. */
+static whit_status add_dense(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
+{
+    for (uint32_t i = 0; i < importer->modules.n_dense; i++) {
+        static const char file_name[] = "linear.weight";
+        const whit_safetensor *file = whit_safetensors_find(importer->modules.dense[i], file_name);
+        if (!file || file->n_dims != 2)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: matrix '%s' is missing",
+                             importer->modules.dense_config[i].path, file_name);
+        whit_source_tensor *tensor = whit_source_add(source, i ? "dense_2" : "dense_1", error);
+        if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
+        struct whit_hf_import *import = &importer->imports[importer->n_imports++];
+        *import = (struct whit_hf_import){.importer = importer, .file = file};
+        tensor->context = import;
+        const struct reading r = {source, importer, file, file_name, error};
+        WHIT_TRY(float_matrix(&r, import, tensor));
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
     const whit_safetensors *weights = importer->hf->weights;
     struct ending embed = {0}, head = {0};
-    importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors); /* fused tensors are of three at most */
+    /* Fused tensors are of three at most. */
+    importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors) + WHIT_HF_DENSE_MAX;
+    find_input_norms(importer, &source->config);
     importer->imports = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->imports);
     if (!importer->imports)
         return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->imports);
@@ -693,6 +735,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         else
             WHIT_TRY(add_tensor(source, importer, file, file_name, found.ours, NULL, error));
     }
+    WHIT_TRY(add_dense(source, importer, error));
     WHIT_TRY(whit_source_join_parts(source, error));
     return add_embedding_and_head(source, importer, &embed, &head, error);
 }

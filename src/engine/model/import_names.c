@@ -47,6 +47,15 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
     if (rows == WHIT_IMPORT_ALL || rows == WHIT_IMPORT_ROW || rows == WHIT_IMPORT_ONE_EXPERT ||
         rows == WHIT_IMPORT_EXPERTS)
         return WHIT_OK;
+    if (rows == WHIT_IMPORT_POSITIONS) {
+        const uint32_t n_positions = source->config.n_positions, n_cut = tensor->type.n_rows - n_positions;
+        if (tensor->type.n_rows < n_positions || tensor->type.layout == WHIT_LAYOUT_PLAIN)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows for %u positions", source->path,
+                             tensor->name, tensor->type.n_rows, n_positions);
+        tensor->part_begin = n_cut;
+        tensor->type.n_rows = n_positions;
+        return WHIT_OK;
+    }
     const whit_layer_kind kind = whit_config_kind(&source->config, layer);
     const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff,
                    n_embd = source->config.n_embd, n_experts = source->config.n_experts,

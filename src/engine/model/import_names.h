@@ -26,6 +26,7 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_EXPERTS_UP,   /* and second half of rows; */
     WHIT_IMPORT_EXPERTS_EVEN, /* every second row from the first on, */
     WHIT_IMPORT_EXPERTS_ODD,  /* or from the second on */
+    WHIT_IMPORT_POSITIONS,    /* the last n_positions rows */
 } whit_import_rows;
 
 /* How the elements of a tensor of the file become canonical ones, beside the order of rows. */

@@ -36,6 +36,8 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_EXPERT_LINEAR] = "expert_linear",
         [WHIT_PLAN_EXPERT_BIAS] = "expert_bias",
         [WHIT_PLAN_COMBINE] = "combine",
+        [WHIT_PLAN_LAYER_NORM] = "layer_norm",
+        [WHIT_PLAN_ACTIVATE] = "activate",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
         [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
@@ -71,8 +73,8 @@ struct compiler {
 
 static bool is_kept(const struct compiler *c, whit_ref value)
 {
-    if (value == c->graph->output) return true;
-    if (value == c->graph->hidden && c->options->keep_hidden) return true;
+    if (value == c->graph->output && !c->options->only_vectors) return true;
+    if (value == c->graph->vector && c->options->keep_hidden) return true;
     for (size_t i = 0; i < c->options->n_keep; i++)
         if (strcmp(c->options->keep[i], c->graph->values[value - 1].name) == 0) return true;
     return false;
@@ -142,7 +144,7 @@ static void emit(struct compiler *c, whit_plan_step step)
         if (step.input[j]) c->plan->values[step.input[j] - 1].n_reads++;
     step.rows = c->plan->values[(step.output ? step.output : step.input[0]) - 1].rows;
     step.gated = -1;
-    if (step.op != WHIT_PLAN_DELTA && step.op != WHIT_PLAN_ROUTE) step.second = -1;
+    if (step.op != WHIT_PLAN_DELTA && step.op != WHIT_PLAN_ROUTE && step.op != WHIT_PLAN_LAYER_NORM) step.second = -1;
     step.number = c->plan->n_steps;
     c->plan->steps[c->plan->n_steps++] = step;
 }
@@ -274,6 +276,8 @@ static void lower_simple(struct compiler *c, const whit_node *node)
         [WHIT_OP_ROUTE] = WHIT_PLAN_ROUTE,
         [WHIT_OP_DISPATCH] = WHIT_PLAN_DISPATCH,
         [WHIT_OP_COMBINE] = WHIT_PLAN_COMBINE,
+        [WHIT_OP_LAYER_NORM] = WHIT_PLAN_LAYER_NORM,
+        [WHIT_OP_ACTIVATE] = WHIT_PLAN_ACTIVATE,
     };
     uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]), d = use(c, node->input[2]);
     if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
@@ -413,8 +417,8 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
         make_phases(&c);
         plan->n_experts = graph->n_experts;
         plan->n_used = graph->n_used;
-        plan->output = c.map[graph->output];
-        plan->hidden = c.map[graph->hidden];
+        plan->output = options->only_vectors ? 0 : c.map[graph->output];
+        plan->hidden = c.map[graph->vector];
         status = check_external(plan, error);
         if (status == WHIT_OK) status = whit_slots_assign(plan, error);
     }

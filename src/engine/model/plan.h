@@ -49,6 +49,8 @@ typedef enum whit_plan_op {
     WHIT_PLAN_EXPERT_LINEAR, /* the matrices of all experts that have rows */
     WHIT_PLAN_EXPERT_BIAS,
     WHIT_PLAN_COMBINE,
+    WHIT_PLAN_LAYER_NORM,
+    WHIT_PLAN_ACTIVATE,
     /* Fused operations, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
@@ -63,8 +65,8 @@ typedef enum whit_plan_op {
 const char *whit_plan_op_name(whit_plan_op op);
 
 typedef struct whit_plan_step {
-    uint8_t op; /* whit_plan_op */
-    uint8_t gate;
+    uint8_t op;   /* whit_plan_op */
+    uint8_t gate; /* as in whit_node */
     uint16_t layer;
     uint8_t rows;      /* whit_row_set that it runs over */
     uint32_t number;   /* index in the plan; for a fused step, of its first step */
@@ -73,7 +75,7 @@ typedef struct whit_plan_step {
     uint32_t acts;  /* fused norm: plan value of the activations that it writes */
     int32_t weight; /* tensor of the resolver, -1 if absent */
     int32_t gated;  /* gated product: the second tensor, -1 if absent */
-    int32_t second; /* delta rule: the vector dt; route: factors of experts; -1 if absent */
+    int32_t second; /* delta rule: the vector dt; route: factors of experts; layer norm: the bias; -1 if absent */
     uint32_t head_dim, rotary, window;
     uint32_t rope;                                    /* rotation: index of the RoPE table */
     uint32_t n_taps, n_heads, n_key_heads, value_dim; /* convolution, delta rule */
@@ -125,7 +127,8 @@ typedef struct whit_plan_slot {
 typedef struct whit_plan_options {
     whit_act_type act;       /* activation format for coded weights that follow the session's */
     bool no_fuse;            /* every operation is a phase of its own, without fusion */
-    bool keep_hidden;        /* keep the graph's hidden value */
+    bool keep_hidden;        /* keep the graph's vector value */
+    bool only_vectors;       /* do not compute the graph's output */
     const char *const *keep; /* names of further values to keep after the run */
     size_t n_keep;
     uint32_t first_node, n_nodes; /* a range of the graph's nodes; n_nodes 0: all */
@@ -143,7 +146,7 @@ typedef struct whit_plan {
     uint32_t n_values, capacity_values;
     whit_plan_slot *slots;
     uint32_t n_slots;
-    uint32_t output, hidden;    /* plan values; 0 where the range does not make them */
+    uint32_t output, hidden;    /* plan values, hidden: of the graph's vector; 0 where the plan does not make them */
     uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token takes; 0: no experts */
 } whit_plan;
 

@@ -11,7 +11,6 @@ static const struct missing {
     {"apertus", "xIELU"},
     {"arctic", "a mixture of experts"},
     {"baichuan", "fused q, k, v weights and ALiBi"},
-    {"bert", "attention in both directions"},
     {"bloom", "ALiBi and LayerNorm"},
     {"chatglm", "partial RoPE and fused weights"},
     {"cohere", "LayerNorm, parallel blocks and scaled logits"},

@@ -10,6 +10,8 @@
 static const char deepseek_call[] = "<｜tool▁call▁begin｜>", deepseek_separator[] = "<｜tool▁sep｜>",
                   deepseek_call_end[] = "<｜tool▁call▁end｜>", deepseek_end[] = "<｜tool▁calls▁end｜>";
 
+static const char gemma_call[] = "call:", gemma_end[] = "<tool_call|>", gemma_response[] = "<|tool_response>";
+
 static bool is_blank(uint8_t c)
 {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
@@ -435,6 +437,38 @@ static bool read_tags(whit_chat_parser *p, bool *wait)
     return *wait || leave_section(p, true);
 }
 
+/* Reads call:NAME{ and emits the opening brace of its arguments. */
+static bool read_gemma_name(whit_chat_parser *p, bool *wait)
+{
+    const size_t n_open = strlen(gemma_call), left = p->held.size_bytes - n_open;
+    const uint8_t *name = p->held.data + n_open, *end = memchr(name, '{', left);
+    if (!end) {
+        *wait = left <= NAME_BYTES;
+        return *wait || leave_section(p, true);
+    }
+    whit_call_reader *c = &p->call;
+    reset_call(c);
+    if (end == name || (size_t)(end - name) > NAME_BYTES) return leave_section(p, true);
+    if (!whit_buf_append(&c->name, name, (size_t)(end - name)) || !whit_buf_append_str(&c->arguments, "{"))
+        return false;
+    c->has_name = c->has_arguments = true;
+    p->section_state = WHIT_SECTION_CALL;
+    p->gemma = whit_gemma_begin();
+    return consume(p, (size_t)(end + 1 - p->held.data)) && tell_call(p);
+}
+
+static bool read_gemma(whit_chat_parser *p, bool *wait)
+{
+    whit_gemma_result result;
+    size_t n = whit_gemma_read(&p->gemma, (const char *)p->held.data, p->held.size_bytes, &p->call.arguments, &result);
+    if (result == WHIT_GEMMA_NO_MEMORY || !consume(p, n) || !tell_call(p)) return false;
+    if (result == WHIT_GEMMA_MALFORMED) return leave_section(p, true);
+    *wait = result == WHIT_GEMMA_MORE;
+    if (*wait) return true;
+    p->section_state = WHIT_SECTION_NEXT;
+    return end_call(p, true);
+}
+
 /* Continues after a call or the section's marker, at a byte that is not blank: begins the next call or ends the
  * section. Sets *wait if more bytes are needed. */
 static bool next_in_section(whit_chat_parser *p, bool *wait)
@@ -470,10 +504,17 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
         *wait = begins < 0;
         if (*wait) return true;
     }
-    if ((p->syntax == WHIT_CALLS_TAGGED || p->syntax == WHIT_CALLS_XML) && !opened) {
-        int closes = match(p, "</tool_call>");
+    if (p->syntax == WHIT_CALLS_GEMMA && opened) {
+        int begins = match(p, gemma_call);
+        *wait = begins < 0;
+        if (*wait) return true;
+        return begins ? read_gemma_name(p, wait) : leave_section(p, true);
+    }
+    if ((p->syntax == WHIT_CALLS_TAGGED || p->syntax == WHIT_CALLS_XML || p->syntax == WHIT_CALLS_GEMMA) && !opened) {
+        const char *end = p->syntax == WHIT_CALLS_GEMMA ? gemma_end : "</tool_call>";
+        int closes = match(p, end);
         *wait = closes < 0;
-        if (closes == 1) return consume(p, strlen("</tool_call>")) && leave_section(p, false);
+        if (closes == 1) return consume(p, strlen(end)) && leave_section(p, false);
         return *wait || leave_section(p, false);
     }
     if (c == '{' && (opened || p->syntax == WHIT_CALLS_LLAMA)) return begin_call(p);
@@ -505,6 +546,7 @@ static bool read_heading(whit_chat_parser *p, bool *wait)
 static bool read_section(whit_chat_parser *p, bool *wait)
 {
     if (p->section_state == WHIT_SECTION_NAME) return read_heading(p, wait);
+    if (p->section_state == WHIT_SECTION_CALL && p->syntax == WHIT_CALLS_GEMMA) return read_gemma(p, wait);
     if (p->section_state != WHIT_SECTION_CALL) {
         size_t blank = 0;
         while (blank < p->held.size_bytes && is_blank(p->held.data[blank])) blank++;
@@ -586,6 +628,16 @@ static bool read_start(whit_chat_parser *p, bool *wait)
             return true;
         }
     }
+    if (p->syntax == WHIT_CALLS_GEMMA) { /* its models may write the end of a section that they did not begin */
+        const char *rest = (const char *)p->held.data + blank;
+        size_t n = p->held.size_bytes - blank, n_mark = strlen(p->think_close);
+        if (memcmp(rest, p->think_close, n < n_mark ? n : n_mark) == 0) {
+            *wait = n < n_mark;
+            if (!*wait) drop_held(p, blank + n_mark);
+            p->after |= !*wait;
+            return true;
+        }
+    }
     p->state = WHIT_ANSWER_TEXT;
     return true;
 }
@@ -609,6 +661,12 @@ static bool read_text(whit_chat_parser *p, bool *wait)
         while (blank < p->held.size_bytes && (is_blank(p->held.data[blank]) || is_continued(p->held.data[blank])))
             blank++;
         drop_held(p, blank);
+        if (p->syntax == WHIT_CALLS_GEMMA && p->held.size_bytes && p->n_calls) {
+            int ends = match(p, gemma_response); /* where the results would begin, the answer ends */
+            *wait = ends < 0;
+            if (ends > 0) drop_held(p, strlen(gemma_response));
+            if (ends) return true;
+        }
         if (p->held.size_bytes) p->after = p->section && match(p, p->section) != 0;
     }
     *wait = true;
@@ -647,6 +705,7 @@ const char *whit_answer_section(whit_call_syntax syntax)
     case WHIT_CALLS_TAGGED: return "<tool_call>";
     case WHIT_CALLS_MISTRAL: return "[TOOL_CALLS]";
     case WHIT_CALLS_GRANITE: return "<|tool_call|>";
+    case WHIT_CALLS_GEMMA: return "<|tool_call>";
     case WHIT_CALLS_LLAMA: return "<|python_tag|>";
     case WHIT_CALLS_DEEPSEEK: return "<｜tool▁calls▁begin｜>";
     }
@@ -734,7 +793,8 @@ whit_status whit_chat_parser_flush(whit_chat_parser *p, whit_error *error)
     if (p->message.size_bytes) return WHIT_OK;
     if (p->state == WHIT_ANSWER_CALLS) {
         if (p->section_state == WHIT_SECTION_NEXT) { /* between calls: treat the section as closed */
-            if (p->held.size_bytes && (match(p, "</tool_call>") < 0 || match(p, deepseek_call_end) < 0))
+            if (p->held.size_bytes &&
+                (match(p, "</tool_call>") < 0 || match(p, gemma_end) < 0 || match(p, deepseek_call_end) < 0))
                 drop_held(p, p->held.size_bytes);
             ok = leave_section(p, false);
         } else

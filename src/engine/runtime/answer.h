@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "runtime/call_gemma.h"
 #include "runtime/tool_style.h"
 
 /* Incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
@@ -58,6 +59,7 @@ struct whit_chat_parser {
     whit_buf held;       /* bytes not parsed yet, or that may begin a marker */
     whit_buf raw;        /* source text of a call that may still turn out malformed */
     whit_call_reader call;
+    whit_gemma_reader gemma;
     whit_buf tools_text; /* the tools' JSON list; its schemas say which tagged arguments are strings */
     whit_json tools;
     bool has_tools;

@@ -11,6 +11,7 @@
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 #include "runtime/answer.h"
+#include "runtime/call_gemma.h"
 #include "runtime/call_tagged.h"
 #include "runtime/chat.h"
 #include "runtime/grammar.h"
@@ -165,6 +166,8 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     /* Models are not trained for the plain form: there arguments are constrained if their schema can be enforced. */
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_XML)
         return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
+    if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_GEMMA)
+        return whit_call_gemma_rule(&b->graph, json, parameters, held, name, rule, b->error);
     bool is_plain = !held && whit_chat_template_style(b->chat)->is_plain && b->options->choice == WHIT_CALL_AUTO;
     if (!held && !(is_plain && can_hold(b, parameters))) return any_object(b, rule);
     whit_buf own = {.allocator = b->graph.allocator};
@@ -261,6 +264,7 @@ static call_form form_of(whit_call_syntax syntax)
                            "\n```<｜tool▁call▁end｜>",
                            "\n",
                            "<｜tool▁calls▁end｜>"};
+    case WHIT_CALLS_GEMMA: return (call_form){"", "call:", "{", "}<tool_call|>", "<|tool_call>", ""};
     case WHIT_CALLS_XML:
         return (call_form){"\n", "<function=", ">\n", "</function>\n</tool_call>", "\n<tool_call>\n", ""};
     }
@@ -389,6 +393,7 @@ whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_gramm
     WHIT_NEED(chat);
     static const char *const deepseek[] = {"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>",
                                            "<｜tool▁calls▁end｜>", NULL};
+    static const char *const gemma[] = {"<|channel>", "<tool_call|>", WHIT_GEMMA_MARK, NULL};
     const whit_model *model = whit_chat_template_model(chat);
     const char *spelled[8] = {NULL};
     whit_call_syntax syntax = whit_chat_template_style(chat)->syntax;
@@ -399,6 +404,7 @@ whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_gramm
         n = 2;
         if (syntax != WHIT_CALLS_LLAMA) spelled[n++] = whit_answer_section(syntax);
         for (size_t i = 0; syntax == WHIT_CALLS_DEEPSEEK && deepseek[i]; i++) spelled[n++] = deepseek[i];
+        for (size_t i = 0; syntax == WHIT_CALLS_GEMMA && gemma[i]; i++) spelled[n++] = gemma[i];
     }
     return whit_token_trie_of_tokenizer(&model->tokenizer, model->config.n_vocab, spelled, model->path,
                                         model->allocator, vocabulary, error);

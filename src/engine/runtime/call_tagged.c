@@ -34,35 +34,46 @@ static whit_status any_parameters(whit_automaton *g, const char *name, uint32_t 
     return WHIT_OK;
 }
 
-/* The rule of one property's value. Its schema stays within the whole, which becomes a resource of its own, so that its
- * references lead where they led. */
+whit_status whit_call_leaf_rule(whit_automaton *g, const whit_json *json, uint32_t parameters, const char *pointer,
+                                const char *mark, const char *name, uint32_t *rule, whit_error *error)
+{
+    size_t n;
+    const char *whole = whit_json_raw(json, parameters, &n);
+    whit_buf text = {.allocator = g->allocator};
+    whit_buf_printf(&text, "{\"$ref\": \"whit:arguments#%s\"", pointer);
+    whit_buf_append_str(&text, ", \"$defs\": {\"p\": {\"$id\": \"whit:arguments\", ");
+    whit_buf_append(&text, whole + 1, n - 1); /* the last of two $id counts, and then nothing is found: refused */
+    whit_buf_append_str(&text, "}}");
+    whit_status status = text.failed ? whit_fail_memory(error, "a schema of arguments", n) : WHIT_OK;
+    const char *schema = (const char *)text.data;
+    if (status == WHIT_OK)
+        status = mark ? whit_json_schema_compile_texts(g, name, schema, text.size_bytes, mark, rule, error)
+                      : whit_json_schema_compile(g, name, schema, text.size_bytes, rule, error);
+    /* Report the location as in the caller's schema. */
+    char *moved = status != WHIT_OK && error ? strstr(error->message, "#/$defs/p/") : NULL;
+    if (moved) memmove(moved + 1, moved + 9, strlen(moved + 9) + 1);
+    whit_buf_free(&text);
+    return status;
+}
+
+/* The rule of one property's value. */
 static whit_status value_rule(whit_automaton *g, const whit_json *json, uint32_t parameters, uint32_t key,
                               const char *name, uint32_t *rule, whit_error *error)
 {
-    size_t n, n_key;
-    const char *whole = whit_json_raw(json, parameters, &n), *own = whit_json_string(json, key, &n_key);
-    whit_buf text = {.allocator = g->allocator};
+    size_t n_key;
+    const char *own = whit_json_string(json, key, &n_key);
     whit_buf pointer = {.allocator = g->allocator};
-    whit_buf_append_str(&pointer, "whit:arguments#/properties/");
+    whit_buf_append_str(&pointer, "/properties/");
     for (size_t i = 0; i < n_key; i++) {
         bool plain = (own[i] >= 'a' && own[i] <= 'z') || (own[i] >= 'A' && own[i] <= 'Z') ||
             (own[i] >= '0' && own[i] <= '9') || own[i] == '_';
         whit_buf_printf(&pointer, plain ? "%c" : "%%%02X", (uint8_t)own[i]);
     }
-    whit_buf_append_str(&text, "{\"$ref\": ");
-    whit_json_write_string(&text, (const char *)pointer.data, pointer.size_bytes);
-    whit_buf_append_str(&text, ", \"$defs\": {\"p\": {\"$id\": \"whit:arguments\", ");
-    whit_buf_append(&text, whole + 1, n - 1); /* the last of two $id counts, and then nothing is found: refused */
-    whit_buf_append_str(&text, "}}");
-    whit_status status = text.failed || pointer.failed ? whit_fail_memory(error, "a schema of arguments", n) : WHIT_OK;
-    if (status == WHIT_OK)
-        status = whit_call_value_is_text(json, key + 1)
-            ? whit_json_schema_compile_texts(g, name, (const char *)text.data, text.size_bytes, end_tag, rule, error)
-            : whit_json_schema_compile(g, name, (const char *)text.data, text.size_bytes, rule, error);
-    /* Report the location as in the caller's schema. */
-    char *moved = status != WHIT_OK && error ? strstr(error->message, "#/$defs/p/") : NULL;
-    if (moved) memmove(moved + 1, moved + 9, strlen(moved + 9) + 1);
-    whit_buf_free(&text);
+    whit_buf_append_zeros(&pointer, 1);
+    whit_status status = pointer.failed
+        ? whit_fail_memory(error, "a schema of arguments", n_key)
+        : whit_call_leaf_rule(g, json, parameters, (const char *)pointer.data,
+                              whit_call_value_is_text(json, key + 1) ? end_tag : NULL, name, rule, error);
     whit_buf_free(&pointer);
     return status;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Pooled embeddings. Sums run in double precision and token order, so that they do not depend on how
- * many tokens a step takes. */
+ * Pooled embeddings of many texts at once. Sums run in double precision and token order, so that they do not depend on
+ * how many tokens a step takes, nor on the texts beside them.
+ *
+ * Texts are taken in order: a step has as many as fit its tokens and wanted rows, each in a sequence of its own. The
+ * last of them may be continued by the next step, except in bidirectional models, where a text is computed in one
+ * pass. */
 #include "runtime/session.h"
 
 #include "base/fpenv.h"
@@ -8,61 +12,220 @@
 
 #include <math.h>
 
-enum { STEP_TOKENS = 512 };
+/* ---- metadata of a model ------------------------------------------------------------------------- */
 
-static whit_status pool(whit_session *s, const int32_t *ids, size_t n_ids, const whit_embed_options *o, double *sum,
-                        whit_error *error)
+static bool is_rank(const char *pooling)
 {
-    whit_step_token tokens[STEP_TOKENS];
-    size_t most = s->options.n_logits < STEP_TOKENS ? s->options.n_logits : STEP_TOKENS;
-    uint32_t width = s->model->config.n_embd;
-    for (size_t begin = 0; begin < n_ids;) {
-        size_t n = 0, n_wanted = 0;
-        for (; n < STEP_TOKENS && n_wanted < most && begin + n < n_ids; n++) {
-            size_t at = begin + n;
-            bool wanted = o->pooling == WHIT_POOLING_MEAN || at == (o->pooling == WHIT_POOLING_CLS ? 0 : n_ids - 1);
-            tokens[n] = (whit_step_token){.sequence = o->sequence, .id = ids[at], .want_logits = wanted, .n_top = 1};
+    return pooling && strcmp(pooling, "rank") == 0;
+}
+
+whit_pooling whit_model_pooling(const whit_model *model)
+{
+    static const char *const names[] = {
+        [WHIT_POOLING_MEAN] = "mean", [WHIT_POOLING_CLS] = "cls", [WHIT_POOLING_LAST] = "last"};
+    const char *own = whit_model_metadata(model, "embedding.pooling");
+    if (is_rank(own) || (!own && model->config.n_labels))
+        return model->config.bidirectional ? WHIT_POOLING_CLS : WHIT_POOLING_LAST;
+    for (int i = 0; own && i < 3; i++)
+        if (strcmp(own, names[i]) == 0) return (whit_pooling)i;
+    return WHIT_POOLING_OWN;
+}
+
+uint32_t whit_model_n_labels(const whit_model *model)
+{
+    return model->config.n_labels;
+}
+
+/* ---- batches ----------------------------------------------------------------------------------- */
+
+struct batch {
+    whit_session *session;
+    whit_embed_options options; /* pooling is never WHIT_POOLING_OWN */
+    const uint8_t *texts;
+    size_t n_texts, stride_bytes;
+    uint32_t n_sequences; /* from options.sequence on */
+    uint32_t width, n_kept;
+    whit_step_token *tokens; /* (n_tokens_max) */
+    uint32_t n_tokens_max, n_wanted_max;
+    double *sum; /* (width) of the text whose rows are read */
+    float *values;
+    size_t text, n_done; /* the first text that is not finished, and its tokens in earlier steps */
+    uint32_t sequence;   /* its sequence, counted from options.sequence */
+};
+
+static whit_embed_text text_at(const struct batch *b, size_t i)
+{
+    whit_embed_text text = {0};
+    memcpy(&text, b->texts + i * b->stride_bytes, b->stride_bytes < sizeof text ? b->stride_bytes : sizeof text);
+    return text;
+}
+
+static bool is_wanted(const struct batch *b, size_t i, size_t n_ids)
+{
+    return b->options.pooling == WHIT_POOLING_MEAN || i == (b->options.pooling == WHIT_POOLING_CLS ? 0 : n_ids - 1);
+}
+
+/* Fills a step from the first unfinished text on; returns its number of tokens. */
+static size_t fill_step(struct batch *b)
+{
+    const bool whole = b->session->model->config.bidirectional;
+    size_t n = 0, n_wanted = 0, done = b->n_done;
+    for (size_t i = 0; i < b->n_sequences && b->text + i < b->n_texts; i++, done = 0) {
+        const whit_embed_text text = text_at(b, b->text + i);
+        const uint32_t sequence = b->options.sequence + (uint32_t)((b->sequence + i) % b->n_sequences);
+        const size_t n_needed = b->options.pooling == WHIT_POOLING_MEAN ? text.n_ids : 1;
+        if (whole && (text.n_ids > b->n_tokens_max - n || n_needed > b->n_wanted_max - n_wanted)) return n;
+        for (size_t at = done; at < text.n_ids; at++) {
+            const bool wanted = is_wanted(b, at, text.n_ids);
+            if (n == b->n_tokens_max || (wanted && n_wanted == b->n_wanted_max)) return n;
+            b->tokens[n++] = (whit_step_token){.sequence = sequence,
+                                               .id = text.ids[at],
+                                               .want_logits = wanted,
+                                               .n_top = 1,
+                                               .token_type = text.n_first && at >= text.n_first};
             n_wanted += wanted;
         }
-        WHIT_TRY(whit_session_step(s, tokens, n, error));
-        for (size_t i = 0; i < n_wanted; i++) {
-            const float *hidden = whit_session_hidden(s, i);
-            for (uint32_t k = 0; k < width; k++) sum[k] += (double)hidden[k];
+    }
+    return n;
+}
+
+/* Writes the vector of a finished text; its rows were added up in `sum`. */
+static void write_vector(struct batch *b, size_t n_ids)
+{
+    const double n = b->options.pooling == WHIT_POOLING_MEAN ? (double)n_ids : 1;
+    float *values = b->values + b->text * b->n_kept;
+    double squares = 0;
+    for (uint32_t k = 0; k < b->n_kept; k++) b->sum[k] /= n;
+    for (uint32_t k = 0; k < b->n_kept; k++) squares += b->sum[k] * b->sum[k];
+    const bool is_score = b->session->model->config.n_labels != 0;
+    const double scale = b->options.not_normalised || is_score || squares == 0 ? 1 : 1 / sqrt(squares);
+    for (uint32_t k = 0; k < b->n_kept; k++) values[k] = (float)(b->sum[k] * scale);
+}
+
+/* Adds the rows of a step of n tokens to the sums of their texts, and finishes the texts that end in it. */
+static whit_status read_step(struct batch *b, size_t n, whit_error *error)
+{
+    size_t i_wanted = 0;
+    for (size_t i = 0; i < n;) {
+        const whit_embed_text text = text_at(b, b->text);
+        for (; i < n && b->n_done < text.n_ids; i++, b->n_done++) {
+            if (!b->tokens[i].want_logits) continue;
+            const float *row = whit_session_hidden(b->session, i_wanted++);
+            for (uint32_t k = 0; k < b->width; k++) b->sum[k] += (double)row[k];
         }
-        begin += n;
+        if (b->n_done < text.n_ids) break;
+        write_vector(b, text.n_ids);
+        WHIT_TRY(whit_session_truncate(b->session, b->options.sequence + b->sequence, 0, error));
+        memset(b->sum, 0, b->width * sizeof *b->sum);
+        b->text++;
+        b->n_done = 0;
+        b->sequence = (b->sequence + 1) % b->n_sequences;
     }
     return WHIT_OK;
+}
+
+static whit_status run_batch(struct batch *b, whit_error *error)
+{
+    while (b->text < b->n_texts) {
+        const size_t n = fill_step(b);
+        if (!n)
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "a text of %zu tokens is one step, and the session's have at most %u tokens, %u of them "
+                             "wanted",
+                             text_at(b, b->text).n_ids, b->n_tokens_max, b->n_wanted_max);
+        WHIT_TRY(whit_session_step(b->session, b->tokens, n, error));
+        whit_fpenv caller = whit_fpenv_enter();
+        whit_status status = read_step(b, n, error);
+        whit_fpenv_leave(caller);
+        if (status != WHIT_OK) return status;
+    }
+    return WHIT_OK;
+}
+
+static whit_status check_texts(const struct batch *b, whit_error *error)
+{
+    for (size_t i = 0; i < b->n_texts; i++) {
+        whit_embed_text text;
+        WHIT_TRY(
+            whit_element_read(&text, sizeof text, sizeof text, b->texts, i, b->stride_bytes, "whit_embed_text", error));
+        if (!text.ids || !text.n_ids)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu is empty: give at least one token", i);
+        if (text.n_ids > b->session->options.n_ctx_tokens)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "text %zu has %zu tokens, the context %u", i, text.n_ids,
+                             b->session->options.n_ctx_tokens);
+        if (text.n_first && !b->session->model->config.n_token_types)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has two parts, but the model has no token types", i);
+    }
+    return WHIT_OK;
+}
+
+static whit_status check_batch(struct batch *b, const whit_embed_options *options, whit_error *error)
+{
+    whit_session *s = b->session;
+    whit_embed_options *o = &b->options;
+    *o = whit_embed_options_default();
+    WHIT_TRY(whit_options_read(o, sizeof *o, options, "whit_embed_options", error));
+    if (!s->options.keep_hidden)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the session keeps no hidden states: open it with keep_hidden or only_vectors");
+    if ((unsigned)o->pooling > WHIT_POOLING_OWN) return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown pooling");
+    if (o->pooling == WHIT_POOLING_OWN) o->pooling = whit_model_pooling(s->model);
+    if (o->pooling == WHIT_POOLING_OWN) o->pooling = WHIT_POOLING_MEAN;
+    b->width = whit_model_embedding_size(s->model);
+    b->n_kept = o->n_dimensions ? o->n_dimensions : b->width;
+    if (b->n_kept > b->width)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u dimensions: the model's vectors have %u", b->n_kept, b->width);
+    for (uint32_t q = 0; q < b->n_sequences; q++)
+        if (o->sequence + q >= s->options.n_sequences || whit_session_position(s, o->sequence + q))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u is not there or not empty", o->sequence + q);
+    b->n_tokens_max = s->options.n_batch_tokens;
+    b->n_wanted_max = s->options.n_logits;
+    return check_texts(b, error);
+}
+
+static whit_status embed(struct batch *b, const whit_embed_options *options, whit_error *error)
+{
+    whit_session *s = b->session;
+    WHIT_TRY(check_batch(b, options, error));
+    b->sum = whit_zalloc_array(s->allocator, b->width, sizeof *b->sum);
+    b->tokens = whit_zalloc_array(s->allocator, b->n_tokens_max, sizeof *b->tokens);
+    whit_status status = WHIT_OK;
+    if (!b->sum || !b->tokens) status = whit_fail_memory(error, "the embedding", b->n_tokens_max * sizeof *b->tokens);
+    if (status == WHIT_OK) status = run_batch(b, error);
+    for (uint32_t q = 0; status != WHIT_OK && q < b->n_sequences; q++)
+        whit_session_truncate(s, b->options.sequence + q, 0, NULL);
+    whit_free(s->allocator, b->sum, b->width * sizeof *b->sum);
+    whit_free(s->allocator, b->tokens, b->n_tokens_max * sizeof *b->tokens);
+    return status;
+}
+
+whit_status whit_embed_texts_strided(whit_session *s, const void *texts, size_t n_texts, size_t stride_bytes,
+                                     const whit_embed_options *options, float *values, whit_error *error)
+{
+    WHIT_NEED(s);
+    WHIT_NEED_ARRAY(texts, n_texts);
+    WHIT_NEED_ARRAY(values, n_texts);
+    const uint32_t first = options ? options->sequence : 0;
+    struct batch b = {.session = s,
+                      .texts = texts,
+                      .n_texts = n_texts,
+                      .stride_bytes = stride_bytes,
+                      .n_sequences = first < s->options.n_sequences ? s->options.n_sequences - first : 1,
+                      .values = values};
+    return embed(&b, options, error);
 }
 
 whit_status whit_embed(whit_session *s, const int32_t *ids, size_t n_ids, const whit_embed_options *options,
                        float *values, whit_error *error)
 {
-    whit_embed_options o = whit_embed_options_default();
+    const whit_embed_text text = {.ids = ids, .n_ids = n_ids};
     if (!s || !values || (n_ids && !ids))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "an embedding needs a session, tokens and room for its values");
-    WHIT_TRY(whit_options_read(&o, sizeof o, options, "whit_embed_options", error));
-    if (!n_ids) return whit_fail(error, WHIT_ERROR_ARGUMENT, "no text: give at least one token");
-    if (!s->options.keep_hidden)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the session keeps no hidden states: open it with keep_hidden");
-    if (o.sequence >= s->options.n_sequences || whit_session_position(s, o.sequence))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u is not there or not empty", o.sequence);
-    if ((unsigned)o.pooling > WHIT_POOLING_LAST) return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown pooling");
-    if (n_ids > s->options.n_ctx_tokens)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu tokens, the context %u", n_ids,
-                         s->options.n_ctx_tokens);
-    uint32_t width = s->model->config.n_embd;
-    double *sum = whit_zalloc_array(s->allocator, width, sizeof *sum);
-    if (!sum) return whit_fail_memory(error, "the embedding", width * sizeof *sum);
-    whit_status status = pool(s, ids, n_ids, &o, sum, error);
-    whit_status emptied = whit_session_truncate(s, o.sequence, 0, status == WHIT_OK ? error : NULL);
-    if (status == WHIT_OK) status = emptied;
-    whit_fpenv caller = whit_fpenv_enter();
-    double n = o.pooling == WHIT_POOLING_MEAN ? (double)n_ids : 1, squares = 0;
-    for (uint32_t k = 0; k < width; k++) sum[k] /= n;
-    for (uint32_t k = 0; k < width; k++) squares += sum[k] * sum[k];
-    double scale = o.not_normalised || squares == 0 ? 1 : 1 / sqrt(squares);
-    for (uint32_t k = 0; status == WHIT_OK && k < width; k++) values[k] = (float)(sum[k] * scale);
-    whit_fpenv_leave(caller);
-    whit_free(s->allocator, sum, width * sizeof *sum);
-    return status;
+    struct batch b = {.session = s,
+                      .texts = (const uint8_t *)&text,
+                      .n_texts = 1,
+                      .stride_bytes = sizeof text,
+                      .n_sequences = 1,
+                      .values = values};
+    return embed(&b, options, error);
 }

@@ -113,6 +113,8 @@ whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, c
     *out = NULL;
     if (!session || !sampler || (n_ids && !ids))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a generation needs a session, a sampler and a prompt");
+    if (!session->plan.output)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the session has no logits: open it without only_vectors");
     whit_generate_options own;
     WHIT_TRY(read_options(session, options, n_ids, &own, error));
     whit_generation *g = whit_zalloc(session->allocator, sizeof *g);
@@ -265,7 +267,7 @@ whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, siz
     *n_tokens = 0;
     WHIT_NEED(g);
     WHIT_NEED_ARRAY(tokens, capacity);
-    if (stride_bytes < sizeof(whit_step_token))
+    if (stride_bytes < WHIT_STEP_TOKEN_MIN_BYTES)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_step_token: an element has %zu bytes", stride_bytes);
     WHIT_TRY(whit_generation_check(g, error));
     uint32_t n = whit_generation_want(g, capacity, n_logits);
@@ -273,7 +275,7 @@ whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, siz
         uint8_t *element = (uint8_t *)tokens + i * stride_bytes;
         whit_step_token token = whit_generation_wanted(g, i);
         memset(element, 0, stride_bytes);
-        memcpy(element, &token, sizeof token);
+        memcpy(element, &token, stride_bytes < sizeof token ? stride_bytes : sizeof token);
     }
     *n_tokens = n;
     return WHIT_OK;

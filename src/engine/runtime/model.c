@@ -251,7 +251,7 @@ uint32_t whit_model_context_size(const whit_model *model)
 
 uint32_t whit_model_embedding_size(const whit_model *model)
 {
-    return model->config.n_embd;
+    return model->graph.values[model->graph.vector - 1].width;
 }
 
 const char *whit_model_metadata(const whit_model *model, const char *key)

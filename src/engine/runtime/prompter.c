@@ -109,6 +109,7 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
         {"<think>", "</think>"},     {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"},
         {"<thought>", "</thought>"}, {"[THINK]", "[/THINK]"},       {"<seed:think>", "</seed:think>"},
     };
+    static const char gemma[] = "<|channel>thought\n"; /* a template writes the line feed as an escape */
     p->thinking_open = marks[0][0];
     p->thinking_close = marks[0][1];
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
@@ -117,6 +118,10 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
             p->thinking_close = marks[i][1];
             return;
         }
+    if (find(source, n, "<|channel>thought") && find(source, n, "<channel|>")) {
+        p->thinking_open = gemma;
+        p->thinking_close = "<channel|>";
+    }
 }
 
 /* Renders a probe to find the text between an answer and the next question: its first special token ends a turn;

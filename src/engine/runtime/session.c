@@ -13,6 +13,24 @@
 
 /* ---- options -------------------------------------------------------------------------------- */
 
+/* Refuses what a model that makes vectors only, or attends to both sides, cannot do. */
+static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
+{
+    const whit_config *c = &model->config;
+    if (!model->graph.output && !o->only_vectors)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model makes vectors or scores and continues no text: use whit embed or whit rerank",
+                         model->path);
+    if (c->n_positions && o->n_ctx_tokens > c->n_positions)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the model has positions for %u tokens, not %u", model->path,
+                         c->n_positions, o->n_ctx_tokens);
+    if (c->bidirectional && (o->endless || whit_kv_is_packed(o->kv)))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model attends to both sides: its KV cache is f16, f32 or i8, and not endless",
+                         model->path);
+    return WHIT_OK;
+}
+
 static whit_status fill_options(const whit_model *model, const whit_session_options *given, uint32_t n_threads,
                                 whit_session_options *o, whit_error *error)
 {
@@ -22,7 +40,6 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (!o->n_ctx_tokens) o->n_ctx_tokens = c->n_ctx < DEFAULT_CTX_TOKENS ? c->n_ctx : DEFAULT_CTX_TOKENS;
     if (!o->n_batch_tokens) o->n_batch_tokens = DEFAULT_BATCH_TOKENS;
     if (!o->n_sequences) o->n_sequences = 1;
-    if (!o->n_logits) o->n_logits = o->n_sequences;
     if (!o->n_threads) o->n_threads = n_threads;
     if (!o->endless) o->n_sinks = 0;
     if (o->endless && (o->n_sinks > WHIT_KV_BLOCK_TOKENS || o->n_sinks >= o->n_ctx_tokens))
@@ -44,9 +61,12 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
     if (o->n_marks > WHIT_MARKS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, WHIT_MARKS_MAX);
+    if (c->bidirectional && o->n_batch_tokens < o->n_ctx_tokens) o->n_batch_tokens = o->n_ctx_tokens;
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
-    return WHIT_OK;
+    o->keep_hidden |= o->only_vectors;
+    if (!o->n_logits) o->n_logits = o->only_vectors ? o->n_batch_tokens : o->n_sequences;
+    return check_vectors(model, o, error);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -58,8 +78,10 @@ static whit_status compile(whit_session *s, whit_error *error)
     if (!s->kv_layers) return whit_fail_memory(error, "the session", n_layers * sizeof *s->kv_layers);
     if (!whit_exec_kv_layers(&s->model->graph, s->kv_layers, n_layers))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", s->model->path);
-    whit_plan_options options = {
-        .act = s->options.act, .keep_hidden = s->options.keep_hidden, .no_fuse = s->options.no_fuse};
+    whit_plan_options options = {.act = s->options.act,
+                                 .keep_hidden = s->options.keep_hidden,
+                                 .only_vectors = s->options.only_vectors,
+                                 .no_fuse = s->options.no_fuse};
     WHIT_TRY(whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error));
     const whit_tensor *tensors = s->model->weights.tensors;
     WHIT_TRY(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, error));
@@ -98,6 +120,7 @@ static void place(whit_session *s, whit_arena *arena)
     s->ids = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->ids);
     s->row_sequences = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_sequences);
     s->row_positions = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_positions);
+    s->row_types = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_types);
     s->wanted = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->wanted);
     s->selected = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->selected);
     s->tops = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->tops);
@@ -248,13 +271,16 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
     memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
     for (size_t i = 0; i < n_tokens; i++) {
         whit_step_token token;
-        WHIT_TRY(whit_element_read(&token, sizeof token, sizeof token, tokens.first, i, tokens.stride_bytes,
-                                   "whit_step_token", error));
+        WHIT_TRY(whit_element_read(&token, sizeof token, WHIT_STEP_TOKEN_MIN_BYTES, tokens.first, i,
+                                   tokens.stride_bytes, "whit_step_token", error));
         if (token.sequence >= s->options.n_sequences)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", token.sequence, s->options.n_sequences);
         if (token.id < 0 || (uint32_t)token.id >= s->model->config.n_vocab)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", token.id,
                              s->model->config.n_vocab);
+        const uint32_t n_types = s->model->config.n_token_types;
+        if (token.token_type >= (n_types ? n_types : 1) || token.token_type > UINT8_MAX)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token type %u of %u", token.token_type, n_types);
         n_wanted += token.want_logits;
         if (s->advanced[token.sequence]++ < whit_session_room(s, token.sequence)) continue;
         s->n_selected = 0;
@@ -275,16 +301,19 @@ static void sort_rows(whit_session *s, uint32_t n)
     for (uint32_t i = 1; i < n; i++) {
         uint32_t sequence = s->row_sequences[i], position = s->row_positions[i], wanted = s->wanted[i];
         int32_t id = s->ids[i];
+        uint8_t type = s->row_types[i];
         uint32_t j = i;
         for (; j > 0 && s->row_sequences[j - 1] > sequence; j--) {
             s->row_sequences[j] = s->row_sequences[j - 1];
             s->row_positions[j] = s->row_positions[j - 1];
             s->ids[j] = s->ids[j - 1];
+            s->row_types[j] = s->row_types[j - 1];
             s->wanted[j] = s->wanted[j - 1];
         }
         s->row_sequences[j] = sequence;
         s->row_positions[j] = position;
         s->ids[j] = id;
+        s->row_types[j] = type;
         s->wanted[j] = wanted;
     }
 }
@@ -303,13 +332,14 @@ static whit_status extend(whit_session *s, const whit_batch *batch, whit_error *
     return WHIT_OK;
 }
 
-/* Sets is_damaged for the sequences whose logits are not finite; returns whether there are any. */
+/* Sets is_damaged for the sequences whose logits, or vectors, are not finite; returns whether there are any. */
 static bool find_damage(whit_session *s, const whit_batch *batch)
 {
+    const uint32_t value = s->plan.output ? s->plan.output : s->plan.hidden;
     bool found = false;
     for (uint32_t i = 0; i < batch->n_selected; i++) {
-        const float *logits = whit_exec_row(&s->exec, s->plan.output, s->n_selected + i);
-        if (s->kernels.all_finite(logits, s->model->config.n_vocab)) continue;
+        const float *row = whit_exec_row(&s->exec, value, s->n_selected + i);
+        if (s->kernels.all_finite(row, s->plan.values[value - 1].width)) continue;
         s->is_damaged[batch->sequences[batch->selected[i]]] = true;
         found = true;
     }
@@ -325,7 +355,7 @@ static void settle(whit_session *s, const whit_batch *batch)
         const uint32_t begin = first;
         first = i + 1;
         if (s->is_damaged[sequence]) continue;
-        whit_session_name_blocks(s, sequence, batch->positions[begin], end);
+        if (!s->model->config.bidirectional) whit_session_name_blocks(s, sequence, batch->positions[begin], end);
         for (uint32_t row = begin; row <= i && s->marks.n; row++)
             if (whit_session_is_to_mark(s, sequence, batch->positions[row] + 1, batch->ids[row]))
                 whit_session_keep_mark(s, sequence, batch->positions[row] + 1);
@@ -353,6 +383,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
                         .ids = s->ids,
                         .sequences = s->row_sequences,
                         .positions = s->row_positions,
+                        .types = s->row_types,
                         .selected = s->selected,
                         .selected_begin = s->n_selected,
                         .tops = s->options.exact_head ? NULL : s->tops};
@@ -360,6 +391,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
         whit_step_token token = token_at(tokens, begin + i);
         uint32_t sequence = token.sequence;
         s->ids[i] = token.id;
+        s->row_types[i] = (uint8_t)token.token_type;
         s->row_sequences[i] = sequence;
         uint32_t position = s->positions[sequence] + s->advanced[sequence]++;
         s->row_positions[i] = position;
@@ -396,9 +428,23 @@ static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t 
     return is_marked ? end : n;
 }
 
+/* In a bidirectional model all tokens of a text see each other: it is computed in one pass, from its beginning on. */
+static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whit_error *error)
+{
+    if (!s->model->config.bidirectional) return WHIT_OK;
+    bool continues = n_tokens > s->options.n_batch_tokens;
+    for (uint32_t q = 0; q < s->options.n_sequences; q++) continues |= s->advanced[q] && s->positions[q];
+    if (!continues) return WHIT_OK;
+    return whit_fail(
+        error, WHIT_ERROR_ARGUMENT,
+        "%s attends to both sides: a step takes whole texts in empty sequences, together at most %u tokens",
+        s->model->path, s->options.n_batch_tokens);
+}
+
 static whit_status take_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each, whit_error *error)
 {
     WHIT_TRY(check_step(s, tokens, n_tokens, error));
+    WHIT_TRY(check_whole_texts(s, n_tokens, error));
     whit_fpenv caller = whit_fpenv_enter();
     whit_status status = WHIT_OK;
     memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
@@ -435,7 +481,8 @@ whit_status whit_session_step_each(whit_session *s, const whit_step_token *token
 
 const float *whit_session_logits(const whit_session *s, size_t i_wanted)
 {
-    return i_wanted < s->n_selected ? whit_exec_row(&s->exec, s->plan.output, (uint32_t)i_wanted) : NULL;
+    if (i_wanted >= s->n_selected || !s->plan.output) return NULL;
+    return whit_exec_row(&s->exec, s->plan.output, (uint32_t)i_wanted);
 }
 
 const float *whit_session_hidden(const whit_session *s, size_t i_wanted)

@@ -3,6 +3,8 @@
 #ifndef WHIT_RUNTIME_SESSION_H
 #define WHIT_RUNTIME_SESSION_H
 
+#include <stddef.h>
+
 #include "model/exec.h"
 #include "runtime/marks.h"
 #include "runtime/model.h"
@@ -12,6 +14,9 @@ typedef struct whit_session_mounts {
     uint32_t n;
     whit_mount items[WHIT_MOUNTS_MAX];
 } whit_session_mounts;
+
+/* Size of whit_step_token in the first version of the library. */
+#define WHIT_STEP_TOKEN_MIN_BYTES offsetof(whit_step_token, token_type)
 
 struct whit_session {
     const whit_model *model;
@@ -37,6 +42,7 @@ struct whit_session {
     bool *is_damaged;            /* (n_sequences) the last step computed logits that are not finite */
     int32_t *ids; /* (n_batch_tokens) ids of the current pass; row_sequences and row_positions likewise */
     uint32_t *row_sequences, *row_positions;
+    uint8_t *row_types;  /* token types */
     uint32_t *wanted;    /* row -> its index among the wanted rows plus 1; 0: not wanted */
     uint32_t *selected;  /* index among the wanted rows -> row */
     uint32_t *tops;      /* index among the wanted rows -> how many of its largest logits must be exact, 0: all */

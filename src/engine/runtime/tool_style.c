@@ -14,6 +14,7 @@ static whit_call_syntax find_syntax(const whit_prompter *p)
 {
     if (mentions(p, "<｜tool▁calls▁begin｜>")) return WHIT_CALLS_DEEPSEEK;
     if (mentions(p, "[TOOL_CALLS]")) return WHIT_CALLS_MISTRAL;
+    if (mentions(p, "<|tool_call>call:")) return WHIT_CALLS_GEMMA;
     if (mentions(p, "<|tool_call|>")) return WHIT_CALLS_GRANITE;
     if (mentions(p, "<tool_call>") && mentions(p, "<function=") && mentions(p, "<parameter=")) return WHIT_CALLS_XML;
     if (mentions(p, "<tool_call>")) return WHIT_CALLS_TAGGED;
@@ -64,6 +65,7 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
 {
     static const char *const named[] = {PROBE_NAME, NULL},
                              *const json_called[] = {PROBE_NAME, "\"" PROBE_KEY "\":", NULL},
+                             *const gemma_called[] = {"call:" PROBE_NAME "{", PROBE_KEY ":", NULL},
                              *const xml_called[] = {"<function=" PROBE_NAME ">", "<parameter=" PROBE_KEY ">", NULL};
     char short_ids[1024], long_ids[1024];
     bool ok = false, takes_long = false;
@@ -72,7 +74,9 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
     *style = (whit_tool_style){
         .syntax = find_syntax(p), .developer = mentions(p, "developer"), .renders_calls = true, .any_role = true};
     style->source = whit_prompter_source(p, &style->source_bytes);
-    const char *const *called = style->syntax == WHIT_CALLS_XML ? xml_called : json_called;
+    const char *const *called = style->syntax == WHIT_CALLS_XML ? xml_called
+        : style->syntax == WHIT_CALLS_GEMMA                     ? gemma_called
+                                                                : json_called;
     bool any_role = false;
     WHIT_TRY(try(p, style, PROBE_ROLE, NULL, named, &any_role, error));
     style->any_role = any_role;

@@ -13,6 +13,7 @@ typedef enum whit_call_syntax {
     WHIT_CALLS_GRANITE,  /* <|tool_call|>[{"name", "arguments"}, ...] */
     WHIT_CALLS_LLAMA,    /* {"name", "parameters"} is the whole answer, optionally after <|python_tag|> */
     WHIT_CALLS_DEEPSEEK, /* sections in full-width bars, the arguments in a ```json block */
+    WHIT_CALLS_GEMMA,    /* <|tool_call>call:NAME{key:<|"|>text<|"|>,n:1}<tool_call|>: Gemma 4 */
     WHIT_CALLS_XML,      /* <tool_call>, <function=NAME>, <parameter=KEY> and texts: Qwen3.5, Qwen3-Coder, Nemotron */
 } whit_call_syntax;
 

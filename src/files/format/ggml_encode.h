@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Encoding rows to GGUF weight types, for export, only where the type holds the given values exactly.
  *
- * Codes are encoded to TQ1_0, TQ2_0, Q2_0, Q8_0, Q4_0 and Q1_0, floats to F32, F16 and BF16. A row that a type cannot hold is
- * reported, never rounded; encode a whole tensor to find out whether it fits. */
+ * Codes are encoded to TQ1_0, TQ2_0, Q2_0, Q8_0, Q4_0 and Q1_0, floats to F32, F16 and BF16. A row that a type cannot
+ * hold is reported, never rounded; encode a whole tensor to find out whether it fits. */
 #ifndef WHIT_FORMAT_GGML_ENCODE_H
 #define WHIT_FORMAT_GGML_ENCODE_H
 

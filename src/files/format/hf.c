@@ -38,8 +38,8 @@ bool whit_hf_is_folder(const char *path)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* The document's path is set. */
-static whit_status read_document_at(const whit_hf *hf, whit_hf_document *document, whit_error *error)
+/* Reads a document of any kind; its path is set. */
+static whit_status parse_document(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     document->text.allocator = hf->allocator;
     WHIT_TRY(whit_read_file(document->path, MAX_DOCUMENT_BYTES, &document->text, error));
@@ -48,6 +48,13 @@ static whit_status read_document_at(const whit_hf *hf, whit_hf_document *documen
     WHIT_TRY(whit_json_parse(document->path, (const char *)document->text.data, document->text.size_bytes,
                              hf->allocator, &document->json, error));
     document->present = true;
+    return WHIT_OK;
+}
+
+/* The same of an object. */
+static whit_status read_document_at(const whit_hf *hf, whit_hf_document *document, whit_error *error)
+{
+    WHIT_TRY(parse_document(hf, document, error));
     if (whit_json_type_of(&document->json, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT) return WHIT_OK;
     return whit_json_fail(&document->json, WHIT_JSON_ROOT, error, "is no object");
 }
@@ -59,7 +66,23 @@ static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_do
     return access(document->path, F_OK) == 0 ? read_document_at(hf, document, error) : WHIT_OK;
 }
 
-static void close_document(const whit_hf *hf, whit_hf_document *document)
+whit_status whit_hf_read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error)
+{
+    document->path = join(hf->allocator, hf->folder, name);
+    if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
+    return access(document->path, F_OK) == 0 ? parse_document(hf, document, error) : WHIT_OK;
+}
+
+whit_status whit_hf_open_safetensors(const whit_hf *hf, const char *name, whit_safetensors **set, whit_error *error)
+{
+    char *path = join(hf->allocator, hf->folder, name);
+    if (!path) return whit_fail_memory(error, "a file name", strlen(name));
+    whit_status status = whit_safetensors_open(path, hf->allocator, set, error);
+    free_text(hf->allocator, path);
+    return status;
+}
+
+void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document)
 {
     if (document->present) whit_json_close(&document->json);
     whit_buf_free(&document->text);
@@ -140,12 +163,12 @@ whit_status whit_hf_open_config(const char *path, const whit_allocator *allocato
 void whit_hf_close(whit_hf *hf)
 {
     if (!hf) return;
-    close_document(hf, &hf->config);
-    close_document(hf, &hf->generation_config);
-    close_document(hf, &hf->tokenizer_config);
-    close_document(hf, &hf->special_tokens);
-    close_document(hf, &hf->added_tokens);
-    close_document(hf, &hf->template_json);
+    whit_hf_close_document(hf, &hf->config);
+    whit_hf_close_document(hf, &hf->generation_config);
+    whit_hf_close_document(hf, &hf->tokenizer_config);
+    whit_hf_close_document(hf, &hf->special_tokens);
+    whit_hf_close_document(hf, &hf->added_tokens);
+    whit_hf_close_document(hf, &hf->template_json);
     free_text(hf->allocator, hf->tokenizer_json);
     free_text(hf->allocator, hf->tokenizer_model);
     free_text(hf->allocator, hf->template_jinja);

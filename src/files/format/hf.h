@@ -44,6 +44,13 @@ whit_status whit_hf_open_config(const char *path, const whit_allocator *allocato
 whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error);
 void whit_hf_close(whit_hf *hf);
 
+/* Reads a JSON document of the folder by its name, which may be of any kind; if it is absent, `present` stays false.
+ * Also after a failure the caller closes it, before the folder. `document` is zeroed. */
+whit_status whit_hf_read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error);
+void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document);
+/* Opens a .safetensors file of the folder by its name. */
+whit_status whit_hf_open_safetensors(const whit_hf *hf, const char *name, whit_safetensors **set, whit_error *error);
+
 /* The node at a dotted path; WHIT_JSON_NONE if absent. */
 uint32_t whit_hf_node(const whit_hf_document *document, const char *path);
 

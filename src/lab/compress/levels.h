@@ -41,8 +41,8 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
     return best;
 }
 
-/* Number of groups that share factors: those of a row with u8 scales, of a superblock with scales in superblocks; 0: the
- * type has no factors. */
+/* Number of groups that share factors: those of a row with u8 scales, of a superblock with scales in superblocks; 0:
+ * the type has no factors. */
 uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
 /* Scales as the file will hold them: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
  * gives. */

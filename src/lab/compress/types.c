@@ -40,8 +40,8 @@ bool whit_compress_knows_form(const char *name)
     return find_form(name) != NULL;
 }
 
-/* Gives the type of a form, or of q4_0 where rows do not divide into the form's blocks. False if they do not divide into
- * blocks of 32 either. */
+/* Gives the type of a form, or of q4_0 where rows do not divide into the form's blocks. False if they do not divide
+ * into blocks of 32 either. */
 static bool form_type(const struct form *form, const whit_source_tensor *tensor, whit_tensor_type *type)
 {
     uint32_t n_cols = tensor->type.n_cols;

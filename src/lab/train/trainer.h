@@ -81,7 +81,8 @@ void whit_trainer_close(whit_trainer *trainer);
 /* Bytes held: parameters of both, activations, text. */
 size_t whit_trainer_bytes(const whit_trainer *trainer);
 /* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED returned;
- * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the last checkpoint stays. */
+ * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the
+ * last checkpoint stays. */
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
 /* Rounds the weights of a cancelled run. It cannot go on afterwards, but from its checkpoint. */
 void whit_trainer_finish(whit_trainer *trainer);

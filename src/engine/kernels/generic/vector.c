@@ -12,6 +12,32 @@ void whit_rms_norm_generic(const float *x, const float *weight, uint32_t n, floa
     for (uint32_t i = 0; i < n; i++) out[i] = weight ? weight[i] * (x[i] * inverse) : x[i] * inverse;
 }
 
+void whit_layer_norm_generic(const float *x, const float *weight, const float *bias, uint32_t n, float eps, float *out)
+{
+    float sums[WHIT_LANES] = {0}, squares[WHIT_LANES] = {0};
+    for (uint32_t i = 0; i < n; i++) sums[i % WHIT_LANES] += x[i];
+    const float mean = whit_lanes_sum(sums) / (float)n;
+    for (uint32_t i = 0; i < n; i++) squares[i % WHIT_LANES] = fmaf(x[i] - mean, x[i] - mean, squares[i % WHIT_LANES]);
+    const float inverse = 1.0f / sqrtf(whit_lanes_sum(squares) / (float)n + eps);
+    for (uint32_t i = 0; i < n; i++) out[i] = weight[i] * ((x[i] - mean) * inverse) + bias[i];
+}
+
+static float gelu_tanh(float x)
+{
+    float cubic = fmaf(x * x * x, 0.044715f, x);
+    return 0.5f * x * (1.0f + whit_tanh_f32(cubic * 0.7978845608028654f)); /* sqrt(2 / pi) */
+}
+
+void whit_activate_generic(const float *x, uint32_t n, whit_activation kind, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) switch (kind) {
+        case WHIT_ACTIVATE_GELU: out[i] = whit_gelu_f32(x[i]); break;
+        case WHIT_ACTIVATE_TANH: out[i] = whit_tanh_f32(x[i]); break;
+        case WHIT_ACTIVATE_RELU: out[i] = x[i] < 0 ? 0 : x[i]; break;
+        case WHIT_ACTIVATE_GELU_TANH: out[i] = gelu_tanh(x[i]); break;
+        }
+}
+
 static void rotate(float a, float b, float cosine, float sine, float *out_a, float *out_b)
 {
     *out_a = fmaf(a, cosine, -(b * sine));

@@ -22,6 +22,7 @@ NOT_YET(whit_family_decoder)
 NOT_YET(whit_family_gemma)
 NOT_YET(whit_family_hybrid)
 NOT_YET(whit_family_olmo)
+NOT_YET(whit_family_bert)
 
 struct writer {
     whit_buf *out;
