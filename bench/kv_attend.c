@@ -19,7 +19,7 @@ typedef struct cache {
     uint8_t *blocks, *queries;
     float rope[DIM * WHIT_KV_BLOCK_TOKENS], *partials, *into;
     uint32_t n_groups;
-    double seconds; /* of the fastest round */
+    double seconds; /* time of the fastest round */
 } cache;
 
 static double cpu_seconds(void)

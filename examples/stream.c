@@ -16,7 +16,7 @@ struct stream {
     size_t text_bytes;
 };
 
-/* Adds the text that became final with a token; that may be none, or several characters. */
+/* Adds the text that became final with a token; it may be empty, or several characters. */
 static whit_status append(struct stream *stream, int32_t id, whit_error *error)
 {
     const char *text;

@@ -11,7 +11,7 @@ enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4, L6 };
 enum { NONE, PER_TENSOR, PER_ROW, PER_GROUP };
 enum { CODES, ROW_SCALES, LOW, LINE = 64, ROWS = 16 };
 
-/* What Tensor_Type says, and what follows from it. */
+/* The fields of Tensor_Type, and sizes that follow from them. */
 typedef struct {
     const stored_tensor *of;
     uint32_t codec, kind, scales, group, rows, columns;
@@ -124,7 +124,7 @@ static const uint8_t *scale_block(const tensor *t, uint32_t row, uint32_t group,
     return at;
 }
 
-/* Byte b of the fields of a group, or of a block of groups: they go on from dword to dword of a row. */
+/* Byte b of the fields of a group, or of a block of groups: they continue from dword to dword of a row. */
 static uint8_t field_byte(const uint8_t *block, uint32_t row, uint32_t b)
 {
     return block[b / 4 * LINE + row % ROWS * 4 + b % 4];

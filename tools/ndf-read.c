@@ -474,7 +474,7 @@ static void take_matrix(const span *data, uint64_t at, uint32_t rows, uint32_t c
          "a correction's length");
 }
 
-/* A second sign plane (section 4): its columns rise; behind them signs and f16 scales. */
+/* A second sign plane (section 4): its columns rise; signs and f16 scales follow them. */
 static void take_plane(const span *data, uint32_t rows, uint32_t columns)
 {
     uint32_t n = u32(data, 0);

@@ -19,7 +19,7 @@
 /* The copies that are edited, in a folder that only the person can read: FOLDER/0/main.c, FOLDER/1/main.h. */
 struct copies {
     char folder[PATH_MAX];
-    char **paths; /* of each change; NULL: it is not edited */
+    char **paths; /* a path for each change; NULL: it is not edited */
     size_t n;
 };
 

@@ -16,7 +16,7 @@
 
 enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
 
-/* ---- what goes with the next task ------------------------------------------------------------- */
+/* ---- additions to the next task --------------------------------------------------------------- */
 
 /* Attaches a file of the project. Returns whether it could be, with a line that says so. */
 static bool attach_file(struct cli_tasks *t, const char *path)

@@ -399,7 +399,7 @@ static whit_status pack_tile(const whit_tensor_type *tile, int code, uint8_t *co
     whit_geometry g = whit_codec_geometry(tile);
     size_t n = (size_t)WHIT_TILE_ROWS * tile->n_cols, n_fields = (size_t)WHIT_TILE_ROWS * g.n_groups * g.n_fields;
     whit_rows rows = {.elems = malloc(n), .fields = malloc((n_fields + 1) * sizeof(float))};
-    uint16_t *levels = malloc((n_fields + 1) * sizeof *levels); /* of l2 */
+    uint16_t *levels = malloc((n_fields + 1) * sizeof *levels); /* only l2 has levels */
     rows.fields_u8 = (uint8_t *)levels;
     whit_status status = WHIT_OK;
     if (!rows.elems || !rows.fields || !levels) {

@@ -115,7 +115,7 @@ static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, siz
 
 static void print_rows(cli_call *call, const json_t *rows)
 {
-    enum { OTHERS = 36, NARROWEST = 20 }; /* columns that follow the name, and those that it has at least */
+    enum { OTHERS = 36, NARROWEST = 20 }; /* columns after the name; least width of the name */
     size_t i, widest = 4, columns = cli_columns(STDOUT_FILENO);
     const json_t *row;
     json_array_foreach(rows, i, row)

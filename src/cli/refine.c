@@ -57,7 +57,7 @@ static int run(cli_call *call)
         return cli_fail_error(call, &error);
     uint32_t n_replaced = 0;
     cli_rounding rounding = {.output = values->output,
-                             .codec = "f16", /* of matrices whose types are not solved: they stay as they are */
+                             .codec = "f16", /* for matrices whose types are not solved: these keep the file's bytes */
                              .like = &file,
                              .calib = &values->calib,
                              .n_threads = values->n_threads,

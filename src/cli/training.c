@@ -286,7 +286,7 @@ static void say_what_was_made(const char *path, const struct listener *listener)
     if (listener->is_measured && listener->was_measured) compare_ends(listener);
 }
 
-/* Writes what a cancelled run has learned, and says how it can go on. */
+/* Writes what a cancelled run has learned, and says how it can be resumed. */
 static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer *trainer)
 {
     char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could go on";

@@ -10,6 +10,7 @@ if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND 
   whit_script(house_embed ${house}/embed.sh)
   whit_script(house_words ${house}/words.sh)
   whit_script(house_format ${house}/format.sh)
+  whit_script(house_plain ${house}/plain.sh)
   whit_script(house_charts ${house}/charts.sh)
   # What the program links, as far as it is built here.
   set(linked)

@@ -50,7 +50,7 @@ static inline uint32_t lockers_below(whit_rng *rng, uint32_t n)
     return (uint32_t)whit_rng_below(rng, n);
 }
 
-/* Who takes part, everybody's letter, and when they come first, within n_words. */
+/* Draws the participants, their letters, and the word at which each appears first, within n_words. */
 static inline void lockers_draw(lockers_room *room, whit_rng *rng, uint32_t n, uint32_t n_words)
 {
     *room = (lockers_room){.n = n, .n_hot = 4 + lockers_below(rng, n / 4)};

@@ -35,7 +35,7 @@ static void put_with_article(struct expansion *e, const char *text)
     put_text(e, text);
 }
 
-/* ---- what the scene holds ------------------------------------------------------------------- */
+/* ---- contents of the scene ------------------------------------------------------------------ */
 
 static void put_pronoun(struct expansion *e, bool female, const char *form)
 {

@@ -74,7 +74,7 @@ static inline __attribute__((always_inline)) int whit_codec_bias(unsigned codec)
 {
     return whit_codecs[codec].bias;
 }
-/* What a code is stored above, which is not the kernels' bias where a code is the number of a level of the group. */
+/* The bias of a stored code. It is not the kernels' bias if a code is the number of a level of its group. */
 static inline int whit_codec_code_bias(unsigned codec)
 {
     return whit_codecs[codec].group_levels || codec == WHIT_CODEC_Q2 ? 0 : whit_codecs[codec].bias;

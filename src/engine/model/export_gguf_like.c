@@ -9,7 +9,7 @@ struct like {
     const whit_source *source, *file;
     whit_gguf *gguf;
     whit_writer writer;
-    uint64_t written_bytes; /* of the file, from its beginning */
+    uint64_t written_bytes; /* bytes of the file that are done */
     uint8_t *encoded;       /* a tensor */
     int8_t *codes;          /* a row */
     float *fields;

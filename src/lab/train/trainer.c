@@ -25,7 +25,7 @@ struct whit_trainer {
     uint32_t n_rows;
     int32_t *ids, *targets; /* (n_rows) */
     uint64_t begun_ns;
-    uint32_t n_windows; /* of a measurement; 0: all */
+    uint32_t n_windows; /* windows of a measurement; 0: all */
     double measured_s;  /* time that the last measurement of a run with a time takes */
 };
 

@@ -28,7 +28,7 @@ typedef struct whit_trainer_report {
     bool held_out;                       /* the three values below were measured at this step */
     double held_out_ce;                  /* CE on the held-out text, second halves of windows, nats */
     double held_out_kl, held_out_ratio;  /* compared with the teacher; 0 without a teacher */
-    uint32_t n_held_out, n_held_out_all; /* windows that were measured, and those that there are */
+    uint32_t n_held_out, n_held_out_all; /* measured windows, and all windows */
 } whit_trainer_report;
 
 typedef struct whit_trainer_options {
@@ -84,7 +84,7 @@ size_t whit_trainer_bytes(const whit_trainer *trainer);
  * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the
  * last checkpoint stays. */
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
-/* Rounds the weights of a cancelled run. It cannot go on afterwards, but from its checkpoint. */
+/* Rounds the weights of a cancelled run. Afterwards it can resume only from its checkpoint. */
 void whit_trainer_finish(whit_trainer *trainer);
 /* Number of steps that were done, those before a checkpoint included. */
 uint64_t whit_trainer_steps(const whit_trainer *trainer);

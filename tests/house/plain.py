@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Counts what the house's language has left of its old dialect: marks in comments by room, long paragraphs in
+documents, static functions whose name is one word and stands in over three files. plain.txt has the ceilings, which may
+only fall; `plain.py --write` writes today's counts there."""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+MARKS = [
+    r"^\W*(of|what|those|that of|who|whose|nothing|nobody) (?!is\b|are\b)",
+    r"\b(is|are|was|were|be|has) none\b",
+    r"\b(go|goes|gone|going|went) on\b(?! to\b)",
+    r"\bso (many|much) (rows|tokens|bytes|columns|lines|of|as)\b",
+    r"\b(behind|in front of)\b",
+    r"\b(the one|those|that) (that|which|of which|where|who)\b",
+]
+MARK = [re.compile(mark, re.I) for mark in MARKS]
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+STATIC = re.compile(r"^static [^=;{]*?\b([a-z][a-z0-9]*)\(", re.M)
+PARAGRAPH = 500  # characters
+
+
+def tracked(*patterns):
+    return subprocess.run(["git", "ls-files", *patterns], capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+
+def room_of(path):
+    parts = path.split("/")
+    return "/".join(parts[: 3 if parts[0] == "src" and len(parts) > 3 else 2 if len(parts) > 2 else 1])
+
+
+def find_marks(counts):
+    for path in tracked("src", "include", "bench", "tools", "examples"):
+        if not path.endswith((".c", ".h", ".inc")):
+            continue
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        for comment in COMMENT.findall(text):
+            flat = re.sub(r"\s*\n\s*\*?\s*", " ", re.sub(r"^/\*+|\*/$|^//", "", comment)).strip()
+            found = sum(len(mark.findall(flat)) for mark in MARK)
+            if found:
+                counts["marks " + room_of(path)] += found
+
+
+def find_paragraphs(counts):
+    for path in tracked("README.md", "docs"):
+        if path.endswith(".md"):
+            with open(path, encoding="utf-8") as file:
+                counts["paragraphs " + path] += sum(
+                    len(line) > PARAGRAPH for line in file.read().split("\n") if not line.startswith("|"))
+
+
+def find_statics(counts):
+    files = collections.defaultdict(set)
+    for path in tracked("src"):
+        if path.endswith((".c", ".inc")):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                for name in STATIC.findall(file.read()):
+                    files[name].add(path)
+    for name, paths in files.items():
+        if len(paths) > 3:
+            counts["static " + name] = len(paths)
+
+
+def main():
+    counts = collections.Counter()
+    find_marks(counts)
+    find_paragraphs(counts)
+    find_statics(counts)
+    counts = {key: n for key, n in counts.items() if n}
+    ceilings_path = "tests/house/plain.txt"
+    if "--write" in sys.argv:
+        with open(ceilings_path, "w", encoding="utf-8") as file:
+            file.writelines(f"{n:4} {key}\n" for key, n in sorted(counts.items(), key=lambda item: item[0]))
+        return 0
+    with open(ceilings_path, encoding="utf-8") as file:
+        ceilings = {line.split(None, 1)[1].strip(): int(line.split()[0]) for line in file}
+    status = 0
+    for key, n in sorted(counts.items()):
+        if n > ceilings.get(key, 0):
+            print(f"{key}: {n}, at most {ceilings.get(key, 0)} (tests/house/plain.txt)")
+            status = 1
+    with open("README.md", encoding="utf-8") as file:
+        n_lines = len(file.readlines())
+    if n_lines > 100:
+        print(f"README.md has {n_lines} lines; at most 100")
+        status = 1
+    # The patterns find what they were written for.
+    samples = ["Of a row", "there is none", "the walk goes on here", "so many rows", "behind it", "the one that fits"]
+    if not all(any(mark.search(sample) for mark in MARK) for sample in samples):
+        print("a pattern no longer finds its own sample")
+        status = 1
+    return status
+
+
+if __name__ == "__main__":
+    os.chdir(os.environ.get("SOURCE", "."))
+    sys.exit(main())
