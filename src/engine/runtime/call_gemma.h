@@ -32,7 +32,7 @@ typedef enum whit_gemma_result {
 
 whit_gemma_reader whit_gemma_begin(void);
 /* Reads as much of text as it can, appends it to `out` as JSON (without the outermost opening brace), and returns the
- * number of bytes that it took. Bytes left over are to be given again with those that follow. */
+ * number of bytes that it took. The caller gives the rest again with the bytes that follow. */
 size_t whit_gemma_read(whit_gemma_reader *reader, const char *text, size_t n_bytes, whit_buf *out,
                        whit_gemma_result *result);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The grammar of Gemma 4's notation of arguments. Objects and lists are built here, by their schemas; strings are those
- * that a schema accepts, verbatim; numbers, booleans and null are as in JSON. */
+ * The grammar of Gemma 4's notation of arguments. Objects and lists are built here, by their schemas; strings are
+ * what a schema accepts, verbatim; numbers, booleans and null are as in JSON. */
 #include "grammar/schema.h"
 #include "runtime/call_gemma.h"
 #include "runtime/call_tagged.h"
