@@ -813,7 +813,7 @@ def test_programs():
     with open("second.ndl", "w", encoding="ascii") as out:
         out.write(text)
     alone = subprocess.run([*os.environ["WHIT"].split(), "run", "-m", os.environ["SOURCE"] + "/tools/tales/tales.ndf",
-                            "-p", asked["prompt"], "-n", "24", "--temp", "0", "--program", "second.ndl"],
+                            "--raw", "-p", asked["prompt"], "-n", "24", "--temp", "0", "--program", "second.ndl"],
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.decode()
     done = post("/v1/completions", {**asked, "program": text})
     choice = done["choices"][0]
