@@ -610,28 +610,88 @@ static bool mark(life *l)
     return check_positions(l);
 }
 
-static bool change_mounting(life *l)
+static bool mount_sequence(life *l, uint32_t q, uint8_t which)
 {
     whit_error error;
-    uint32_t q = below(l, l->options.n_sequences);
-    uint8_t which = (uint8_t)below(l, N_MOUNTINGS);
     l->counts->n_mounts++;
     if (mount(l->m, l->session, q, which, &error) != WHIT_OK) return differs(l, "%s", error.message);
     l->sequences[q].mounting = which;
     return true;
 }
 
+static bool change_mounting(life *l)
+{
+    uint32_t q = below(l, l->options.n_sequences);
+    return mount_sequence(l, q, (uint8_t)below(l, N_MOUNTINGS));
+}
+
+/* A draft: up to 8 tokens in one step, of which the last ones are taken back. */
+static bool draft(life *l)
+{
+    whit_error error;
+    uint32_t q = below(l, l->options.n_sequences), n = 1 + below(l, WHIT_STATE_BACK_TOKENS);
+    sequence *s = &l->sequences[q];
+    if (n > l->options.n_logits) n = l->options.n_logits;
+    if (s->n + n > l->n_room) return true;
+    for (uint32_t i = 0; i < n; i++) {
+        l->tokens[i] = (whit_step_token){.sequence = q, .id = next_id(l, s, one_in(l, 3)), .want_logits = true};
+        l->fed_before[i] = s->n;
+        s->fed[s->n++] = (fed){l->tokens[i].id, s->mounting};
+    }
+    if (s->n > s->most) s->most = s->n;
+    if (whit_session_step(l->session, l->tokens, n, &error) != WHIT_OK) return differs(l, "%s", error.message);
+    for (uint32_t i = 0; i < n; i++)
+        if (!check_row(l, i, i)) return false;
+    const uint32_t n_taken = s->n - below(l, n);
+    if (whit_session_truncate(l->session, q, n_taken, &error) != WHIT_OK) return differs(l, "%s", error.message);
+    return stands(l, q, n_taken, s->most) && check_positions(l);
+}
+
+/* A file of one sequence, which another or the same one continues. */
+static bool store(life *l)
+{
+    whit_error error;
+    whit_session_file *file;
+    uint32_t q = below(l, l->options.n_sequences), to = below(l, l->options.n_sequences), n = 0;
+    const sequence *s = &l->sequences[q];
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->fed[i].mounting != s->mounting) return true;
+    if (!s->n || l->options.endless) return true;
+    char path[] = "/tmp/whit-play-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0) abort();
+    close(fd);
+    whit_status status = whit_session_snapshot(l->session, q, path, "play", &n, &error);
+    bool is_right = check_positions(l);
+    if (status == WHIT_OK) {
+        if (!mount_sequence(l, to, s->mounting)) is_right = false;
+        status = whit_session_load(l->session, to, path, "play", &file, &error);
+        if (status == WHIT_OK) whit_session_file_close(file);
+        sequence *loaded = &l->sequences[to];
+        if (to != q) memcpy(loaded->fed, s->fed, n * sizeof(fed));
+        loaded->n = n;
+        loaded->most = n ? UINT32_MAX : 0;
+    } else if (status == WHIT_ERROR_ARGUMENT) {
+        status = WHIT_OK; /* it had other adapters in between */
+    }
+    unlink(path);
+    if (status != WHIT_OK) return differs(l, "a file of %u tokens: %s", s->n, error.message);
+    return is_right && check_positions(l);
+}
+
 static bool live(life *l)
 {
     uint32_t n = 2 + below(l, 10);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t what = below(l, 13);
+        uint32_t what = below(l, 16);
         bool is_right = what < 6 ? step(l)
             : what == 6          ? cut(l)
             : what == 7          ? share(l)
             : what == 8          ? change_mounting(l)
             : what < 11          ? reuse(l)
             : what == 11         ? mark(l)
+            : what == 13         ? store(l)
+            : what > 13          ? draft(l)
                                  : (one_in(l, 3) ? overfill(l) : step(l));
         if (!is_right) return false;
     }

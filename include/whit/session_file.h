@@ -28,6 +28,11 @@ typedef struct whit_session_file whit_session_file;
  * difference. The sequence continues bit for bit like one that never ended. */
 WHIT_API whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path, const char *purpose,
                                        whit_session_file **file, whit_error *error);
+/* Writes a sequence to a new file, which then replaces `path`: its tokens, its closed KV blocks and, where the cache
+ * has checkpoints, its end and up to two more. The sequence is unchanged. *n_tokens: how many were written; all of
+ * them, or whole blocks of 64 where the cache has no checkpoints. On failure an existing file stays as it was. */
+WHIT_API whit_status whit_session_snapshot(whit_session *session, uint32_t sequence, const char *path,
+                                           const char *purpose, uint32_t *n_tokens, whit_error *error);
 WHIT_API void whit_session_file_close(whit_session_file *file);
 
 /* Returns all tokens that the file holds. The sequence holds all, or all but the last (picked, not yet fed). */

@@ -108,6 +108,10 @@ for round in range(2):
     server.end()
     check(len(os.listdir("twins")) == 2 and not any("kept" in line for line in server.said), os.listdir("twins"), server.said)
 for packed in ("k4v2", "k2v2", "bitmap"):
-    check("kept" in refused("--cache-dir", "kept", "--kv", packed), "a packed cache")
+    for round in range(2):
+        server = Server("-c", "1024", "-np", "1", "--kv", packed, "--cache-dir", "packed")
+        usage = ask(server)[1]
+        check(not round or usage["prompt_tokens_details"]["cached_tokens"] >= n - 1, "a packed cache is not kept", packed, usage)
+        server.end()
 full_disk()
 sys.exit(1 if client.failures else 0)

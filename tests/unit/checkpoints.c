@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Checkpoints of hybrid models: conversations after a long shared prefix compute only their new tokens, within the
  * memory that was given, and with the bits of a session that computes everything. */
-#include "test.h"
+#include "test_folder.h"
+
+#include <sys/stat.h>
 
 #include "random_model.h"
 #include "runtime/model.h"
@@ -30,9 +32,9 @@ static whit_config config;
 /* Opens the first random model with recurrent layers and without windows. */
 static int set_up(void **state)
 {
-    (void)state;
     whit_error error;
     char path[64];
+    if (make_folder(state)) return -1;
     for (uint32_t i = 0; i < random_model_count() && !model; i++) {
         whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
         bool has_windows = false;
@@ -48,10 +50,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     whit_model_close(model);
     whit_ndf_writer_close(writer);
-    return 0;
+    return remove_folder(state);
 }
 
 static whit_session *open_session(const whit_model *of, uint32_t n_sequences, uint64_t state_bytes)
@@ -205,12 +206,102 @@ static void the_shared_prefix_outlives_others(void **state)
     whit_session_close(plain);
 }
 
+static size_t file_bytes(const char *path)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return (size_t)about.st_size;
+}
+
+/* A snapshot has the end of the sequence and the marks before it, so that a later session finds what this one would. */
+static void snapshots_keep_marks(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session_file *file;
+    static client c;
+    uint32_t n_saved, n_present;
+    whit_session *session = open_session(model, 2, 8 * mark_bytes()), *plain = open_session(model, 1, 0);
+    c.n = c.n_held = 0;
+    add_ids(&c, PREFIX, 17);
+    feed(session, 0, c.ids, 0, c.n);
+    assert_ok(whit_session_mark(session, 0, &error), error);
+    for (uint32_t turn = 0; turn < 3; turn++) take_turn(session, 0, &c, 30 + turn, NULL);
+    assert_ok(whit_session_share(session, 0, 1, PREFIX, &error), error); /* a second client */
+    assert_int_equal(whit_session_position(session, 1), PREFIX);
+    assert_ok(whit_session_snapshot(session, 0, in_folder("a"), "test", &n_saved, &error), error);
+    assert_int_equal(n_saved, c.n);
+    assert_int_equal(whit_session_position(session, 0), c.n);
+    whit_session_close(session);
+    /* The answer is left out, and a question follows that was never asked: the end of the prompt is found again. */
+    session = open_session(model, 2, 8 * mark_bytes());
+    assert_ok(whit_session_load(session, 0, in_folder("a"), "test", &file, &error), error);
+    whit_session_file_close(file);
+    assert_int_equal(whit_session_position(session, 0), c.n);
+    c.n -= ANSWER;
+    const uint32_t n_before = c.n;
+    add_ids(&c, USER, 99);
+    assert_ok(whit_session_reuse(session, 0, c.ids, c.n, &n_present, &error), error);
+    assert_in_range(n_present, n_before, c.n);
+    expect_same(feed(session, 0, c.ids, n_present, c.n), plain, &c);
+    /* Another conversation with the same prefix. */
+    c.n = PREFIX;
+    add_ids(&c, USER, 98);
+    assert_ok(whit_session_reuse(session, 1, c.ids, c.n, &n_present, &error), error);
+    assert_in_range(n_present, PREFIX - AGAIN_MAX, c.n);
+    expect_same(feed(session, 1, c.ids, n_present, c.n), plain, &c);
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
+/* Turns that follow soon after a stored state do not store another one. */
+static void short_turns_store_no_state(void **state)
+{
+    (void)state;
+    enum { N_SHORT = 5, SHORT = 12 };
+    whit_error error;
+    whit_session_file *file;
+    static client c;
+    whit_session *session = open_session(model, 1, 4 * mark_bytes()), *plain = open_session(model, 1, 0);
+    const size_t state_bytes = (size_t)mark_bytes();
+    c.n = 0;
+    assert_ok(whit_session_load(session, 0, in_folder("b"), "test", &file, &error), error);
+    for (uint32_t turn = 0; turn <= N_SHORT; turn++) {
+        const uint32_t from = c.n;
+        const size_t before = file_bytes(in_folder("b"));
+        add_ids(&c, turn ? SHORT : 2 * AGAIN_MAX, 60 + turn);
+        feed(session, 0, c.ids, from, c.n);
+        whit_session_turn entry = whit_session_turn_default();
+        entry.ids = c.ids;
+        entry.n_ids = entry.n_given = c.n;
+        assert_ok(whit_session_save(file, &entry, &error), error);
+        const size_t added = file_bytes(in_folder("b")) - before;
+        if (turn)
+            assert_true(added < state_bytes / 2);
+        else
+            assert_true(added > state_bytes / 2);
+    }
+    whit_session_file_close(file);
+    whit_session_close(session);
+    session = open_session(model, 1, 4 * mark_bytes());
+    assert_ok(whit_session_load(session, 0, in_folder("b"), "test", &file, &error), error);
+    whit_session_file_close(file);
+    assert_int_equal(whit_session_position(session, 0), c.n);
+    const uint32_t from = c.n;
+    add_ids(&c, 3, 90);
+    expect_same(feed(session, 0, c.ids, from, c.n), plain, &c);
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twenty_turns_compute_new_tokens_alone),
         cmocka_unit_test(long_prompts_are_marked_on_the_way),
         cmocka_unit_test(the_shared_prefix_outlives_others),
+        cmocka_unit_test(snapshots_keep_marks),
+        cmocka_unit_test(short_turns_store_no_state),
     };
     return cmocka_run_group_tests_name("checkpoints", tests, set_up, tear_down);
 }

@@ -42,6 +42,32 @@ static void sessions_give_the_bits_of_single_tokens(void **state)
     session_play_end();
 }
 
+/* Hybrids alone: recurrent layers beside attention. */
+static void hybrids_give_the_bits_of_single_tokens(void **state)
+{
+    (void)state;
+    const uint64_t first = number("WHIT_SEED", 1);
+    const uint64_t n = number("WHIT_SEQUENCES", tests_are_brief() ? 12 : N_SEQUENCES) / 2;
+    play_counts counts = {0};
+    char why[512];
+    for (uint32_t i = 1; i < random_model_count(); i++) {
+        whit_error error;
+        whit_config config;
+        whit_ndf_writer *writer;
+        assert_ok(random_model_make(i, &writer, &config, &error), error);
+        whit_ndf_writer_close(writer);
+        for (uint64_t seed = first; config.conv_taps && seed < first + n; seed++) {
+            play_source source = {.seed = seed, .model = i};
+            if (!session_play(&source, &counts, why, sizeof why)) fail_msg("WHIT_SEED=%" PRIu64 ": %s", seed, why);
+        }
+    }
+    print_message("%" PRIu64 " rows compared, %" PRIu64 " cut (%" PRIu64 " further back), %" PRIu64
+                  " found again (%" PRIu64 " tokens)\n",
+                  counts.n_rows, counts.n_truncations, counts.n_back, counts.n_reuses, counts.n_reused);
+    assert_true(counts.n_rows >= n);
+    session_play_end();
+}
+
 /* ---- memory that another session has left ---------------------------------------------------- */
 
 /* Large blocks come back as they were freed, at the same place, and are full of bytes of `fill` at first. */
@@ -131,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sessions_give_the_bits_of_single_tokens),
+        cmocka_unit_test(hybrids_give_the_bits_of_single_tokens),
         cmocka_unit_test(sessions_begin_anew_in_used_memory),
     };
     return cmocka_run_group_tests_name("session_fuzz", tests, NULL, NULL);

@@ -501,10 +501,7 @@ static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_er
     if (action->kind == WHIT_SLOT_SAVE && s->n_mounts)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "an adapter had a part in what the slot holds");
     if (action->kind == WHIT_SLOT_SAVE) {
-        whit_status status =
-            whit_keep_write(e->session, action->id_slot, action->path, s->held, &s->n_held, &action->n_tokens, error);
-        s->is_kept = false;
-        return status;
+        return whit_keep_write(e->session, action->id_slot, action->path, &action->n_tokens, error);
     }
     WHIT_TRY(whit_session_mount(e->session, action->id_slot, NULL, 0, error));
     WHIT_TRY(whit_session_truncate(e->session, action->id_slot, 0, error));
@@ -573,26 +570,36 @@ static void keep_slot(whit_engine *e, uint32_t i)
 {
     slot *s = &e->slots[i];
     if (!is_to_be_kept(e, s)) return;
-    whit_keep_save(&e->keep, e->session, i, s->held, &s->n_held);
+    whit_keep_save(&e->keep, e->session, i);
     s->is_kept = true;
 }
 
-/* Call with the lock held and nothing to do: waits for work, and after a while saves what slots hold. */
+/* Returns a slot that is to be saved, or n_slots. */
+static uint32_t unsaved_slot(const whit_engine *e)
+{
+    uint32_t i = 0;
+    while (i < e->options.n_slots && !is_to_be_kept(e, &e->slots[i])) i++;
+    return i;
+}
+
+/* Call with the lock held and nothing to do: waits for work, and after a while saves what slots hold, one after the
+ * other until work arrives. */
 static void wait_idle(whit_engine *e)
 {
     struct timespec until;
-    uint32_t i = 0;
-    while (i < e->options.n_slots && !is_to_be_kept(e, &e->slots[i])) i++;
-    if (i == e->options.n_slots) {
+    if (unsaved_slot(e) == e->options.n_slots) {
         pthread_cond_wait(&e->work, &e->lock);
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += IDLE_MS / 1000;
-    if (pthread_cond_timedwait(&e->work, &e->lock, &until) == 0 || e->first || e->first_errand || e->stop) return;
-    pthread_mutex_unlock(&e->lock);
-    keep_slot(e, i);
-    pthread_mutex_lock(&e->lock);
+    if (pthread_cond_timedwait(&e->work, &e->lock, &until) == 0) return;
+    for (uint32_t i = unsaved_slot(e); i < e->options.n_slots && !e->first && !e->first_errand && !e->stop;
+         i = unsaved_slot(e)) {
+        pthread_mutex_unlock(&e->lock);
+        keep_slot(e, i);
+        pthread_mutex_lock(&e->lock);
+    }
 }
 
 /* The session's workers are pinned to cores other than that of the thread that opens it. The same thread must step the

@@ -19,9 +19,6 @@ whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t
     const uint8_t *identity = whit_model_identity(model);
     *keep = (whit_keep){.prefix = NULL};
     if (!folder) return WHIT_OK;
-    if (session->kv >= WHIT_KV_K4V2) /* writing a file would cut a sequence back to its last mark */
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: beginnings are kept with caches of f16, f32 and i8 alone",
-                         folder);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, folder, "make the folder");
     if (access(folder, W_OK | X_OK) != 0) return whit_fail_errno(error, folder, "write to");
     for (size_t i = 0; i < 8; i++) snprintf(digits + 2 * i, 3, "%02x", identity[i]);
@@ -41,9 +38,9 @@ void whit_keep_close(whit_keep *keep)
     keep->prefix = NULL;
 }
 
-static void path_of(const whit_keep *keep, uint32_t i, const char *ending, char path[PATH_BYTES])
+static void path_of(const whit_keep *keep, uint32_t i, char path[PATH_BYTES])
 {
-    snprintf(path, PATH_BYTES, "%s%u.ndf%s", keep->prefix, i, ending);
+    snprintf(path, PATH_BYTES, "%s%u.ndf", keep->prefix, i);
 }
 
 static void complain(whit_keep *keep, const char *what, const char *message)
@@ -78,7 +75,7 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     whit_error error;
     *n_ids = 0;
     if (!keep->prefix) return NULL;
-    path_of(keep, i, "", path);
+    path_of(keep, i, path);
     if (access(path, R_OK) != 0) return NULL;
     whit_status status = whit_keep_read(session, i, path, &ids, n_ids, &error);
     if (status == WHIT_OK) return ids;
@@ -88,46 +85,25 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     return NULL;
 }
 
-whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, const int32_t *ids, size_t *n_ids,
-                            size_t *n_saved, whit_error *error)
+whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, size_t *n_saved, whit_error *error)
 {
-    char next[PATH_BYTES];
-    whit_session_file *file;
-    uint32_t n = 0;
+    uint32_t n;
     *n_saved = 0;
-    if (*n_ids <= LEAST_TOKENS)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a slot is saved in blocks of %d tokens, and it holds %zu",
-                         LEAST_TOKENS, *n_ids);
-    if (snprintf(next, sizeof next, "%s.new", path) >= (int)sizeof next)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
-    unlink(next);
-    whit_status status = whit_session_load(session, i, next, purpose, &file, error);
-    if (status == WHIT_OK) {
-        status = whit_session_reuse(session, i, ids, *n_ids, &n, error);
-        if (status != WHIT_OK) n = 0;
-        whit_session_turn turn = whit_session_turn_default();
-        turn.ids = ids;
-        turn.n_ids = turn.n_given = n;
-        turn.finish = WHIT_FINISH_LENGTH;
-        if (status == WHIT_OK && n) status = whit_session_save(file, &turn, error);
-        whit_session_file_close(file);
-    }
-    *n_ids = whit_session_position(session, i) < *n_ids ? whit_session_position(session, i) : *n_ids;
-    if (status == WHIT_OK && n && rename(next, path) != 0) status = whit_fail_errno(error, path, "replace");
-    if (status != WHIT_OK || !n) unlink(next);
+    if (whit_session_position(session, i) <= LEAST_TOKENS)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a slot is saved in blocks of %d tokens, and it holds %u",
+                         LEAST_TOKENS, whit_session_position(session, i));
+    WHIT_TRY(whit_session_snapshot(session, i, path, purpose, &n, error));
     *n_saved = n;
-    return status;
+    return WHIT_OK;
 }
 
-/* Writes a new file, which then replaces the old one, so that a full disk leaves the old one intact. The new file's
- * sequence is empty at first and is filled with the blocks that the session still has. */
-void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids)
+void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i)
 {
     char path[PATH_BYTES];
     whit_error error;
     size_t n_saved;
-    if (!keep->prefix || *n_ids <= LEAST_TOKENS) return;
-    path_of(keep, i, "", path);
-    if (whit_keep_write(session, i, path, ids, n_ids, &n_saved, &error) != WHIT_OK)
+    if (!keep->prefix || whit_session_position(session, i) <= LEAST_TOKENS) return;
+    path_of(keep, i, path);
+    if (whit_keep_write(session, i, path, &n_saved, &error) != WHIT_OK)
         complain(keep, "beginnings are not kept in the cache", error.message);
 }

@@ -19,13 +19,10 @@ void whit_keep_close(whit_keep *keep);
 /* Loads the file of slot `i` into the sequence. Returns its tokens, freed by the caller, or NULL if there is no
  * file. */
 int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids);
-/* Saves the blocks of a sequence that holds `ids` to its file, replacing the previous content. Afterwards the sequence
- * has whole blocks of 64 tokens: *n_ids of them. A failure is reported on stderr, once. */
-void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids);
-/* Writes the sequence, which holds `ids`, to a session file, replacing an existing one: *n_saved tokens, whole blocks
- * of 64. *n_ids: the tokens that the sequence holds afterwards. */
-whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, const int32_t *ids, size_t *n_ids,
-                            size_t *n_saved, whit_error *error);
+/* Saves a sequence to its file, replacing the previous content. A failure is reported on stderr, once. */
+void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i);
+/* Writes the sequence to a session file, replacing an existing one: *n_saved tokens (whit_session_snapshot). */
+whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path, size_t *n_saved, whit_error *error);
 /* Loads a session file into the sequence; *ids: its tokens, freed by the caller, or NULL. */
 whit_status whit_keep_read(whit_session *session, uint32_t i, const char *path, int32_t **ids, size_t *n_ids,
                            whit_error *error);

@@ -162,6 +162,43 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
     return WHIT_OK;
 }
 
+/* ---- finding -------------------------------------------------------------------------------- */
+
+/* Whether a mark is worth saving with a sequence whose end serves the newest positions by itself. */
+static bool is_worth_saving(const whit_session *s, uint32_t i, uint32_t sequence, const uint32_t *chosen, uint32_t n)
+{
+    const whit_mark *m = &s->marks.items[i];
+    for (uint32_t k = 0; k < n; k++)
+        if (chosen[k] == i) return false;
+    return m->n_tokens && m->n_tokens + WHIT_STATE_BACK_TOKENS <= s->positions[sequence] &&
+        is_beginning(s, i, sequence);
+}
+
+uint32_t whit_session_find_marks(const whit_session *s, uint32_t sequence, uint32_t *marks, uint32_t most)
+{
+    uint32_t n = 0;
+    if (s->is_mixed[sequence] || s->positions[sequence] > s->options.n_ctx_tokens) return 0;
+    for (; n < most; n++) {
+        uint64_t best = 0;
+        for (uint32_t i = 0; i < s->marks.n; i++) {
+            if (!is_worth_saving(s, i, sequence, marks, n)) continue;
+            const whit_mark *m = &s->marks.items[i];
+            const uint64_t merit = n ? (uint64_t)m->n_uses << 32 | m->gap : m->n_tokens;
+            if (merit <= best) continue;
+            best = merit;
+            marks[n] = i;
+        }
+        if (!best) break;
+    }
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k && s->marks.items[marks[k - 1]].n_tokens > s->marks.items[marks[k]].n_tokens; k--) {
+            const uint32_t later = marks[k - 1];
+            marks[k - 1] = marks[k];
+            marks[k] = later;
+        }
+    return n;
+}
+
 /* ---- counts --------------------------------------------------------------------------------- */
 
 void whit_session_count_marks(const whit_session *s, whit_mark_counts *counts)

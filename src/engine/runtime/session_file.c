@@ -95,6 +95,22 @@ static whit_status read_block(void *context, uint32_t worker, uint32_t block, wh
     return WHIT_OK;
 }
 
+/* Makes marks of the file's newest tails before `last`. They need no blocks now: whoever resumes at a mark looks for
+ * them. */
+static whit_status read_marks(const whit_session_file *file, const whit_tail_view *last, whit_error *error)
+{
+    enum { TAILS_MAX = 4 };
+    whit_session *s = file->session;
+    const whit_tail_view *tails = (const whit_tail_view *)(const void *)file->record.tails.data, *tail = last;
+    const uint32_t most = s->marks.n / 2 < TAILS_MAX ? s->marks.n / 2 : TAILS_MAX;
+    while (tail > tails && last - tail < most) tail--;
+    for (; tail < last; tail++) {
+        WHIT_TRY(read_tail(file, tail, error));
+        whit_session_keep_mark(s, file->sequence, (uint32_t)tail->n_tokens);
+    }
+    return WHIT_OK;
+}
+
 /* Reads the first n_blocks blocks, and the tail if the cache needs one; without that tail nothing is read. */
 static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
@@ -105,10 +121,11 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     if (needs_tail && !tail) return WHIT_OK;
     uint32_t n = tail ? (uint32_t)tail->n_tokens : n_blocks * WHIT_KV_BLOCK_TOKENS;
     n_blocks = n / WHIT_KV_BLOCK_TOKENS;
+    if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
+    if (tail) WHIT_TRY(read_marks(file, tail, error));
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
     /* the blocks of a group are contiguous */
     WHIT_TRY(whit_pool_try(s->pool, read_block, file, n_blocks, WHIT_KV_GROUP_BLOCKS, error));
-    if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     s->positions[file->sequence] = n;
     whit_session_name_blocks(s, file->sequence, 0, n);
     whit_session_keep_mark(s, file->sequence, n);
@@ -147,14 +164,10 @@ static whit_status restore(whit_session_file *file, whit_error *error)
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
-                              whit_session_file **out, whit_error *error)
+/* Opens or creates a file for a sequence, which is unchanged, and reads what the file says of its turns. */
+static whit_status open_file(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
+                             whit_session_file **out, whit_error *error)
 {
-    WHIT_NEED(out);
-    *out = NULL;
-    WHIT_NEED(s);
-    WHIT_NEED(path);
-    WHIT_NEED(purpose);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     if (s->options.endless)
@@ -177,13 +190,30 @@ whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *pa
     if (status == WHIT_OK)
         status = whit_session_record_read(&file->log, s->allocator, NULL, NULL, &file->record, error);
     if (status == WHIT_OK) status = whit_session_begin_check(&file->record, s, sequence, purpose, error);
-    if (status == WHIT_OK) status = restore(file, error);
     if (status != WHIT_OK) {
         whit_session_file_close(file);
         return status;
     }
     *out = file;
     return WHIT_OK;
+}
+
+whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
+                              whit_session_file **out, whit_error *error)
+{
+    WHIT_NEED(out);
+    *out = NULL;
+    WHIT_NEED(s);
+    WHIT_NEED(path);
+    WHIT_NEED(purpose);
+    whit_session_file *file;
+    WHIT_TRY(open_file(s, sequence, path, purpose, &file, error));
+    whit_status status = restore(file, error);
+    if (status == WHIT_OK)
+        *out = file;
+    else
+        whit_session_file_close(file);
+    return status;
 }
 
 void whit_session_file_close(whit_session_file *file)
@@ -235,9 +265,10 @@ bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *op
 
 /* ---- saving --------------------------------------------------------------------------------- */
 
-static whit_status check_turn(const whit_session_file *file, const whit_session_turn *turn, whit_error *error)
+/* n_present: tokens of the sequence after the turn. */
+static whit_status check_turn(const whit_session_file *file, const whit_session_turn *turn, size_t n_present,
+                              whit_error *error)
 {
-    size_t n_present = whit_session_position(file->session, file->sequence);
     if (file->is_lost)
         return whit_fail(error, WHIT_ERROR_IO, "%s: an earlier turn failed, and may be on disk or not: open it again",
                          file->log.path);
@@ -290,8 +321,11 @@ static whit_status build_head(const whit_session_file *file, const whit_session_
     return WHIT_OK;
 }
 
-static whit_status write_tail(whit_session_file *file, const whit_turn_header *h, whit_error *error)
+/* saved: the tail, if a mark has it; NULL: the sequence's. */
+static whit_status write_tail(whit_session_file *file, const whit_turn_header *h, const uint8_t *saved,
+                              whit_error *error)
 {
+    if (saved) return whit_ndf_log_add(&file->log, saved, (size_t)h->tail_bytes, error);
     uint8_t *tail = whit_alloc(file->allocator, (size_t)h->tail_bytes);
     if (!tail) return whit_fail_memory(error, "a session's tail", (size_t)h->tail_bytes);
     whit_kv_tail_save(&file->session->kv, file->sequence, (uint32_t)h->n_present, tail);
@@ -301,7 +335,7 @@ static whit_status write_tail(whit_session_file *file, const whit_turn_header *h
 }
 
 static whit_status write_turn(whit_session_file *file, const whit_turn_header *h, const whit_buf *head,
-                              whit_error *error)
+                              const uint8_t *saved_tail, whit_error *error)
 {
     whit_ndf_log *log = &file->log;
     const whit_kv *kv = &file->session->kv;
@@ -312,7 +346,7 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
         for (whit_kv_piece at = {0};
              status == WHIT_OK && whit_kv_next_piece(kv, file->sequence, h->first_block + b, &at);)
             status = whit_ndf_log_add(log, at.data, at.size_bytes, error);
-    if (status == WHIT_OK && h->tail_bytes) status = write_tail(file, h, error);
+    if (status == WHIT_OK && h->tail_bytes) status = write_tail(file, h, saved_tail, error);
     if (status == WHIT_OK) {
         status = whit_ndf_log_commit(log, error);
         file->is_lost = status != WHIT_OK && !log->changed;
@@ -332,24 +366,31 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
     return common;
 }
 
-whit_status whit_session_save(whit_session_file *file, const whit_session_turn *given, whit_error *error)
+/* Whether a turn that ends with n_present tokens and adds to n_keep of the file's stores its tail. The tail of
+ * recurrent layers is large: a turn that ends soon after a stored one is computed again when the file is loaded. */
+static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {
-    WHIT_NEED(file);
-    WHIT_NEED(given);
+    enum { AGAIN_MAX = 64 };
+    const whit_tail_view *tail = tail_of(file, n_stored);
+    if (!whit_kv_has_tail(&file->session->kv, file->sequence, (uint32_t)n_present)) return false;
+    if (!tail || tail->n_tokens > n_keep) return true;
+    return n_present - tail->n_tokens > (file->session->kv.state.sequence_elems ? AGAIN_MAX : 0);
+}
+
+/* Appends a turn that leaves the sequence with n_present tokens. saved_tail: the tail at that position, if a mark has
+ * it; NULL: the sequence is there. */
+static whit_status append_turn(whit_session_file *file, const whit_session_turn *turn, size_t n_present,
+                               const uint8_t *saved_tail, whit_error *error)
+{
     whit_session_record *record = &file->record;
-    whit_session_turn own = whit_session_turn_default();
-    const whit_session_turn *turn = &own;
-    WHIT_TRY(whit_options_read(&own, sizeof own, given, "whit_session_turn", error));
-    WHIT_NEED_ARRAY(own.ids, own.n_ids);
-    WHIT_NEED_ARRAY(own.note, own.note_bytes);
-    WHIT_TRY(check_turn(file, turn, error));
+    WHIT_TRY(check_turn(file, turn, n_present, error));
     size_t n_keep = n_common(file, turn);
     whit_turn_header h = {.kind = WHIT_SESSION_TURN,
                           .finish = (uint32_t)turn->finish,
                           .n_keep = n_keep,
                           .n_ids = turn->n_ids - n_keep,
                           .n_given = turn->n_given - n_keep,
-                          .n_present = whit_session_position(file->session, file->sequence),
+                          .n_present = n_present,
                           .note_bytes = turn->note_bytes};
     if (h.n_ids > h.n_given) {
         h.before = turn->before;
@@ -363,16 +404,14 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
         h.n_blocks = n_closed - n_stored;
         h.block_bytes = whit_kv_whole_block_bytes(&file->session->kv);
     }
-    const whit_tail_view *tail = tail_of(file, n_stored);
-    const bool has_tail = tail && tail->n_tokens == h.n_present && h.n_present <= n_keep;
-    if (!turn->tokens_only && !has_tail && n_stored + h.n_blocks == n_closed &&
-        whit_kv_has_tail(&file->session->kv, file->sequence, (uint32_t)h.n_present))
+    if (!turn->tokens_only && n_stored + h.n_blocks == n_closed &&
+        (saved_tail || is_tail_stored(file, n_stored, n_keep, n_present)))
         h.tail_bytes = whit_kv_tail_bytes(&file->session->kv, (uint32_t)h.n_present);
     whit_buf head = {.allocator = file->allocator};
     size_t settings_at = 0;
     whit_status status = build_head(file, turn, &h, &head, &settings_at, error);
     if (status == WHIT_OK) memcpy(head.data, &h, sizeof h);
-    if (status == WHIT_OK) status = write_turn(file, &h, &head, error);
+    if (status == WHIT_OK) status = write_turn(file, &h, &head, saved_tail, error);
     const bool is_committed = status == WHIT_OK;
     if (status == WHIT_OK && h.settings_bytes) {
         record->settings.size_bytes = 0;
@@ -391,5 +430,66 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
     /* The turn is in the file but not in `record`, so counts of a further turn would be wrong. */
     if (is_committed && status != WHIT_OK) file->is_lost = true;
     whit_buf_free(&head);
+    return status;
+}
+
+whit_status whit_session_save(whit_session_file *file, const whit_session_turn *given, whit_error *error)
+{
+    WHIT_NEED(file);
+    WHIT_NEED(given);
+    whit_session_turn turn = whit_session_turn_default();
+    WHIT_TRY(whit_options_read(&turn, sizeof turn, given, "whit_session_turn", error));
+    WHIT_NEED_ARRAY(turn.ids, turn.n_ids);
+    WHIT_NEED_ARRAY(turn.note, turn.note_bytes);
+    return append_turn(file, &turn, whit_session_position(file->session, file->sequence), NULL, error);
+}
+
+/* ---- a whole sequence ----------------------------------------------------------------------- */
+
+static whit_status append_prefix(whit_session_file *file, uint32_t n_tokens, const uint8_t *saved_tail,
+                                 whit_error *error)
+{
+    whit_session_turn turn = whit_session_turn_default();
+    turn.ids = whit_session_tokens_of(file->session, file->sequence);
+    turn.n_ids = turn.n_given = n_tokens;
+    turn.finish = WHIT_FINISH_LENGTH;
+    return append_turn(file, &turn, n_tokens, saved_tail, error);
+}
+
+static whit_status append_sequence(whit_session_file *file, uint32_t n_tokens, whit_error *error)
+{
+    enum { MARKS_SAVED = 2 };
+    uint32_t marks[MARKS_SAVED];
+    const uint32_t n = whit_session_find_marks(file->session, file->sequence, marks, MARKS_SAVED);
+    for (uint32_t i = 0; i < n; i++)
+        WHIT_TRY(append_prefix(file, file->session->marks.items[marks[i]].n_tokens,
+                               whit_mark_tail(&file->session->marks, marks[i]), error));
+    return append_prefix(file, n_tokens, NULL, error);
+}
+
+whit_status whit_session_snapshot(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
+                                  uint32_t *n_tokens, whit_error *error)
+{
+    WHIT_NEED(n_tokens);
+    *n_tokens = 0;
+    WHIT_NEED(s);
+    WHIT_NEED(path);
+    WHIT_NEED(purpose);
+    whit_session_file *file;
+    whit_buf next = {.allocator = s->allocator};
+    if (!whit_buf_printf(&next, "%s.new", path)) return whit_fail_memory(error, "a session file", strlen(path));
+    const char *new_path = (const char *)next.data;
+    unlink(new_path);
+    whit_status status = open_file(s, sequence, new_path, purpose, &file, error);
+    if (status == WHIT_OK) {
+        uint32_t n = s->positions[sequence];
+        if (!whit_kv_needs_tails(&s->kv)) n = n / WHIT_KV_BLOCK_TOKENS * WHIT_KV_BLOCK_TOKENS;
+        status = append_sequence(file, n, error);
+        whit_session_file_close(file);
+        if (status == WHIT_OK && rename(new_path, path) != 0) status = whit_fail_errno(error, path, "replace");
+        if (status == WHIT_OK) *n_tokens = n;
+        if (status != WHIT_OK) unlink(new_path);
+    }
+    whit_buf_free(&next);
     return status;
 }
