@@ -351,6 +351,40 @@ static void templates_say_how_turns_end(void **state)
     whit_chat_template_close(chat);
 }
 
+/* Where a template refuses system messages or leaves late ones out, they are given as the person's. */
+static void system_messages_find_a_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *messages, *expected;
+    } cases[] = {
+        {"{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+         "{{ m.role }}:{{ m.content }};{% endfor %}",
+         "[{\"role\": \"system\", \"content\": \"a\"}, {\"role\": \"user\", \"content\": \"b\"}]", "user:a\n\nb;"},
+        {"{% for m in messages %}{% if m.role != 'system' or loop.first %}{{ m.role }}:{{ m.content }};{% endif %}"
+         "{% endfor %}",
+         "[{\"role\": \"system\", \"content\": \"a\"}, {\"role\": \"user\", \"content\": \"b\"}, {\"role\": "
+         "\"system\", "
+         "\"content\": [{\"type\": \"text\", \"text\": \" c \"}]}]",
+         "system:a;user:b\n\n c ;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_chat_prompt *prompt;
+        whit_chat_request request = whit_chat_request_default();
+        whit_chat_template *chat = open_chat(cases[i].source);
+        size_t n;
+        request.messages = cases[i].messages;
+        request.messages_bytes = strlen(cases[i].messages);
+        assert_ok(whit_chat_render(chat, &request, &prompt, &error), error);
+        const char *text = whit_chat_prompt_text(prompt, &n);
+        assert_int_equal(n, strlen(cases[i].expected));
+        assert_memory_equal(text, cases[i].expected, n);
+        whit_chat_prompt_close(prompt);
+        whit_chat_template_close(chat);
+    }
+}
+
 /* ---- answers -------------------------------------------------------------------------------- */
 
 static whit_status try_answer(struct talk *talk, float temperature, uint32_t n_tokens, uint32_t n_draft,
@@ -674,19 +708,13 @@ static int close_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_keep_their_order),
-        cmocka_unit_test(files_say_the_same),
-        cmocka_unit_test(calls_wait_for_results),
-        cmocka_unit_test(required_calls_are_made),
-        cmocka_unit_test(what_users_write_is_no_token),
-        cmocka_unit_test(templates_say_how_turns_end),
-        cmocka_unit_test(only_new_tokens_are_evaluated),
-        cmocka_unit_test(an_answer_can_be_given_again),
-        cmocka_unit_test(the_oldest_turns_make_room),
-        cmocka_unit_test(a_stopped_answer_is_kept),
-        cmocka_unit_test(turns_come_back),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(present_tokens_must_be_there),
+        cmocka_unit_test(messages_keep_their_order),    cmocka_unit_test(files_say_the_same),
+        cmocka_unit_test(calls_wait_for_results),       cmocka_unit_test(required_calls_are_made),
+        cmocka_unit_test(what_users_write_is_no_token), cmocka_unit_test(templates_say_how_turns_end),
+        cmocka_unit_test(system_messages_find_a_place), cmocka_unit_test(only_new_tokens_are_evaluated),
+        cmocka_unit_test(an_answer_can_be_given_again), cmocka_unit_test(the_oldest_turns_make_room),
+        cmocka_unit_test(a_stopped_answer_is_kept),     cmocka_unit_test(turns_come_back),
+        cmocka_unit_test(every_allocation_may_fail),    cmocka_unit_test(present_tokens_must_be_there),
     };
     return cmocka_run_group_tests_name("conversation", tests, open_model, close_model);
 }

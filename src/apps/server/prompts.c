@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Messages into prompts, and system messages at places where a template takes none. */
+ * Messages into prompts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,78 +27,6 @@ static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_
     return own;
 }
 
-/* ---- system messages ------------------------------------------------------------------------------ */
-
-/* Coding agents put system messages between the others, which some templates refuse and others leave out: there they
- * are read as the person's. */
-
-static bool has_role(const json_t *message, const char *role)
-{
-    const char *own = json_string_value(json_object_get(message, "role"));
-    return own && !strcmp(own, role);
-}
-
-static bool is_system(const json_t *message)
-{
-    return has_role(message, "system") || has_role(message, "developer");
-}
-
-/* Counts the system messages at the beginning of the list. */
-static size_t count_first(const json_t *messages)
-{
-    size_t n = 0;
-    while (is_system(json_array_get(messages, n))) n++;
-    return n;
-}
-
-/* Does the prompt contain the text, without the blanks around it that templates trim? */
-static bool prompt_has(const whit_chat_prompt *prompt, const json_t *text)
-{
-    size_t n_prompt, n = json_string_length(text);
-    const char *whole = whit_chat_prompt_text(prompt, &n_prompt), *begin = json_string_value(text);
-    while (n && strchr(" \t\r\n", begin[n - 1])) n--;
-    while (n && strchr(" \t\r\n", *begin)) begin++, n--;
-    return !n || memmem(whole, n_prompt, begin, n) != NULL;
-}
-
-/* Whether the prompt has the texts of all system messages after the first others. */
-static bool has_late_texts(const whit_chat_prompt *prompt, const json_t *messages)
-{
-    for (size_t i = count_first(messages); i < json_array_size(messages); i++) {
-        const json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
-        if (is_system(message) && json_is_string(content) && !prompt_has(prompt, content)) return false;
-    }
-    return true;
-}
-
-/* Joins a message to the last one of the list, where both are texts of the person. */
-static bool join_last(json_t *list, const json_t *message)
-{
-    json_t *last = json_array_get(list, json_array_size(list) - 1), *first = json_object_get(last, "content");
-    const json_t *second = json_object_get(message, "content");
-    if (!has_role(last, "user") || !json_is_string(first) || !json_is_string(second)) return false;
-    json_object_set_new(last, "content", json_sprintf("%s\n\n%s", json_string_value(first), json_string_value(second)));
-    return true;
-}
-
-/* A copy in which system messages from the n_kept-th message on are the person's, each joined to the person's message
- * before or after it: many templates want roles to alternate. NULL: out of memory. */
-static json_t *as_persons(const json_t *messages, size_t n_kept)
-{
-    json_t *list = json_array();
-    bool was_system = false;
-    for (size_t i = 0; list && i < json_array_size(messages); i++) {
-        json_t *message = json_copy(json_array_get(messages, i));
-        bool turned = i >= n_kept && is_system(message);
-        if (turned) json_object_set_new(message, "role", json_string("user"));
-        if (!(turned || (was_system && has_role(message, "user"))) || !join_last(list, message))
-            json_array_append(list, message);
-        was_system = turned || (was_system && has_role(message, "user"));
-        json_decref(message);
-    }
-    return list;
-}
-
 /* ---- rendering ----------------------------------------------------------------------------------- */
 
 /* The texts of a request to the template. */
@@ -117,30 +45,6 @@ static whit_status render(const whit_api *api, struct texts *texts, const json_t
     texts->request.messages_bytes = strlen(text);
     whit_status status = whit_chat_render(api->chat, &texts->request, prompt, error);
     free(text);
-    return status;
-}
-
-/* Renders the messages as they are. If that fails or loses late system messages, these are given as the person's; if
- * that fails, too, all system messages are. */
-static whit_status render_somehow(const whit_api *api, struct texts *texts, const json_t *messages,
-                                  whit_chat_prompt **prompt, whit_error *error)
-{
-    whit_error ignored;
-    size_t n_first = count_first(messages), n_system = 0, n_late = 0;
-    for (size_t i = 0; i < json_array_size(messages); i++) n_system += is_system(json_array_get(messages, i));
-    n_late = n_system - n_first;
-    whit_status status = render(api, texts, messages, prompt, error);
-    if (status == WHIT_OK && (!n_late || has_late_texts(*prompt, messages))) return WHIT_OK;
-    for (int all = !n_late; all < 2 && n_system; all++) {
-        whit_chat_prompt *other;
-        json_t *turned = as_persons(messages, all ? 0 : n_first);
-        whit_status next = render(api, texts, turned, &other, &ignored);
-        json_decref(turned);
-        if (next != WHIT_OK) continue;
-        whit_chat_prompt_close(*prompt);
-        *prompt = other;
-        return WHIT_OK;
-    }
     return status;
 }
 
@@ -197,7 +101,7 @@ bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, w
         claim_rendering(&texts, messages, reply);
     texts.request.no_answer = !begins_answer;
     json_t *joined = ok && texts.request.continue_last ? join_last_parts(messages) : NULL;
-    whit_status status = ok ? render_somehow(api, &texts, joined ? joined : messages, prompt, &error) : WHIT_OK;
+    whit_status status = ok ? render(api, &texts, joined ? joined : messages, prompt, &error) : WHIT_OK;
     json_decref(joined);
     free(texts.tools);
     free(texts.variables);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/options.h"
+#include "runtime/message_values.h"
 #include "runtime/model.h"
 #include "runtime/plain_tools.h"
 
@@ -111,11 +112,14 @@ bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt)
 
 /* ---- prompts --------------------------------------------------------------------------------- */
 
-static whit_status read_values(const whit_chat_template *chat, const whit_chat_request *request, whit_datum_pool *pool,
-                               whit_chat *values, whit_error *error)
+/* Reads a request as values; system messages from the n_kept-th message on become the person's. */
+static whit_status read_values(const whit_chat_template *chat, const whit_chat_request *request, size_t n_kept,
+                               whit_datum_pool *pool, whit_chat *values, whit_error *error)
 {
     WHIT_TRY(whit_tool_style_messages(&chat->style, request->messages, request->messages_bytes, pool, &values->messages,
                                       error));
+    if (n_kept != SIZE_MAX && !whit_message_fold_system(pool, n_kept, &values->messages))
+        return whit_fail_memory(error, "the conversation", request->messages_bytes);
     if (chat->style.is_plain)
         WHIT_TRY(
             whit_plain_tools_write(&chat->style, request->tools, request->tools_bytes, pool, &values->messages, error));
@@ -137,6 +141,56 @@ static whit_status read_values(const whit_chat_template *chat, const whit_chat_r
         : whit_fail_memory(error, "the conversation", request->messages_bytes);
 }
 
+/* Renders into `text` and `segments`, which are emptied first. */
+static whit_status render_values(const whit_chat_template *chat, const whit_chat_request *request, size_t n_kept,
+                                 whit_buf *text, whit_buf *segments, whit_error *error)
+{
+    whit_datum_pool pool = {.allocator = chat->allocator};
+    whit_chat values = {.add_generation_prompt = false};
+    text->size_bytes = segments->size_bytes = 0;
+    whit_status status = read_values(chat, request, n_kept, &pool, &values, error);
+    if (status == WHIT_OK) status = whit_prompter_render_chat(chat->prompter, &values, text, segments, error);
+    whit_datum_pool_clear(&pool);
+    return status;
+}
+
+/* Renders the messages as they are. Coding agents put system messages between the others, which some templates refuse
+ * and others leave out, and some templates refuse all of them: then the late ones are given as the person's, and if
+ * that fails, too, all of them. */
+static whit_status render_somehow(const whit_chat_template *chat, const whit_chat_request *request, whit_buf *text,
+                                  whit_buf *segments, whit_error *error)
+{
+    whit_datum_pool pool = {.allocator = chat->allocator};
+    whit_datum messages;
+    size_t n_system = 0, n_first = 0;
+    bool is_whole = false;
+    whit_status status =
+        whit_tool_style_messages(&chat->style, request->messages, request->messages_bytes, &pool, &messages, error);
+    if (status == WHIT_OK) {
+        whit_message_count_system(&messages, &n_system, &n_first);
+        status = render_values(chat, request, SIZE_MAX, text, segments, error);
+        is_whole = status == WHIT_OK &&
+            (n_system == n_first ||
+             whit_message_has_late_system(&messages, (const char *)text->data, text->size_bytes));
+    }
+    whit_datum_pool_clear(&pool);
+    if (is_whole || status == WHIT_ERROR_MEMORY) return status;
+    whit_buf other = {.allocator = chat->allocator}, ranges = other;
+    for (int all = n_system == n_first; all < 2 && n_system; all++) {
+        whit_error reason;
+        whit_status next = render_values(chat, request, all ? 0 : n_first, &other, &ranges, &reason);
+        if (next != WHIT_OK) continue;
+        whit_buf_free(text);
+        whit_buf_free(segments);
+        *text = other;
+        *segments = ranges;
+        return WHIT_OK;
+    }
+    whit_buf_free(&other);
+    whit_buf_free(&ranges);
+    return status;
+}
+
 whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request, whit_chat_prompt **out,
                              whit_error *error)
 {
@@ -149,18 +203,13 @@ whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_req
     if (!prompt) return whit_fail_memory(error, "the prompt", sizeof *prompt);
     prompt->allocator = prompt->prompt.text.allocator = prompt->prompt.ids.allocator = chat->allocator;
     prompt->tools.allocator = chat->allocator;
-    whit_datum_pool pool = {.allocator = chat->allocator};
     whit_buf segments = {.allocator = chat->allocator};
-    whit_chat values = {.add_generation_prompt = false};
-    whit_status status = read_values(chat, &own, &pool, &values, error);
-    if (status == WHIT_OK)
-        status = whit_prompter_render_chat(chat->prompter, &values, &prompt->prompt.text, &segments, error);
+    whit_status status = render_somehow(chat, &own, &prompt->prompt.text, &segments, error);
     if (status == WHIT_OK) status = whit_prompter_encode(chat->prompter, &segments, &prompt->prompt, error);
     if (status == WHIT_OK && own.tools && chat->style.syntax == WHIT_CALLS_XML &&
         !whit_buf_append(&prompt->tools, own.tools, own.tools_bytes))
         status = whit_fail_memory(error, "the tools", own.tools_bytes);
     whit_buf_free(&segments);
-    whit_datum_pool_clear(&pool);
     if (status != WHIT_OK) {
         whit_chat_prompt_close(prompt);
         return status;

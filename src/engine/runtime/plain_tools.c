@@ -2,6 +2,7 @@
 #include "runtime/plain_tools.h"
 
 #include "base/json.h"
+#include "runtime/message_values.h"
 
 enum { TEXT_BYTES_MAX = 1 << 30 };
 
@@ -35,62 +36,36 @@ static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whi
     return false;
 }
 
-static const whit_text *text_member(const whit_datum *message, const char *key)
-{
-    const whit_datum *value = whit_dict_get_str(message->dict, key);
-    return value && whit_datum_is_str(*value) ? value->text : NULL;
-}
-
-static bool has_role(const whit_datum *message, const char *role)
-{
-    const whit_text *own = text_member(message, "role");
-    return own && whit_text_is(own, role);
-}
-
-static bool set_text(whit_datum_pool *pool, whit_datum *message, const char *key, const whit_text *text)
-{
-    return text && whit_dict_set_str(pool, message->dict, key, whit_datum_text(text));
-}
-
-/* Returns first + between + second; NULL if out of memory. */
-static const whit_text *join_texts(whit_datum_pool *pool, const whit_text *first, const char *between,
-                                   const whit_text *second)
-{
-    whit_builder b = whit_builder_begin(pool, TEXT_BYTES_MAX);
-    if (first) whit_builder_text(&b, first);
-    whit_builder_bytes(&b, between, strlen(between), true);
-    if (second) whit_builder_text(&b, second);
-    return whit_builder_end(&b);
-}
-
 /* Turns the result of a call into a user message. */
 static bool turn_result(whit_datum_pool *pool, whit_datum *message)
 {
-    const whit_text *content = text_member(message, "content");
+    const whit_text *content = whit_message_text(message, "content");
     whit_builder b = whit_builder_begin(pool, TEXT_BYTES_MAX);
     whit_builder_bytes(&b, "<tool_response>\n", 16, true);
     if (content) whit_builder_text(&b, content);
     whit_builder_bytes(&b, "\n</tool_response>", 17, true);
-    return set_text(pool, message, "content", whit_builder_end(&b)) &&
-        set_text(pool, message, "role", whit_text_new(pool, "user", 4, false));
+    return whit_message_set_text(pool, message, "content", whit_builder_end(&b)) &&
+        whit_message_set_text(pool, message, "role", whit_text_new(pool, "user", 4, false));
 }
 
 /* Adds the description to the list's first message, or in a new message before it. */
 static bool add_description(const whit_tool_style *style, const whit_text *about, whit_datum_pool *pool,
                             whit_datum *items, size_t *n)
 {
-    if (*n && has_role(&items[0], "system"))
-        return set_text(pool, &items[0], "content", join_texts(pool, text_member(&items[0], "content"), "\n\n", about));
+    if (*n && whit_message_has_role(&items[0], "system"))
+        return whit_message_set_text(pool, &items[0], "content",
+                                     whit_message_join(pool, whit_message_text(&items[0], "content"), "\n\n", about));
     for (size_t i = 0; !style->takes_system && i < *n; i++)
-        if (has_role(&items[i], "user"))
-            return set_text(pool, &items[i], "content",
-                            join_texts(pool, about, "\n", text_member(&items[i], "content")));
+        if (whit_message_has_role(&items[i], "user"))
+            return whit_message_set_text(pool, &items[i], "content",
+                                         whit_message_join(pool, about, "\n", whit_message_text(&items[i], "content")));
     memmove(items + 1, items, *n * sizeof *items);
     ++*n;
     return whit_datum_dict(pool, &items[0]) &&
-        set_text(pool, &items[0], "role",
-                 whit_text_new(pool, style->takes_system ? "system" : "user", style->takes_system ? 6 : 4, false)) &&
-        set_text(pool, &items[0], "content", about);
+        whit_message_set_text(
+               pool, &items[0], "role",
+               whit_text_new(pool, style->takes_system ? "system" : "user", style->takes_system ? 6 : 4, false)) &&
+        whit_message_set_text(pool, &items[0], "content", about);
 }
 
 whit_status whit_plain_tools_write(const whit_tool_style *style, const char *tools, size_t n_bytes,
@@ -104,13 +79,13 @@ whit_status whit_plain_tools_write(const whit_tool_style *style, const char *too
     if (tools && !describe_tools(tools, n_bytes, &about, error, &status)) ok = false;
     for (size_t i = 0; ok && i < n_messages; i++) {
         whit_datum message = messages->list->items[i];
-        bool is_result = has_role(&message, "tool");
+        bool is_result = whit_message_has_role(&message, "tool");
         if (is_result) ok = turn_result(pool, &message);
         /* Many templates want roles to alternate. */
-        if (ok && was_result && has_role(&message, "user"))
-            ok = set_text(
-                pool, &items[n - 1], "content",
-                join_texts(pool, text_member(&items[n - 1], "content"), "\n", text_member(&message, "content")));
+        if (ok && was_result && whit_message_has_role(&message, "user"))
+            ok = whit_message_set_text(pool, &items[n - 1], "content",
+                                       whit_message_join(pool, whit_message_text(&items[n - 1], "content"), "\n",
+                                                         whit_message_text(&message, "content")));
         else
             items[n++] = message;
         was_result = is_result;
