@@ -13,11 +13,11 @@
 #include "cli/view.h"
 
 struct chat_values {
-    const char *system, *template, *load, *program;
+    const char *system, *template, *load, *program, *tools;
     int32_t n_tokens;
     uint32_t n_draft;
     int thinking;
-    bool statistics, no_history, no_wrap;
+    bool statistics, no_history, no_wrap, mcp;
     cli_list stops;
     cli_keep_flags keep;
     cli_model_flags model;
@@ -34,6 +34,9 @@ static const cli_option options[] = {
     {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT",
      "The system message: what the model is told before the conversation."},
     {"--load", CLI_FILE, AT(load), "FILE", "Go on with a conversation that /save wrote."},
+    {"--tools", CLI_FILE, AT(tools), "FILE",
+     "Tools that the model may call, a JSON list (docs/use/chat.md); you type their results, or let commands run."},
+    {"--mcp", CLI_FLAG, AT(mcp), NULL, "Offer the tools of the MCP servers in the agent's configuration, too."},
     {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
      "The chat template, in place of the model's own."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
@@ -99,7 +102,8 @@ static void explain(cli_chat *chat, whit_status status, const whit_answer *answe
     if (chat->verbose) cli_talk_statistics(&chat->talk, answer, (uint64_t)chat->sampler.seed + chat->n_answers);
 }
 
-bool cli_chat_answer(cli_chat *chat)
+/* Generates one answer; false if none was added to the messages. */
+static bool answer_once(cli_chat *chat)
 {
     cli_sampler_flags flags = chat->sampler;
     whit_sampler *sampler = NULL;
@@ -127,10 +131,11 @@ bool cli_chat_answer(cli_chat *chat)
     wanted.n_stop = chat->stops.n;
     wanted.stages = chat->grammar.stages;
     wanted.n_stages = chat->grammar.n_stages;
-    cli_view_receive(&view, false, &wanted);
+    cli_view_receive(&view, json_array_size(chat->tools.list) > 0, &wanted);
     cli_keep_begin(&chat->keep, sampler, chat->grammar.n_stages);
     whit_status status = whit_conversation_answer(conversation, sampler, &wanted, &answer, &error);
     const bool is_answered = whit_conversation_count(conversation) > n_before;
+    chat->keep.n_stages += answer.is_held;
     if (is_answered)
         cli_chat_remember(chat, cli_keep_conversation(chat->call, &chat->keep, conversation, sampler, answer.finish));
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
@@ -163,6 +168,89 @@ static bool next_line(cli_chat *chat, const char *prompt, const char **line, siz
     chat->over = true;
     return false;
 }
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+#define REFUSED "error: the person did not allow this call"
+enum { ROUNDS_MAX = 20 };
+
+/* Shows a call, and gets its result from the person or the tool. False if the person or the input ended. */
+static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit_buf *result)
+{
+    const cli_tool_kind kind = cli_chat_tool_kind(&chat->tools, call->name);
+    const char *line;
+    size_t n;
+    cli_print(chat->call, "calls %s ", call->name);
+    cli_write(chat->call, call->arguments, call->arguments_bytes);
+    cli_print(chat->call, "\n");
+    cli_flush(chat->call);
+    json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
+    const bool is_whole = json_is_object(arguments);
+    json_decref(arguments);
+    if (!is_whole) { /* cut off, or written by a model that is too small */
+        whit_buf_append_str(result, "error: the arguments are not a JSON object");
+        return true;
+    }
+    if (kind == CLI_TOOL_FREE) {
+        cli_chat_tool_run(&chat->tools, call, result);
+        return true;
+    }
+    if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
+        return false;
+    if (kind == CLI_TOOL_ASKED && n == 1 && line[0] == 'y')
+        cli_chat_tool_run(&chat->tools, call, result);
+    else if (kind == CLI_TOOL_ASKED && n == 1 && line[0] == 'n')
+        whit_buf_append_str(result, REFUSED);
+    else
+        whit_buf_append(result, line, n);
+    return true;
+}
+
+/* Gives every call of the last answer a result. False if the person or the input ended: then the rest is refused. */
+static bool answer_calls(cli_chat *chat)
+{
+    whit_conversation *conversation = chat->talk.conversation;
+    const whit_conversation_call *call;
+    bool is_going = true;
+    while ((call = whit_conversation_next_call(conversation)) != NULL) {
+        whit_buf result = {0};
+        whit_error error;
+        is_going = is_going && answer_call(chat, call, &result);
+        if (!is_going) {
+            result.size_bytes = 0;
+            whit_buf_append_str(&result, REFUSED);
+        }
+        whit_status status = result.failed
+            ? whit_fail_memory(&error, "a result", result.size_bytes)
+            : whit_conversation_return(conversation, (const char *)result.data, result.size_bytes, &error);
+        if (status == WHIT_OK && is_going) {
+            cli_write(chat->call, (const char *)result.data, result.size_bytes);
+            cli_print(chat->call, "\n");
+        }
+        whit_buf_free(&result);
+        if (status == WHIT_OK) continue;
+        cli_chat_fail_error(chat, &error);
+        return false;
+    }
+    if (!is_going) cli_chat_keep_messages(chat);
+    return is_going;
+}
+
+bool cli_chat_answer(cli_chat *chat)
+{
+    bool is_answered = answer_once(chat), is_going = is_answered;
+    for (int i = 0; is_going && whit_conversation_next_call(chat->talk.conversation); i++) {
+        is_going = answer_calls(chat) && !chat->over;
+        if (is_going && i == ROUNDS_MAX) {
+            cli_note("%d answers in a row called tools: /retry lets the model go on", ROUNDS_MAX);
+            break;
+        }
+        is_going = is_going && answer_once(chat);
+    }
+    return is_answered;
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static const char quotes[] = "\"\"\"";
 enum { N_QUOTES = sizeof quotes - 1 };
@@ -229,6 +317,8 @@ static int start(cli_chat *chat, const struct chat_values *values)
     whit_error error;
     int status = cli_talk_open(chat->call, &values->model, &values->session, &values->adapters, values->template,
                                values->n_draft, &chat->talk);
+    if (status == CLI_OK) status = cli_chat_tools_open(chat->call, values->tools, values->mcp, &chat->tools);
+    if (status == CLI_OK) status = cli_chat_tools_offer(chat->call, &chat->tools, chat->talk.conversation);
     if (status == CLI_OK) status = cli_open_grammar(chat->call, &values->grammar, chat->talk.model, &chat->grammar);
     if (status != CLI_OK) return status;
     chat->sampler = values->sampler;
@@ -272,6 +362,7 @@ static int run(cli_call *call)
     }
     cli_input_close(chat.input);
     cli_stage_close(&chat.stage);
+    cli_chat_tools_close(&chat.tools);
     cli_keep_close(&chat.keep);
     cli_close_grammar(&chat.grammar);
     cli_talk_close(&chat.talk);

@@ -3,6 +3,7 @@
 #ifndef WHIT_CLI_CHAT_H
 #define WHIT_CLI_CHAT_H
 
+#include "cli/chat_tools.h"
 #include "cli/input.h"
 #include "cli/keep.h"
 #include "cli/stage.h"
@@ -13,7 +14,8 @@ typedef struct cli_chat {
     cli_input *input;
     cli_talk talk;
     cli_keep keep;
-    cli_stage stage;     /* --program */
+    cli_stage stage; /* --program */
+    cli_chat_tools tools;
     cli_grammar grammar; /* the grammar that every answer must match */
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
@@ -37,8 +39,10 @@ void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
 /* Loads a conversation. CLI_OK or a status already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
-/* Answers the last message; false if no answer was added to the messages. */
+/* Answers the last message, and calls of tools after it; false if no answer was added to the messages. */
 bool cli_chat_answer(cli_chat *chat);
+/* Records changes of the messages in the session file. */
+void cli_chat_keep_messages(cli_chat *chat);
 /* Reads up to the line that ends in """. `text` follows the opening ones. False, after a message, if the input ends
  * before. */
 bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block);

@@ -306,8 +306,7 @@ static void set(cli_chat *chat, char *name)
 
 /* ---- the others ----------------------------------------------------------------------------- */
 
-/* Records removed messages in the session file. */
-static void keep_messages(cli_chat *chat)
+void cli_chat_keep_messages(cli_chat *chat)
 {
     cli_chat_remember(
         chat, cli_keep_conversation(chat->call, &chat->keep, chat->talk.conversation, NULL, WHIT_FINISH_LENGTH));
@@ -317,7 +316,7 @@ static void clear(cli_chat *chat, char *nothing)
 {
     (void)nothing;
     whit_conversation_keep(chat->talk.conversation, whit_conversation_n_system(chat->talk.conversation));
-    keep_messages(chat);
+    cli_chat_keep_messages(chat);
 }
 
 /* Answers again; the previous answer is kept until there is a new one. */
@@ -355,7 +354,7 @@ static void undo(cli_chat *chat, char *nothing)
         cli_chat_fail(chat, CLI_USAGE, "there is nothing to take back");
         return;
     }
-    keep_messages(chat);
+    cli_chat_keep_messages(chat);
     cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 

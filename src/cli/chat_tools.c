@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/chat_tools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20 };
+
+extern char **environ;
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static const char *name_of(const json_t *tool)
+{
+    return json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
+}
+
+/* Moves a tool's command, which is not for the model, to the list of commands. */
+static bool take_command(cli_chat_tools *tools, json_t *tool)
+{
+    json_t *command = json_object_get(tool, "command");
+    if (!command) return true;
+    bool ok = json_array_size(command) > 0;
+    for (size_t i = 0; i < json_array_size(command); i++) ok &= json_is_string(json_array_get(command, i));
+    ok = ok && json_object_set(tools->commands, name_of(tool), command) == 0;
+    return json_object_del(tool, "command") == 0 && ok;
+}
+
+static int read_tools(cli_call *call, const char *path, cli_chat_tools *tools)
+{
+    whit_buf text = {0};
+    whit_error error;
+    json_error_t at;
+    if (whit_read_file(path, FILE_BYTES_MAX, &text, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    json_t *list = json_loadb(text.data ? (const char *)text.data : "", text.size_bytes, JSON_REJECT_DUPLICATES, &at);
+    whit_buf_free(&text);
+    if (!list) return cli_fail(call, CLI_REFUSED, "%s: line %d: %s", path, at.line, at.text);
+    int status = json_is_array(list) ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: expected a list of tools", path);
+    for (size_t i = 0; status == CLI_OK && i < json_array_size(list); i++) {
+        json_t *tool = json_array_get(list, i);
+        if (!name_of(tool))
+            status =
+                cli_fail(call, CLI_REFUSED,
+                         "%s: tool %zu: expected {\"type\": \"function\", \"function\": {\"name\": ...}}", path, i);
+        else if (!take_command(tools, tool))
+            status = cli_fail(call, CLI_REFUSED, "%s: tool %zu: the command must be a list of words", path, i);
+    }
+    if (status == CLI_OK) json_array_extend(tools->list, list);
+    json_decref(list);
+    return status;
+}
+
+static void show_note(void *user, const char *line)
+{
+    (void)user;
+    cli_note("%s", line);
+}
+
+int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_chat_tools *tools)
+{
+    whit_error error;
+    *tools = (cli_chat_tools){.list = json_array(), .commands = json_object()};
+    if (!tools->list || !tools->commands) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (path) {
+        int status = read_tools(call, path, tools);
+        if (status != CLI_OK) return status;
+    }
+    if (!use_servers) return CLI_OK;
+    if (whit_agent_config_load(&tools->config, ".", &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (!json_object_size(tools->config.servers))
+        return cli_fail(call, CLI_USAGE, "--mcp: the agent's configuration names no servers (\"mcp\" in agent.json)");
+    if (whit_mcp_open(tools->config.servers, cli_cancelled(), show_note, NULL, &tools->mcp, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    return whit_mcp_add_tools(tools->mcp, tools->list) ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+}
+
+void cli_chat_tools_close(cli_chat_tools *tools)
+{
+    whit_mcp_close(tools->mcp);
+    whit_agent_config_free(&tools->config);
+    json_decref(tools->list);
+    json_decref(tools->commands);
+    *tools = (cli_chat_tools){0};
+}
+
+int cli_chat_tools_offer(cli_call *call, const cli_chat_tools *tools, whit_conversation *conversation)
+{
+    whit_error error;
+    if (!json_array_size(tools->list)) return CLI_OK;
+    char *text = json_dumps(tools->list, JSON_COMPACT);
+    if (!text) return cli_fail(call, CLI_LIMIT, "out of memory");
+    whit_status status = whit_conversation_set_tools(conversation, text, strlen(text), &error);
+    free(text);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name)
+{
+    bool is_red;
+    if (json_object_get(tools->commands, name)) return CLI_TOOL_ASKED;
+    if (!tools->mcp || !whit_mcp_has(tools->mcp, name, &is_red)) return CLI_TOOL_TYPED;
+    return is_red ? CLI_TOOL_ASKED : CLI_TOOL_FREE;
+}
+
+/* Starts a command with the arguments as its input; *out is the reading end of its output. */
+static pid_t start_command(const json_t *command, const char *arguments, size_t n_bytes, int *out)
+{
+    const char *words[64] = {NULL};
+    int ends[2] = {-1, -1}, input = memfd_create("arguments", MFD_CLOEXEC);
+    pid_t child = -1;
+    sigset_t defaults;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    for (size_t i = 0; i < 63 && i < json_array_size(command); i++)
+        words[i] = json_string_value(json_array_get(command, i));
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGINT);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    if (input < 0 || !whit_write_all(input, arguments, n_bytes) || lseek(input, 0, SEEK_SET) != 0 ||
+        pipe2(ends, O_CLOEXEC) != 0 || posix_spawn_file_actions_adddup2(&actions, input, 0) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 1) != 0 ||
+        posix_spawnp(&child, words[0], &actions, &attributes, (char *const *)words, environ) != 0)
+        child = -1;
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (input >= 0) close(input);
+    if (ends[1] >= 0) close(ends[1]);
+    *out = ends[0];
+    return child;
+}
+
+/* Reads the output up to its limit; false if cancelled or without memory. */
+static bool read_output(int out, whit_buf *result)
+{
+    char part[4096];
+    for (;;) {
+        struct pollfd ready = {.fd = out, .events = POLLIN};
+        if (*cli_cancelled()) return false;
+        if (poll(&ready, 1, 100) == 0) continue;
+        ssize_t n = read(out, part, sizeof part);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n <= 0) return true;
+        if (result->size_bytes < RESULT_BYTES_MAX && !whit_buf_append(result, part, (size_t)n)) return false;
+    }
+}
+
+static void run_command(const json_t *command, const whit_conversation_call *call, whit_buf *result)
+{
+    int out, status = 0;
+    const pid_t child = start_command(command, call->arguments, call->arguments_bytes, &out);
+    const bool is_read = child > 0 && read_output(out, result);
+    if (out >= 0) close(out);
+    if (child > 0) {
+        if (!is_read) kill(child, SIGKILL);
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    }
+    while (is_read && result->size_bytes && result->data[result->size_bytes - 1] == '\n') result->size_bytes--;
+    if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    if (!is_read) result->size_bytes = 0;
+    if (child <= 0)
+        whit_buf_printf(result, "error: the command '%s' cannot be started",
+                        json_string_value(json_array_get(command, 0)));
+    else if (!is_read)
+        whit_buf_append_str(result, "error: the command was stopped");
+    else
+        whit_buf_printf(result, "%serror: the command ended with status %d", result->size_bytes ? "\n" : "",
+                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result)
+{
+    const json_t *command = json_object_get(tools->commands, call->name);
+    if (command) {
+        run_command(command, call, result);
+        return;
+    }
+    json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
+    whit_mcp_call(tools->mcp, call->name, arguments, result);
+    json_decref(arguments);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * Tools of a chat: from a file, whose results a person types or a command gives, and from MCP servers. */
+#ifndef WHIT_CLI_CHAT_TOOLS_H
+#define WHIT_CLI_CHAT_TOOLS_H
+
+#include "agent/config.h"
+#include "agent/mcp.h"
+#include "cli/cli.h"
+#include "whit/conversation.h"
+
+/* Zero-initialised: no tools. */
+typedef struct cli_chat_tools {
+    json_t *list;     /* as OpenAI's chat API has them */
+    json_t *commands; /* lists of words by the name of a tool: how to run it */
+    whit_agent_config config;
+    whit_mcp *mcp;
+} cli_chat_tools;
+
+/* Reads tools from a file (NULL: no file), a JSON list in which a tool may have "command": [program, argument, ...],
+ * and from the MCP servers of the agent's configuration if `use_servers`. CLI_OK or a status already reported; close
+ * in every case. */
+int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_chat_tools *tools);
+void cli_chat_tools_close(cli_chat_tools *tools);
+/* Lets a conversation call them. */
+int cli_chat_tools_offer(cli_call *call, const cli_chat_tools *tools, whit_conversation *conversation);
+
+typedef enum cli_tool_kind {
+    CLI_TOOL_TYPED, /* a person types its result */
+    CLI_TOOL_ASKED, /* it can run if a person agrees */
+    CLI_TOOL_FREE,  /* the configuration lets it run without a question */
+} cli_tool_kind;
+cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name);
+/* Runs a tool, whose arguments are a JSON object. `result` gets its output, or "error: " and the reason. */
+void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result);
+
+#endif

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+# whit chat --tools and --mcp: calls are shown, and their results are typed, or come from what a person lets run.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state XDG_CONFIG_HOME=$PWD/config HOME=$PWD/home
+rm -rf cache state config home ./*.json ./*.ndf seen
+mkdir -p config/whit home
+tiny model.gguf 1 chat
+expect 0 whit convert model.gguf -o model.ndf
+
+# The model has random weights: a grammar makes each answer one call.
+cat >weather.gbnf <<'END'
+root ::= "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}\n</tool_call>"
+END
+cat >tools.json <<'END'
+[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]
+END
+# script STATUS LINES OPTION...: the lines as a chat.
+script() {
+    local wanted=$1 lines=$2 status
+    shift 2
+    printf '%b' "$lines" | whit chat -m model.ndf -c 4096 -s 1 -n 200 "$@" >out 2>err
+    status=$?
+    [ "$status" = "$wanted" ] || complain "chat of '$lines' ended with $status, not $wanted: $(head -n 3 err)"
+}
+
+# ---- a typed result; the model asks again, and the input ends: what is left is refused, and kept
+script 0 'How is it?\n18 degrees\n' --tools tools.json --grammar weather.gbnf --session s.ndf
+[ "$(grep -c '^calls weather {"city": "Bern"}$' out)" = 2 ] || complain "calls: $(cat out)"
+grep -q '^18 degrees$' out || complain "the result: $(cat out)"
+grep -q tool_call out && complain "the call is shown as text, too: $(cat out)"
+script 0 '/save a.json\n/show history\n/undo\n/show history\n' --session s.ndf
+python3 - <<'END' || complain "the saved messages: $(cat a.json)"
+import json
+messages = json.load(open("a.json"))["messages"]
+assert [m["role"] for m in messages] == ["user", "assistant", "tool", "assistant", "tool"], messages
+calls = [m["tool_calls"][0] for m in messages if "tool_calls" in m]
+assert [json.loads(c["function"]["arguments"]) for c in calls] == [{"city": "Bern"}] * 2
+assert calls[0]["id"] != calls[1]["id"] and [m["tool_call_id"] for m in messages if m["role"] == "tool"] == [c["id"] for c in calls]
+assert messages[2]["content"] == "18 degrees" and "did not allow" in messages[4]["content"]
+END
+grep -q '^assistant: calls weather' out && grep -q '^tool: 18 degrees$' out && grep -q '^no messages yet$' out ||
+    complain "/show history: $(cat out)"
+expect 3 whit verify s.ndf --replay -m model.ndf # picks were made under a grammar
+
+# ---- a command: only if the person agrees; its input are the arguments
+cat >command.json <<'END'
+[{"type": "function", "function": {"name": "weather"}, "command": ["sh", "-c", "cat >>seen; echo rain; exit $(wc -l <seen)"]}]
+END
+script 0 'How is it?\nn\nit snows\n' --tools command.json --grammar weather.gbnf
+[ ! -e seen ] || complain "the command ran without leave"
+grep -q 'did not allow' out && grep -q '^it snows$' out || complain "refused and typed: $(cat out)"
+script 0 'How is it?\ny\n/show prompt\n' --tools command.json --grammar weather.gbnf
+[ "$(cat seen)" = '{"city": "Bern"}' ] || complain "the command's input: $(cat seen)"
+grep -q '^rain$' out || complain "the command's output: $(cat out)"
+echo '[{"type": "function", "function": {"name": "weather"}, "command": ["sh", "-c", "echo no; exit 7"]}]' >fails.json
+script 0 'x\ny\n' --tools fails.json --grammar weather.gbnf
+grep -q 'ended with status 7' out || complain "a command that fails: $(cat out)"
+echo '[{"type": "function", "function": {"name": "weather"}, "command": ["/nowhere/at/all"]}]' >absent.json
+script 0 'x\ny\n' --tools absent.json --grammar weather.gbnf
+grep -q "'/nowhere/at/all' cannot be started" out || complain "a command that is absent: $(cat out)"
+
+rm -f seen
+script 0 'x\n' --tools command.json --grammar weather.gbnf -n 60
+grep -q 'arguments are not a JSON object' out && [ ! -e seen ] || complain "a call that is cut off: $(cat out)"
+
+# ---- the tools of MCP servers, with leave and without a question
+cat >server.py <<'END'
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    elif m["method"] == "tools/list": r = {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
+    else: r = {"content": [{"type": "text", "text": "sum %d" % (m["params"]["arguments"]["a"] + 1)}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+END
+cat >add.gbnf <<'END'
+root ::= "<tool_call>\n{\"name\": \"mcp__s__add\", \"arguments\": {\"a\": 41}}\n</tool_call>"
+END
+printf '{"mcp": {"s": {"command": ["python3", "server.py"]}}}' >config/whit/agent.json
+script 0 'x\ny\n/show prompt\n' --mcp --grammar add.gbnf
+grep -q '^calls mcp__s__add {"a": 41}$' out && grep -q '^sum 42$' out || complain "a server's tool: $(cat out)"
+printf '{"mcp": {"s": {"command": ["python3", "server.py"], "allow": "green"}}}' >config/whit/agent.json
+script 0 'x\n' --mcp --grammar add.gbnf
+[ "$(grep -c '^sum 42$' out)" -gt 10 ] && grep -q '20 answers in a row' err || complain "a tool that may run: $(cat out err)"
+
+# ---- mistakes
+echo '{}' >object.json
+expect 3 whit chat -m model.ndf --tools object.json
+one_line object.json "list of tools"
+echo '[{"name": "x"}]' >nameless.json
+expect 3 whit chat -m model.ndf --tools nameless.json
+one_line nameless.json "tool 0"
+echo '[{"type": "function", "function": {"name": "x"}, "command": "ls"}]' >word.json
+expect 3 whit chat -m model.ndf --tools word.json
+one_line word.json "list of words"
+expect 5 whit chat -m model.ndf --tools gone.json
+rm config/whit/agent.json
+expect 2 whit chat -m model.ndf --mcp
+one_line "names no servers"
+finish
