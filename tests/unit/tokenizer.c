@@ -390,6 +390,12 @@ static void absent_gguf_keys_have_defaults(void **state)
     assert_int_equal(it.view.header->pad, 0);
     assert_true(whit_tokenizer_is_end(&it.view, 1));
     close_tokenizer(&it);
+    /* BERT's own ids are beyond a vocabulary as small as this: nothing is put around a text. */
+    static const char *const bert[] = {"[UNK]", "\u2581a", "b"};
+    static const int32_t bert_types[] = {2, 1, 1};
+    it = open_gguf("bert", bert, bert_types, 3);
+    EXPECT(&it, "AB a", &full, 1, 2, 1);
+    close_tokenizer(&it);
 }
 
 /* A pair that is listed twice has its first rank in GGUF files, its last in a tokenizer.json. */
@@ -553,6 +559,43 @@ static void wordpiece_works(void **state)
     assert_string_equal((char *)text.data, "hello the. do");
     whit_buf_free(&text);
     close_tokenizer(&it);
+}
+
+/* BERT's normalizer, and the same vocabulary as a GGUF file spells it. */
+static void bert_is_one_tokenizer_in_both_forms(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"added_tokens\": [{\"id\": 1, \"content\": \"[CLS]\", \"special\": true, \"normalized\": false}, "
+        "{\"id\": 2, \"content\": \"[SEP]\", \"special\": true, \"normalized\": false}], "
+        "\"normalizer\": {\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "
+        "\"strip_accents\": null, \"lowercase\": true}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, "
+        "\"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 2], \"cls\": [\"[CLS]\", 1]}, "
+        "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"continuing_subword_prefix\": \"##\", "
+        "\"vocab\": {\"[UNK]\": 0, \"[CLS]\": 1, \"[SEP]\": 2, \"hell\": 3, \"##o\": 4, \"\u4e2d\": 5, \"$\": 6, "
+        "\"a\": 7}}}";
+    static const char *const texts[] = {"[UNK]", "[CLS]",        "[SEP]",   "\u2581hell",
+                                        "o",     "\u2581\u4e2d", "\u2581$", "\u2581a"};
+    static const int32_t types[] = {2, 3, 3, 1, 1, 1, 1, 1};
+    whit_text tokens[8];
+    const whit_encode_options full = {.add_special = true, .parse_special = true};
+    whit_vocabulary v = whit_vocabulary_init("test", WHIT_VOCABULARY_WORDPIECE);
+    for (int i = 0; i < 8; i++) tokens[i] = (whit_text){texts[i], strlen(texts[i])};
+    v.tokens = tokens;
+    v.types = types;
+    v.n_tokens = 8;
+    v.unk = 0;
+    v.bos = 1;
+    v.eos = 2;
+    v.add_bos = v.add_eos = 1;
+    for (int form = 0; form < 2; form++) {
+        opened it = form ? open_vocabulary(&v) : open_json_text(json, strlen(json));
+        EXPECT(&it, "Hello A", &full, 1, 3, 4, 7, 2);
+        EXPECT(&it, "H\u00c9LLO\ta\u4e2da$a", &full, 1, 3, 4, 7, 5, 7, 6, 7, 2); /* accents, blanks, marks */
+        EXPECT(&it, "a\u200bq\u0301 \x01 a", &full, 1, 0, 7, 2);                 /* controls go, q is unknown */
+        EXPECT(&it, "", &full, 1, 2);
+        close_tokenizer(&it);
+    }
 }
 
 /* BPE that has neither an unknown token nor bytes drops what it does not know, and then merges what has become
@@ -794,6 +837,7 @@ int main(void)
         cmocka_unit_test(fused_bytes_come_once),
         cmocka_unit_test(ranks_of_qwen_have_its_special_tokens),
         cmocka_unit_test(wordpiece_works),
+        cmocka_unit_test(bert_is_one_tokenizer_in_both_forms),
         cmocka_unit_test(neighbours_of_dropped_characters_merge),
         cmocka_unit_test(lao_marks_have_unicodes_order),
         cmocka_unit_test(images_are_canonical),

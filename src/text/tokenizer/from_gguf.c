@@ -71,6 +71,12 @@ static void set_defaults(const whit_gguf *gguf, whit_vocabulary *v)
         v->unk = says(gguf, WHIT_GGUF_NO_UNKNOWN) ? -1 : 0;
         v->bos = says(gguf, WHIT_GGUF_NO_BOS) ? -1 : 1;
         v->eos = says(gguf, WHIT_GGUF_NO_EOS) ? -1 : 2;
+    } else if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* ids of BERT's own vocabularies */
+        v->pad = 0;
+        v->unk = 100;
+        v->bos = 101;
+        v->eos = 102;
+        v->add_eos = 1;
     } else if (v->kind == WHIT_VOCABULARY_UNIGRAM) {
         v->pad = 0;
         v->eos = 1;
@@ -100,6 +106,14 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eom_token_id", &v->eom, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
+    if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* its texts are between the two, whatever other keys say */
+        bool lowers = true;
+        WHIT_TRY(read_id(gguf, "tokenizer.ggml.cls_token_id", &v->bos, error));
+        WHIT_TRY(read_id(gguf, "tokenizer.ggml.seperator_token_id", &v->eos, error));
+        WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.normalizer.lowercase", &lowers, error));
+        v->keeps_case = !lowers;
+        v->add_bos = v->add_eos = 1;
+    }
     if (v->kind == WHIT_VOCABULARY_UNIGRAM && v->add_eos < 0) v->add_eos = 1; /* llama.cpp's default */
     if (v->kind == WHIT_VOCABULARY_UNIGRAM)                                   /* llama.cpp heeds it there only */
         WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", &v->collapse_spaces, error));
@@ -132,12 +146,13 @@ whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bo
     WHIT_TRY(whit_gguf_string(gguf, "tokenizer.ggml.model", &model.data, &model.n_bytes, error));
     if (!model.data || text_is(model, "no_vocab") || text_is(model, "none")) return WHIT_OK;
     whit_vocabulary v = whit_vocabulary_init(name,
-                                             text_is(model, "llama")    ? WHIT_VOCABULARY_SPM
-                                                 : text_is(model, "t5") ? WHIT_VOCABULARY_UNIGRAM
-                                                                        : WHIT_VOCABULARY_BYTE_LEVEL);
+                                             text_is(model, "llama")      ? WHIT_VOCABULARY_SPM
+                                                 : text_is(model, "t5")   ? WHIT_VOCABULARY_UNIGRAM
+                                                 : text_is(model, "bert") ? WHIT_VOCABULARY_WORDPIECE
+                                                                          : WHIT_VOCABULARY_BYTE_LEVEL);
     if (v.kind == WHIT_VOCABULARY_BYTE_LEVEL && !text_is(model, "gpt2"))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: tokenizer.ggml.model '%.*s' is not supported (llama, gpt2, t5 are)", name,
+                         "%s: tokenizer.ggml.model '%.*s' is not supported (llama, gpt2, t5, bert are)", name,
                          (int)(model.n_bytes < 80 ? model.n_bytes : 80), model.data);
     read_charsmap(gguf, &v);
     whit_status status = read_vocabulary(gguf, &v, buffers, error);

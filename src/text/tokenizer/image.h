@@ -136,12 +136,14 @@ enum {
     WHIT_STEP_NFKC,
     WHIT_STEP_NFKD,
     WHIT_STEP_LOWERCASE,
-    WHIT_STEP_STRIP_ACCENTS,
+    WHIT_STEP_STRIP_ACCENTS,   /* a: 1: only marks without width */
     WHIT_STEP_STRIP,           /* a: left, b: right (0 or 1) */
     WHIT_STEP_REPLACE,         /* text by content; REGEX flag. Also a decoder */
     WHIT_STEP_PREPEND,         /* text in front, unless empty */
     WHIT_STEP_COLLAPSE_SPACES, /* SentencePiece: ASCII spaces trimmed, runs made one */
     WHIT_STEP_PRECOMPILED,     /* text: SentencePiece's character map */
+    WHIT_STEP_CLEAN,           /* BERT: without control characters; white space is a space */
+    WHIT_STEP_SPACE_HAN,       /* BERT: spaces around each Chinese character */
     /* pre-tokenizers */
     WHIT_STEP_SPLIT = 32,  /* by text; REGEX, INVERT flags; a: enum whit_split */
     WHIT_STEP_BYTE_LEVEL,  /* PREFIX_SPACE flag, REGEX flag: the GPT-2 pattern first. Also a decoder

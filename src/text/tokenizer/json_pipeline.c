@@ -106,6 +106,21 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
     return status;
 }
 
+/* BERT's normalizer as its parts. strip_accents is by default what lowercase is. */
+static whit_status add_bert(const reader *r, uint32_t at)
+{
+    const bool lowers = whit_json_bool(r->json, field(r, at, "lowercase"), true);
+    const bool strips = whit_json_bool(r->json, field(r, at, "strip_accents"), lowers);
+    if (whit_json_bool(r->json, field(r, at, "clean_text"), true)) WHIT_TRY(add_plain(r, WHIT_STEP_CLEAN));
+    if (whit_json_bool(r->json, field(r, at, "handle_chinese_chars"), true))
+        WHIT_TRY(add_plain(r, WHIT_STEP_SPACE_HAN));
+    if (strips) WHIT_TRY(add_plain(r, WHIT_STEP_NFD));
+    if (strips)
+        WHIT_TRY(add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_STRIP_ACCENTS, .a = 1}, WHIT_JSON_NONE,
+                          WHIT_JSON_NONE));
+    return lowers ? add_plain(r, WHIT_STEP_LOWERCASE) : WHIT_OK;
+}
+
 static whit_status read_normalizer(const reader *r, uint32_t at)
 {
     static const struct {
@@ -122,6 +137,7 @@ static whit_status read_normalizer(const reader *r, uint32_t at)
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (type_is(r, at, plain[i].type)) return add_plain(r, plain[i].kind);
     if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "normalizers"), read_normalizer);
+    if (type_is(r, at, "BertNormalizer")) return add_bert(r, at);
     if (type_is(r, at, "Replace")) return add_replace(r, at);
     if (type_is(r, at, "Precompiled")) return add_charsmap(r, at);
     if (type_is(r, at, "Prepend"))

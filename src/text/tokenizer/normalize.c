@@ -131,11 +131,55 @@ static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_
     return appended(out, error);
 }
 
-static whit_status strip_accents(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
+/* only_flat: marks that take no width (Mn), as BERT's normalizer does. */
+static whit_status strip_accents(const uint8_t *text, size_t n, bool only_flat, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode(text + i, n - i, &length);
-        if (!whit_is_mark(code)) whit_buf_append(out, text + i, length);
+        const bool is_gone =
+            only_flat ? utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_MN : whit_is_mark(code);
+        if (code == WHIT_UTF8_INVALID || !is_gone) whit_buf_append(out, text + i, length);
+    }
+    return appended(out, error);
+}
+
+/* BERT's clean_text: drops U+FFFD and characters of control, format and private use; white space becomes a space. */
+static whit_status clean_text(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        const uint32_t code = whit_utf8_decode(text + i, n - i, &length);
+        if (code == WHIT_UTF8_INVALID || code == 0xFFFD) continue;
+        const int category = utf8proc_category((utf8proc_int32_t)code);
+        const bool is_blank = code == '\t' || code == '\n' || code == '\r';
+        const bool is_control =
+            category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO;
+        if (is_control && !is_blank) continue;
+        if (is_blank || whit_is_space(code))
+            whit_buf_append(out, " ", 1);
+        else
+            whit_buf_append(out, text + i, length);
+    }
+    return appended(out, error);
+}
+
+/* The blocks of Chinese characters that BERT's normalizer knows (tokenizers, bert.rs). */
+static bool is_han(uint32_t code)
+{
+    static const uint32_t ranges[][2] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
+                                         {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},
+                                         {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
+    return false;
+}
+
+static whit_status space_han(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        const bool spaced = is_han(whit_utf8_decode(text + i, n - i, &length));
+        if (spaced) whit_buf_append(out, " ", 1);
+        whit_buf_append(out, text + i, length);
+        if (spaced) whit_buf_append(out, " ", 1);
     }
     return appended(out, error);
 }
@@ -248,7 +292,7 @@ whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *patte
     case WHIT_STEP_NFKC:
     case WHIT_STEP_NFKD: return normalize_form(step->kind, codes, text, n_bytes, out, error);
     case WHIT_STEP_LOWERCASE: return lowercase(text, n_bytes, out, error);
-    case WHIT_STEP_STRIP_ACCENTS: return strip_accents(text, n_bytes, out, error);
+    case WHIT_STEP_STRIP_ACCENTS: return strip_accents(text, n_bytes, step->a == 1, out, error);
     case WHIT_STEP_STRIP: return strip(step, text, n_bytes, out, error);
     case WHIT_STEP_REPLACE:
         return whit_replace(step, pattern, content, regex, codes->allocator, text, n_bytes, out, error);
@@ -257,6 +301,8 @@ whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *patte
         whit_buf_append(out, text, n_bytes);
         return appended(out, error);
     case WHIT_STEP_COLLAPSE_SPACES: return collapse_spaces(text, n_bytes, out, error);
+    case WHIT_STEP_CLEAN: return clean_text(text, n_bytes, out, error);
+    case WHIT_STEP_SPACE_HAN: return space_han(text, n_bytes, out, error);
     case WHIT_STEP_PRECOMPILED: return apply_charsmap(pattern, step->text_bytes, text, n_bytes, out, error);
     default: return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown normalizer %u", step->kind);
     }

@@ -311,16 +311,73 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     return add_ids(builder, v, pattern->add_bos, error);
 }
 
+/* Gives WordPiece's tokens back their spelling: GGUF files mark the beginning of a word, tokenizer.json its other
+ * parts ("##"). The texts are in `texts`, the list of them in `list`. */
+static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *list, whit_error *error)
+{
+    size_t n_bytes = 0, at = 0;
+    for (size_t i = 0; i < v->n_tokens; i++) n_bytes += v->tokens[i].n_bytes + 2;
+    if (!whit_buf_append_zeros(texts, n_bytes)) return whit_fail_memory(error, "vocabulary", n_bytes);
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        whit_text text = v->tokens[i];
+        const bool begins = text.n_bytes > 3 && memcmp(text.data, METASPACE, 3) == 0;
+        const bool is_bracketed = text.n_bytes > 2 && text.data[0] == '[' && text.data[text.n_bytes - 1] == ']';
+        const bool is_mark = is_bracketed || (v->types && v->types[i] != WHIT_TOKEN_NORMAL);
+        char *spelled = (char *)texts->data + at;
+        size_t n = 0;
+        if (!begins && !is_mark) {
+            memcpy(spelled, "##", 2);
+            n = 2;
+        }
+        const size_t n_cut = begins ? 3 : 0;
+        memcpy(spelled + n, text.data + n_cut, text.n_bytes - n_cut);
+        const whit_text made = {spelled, n + text.n_bytes - n_cut};
+        at += made.n_bytes;
+        if (!whit_buf_append(list, &made, sizeof made)) return whit_fail_memory(error, "vocabulary", at);
+    }
+    v->tokens = (const whit_text *)(const void *)list->data;
+    return WHIT_OK;
+}
+
+static whit_status build_wordpiece(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
+                                   whit_error *error)
+{
+    enum { WORD_CHARS_MAX = 100 }; /* as in BERT's own tokenizer */
+    whit_buf *normalize = &builder->normalize;
+    builder->header.model = WHIT_TOKENIZER_WORDPIECE;
+    builder->header.max_word_chars = WORD_CHARS_MAX;
+    builder->header.unk = checked_id(v, v->unk);
+    WHIT_TRY(add_tokens(builder, v, error));
+    WHIT_TRY(whit_tokenizer_builder_affixes(builder, "##", 2, NULL, 0, error));
+    WHIT_TRY(add_added(builder, v, list, error));
+    WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_CLEAN, error));
+    WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_SPACE_HAN, error));
+    if (!v->keeps_case) {
+        WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_NFD, error));
+        WHIT_TRY(add_step(builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_STRIP_ACCENTS, .a = 1}, "", "",
+                          error));
+        WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_LOWERCASE, error));
+    }
+    WHIT_TRY(add_plain(builder, &builder->split, WHIT_STEP_BERT, error));
+    WHIT_TRY(add_step(builder, &builder->decode, (whit_tokenizer_step){.kind = WHIT_STEP_WORDPIECE, .a = 1}, "##", "",
+                      error));
+    return add_ids(builder, v, true, error);
+}
+
 whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *vocabulary, whit_buf *image, whit_error *error)
 {
     whit_tokenizer_builder builder;
     whit_vocabulary v = *vocabulary;
-    whit_buf list = {.allocator = image->allocator}, texts = list, types = list;
+    whit_buf list = {.allocator = image->allocator}, texts = list, types = list, words = list, spelled = list;
     whit_tokenizer_builder_init(&builder, v.name, v.n_tokens, image->allocator);
     bool byte_level = v.kind == WHIT_VOCABULARY_BYTE_LEVEL || v.kind == WHIT_VOCABULARY_RANKS;
+    const bool is_wordpiece = v.kind == WHIT_VOCABULARY_WORDPIECE;
     whit_status status = whit_tokenizer_config_tokens(v.config, &list, error);
+    if (status == WHIT_OK && is_wordpiece) status = spell_words(&v, &spelled, &words, error);
     if (status == WHIT_OK) status = amend(&v, &list, &texts, &types, error);
-    if (status == WHIT_OK)
+    if (status == WHIT_OK && is_wordpiece)
+        status = build_wordpiece(&builder, &v, &list, error);
+    else if (status == WHIT_OK)
         status =
             byte_level ? build_byte_level(&builder, &v, &list, error) : build_sentencepiece(&builder, &v, &list, error);
     if (status == WHIT_OK) status = whit_tokenizer_builder_finish(&builder, image, error);
@@ -328,5 +385,7 @@ whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *vocabulary, wh
     whit_buf_free(&list);
     whit_buf_free(&texts);
     whit_buf_free(&types);
+    whit_buf_free(&words);
+    whit_buf_free(&spelled);
     return status;
 }
