@@ -82,6 +82,33 @@ static inline whit_status whit_rerank(whit_session *session, const whit_embed_te
     return whit_rerank_strided(session, texts, n_texts, sizeof *texts, options, scores, error);
 }
 
+/* A query and a document to be scored for it. */
+typedef struct whit_rerank_pair {
+    size_t struct_bytes;
+    const char *query, *document;
+    size_t query_bytes, document_bytes;
+    const char
+        *instruction; /* task of a model that judges by yes and no; NULL: to retrieve passages that answer the query */
+    size_t n_ids_max; /* most tokens of the text: the end of the document is cut off; 0: no limit */
+} whit_rerank_pair;
+static inline whit_rerank_pair whit_rerank_pair_default(void)
+{
+    whit_rerank_pair pair;
+    memset(&pair, 0, sizeof pair);
+    pair.struct_bytes = sizeof pair;
+    return pair;
+}
+/* Writes the tokens of a pair, as the model's family writes them: an encoder's "query, separator, document", or the
+ * template of a model that judges. *n_first is for whit_embed_text. *n_ids is their number, even if it exceeds
+ * `capacity` (then WHIT_ERROR_LIMIT, and the content of `ids` is undefined). */
+WHIT_API whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *pair, int32_t *ids,
+                                        size_t capacity, size_t *n_ids, size_t *n_first, whit_error *error);
+/* Sets options->yes and options->no to the tokens of "yes" and "no", unless the model has a classification head.
+ * WHIT_ERROR_UNSUPPORTED if they are not one token each. */
+WHIT_API whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *options, whit_error *error);
+/* Whether a model can continue texts: it has logits, and its tokens attend to earlier ones only. */
+WHIT_API bool whit_model_makes_text(const whit_model *model);
+
 /* The same as whit_embed_texts for one text, in one sequence. */
 WHIT_API whit_status whit_embed(whit_session *session, const int32_t *ids, size_t n_ids,
                                 const whit_embed_options *options, float *values, whit_error *error);

@@ -9,6 +9,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_tokenize_verb,
     &cli_template_verb,
     &cli_logits_verb,
+    &cli_embed_verb,
+    &cli_rerank_verb,
     &cli_perplexity_verb,
     &cli_convert_verb,
     &cli_compress_verb,

@@ -12,6 +12,8 @@ extern const cli_verb cli_serve_verb;
 extern const cli_verb cli_tokenize_verb;
 extern const cli_verb cli_template_verb;
 extern const cli_verb cli_logits_verb;
+extern const cli_verb cli_embed_verb;
+extern const cli_verb cli_rerank_verb;
 extern const cli_verb cli_perplexity_verb;
 extern const cli_verb cli_convert_verb;
 extern const cli_verb cli_compress_verb;

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# whit embed and whit rerank: vectors of ids and of texts, as lines and as a NumPy file; prompts, dimensions, pooling;
+# scores; damaged folders.
+. "$SOURCE/tests/cli/lib.sh"
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+[ -d "$SHARED/models-tiny/bert-embed" ] || { echo "skipped: no models in $SHARED"; exit 77; }
+export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache bert-embed bert-rerank ./*.npy ./*.jsonl && mkdir cache
+py="python3 $SOURCE/tests/cli/vectors.py"
+$py make "$SHARED" || exit 1
+
+# Ids: the goldens themselves.
+for name in qwen3-embed gemma-embed bert-embed; do
+    $py lines "$SHARED" $name >ids.jsonl
+    expect 0 whit embed "$SHARED/models-tiny/$name/hf" --jsonl -f ids.jsonl -o golden.npy
+    $py check golden golden.npy "$SHARED/models-tiny/$name/vectors.f32" || complain "$name: not its golden"
+done
+
+# Texts: many at once and one at a time, with the same bits.
+printf '%s\n' 'how to cook rice' '' 'Rice, in WATER.' 'a b' 'what is a cat?' >texts
+expect 0 whit embed bert-embed -f texts
+cp out all.jsonl
+[ "$(wc -l <all.jsonl)" = 4 ] || complain "empty lines are texts: $(wc -l <all.jsonl)"
+: >one.jsonl
+while read -r line; do
+    [ -z "$line" ] || printf '%s\n' "$line" | whit embed bert-embed >>one.jsonl || complain "one text: $line"
+done <texts
+$py check equal all.jsonl one.jsonl || complain "a vector depends on its neighbours"
+expect 0 whit embed bert-embed -f texts -o all.npy
+$py check npy all.jsonl all.npy || complain "another NumPy file"
+expect 0 whit embed bert-embed -f texts --dimensions 10
+cp out cut.jsonl
+$py check cut all.jsonl cut.jsonl || complain "dimensions"
+expect 0 whit embed bert-embed -f texts --pooling mean
+cp out mean.jsonl
+$py check other all.jsonl mean.jsonl || complain "pooling changes nothing"
+expect 0 whit embed bert-embed -f texts --pooling cls
+cp out cls.jsonl
+$py check equal all.jsonl cls.jsonl || complain "the folder's pooling is cls"
+expect 0 whit embed bert-embed -f texts --prompt query
+cp out named.jsonl
+sed 's/^\(..*\)/seek \1/' texts >prompted
+expect 0 whit embed bert-embed -f prompted
+cp out written.jsonl
+$py check equal named.jsonl written.jsonl || complain "a prompt by its name"
+$py check other named.jsonl all.jsonl || complain "the prompt changes nothing"
+
+# Scores.
+expect 0 whit rerank bert-rerank 'how to cook rice' -f texts
+cp out scores.jsonl
+$py check scores scores.jsonl || complain "scores: $(cat scores.jsonl)"
+expect 0 whit rerank bert-rerank 'how to cook rice' -f texts --top 1
+[ "$(head -1 scores.jsonl)" = "$(cat out)" ] || complain "--top 1"
+
+# A model of one kind says which command is for it.
+expect 3 whit embed bert-rerank -f texts
+one_line "whit rerank"
+expect 3 whit rerank bert-embed x -f texts
+one_line "whit embed"
+whit run bert-embed hello >out 2>err && complain "an encoder continued a text"
+one_line "whit embed"
+expect 2 whit embed bert-embed -f texts --dimensions 97
+one_line "96"
+expect 3 whit embed bert-embed -f /dev/null
+one_line "no texts"
+
+# Damaged folders: one line each that names the file.
+damage() { # FILE TEXT WORDS
+    cp "bert-embed/$1" kept
+    printf '%s' "$2" >"bert-embed/$1"
+    whit embed bert-embed --no-cache -f texts >out 2>err && complain "$1 '$2': accepted"
+    one_line "$3"
+    cp kept "bert-embed/$1"
+}
+damage modules.json '{"a": 1}' modules.json
+damage modules.json '[{"type": "sentence_transformers.models.LSTM", "path": "x"}]' LSTM
+damage modules.json '[{"type": "a.Pooling", "path": "../1_Pooling"}]' modules.json
+damage modules.json '[{"type": "a.Pooling", "path": "2_Pooling"}]' 2_Pooling
+damage modules.json '[{"type": "a.Pooling", "path": "1_Pooling"}, {"type": "a.Pooling", "path": "1_Pooling"}]' second
+damage modules.json '[' modules.json
+damage 1_Pooling/config.json '{"pooling_mode_max_tokens": true}' 1_Pooling
+damage 1_Pooling/config.json '{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}' 1_Pooling
+damage 1_Pooling/config.json '{"pooling_mode_cls_token": 3}' 1_Pooling
+damage config.json '{"architectures": ["BertModel"], "hidden_size": 96}' config.json
+exit $failed
