@@ -531,7 +531,10 @@ def test_embeddings():
     for bad in (None, "", [], 3, [""], [[]], [-1], [99999], {"a": 1}, [1, ""], [1, {}], "word " * 3000, ["a"] * 3000):
         check("message" in post("/v1/embeddings", {"input": bad}, 400)["error"], str(bad)[:60])
     post("/v1/embeddings", {"input": "a", "encoding_format": "x"}, 400)
-    post("/v1/embeddings", {"input": "a", "dimensions": 3}, 400)
+    post("/v1/embeddings", {"input": "a", "dimensions": len(vectors[0]) + 1}, 400)
+    cut = post("/v1/embeddings", {"input": texts[1], "dimensions": 3})["data"][0]["embedding"]
+    length = sum(v * v for v in vectors[1][:3]) ** 0.5
+    check(len(cut) == 3 and max(abs(a - b / length) for a, b in zip(cut, vectors[1])) < 1e-5, "dimensions", cut)
     alone, got = answer(*some_request(random.Random(7), 7)), []
     thread = threading.Thread(target=lambda: got.append(answer(*some_request(random.Random(7), 7))))
     thread.start()
@@ -591,7 +594,7 @@ def test_ollama():
         check(same["embeddings"] == embedded["embeddings"], "dimensions", size)
     for path, body in (("chat", "{"), ("chat", {}), ("generate", {**raw, "system": "Be brief."}),
                        ("generate", {"prompt": "a", "template": "{{ .Prompt }}"}),
-                       ("generate", {"prompt": "a", "context": [1, 2]}), ("embed", {"input": "a", "dimensions": 3}), ("chat", {"messages": [1]}), ("chat", {"messages": "x"}),
+                       ("generate", {"prompt": "a", "context": [1, 2]}), ("embed", {"input": "a", "dimensions": 99999}), ("chat", {"messages": [1]}), ("chat", {"messages": "x"}),
                        ("generate", {"prompt": "a", "format": "yaml"}), ("generate", {"prompt": "a", "images": ["x"]}),
                        ("generate", {"prompt": "word " * 3000}), ("embed", {}), ("chat", {"messages": [{}]}),
                        ("chat", {"messages": messages, "options": {"temperature": "hot"}}),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/ask.h"
+#include "server/embedder.h"
 #include "server/embeddings.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
@@ -83,8 +84,8 @@ static bool is_several(const json_t *input)
     return json_array_size(input) > 0;
 }
 
-/* Embeddings are computed without adapters: a request with adapters is refused instead of answered without them. */
-static bool has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
+/* A request with adapters is refused instead of answered without them. */
+bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
 {
     whit_job job = {0};
     if (!whit_mounts_read(api, body, &job, reply)) return false;
@@ -94,35 +95,51 @@ static bool has_no_adapters(const whit_api *api, const json_t *body, whit_web_re
     return false;
 }
 
-bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, float **values, size_t *n,
+/* Computes the vectors of inputs [first, first + n) of a list, or of the only one. */
+static bool embed_some(whit_api *api, const json_t *input, bool several, size_t first, size_t n, size_t width,
+                       float *values, size_t *n_tokens, whit_web_reply *reply)
+{
+    whit_embed_text texts[WHIT_VECTOR_TEXTS] = {{0}};
+    whit_embed_options options = whit_embed_options_default();
+    const whit_vector_work work = {.texts = texts, .n = n, .embed = &options, .values = values};
+    whit_error error;
+    bool ok = true;
+    options.n_dimensions = (uint32_t)width;
+    for (size_t i = 0; i < n && ok; i++) {
+        int32_t *ids;
+        ok = read_text(api, several ? json_array_get(input, first + i) : input, &ids, &texts[i].n_ids, reply);
+        texts[i].ids = ids;
+        *n_tokens += texts[i].n_ids;
+    }
+    if (ok && whit_engine_vectors(api->engine, &work, &error) != WHIT_OK) {
+        whit_api_fail_error(reply, &error);
+        ok = false;
+    }
+    for (size_t i = 0; i < n; i++) free((int32_t *)(uintptr_t)texts[i].ids);
+    return ok;
+}
+
+bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t width, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply)
 {
     const json_t *input = json_object_get(body, key);
     if (!input) input = json_object_get(body, "content"); /* llama.cpp's name for it */
     bool several = is_several(input);
-    size_t width = whit_model_embedding_size(api->model);
     *n = several ? json_array_size(input) : 1;
     *n_tokens = 0;
     *values = NULL;
+    if (whit_model_n_labels(api->model)) return fail(reply, "the model gives scores: ask /v1/rerank");
     if (!input_text(input) && !json_is_array(input))
         return fail(reply, "expected a text, token ids, or a list of either");
     if (*n > MOST_TEXTS) return fail(reply, "at most 2048 texts");
-    if (!has_no_adapters(api, body, reply)) return false;
+    if (!whit_api_has_no_adapters(api, body, reply)) return false;
     if (!whit_reply_claim(reply, *n * width * sizeof **values)) return false;
     *values = malloc(*n * width * sizeof **values);
     bool ok = *values || fail(reply, "out of memory");
-    for (size_t i = 0; i < *n && ok; i++) {
-        int32_t *ids = NULL;
-        size_t n_ids;
-        whit_error error;
-        ok = read_text(api, several ? json_array_get(input, i) : input, &ids, &n_ids, reply);
-        if (ok && whit_web_client_left(fd)) ok = fail(reply, "the client left");
-        if (ok && whit_engine_embed(api->engine, ids, n_ids, *values + i * width, &error) != WHIT_OK) {
-            whit_api_fail_error(reply, &error);
-            ok = false;
-        }
-        if (ok) *n_tokens += n_ids;
-        free(ids);
+    for (size_t i = 0; i < *n && ok; i += WHIT_VECTOR_TEXTS) {
+        const size_t n_some = *n - i < WHIT_VECTOR_TEXTS ? *n - i : WHIT_VECTOR_TEXTS;
+        if (whit_web_client_left(fd)) ok = fail(reply, "the client left");
+        if (ok) ok = embed_some(api, input, several, i, n_some, width, *values + i * width, n_tokens, reply);
     }
     if (!ok) {
         free(*values);
@@ -231,15 +248,13 @@ void whit_embeddings_post(whit_call *call)
     double n_dimensions = (double)width;
     float *values;
     if (!whit_field_text(call->body, "encoding_format", &format, reply) ||
-        !whit_field_count(call->body, "dimensions", 1, 1 << 30, &n_dimensions, reply))
+        !whit_field_count(call->body, "dimensions", 1, (double)width, &n_dimensions, reply))
         return;
+    width = (size_t)n_dimensions;
     const char *name = format ? json_string_value(format) : "float";
     if (strcmp(name, "float") != 0 && strcmp(name, "base64") != 0) {
         whit_field_refuse(reply, "encoding_format", "expected float or base64");
-    } else if (n_dimensions != (double)width) {
-        whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
-                      "dimensions: the model's vectors have %zu, and no others are given", width);
-    } else if (whit_api_embed(api, call->body, "input", call->request->fd, &values, &n, &n_tokens, reply)) {
+    } else if (whit_api_embed(api, call->body, "input", width, call->request->fd, &values, &n, &n_tokens, reply)) {
         whit_reply_vectors(reply, WHIT_VECTORS_OPENAI, !strcmp(name, "base64"), values, n, width,
                            json_pack("{s:s, s:{s:I, s:I}}", "model", api->name, "usage", "prompt_tokens",
                                      (json_int_t)n_tokens, "total_tokens", (json_int_t)n_tokens));
@@ -252,6 +267,7 @@ void whit_embedding_post(whit_call *call)
     whit_api *api = call->api;
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
-    if (!whit_api_embed(api, call->body, "input", call->request->fd, &values, &n, &n_tokens, call->reply)) return;
+    if (!whit_api_embed(api, call->body, "input", width, call->request->fd, &values, &n, &n_tokens, call->reply))
+        return;
     whit_reply_vectors(call->reply, WHIT_VECTORS_LIST, false, values, n, width, json_object());
 }

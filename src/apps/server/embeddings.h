@@ -5,10 +5,12 @@
 
 #include "server/replies.h"
 
-/* Vectors of a request's member `key` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values,
- * the caller's. False: the reply says why. */
-bool whit_api_embed(whit_api *api, const json_t *body, const char *key, int fd, float **values, size_t *n,
+/* Vectors of a request's member `key` (a text, token ids, or a list of either) with `width` dimensions: (n, width)
+ * values, the caller's. False: the reply says why. */
+bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t width, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply);
+/* Embeddings and scores are computed without adapters: false, and a reply, if the request has adapters. */
+bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply);
 
 typedef enum whit_vectors_form {
     WHIT_VECTORS_OPENAI, /* {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [...]}, ...] */

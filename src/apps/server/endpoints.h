@@ -20,6 +20,8 @@ whit_handler whit_tokenize_post, whit_detokenize_post, whit_template_post;
 whit_handler whit_chat_post, whit_completions_post;
 /* embeddings.c */
 whit_handler whit_embeddings_post, whit_embedding_post;
+/* rerank.c */
+whit_handler whit_rerank_post;
 /* messages.c: Anthropic's */
 whit_handler whit_anthropic_post, whit_anthropic_count;
 /* responses.c: OpenAI's newer one */

@@ -10,17 +10,15 @@
 
 #include "base/clock.h"
 #include "server/keep.h"
-#include "whit/embeddings.h"
+#include "server/embedder.h"
 
-enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
+enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
 
-/* Work for the engine's thread between two steps: a text to embed, or an action on a slot. It belongs to the thread
+/* Work for the engine's thread between two steps: texts to embed, or an action on a slot. It belongs to the thread
  * that waits for it. */
 typedef struct errand {
-    whit_slot_action *action; /* NULL: a text */
-    const int32_t *ids;
-    size_t n_ids;
-    float *values;
+    whit_slot_action *action; /* NULL: texts */
+    const whit_vector_work *work;
     whit_status status;
     whit_error *error;
     bool finished;
@@ -53,7 +51,7 @@ struct whit_engine {
     pthread_cond_t work, changed;
     whit_job *first, *last; /* queue of waiting jobs */
     errand *first_errand, *last_errand;
-    whit_session *embedder; /* NULL until the first errand */
+    whit_embedder embedder;
     whit_keep keep;
     whit_engine_counts counts;
     whit_error *opening; /* where `run` says why it could not open; NULL once it has tried */
@@ -473,16 +471,6 @@ static errand *next_errand(whit_engine *e)
     return first;
 }
 
-/* Uses a separate session, so that the slots keep their tokens. */
-static whit_status embed(whit_engine *e, errand *one)
-{
-    if (!e->embedder) {
-        whit_session_options wanted = whit_engine_embedder_options(&e->options);
-        WHIT_TRY(whit_session_open(e->model, &wanted, &e->embedder, one->error));
-    }
-    return whit_embed(e->embedder, one->ids, one->n_ids, NULL, one->values, one->error);
-}
-
 /* Call with the lock held. */
 static void finish_errand(whit_engine *e, errand *one, whit_status status)
 {
@@ -536,9 +524,9 @@ static whit_status wait_for(whit_engine *e, errand *one)
     return one->status;
 }
 
-whit_status whit_engine_embed(whit_engine *e, const int32_t *ids, size_t n_ids, float *values, whit_error *error)
+whit_status whit_engine_vectors(whit_engine *e, const whit_vector_work *work, whit_error *error)
 {
-    errand own = {.ids = ids, .n_ids = n_ids, .values = values, .error = error};
+    errand own = {.work = work, .error = error};
     return wait_for(e, &own);
 }
 
@@ -607,6 +595,7 @@ static void wait_idle(whit_engine *e)
 static bool open_session(whit_engine *e)
 {
     whit_session_options wanted = whit_engine_session_options(&e->options);
+    whit_embedder_suit(e->model, &wanted);
     whit_status status = whit_session_open(e->model, &wanted, &e->session, e->opening);
     if (status == WHIT_OK)
         status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_twin, &wanted, &e->keep, e->opening);
@@ -634,7 +623,9 @@ static void *run(void *user)
         errand *one = next_errand(e);
         if (one) {
             pthread_mutex_unlock(&e->lock);
-            whit_status status = one->action ? act_on_slot(e, one->action, one->error) : embed(e, one);
+            whit_status status = one->action
+                ? act_on_slot(e, one->action, one->error)
+                : whit_embedder_run(&e->embedder, e->model, &e->options, one->work, one->error);
             pthread_mutex_lock(&e->lock);
             finish_errand(e, one, status);
         }
@@ -666,20 +657,6 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
     wanted.state_bytes = options->state_bytes;
     wanted.act = options->act;
     wanted.exact_head = options->exact_head;
-    return wanted;
-}
-
-whit_session_options whit_engine_embedder_options(const whit_engine_options *options)
-{
-    whit_session_options wanted = whit_session_options_default();
-    wanted.n_ctx_tokens = options->n_ctx_tokens;
-    wanted.n_threads = options->n_threads;
-    wanted.n_batch_tokens = EMBED_TOKENS;
-    wanted.n_logits = EMBED_TOKENS;
-    wanted.keep_hidden = true;
-    wanted.kv = options->kv;
-    wanted.n_kv_window = options->n_kv_window;
-    wanted.act = options->act;
     return wanted;
 }
 
@@ -741,7 +718,7 @@ void whit_engine_close(whit_engine *e)
         finish_errand(e, one, whit_fail(one->error, WHIT_ERROR_IO, "the server is ending"));
     pthread_mutex_unlock(&e->lock);
     whit_session_close(e->session);
-    whit_session_close(e->embedder);
+    whit_embedder_close(&e->embedder);
     whit_keep_close(&e->keep);
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->changed);
@@ -772,6 +749,9 @@ bool whit_engine_is_full(whit_engine *e, size_t n)
 
 whit_status whit_engine_submit(whit_engine *e, whit_job *const *jobs, size_t n, whit_error *error)
 {
+    if (!whit_model_makes_text(e->model))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "the model makes vectors or scores and continues no text: ask /v1/embeddings or /v1/rerank");
     pthread_mutex_lock(&e->lock);
     bool full = is_full(e, n);
     for (size_t i = 0; !full && i < n; i++) {

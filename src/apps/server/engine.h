@@ -18,6 +18,8 @@ whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared);
 void whit_shared_grammar_release(whit_shared_grammar *shared);
 whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared);
 
+struct whit_vector_work;
+
 /* How far a prompt was after a step: tokens that were computed or cached, and when. */
 typedef struct whit_progress {
     uint32_t n_fed;
@@ -95,8 +97,6 @@ typedef struct whit_engine_options {
 } whit_engine_options;
 /* Options of the session that the engine opens. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);
-/* Options of the session for embeddings, which is opened by the first embedding request. */
-whit_session_options whit_engine_embedder_options(const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
 void whit_engine_close(whit_engine *engine); /* cancels what runs */
@@ -110,9 +110,8 @@ void whit_engine_unlock(whit_engine *engine);
 /* Call with the lock held: waits until something changed, at most `ms` milliseconds. */
 void whit_engine_wait(whit_engine *engine, uint32_t ms);
 void whit_engine_count(whit_engine *engine, whit_engine_counts *counts);
-/* The mean of the hidden states of `ids`, of length 1, into `values` (whit_model_embedding_size). Waits until the
- * engine's thread has computed it, between two steps. */
-whit_status whit_engine_embed(whit_engine *engine, const int32_t *ids, size_t n_ids, float *values, whit_error *error);
+/* Computes vectors or scores of texts. Waits until the engine's thread has done it, between two steps. */
+whit_status whit_engine_vectors(whit_engine *engine, const struct whit_vector_work *work, whit_error *error);
 /* An action on a free slot. */
 typedef struct whit_slot_action {
     enum { WHIT_SLOT_SAVE, WHIT_SLOT_RESTORE, WHIT_SLOT_ERASE } kind;

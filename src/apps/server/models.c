@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/embedder.h"
 #include "server/replies.h"
 
 /* ---- one model ----------------------------------------------------------------------------------- */
@@ -81,6 +82,7 @@ static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_e
         if (whit_adapter_mapping(api->adapters[k], &address, &n_bytes, &path)) entry->n_bytes += n_bytes;
         if (n < WHIT_MOUNTS_MAX) mounts[n++] = (whit_mount){api->adapters[k], 1};
     }
+    whit_embedder_suit(api->model, &session);
     WHIT_TRY(whit_session_predict_bytes(api->model, &session, NULL, 0, &n_without, error));
     WHIT_TRY(whit_session_predict_bytes(api->model, &session, mounts, n, &n_with, error));
     entry->n_bytes += n_with - n_without;
@@ -126,7 +128,8 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     size_t n_bytes, n_arena, n_embedder;
     whit_engine_options engine = whit_api_engine_options(site->options);
     whit_session_options session = whit_engine_session_options(&engine);
-    whit_session_options embedder = whit_engine_embedder_options(&engine);
+    whit_session_options embedder = whit_embedder_options(model, &engine);
+    whit_embedder_suit(model, &session);
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
     WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error)); /* opened when it is needed */
     const char *family = whit_model_metadata(model, "general.architecture");

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "server/dialect.h"
 #include "server/embeddings.h"
+#include "whit/embeddings.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
 #include "server/models.h"
@@ -305,11 +306,13 @@ static void embed_call(whit_call *call, bool older)
     float *values;
     const json_t *dimensions = json_object_get(body, "dimensions");
     double wanted = json_number_value(dimensions); /* 0: as many as there are */
-    if (is_given(dimensions) && !(json_is_number(dimensions) && (wanted == 0 || wanted == (double)width))) {
-        whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
-                      "dimensions: the model's vectors have %zu, and no others are given", width);
+    const bool fits = json_is_number(dimensions) && wanted >= 0 && wanted <= (double)width;
+    if (is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
+        whit_api_fail(reply, 400, "invalid_request_error", "dimensions", "dimensions: the model's vectors have %zu",
+                      width);
         return;
     }
+    if (wanted > 0) width = (size_t)wanted;
     const json_t *input = json_object_get(body, "input");
     if (!older && json_is_array(input) && !json_array_size(input)) {
         whit_api_reply(reply,
@@ -317,7 +320,7 @@ static void embed_call(whit_call *call, bool older)
                                  (json_int_t)(whit_now_ns() - begun_ns), "load_duration", 0, "prompt_eval_count", 0));
         return;
     }
-    if (!whit_api_embed(api, body, older ? "prompt" : "input", call->request->fd, &values, &n, &n_tokens, reply))
+    if (!whit_api_embed(api, body, older ? "prompt" : "input", width, call->request->fd, &values, &n, &n_tokens, reply))
         return;
     json_t *rest = older ? json_object()
                          : json_pack("{s:s, s:I, s:I, s:I}", "model", api->name, "total_duration",
@@ -407,7 +410,8 @@ void whit_ollama_show(whit_call *call)
     if (!family) family = "";
     size_t n = 0;
     const char *source = api->chat ? whit_chat_template_source(api->chat, &n) : NULL;
-    json_t *capabilities = json_pack("[s, s]", "completion", "embedding");
+    json_t *capabilities = json_pack("[s]", "embedding");
+    if (whit_model_makes_text(api->model)) json_array_insert_new(capabilities, 0, json_string("completion"));
     if (api->chat && whit_chat_template_takes_tools(api->chat))
         json_array_append_new(capabilities, json_string("tools"));
     if (knows_thinking(source, n)) json_array_append_new(capabilities, json_string("thinking"));

@@ -47,6 +47,8 @@ static const whit_route routes[] = {
     {"POST", "/chat/completions/render", whit_render_post, WORK, OPENAI},
     {"POST", "/completions", whit_completions_post, WORK, OPENAI},
     {"POST", "/embeddings", whit_embeddings_post, WORK, OPENAI},
+    {"POST", "/rerank", whit_rerank_post, WORK, OPENAI},
+    {"POST", "/reranking", whit_rerank_post, WORK, OPENAI},
     {"POST", "/responses", whit_responses_post, WORK, OPENAI},
     {"POST", "/responses/input_tokens", whit_responses_count, WORK, OPENAI},
 

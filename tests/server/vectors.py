@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Vectors and scores of models that continue no text, in the forms of OpenAI, Jina and Ollama."""
+import json
+import sys
+
+import client
+from client import Server, check
+
+TEXTS = [line.rstrip("\n") for line in open("texts")]
+VECTORS = [json.loads(line)["embedding"] for line in open("vectors.jsonl")]
+SCORES = [json.loads(line) for line in open("scores.jsonl")]
+
+
+def near(a, b):
+    return len(a) == len(b) and all(abs(x - y) < 1e-6 for x, y in zip(a, b))
+
+
+def test_vectors():
+    server = Server("-m", "embed=bert-embed", "-np", "2")
+    many = server.post("/v1/embeddings", {"input": TEXTS * 15})["data"]
+    check(all(near(row["embedding"], VECTORS[i % len(TEXTS)]) for i, row in enumerate(many)), "vectors of many texts")
+    check(many[0]["embedding"] == many[len(TEXTS)]["embedding"], "a vector depends on its place")
+    cut = server.post("/v1/embeddings", {"input": TEXTS[0], "dimensions": 8})["data"][0]["embedding"]
+    length = sum(x * x for x in VECTORS[0][:8]) ** 0.5
+    check(near(cut, [x / length for x in VECTORS[0][:8]]), "dimensions")
+    check(near(server.post("/api/embed", {"input": TEXTS})["embeddings"][1], VECTORS[1]), "/api/embed")
+    check(near(server.post("/api/embeddings", {"prompt": TEXTS[1]})["embedding"], VECTORS[1]), "/api/embeddings")
+    check(server.post("/api/show", {})["capabilities"] == ["embedding"], "capabilities")
+    for path, body in (("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}),
+                       ("/v1/completions", {"prompt": "a"}), ("/v1/rerank", {"query": "a", "documents": ["b"]})):
+        status, text = server.ask("POST", path, body)
+        check(400 <= status < 600 and b"message" in text, path, status, text)
+    check(near(server.post("/v1/embeddings", {"input": TEXTS[0]})["data"][0]["embedding"], VECTORS[0]), "after refusals")
+    server.end()
+
+
+def test_scores():
+    server = Server("-m", "rank=bert-rerank")
+    body = {"query": "how to cook rice", "documents": TEXTS}
+    done = server.post("/v1/rerank", body)
+    wanted = [(row["index"], row["relevance_score"]) for row in SCORES]
+    found = [(row["index"], row["relevance_score"]) for row in done["results"]]
+    check([i for i, _ in found] == [i for i, _ in wanted] and near([s for _, s in found], [s for _, s in wanted]), done)
+    check(done["object"] == "list" and done["usage"]["prompt_tokens"] == done["usage"]["total_tokens"] > 0, done)
+    best = server.post("/rerank", {**body, "top_n": 1, "return_documents": True})["results"]
+    check(len(best) == 1 and best[0]["document"]["text"] == TEXTS[best[0]["index"]], best)
+    same = server.post("/reranking", {**body, "documents": [{"text": text} for text in TEXTS]})["results"]
+    check(same == done["results"], "documents as objects", same)
+    bare = server.post("/v1/rerank", {"query": body["query"], "texts": TEXTS, "return_text": True})
+    check([(row["index"], row["score"]) for row in bare] == found and bare[0]["text"] == TEXTS[bare[0]["index"]], bare)
+    long = server.post("/v1/rerank", {"query": "a", "documents": ["word " * 500]})
+    check(len(long["results"]) == 1, "a document that is cut", long)
+    for bad in ({}, {"query": "a"}, {"documents": TEXTS}, {**body, "documents": []}, {**body, "documents": [1]},
+                {**body, "query": 3}, {**body, "top_n": 0}, {**body, "top_n": "x"}, {**body, "documents": ["a"] * 3000},
+                {**body, "documents": {"a": 1}}):
+        check("message" in server.post("/v1/rerank", bad, 400)["error"], str(bad)[:80])
+    server.post("/v1/embeddings", {"input": "a"}, 400)
+    server.end()
+
+
+test_vectors()
+test_scores()
+sys.exit(1 if client.failures else 0)
