@@ -28,7 +28,7 @@ struct compress_values {
     bool verbose, json, resume, pure;
 };
 static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072, .tune_rate = 1e-4f};
-static const char *const codecs[] = {"t", "b1", "q2"}, *const methods[] = {"rtn", "gptq", "full"},
+static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
 /* Matrices that b1 keeps as t within its budget: a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
@@ -38,7 +38,9 @@ static const uint32_t groups[] = {128, 32, 64, 256};
 #define AT(member) offsetof(struct compress_values, member)
 static const cli_option options[] = {
     {"-o, --output", CLI_FILE, AT(output), "OUT", "The .ndf to write; replaced when all is written.", 0, 0},
-    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.",
+    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2|q2-planes",
+     "Of the layers' matrices: ternary (the default), signs, four levels; q2-planes, as before 28 November 2026: two "
+     "planes of signs, larger and slower, for --act q2.",
      0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
      "Another codec (also i8, f16) for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
@@ -241,7 +243,8 @@ static uint32_t count_solved(const whit_weights *weights)
     uint32_t n = 0;
     for (uint32_t i = 0; i < weights->n_tensors; i++) {
         uint8_t codec = weights->tensors[i].type.codec;
-        n += codec == WHIT_CODEC_T2 || codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_B1 || codec == WHIT_CODEC_Q2;
+        n += codec == WHIT_CODEC_T2 || codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_B1 || codec == WHIT_CODEC_Q2 ||
+            codec == WHIT_CODEC_L2;
     }
     return n;
 }

@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {"--start", CLI_FILE, AT(start), "MODEL",
      "Start from the weights of this model, such as a finished student whose scales and norms are to be polished.", 0,
      0},
-    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2|own",
+    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2|own|q2-planes",
      "Of the layers' matrices: ternary (the default), signs, four levels, or each its own, as --start has them.", 0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
      "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
@@ -56,7 +56,7 @@ static int open_student(cli_call *call, const struct distill_values *v, const wh
 static int run(cli_call *call)
 {
     enum { CODEC_OWN = 3 };
-    static const char *const codecs[] = {"t", "b1", "q2", "own"};
+    static const char *const codecs[] = {"t", "b1", "q2", "own", "q2-planes"};
     const struct distill_values *v = call->values;
     const cli_training_flags *training = &v->training;
     if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))

@@ -40,7 +40,7 @@ static const cli_option options[] = {
     {"--special", CLI_REPEAT, AT(specials), "TEXT", "A special token of a learned vocabulary, beside <s> and </s>."},
     {"--template", CLI_FILE, AT(chat_template), "FILE", "The model's chat template."},
     {"--name", CLI_TEXT, AT(name), "TEXT", "The model's name."},
-    {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2",
+    {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2|q2-planes",
      "Codec of the layers' matrices; t, the default, b1 and q2 are rounded in training."},
     {"--embedding", CLI_CHOICE, AT(training.embedding), "i8|f16|f32",
      "Codec of embedding and head; i8 is the default."},
@@ -122,7 +122,7 @@ static whit_status find_tokenizer(const struct train_values *v, whit_config *con
 
 static int train(cli_call *call, const struct train_values *v, const whit_model *start)
 {
-    static const char *const codecs[] = {"f16", "f32", "t", "b1", "q2"};
+    static const char *const codecs[] = {"f16", "f32", "t", "b1", "q2", "q2-planes"};
     const cli_training_flags *training = &v->training;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);

@@ -393,7 +393,7 @@ expect 2 whit compress original.ndf --imatrix imatrix.dat --calib calibration -o
 # so small a model is decided by a few tokens, in other ways on other processors: the errors of its matrices are not.
 errors() { python3 -c 'import json; print(sum(m["error"] for m in json.load(open("out"))["matrices"]))'; }
 for how in '--method rtn' '--calib calibration -c 32'; do
-    expect 0 whit compress original.ndf --codec q2 --group 32 $how --json -o f16.ndf
+    expect 0 whit compress original.ndf --codec q2-planes --group 32 $how --json -o f16.ndf
     [ "$how" = '--method rtn' ] || f16=$(errors)
     expect 0 whit compress original.ndf --codec q2 --group 32 $how --scales u8 -t 2 --json -o u8.ndf
     [ "$how" = '--method rtn' ] || u8=$(errors)
@@ -405,6 +405,23 @@ done
 less "$u8" "$f16" 1.05 'errors with u8 scales'
 body_bits() { whit inspect "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["body_bits_per_weight"])'; }
 less "$(body_bits u8.ndf)" "$(body_bits f16.ndf)" 1 'bits of u8 scales'
+
+# ---- four levels: one number a weight by default, in fewer bits than two planes and with the same error; a conversion
+# makes neither of the other
+codecs_of() { whit inspect "$1" --tensors --json | python3 -c 'import json, sys
+print(*sorted({t["codec"] for t in json.load(sys.stdin)["tensors"] if t["name"].startswith("layers.") and t["codec"] != "f32"}))'; }
+for how in '--method rtn' '--calib calibration -c 32 --without outliers --without rotation'; do
+    expect 0 whit compress original.ndf --codec q2-planes $how --json -o planes.ndf
+    planes=$(errors)
+    expect 0 whit compress original.ndf --codec q2 $how --json -o levels.ndf
+    [ "$how" = '--method rtn' ] || less "$(errors)" "$planes" 1.02 'errors of one number a weight'
+done
+[ "$(codecs_of levels.ndf) $(codecs_of planes.ndf)" = 'l2 q2' ] || complain "codecs: $(codecs_of levels.ndf), $(codecs_of planes.ndf)"
+less "$(body_bits levels.ndf)" "$(body_bits planes.ndf)" 1 'bits of one number a weight'
+for file in levels planes; do
+    expect 0 whit convert $file.ndf -o same.ndf
+    cmp -s $file.ndf same.ndf || [ "$(codecs_of same.ndf)" = "$(codecs_of $file.ndf)" ] || complain "convert changed the codec of $file.ndf"
+done
 expect 2 whit compress original.ndf --calib calibration --scales u8 --tune-tokens 1000 -o bad.ndf
 
 # ---- failures: one line, a status of our own, the older file untouched

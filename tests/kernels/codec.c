@@ -2,6 +2,7 @@
  * Codecs: sizes, refusals, round trips of every combination, drawn lines, canonical bytes. */
 #include <math.h>
 
+#include "kernels/levels.h"
 #include "kernels/matrix.h"
 
 static const char *describe(const whit_tensor_type *type)
@@ -184,13 +185,17 @@ static void levels_of_a_group_are_as_drawn(void **state)
     matrix_free(&matrix);
 }
 
-/* The nearest form of two magnitudes: itself where they have one, rounded to even between two, never 0 or infinite. */
+/* The nearest form of two magnitudes: itself where they have one, rounded to even between two, never 0. */
 static void levels_round_to_the_nearest(void **state)
 {
     (void)state;
     for (unsigned u = 1 << 6; u < 31u << 11; u++) { /* all but scale 0, infinities and NaN */
         float scale = whit_level_scale(u);
+        float pair[2];
         assert_int_equal(whit_level_nearest(63 * scale, (float)whit_level_low(u) * scale), u);
+        whit_level_pair(u, pair);
+        assert_true(pair[0] + pair[1] == 63 * scale && pair[0] - pair[1] == (float)whit_level_low(u) * scale);
+        assert_int_equal(whit_level_of_pair(pair), u);
     }
     const float one = 63.0f / 64;
     assert_int_equal(whit_level_nearest(one * (1 + 1 / 64.0f), 0), 15u << 11);
@@ -199,8 +204,9 @@ static void levels_round_to_the_nearest(void **state)
     assert_int_equal(whit_level_nearest(one, 0.6f * one / 63), 15u << 11 | 1);
     assert_int_equal(whit_level_nearest(one, 2 * one), 15u << 11 | 63);
     assert_int_equal(whit_level_nearest(0, 0), 1u << 6);
-    assert_int_equal(whit_level_nearest(1e9f, 0), (30u << 5 | 31) << 6);
-    assert_int_equal(whit_level_nearest(INFINITY, 1), (30u << 5 | 31) << 6);
+    assert_int_equal(whit_level_nearest(-1, -1), 1u << 6);
+    assert_int_equal(whit_level_nearest(1e9f, 0), 31u << 11);
+    assert_int_equal(whit_level_nearest(INFINITY, 1), 31u << 11);
     assert_true(isnan(whit_level_scale(whit_level_nearest(NAN, 1))) &&
                 isnan(whit_level_scale(whit_level_nearest(1, NAN))));
 }

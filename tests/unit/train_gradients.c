@@ -476,7 +476,7 @@ static whit_tensor_type coded_type(uint8_t codec, uint8_t kind, uint32_t n_rows,
     whit_tensor_type type = {
         .codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols, .scale_kind = kind};
     if (kind == WHIT_SCALE_GROUP) {
-        type.scale_type = WHIT_SCALE_F16;
+        type.scale_type = codec == WHIT_CODEC_L2 ? WHIT_SCALE_L6 : WHIT_SCALE_F16;
         type.group = codec == WHIT_CODEC_T5 ? 128 : 32;
     }
     return type;
@@ -497,7 +497,7 @@ static double scale_slope(struct world *w, reference *r, const whit_param *param
     for (int side = 0; side < 2; side++) {
         for (size_t k = begin; k < end; k++) {
             double value = rounded[k], a = fields[0], along = value < 0 ? -1 : 1;
-            if (param->type.codec == WHIT_CODEC_Q2 && scale % param->n_fields)
+            if (param->n_fields == 2 && scale % param->n_fields)
                 along *= fabs(value) > a ? 1 : -1;
             else if (value == 0)
                 along = 0;
@@ -584,6 +584,7 @@ static void straight_through(void **state)
         check_codec(codecs[i], WHIT_SCALE_GROUP, false, 1);
         check_codec(codecs[i], WHIT_SCALE_TENSOR, false, 1);
     }
+    check_codec(WHIT_CODEC_L2, WHIT_SCALE_GROUP, false, 1);
     check_codec(WHIT_CODEC_I8, WHIT_SCALE_ROW, false, 1);
     check_codec(WHIT_CODEC_T5, WHIT_SCALE_GROUP, true, 1);
     check_codec(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, true, 1);

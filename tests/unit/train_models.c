@@ -204,6 +204,7 @@ static void students_are_written(void **state)
     check_codec("t", NULL, false);
     check_codec("b1", "down=t", true);
     check_codec("q2", NULL, false);
+    check_codec("q2-planes", NULL, false);
     check_codec("f32", NULL, false); /* f16 would round once more */
 }
 

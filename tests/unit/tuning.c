@@ -275,9 +275,10 @@ static void an_adapter_is_learned(void **state)
 static void a_model_is_tuned(void **state)
 {
     (void)state;
-    static const char *const codecs[] = {"t.ndf", "b1.ndf", "q2.ndf", "one-t.ndf", "one-b1.ndf", "one-q2.ndf"};
+    static const char *const codecs[] = {"t.ndf",     "b1.ndf",     "q2.ndf",    "planes.ndf",
+                                         "one-t.ndf", "one-b1.ndf", "one-q2.ndf"};
     whit_error error;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         whit_trainer *trainer;
         const char *text[] = {in_folder("line.txt")};
         struct last last = {0};
@@ -384,10 +385,11 @@ static int make_files(void **state)
     make_model("t.ndf", "t", false, false);
     make_model("b1.ndf", "b1", false, false);
     make_model("q2.ndf", "q2", false, false);
+    make_model("planes.ndf", "q2-planes", false, false);
     make_model("token.ndf", "t", false, true);
     make_model("one-t.ndf", "t", true, true); /* as BitNet's are */
     make_model("one-b1.ndf", "b1", true, false);
-    make_model("one-q2.ndf", "q2", true, false);
+    make_model("one-q2.ndf", "q2-planes", true, false);
     return whit_write_file(in_folder("line.txt"), LINE LINE LINE, strlen(LINE LINE LINE), &error) == WHIT_OK ? 0 : -1;
 }
 

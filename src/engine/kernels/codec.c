@@ -30,12 +30,13 @@ float whit_level_scale(unsigned u)
 
 unsigned whit_level_nearest(float high, float low)
 {
-    enum { LARGEST = 30 << 5 | 31, NOT_A_NUMBER = 31 << 5 | 31 };
+    enum { INFINITE = 31 << 5, NOT_A_NUMBER = 31 << 5 | 31 };
     if (!(high == high && low == low)) return NOT_A_NUMBER << 6;
-    unsigned half = whit_f16_from_f32(high * (64.0f / WHIT_LEVEL_HIGH)), scale = half >> 5, rest = half & 31;
+    unsigned half = whit_f16_from_f32(high > 0 ? high * (64.0f / WHIT_LEVEL_HIGH) : 0), scale = half >> 5,
+             rest = half & 31;
     scale += rest > 16 || (rest == 16 && (scale & 1)); /* to even */
-    scale = scale > LARGEST ? LARGEST : scale < 1 ? 1 : scale;
-    float level = low / whit_level_scale(scale << 6);
+    scale = scale > INFINITE ? INFINITE : scale < 1 ? 1 : scale;
+    float level = low > 0 ? low / whit_level_scale(scale << 6) : 0;
     unsigned r = level < WHIT_LEVEL_HIGH ? (unsigned)(level + 0.5f) : WHIT_LEVEL_HIGH;
     return scale << 6 | r;
 }

@@ -2,7 +2,7 @@
 #include "quant/quantise.h"
 
 #include "base/half.h"
-#include "kernels/codec.h"
+#include "kernels/levels.h"
 #include "linalg/loops.h"
 
 #include <math.h>
@@ -15,7 +15,17 @@ bool whit_quantise_knows(const whit_tensor_type *type)
 {
     bool coded = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5 ||
         type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2;
-    return coded && !type->has_offset && !whit_scale_in_bytes(type->scale_type);
+    return type->codec == WHIT_CODEC_L2 || (coded && !type->has_offset && !whit_scale_in_bytes(type->scale_type));
+}
+
+static bool has_four_levels(const whit_tensor_type *type)
+{
+    return type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_L2;
+}
+
+uint32_t whit_quantise_fields(const whit_tensor_type *type)
+{
+    return has_four_levels(type) ? 2 : 1;
 }
 
 static float stored_scale(const whit_tensor_type *type, float scale)
@@ -25,8 +35,24 @@ static float stored_scale(const whit_tensor_type *type, float scale)
 
 void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2])
 {
+    if (type->codec == WHIT_CODEC_L2) {
+        whit_level_pair(whit_level_of_pair(fields), stored);
+        return;
+    }
     stored[0] = stored_scale(type, fmaxf(fields[0], TINIEST));
     stored[1] = type->codec == WHIT_CODEC_Q2 ? stored_scale(type, fields[1]) : 0;
+}
+
+void whit_quantise_put(const whit_tensor_type *type, const float stored[2], size_t index, const whit_rows *rows)
+{
+    if (type->codec == WHIT_CODEC_L2) {
+        unsigned u = whit_level_of_pair(stored);
+        rows->fields_u8[2 * index] = (uint8_t)u;
+        rows->fields_u8[2 * index + 1] = (uint8_t)(u >> 8);
+        return;
+    }
+    uint32_t n = whit_quantise_fields(type);
+    for (uint32_t f = 0; f < n; f++) rows->fields[index * n + f] = stored[f];
 }
 
 static size_t piece_at(size_t i, size_t n)
@@ -61,6 +87,7 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
         split(loops, w, n, -1.0f, &above, &below, &count);
         fields[0] = above / (float)n;
         return;
+    case WHIT_CODEC_L2:
     case WHIT_CODEC_Q2: /* magnitudes a - b and a + b, the border between them is a */
         split(loops, w, n, fields[0], &above, &below, &count);
         float high = count > 0 ? above / count : fields[0];
@@ -78,8 +105,8 @@ void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, co
 {
     float above, below, count;
     split(loops, w, n, -1.0f, &above, &below, &count);
-    fields[0] = above / (float)n * (type->codec == WHIT_CODEC_Q2 ? 1.2f : 1.5f);
-    if (type->codec == WHIT_CODEC_Q2) fields[1] = 0.5f * fields[0];
+    fields[0] = above / (float)n * (has_four_levels(type) ? 1.2f : 1.5f);
+    if (has_four_levels(type)) fields[1] = 0.5f * fields[0];
     for (int round = 0; round < FIT_ROUNDS; round++) whit_quantise_refit(loops, type, w, n, fields);
 }
 
@@ -91,6 +118,7 @@ void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type,
     switch (type->codec) {
     case WHIT_CODEC_I8: loops->round_i8(w, n, stored[0], share, out); break;
     case WHIT_CODEC_B1: loops->round_signs(w, n, stored[0], share, out); break;
+    case WHIT_CODEC_L2:
     case WHIT_CODEC_Q2: loops->round_four(w, n, stored[0], stored[1], share, out); break;
     default: loops->round_ternary(w, n, stored[0], share, out);
     }
@@ -104,6 +132,7 @@ void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n,
         switch (type->codec) {
         case WHIT_CODEC_I8: codes[i] = (int8_t)whit_loop_i8_code(w[i], a); break;
         case WHIT_CODEC_B1: codes[i] = negative ? -1 : 1; break;
+        case WHIT_CODEC_L2:
         case WHIT_CODEC_Q2: /* bit 0: s; bit 1: e, which has the sign of s where the level is large */
             codes[i] = (int8_t)((negative ? 0 : 1) | (negative != large ? 2 : 0));
             break;
@@ -124,5 +153,5 @@ void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_typ
         sums[0] += (double)first, sums[1] += (double)second;
     }
     dfields[0] += (float)sums[0];
-    if (type->codec == WHIT_CODEC_Q2) dfields[1] += (float)sums[1];
+    if (has_four_levels(type)) dfields[1] += (float)sums[1];
 }

@@ -2,7 +2,7 @@
  * Rounding to a codec's nearest levels: one scale group of latent weights (which may be a row, or a tensor) to the
  * levels of a codec.
  *
- * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 {a s + b e},
+ * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 and l2 {a s + b e},
  * i8 rows multiples of a. Every weight goes to the nearest level. Scales are rounded as the file
  * will hold them, so that training sees the values of the finished model. The gradient passes
  * straight through: it is that of the linear layer at the rounded weights; a scale gets the sum of
@@ -11,18 +11,25 @@
 #define WHIT_QUANT_QUANTISE_H
 
 #include "base/tensor.h"
+#include "kernels/codec.h"
 #include "linalg/loops.h"
 
 /* Whether training can round to this type. */
 bool whit_quantise_knows(const whit_tensor_type *type);
 
-/* Fits the scales of n latent weights without a previous estimate (fields: one, for q2 two). */
+/* Scales of a group, 1 or, of q2 and l2, 2. */
+uint32_t whit_quantise_fields(const whit_tensor_type *type);
+
+/* Fits the scales of n latent weights without a previous estimate (fields: whit_quantise_fields). */
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields);
 /* One round of Lloyd's method: the scales of least squared error for the codes that the present scales give. */
 void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                          float *fields);
 /* Rounds `fields` to the precision of the file. */
 void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2]);
+
+/* Writes the scales of one group to content as whit_codec_pack takes it. `index` counts the groups of all rows. */
+void whit_quantise_put(const whit_tensor_type *type, const float stored[2], size_t index, const whit_rows *rows);
 
 /* out = w + share * (rounded(w) - w), (n). */
 void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,

@@ -2,6 +2,7 @@
 #include "quant/requantise.h"
 
 #include "base/half.h"
+#include "base/mem.h"
 #include "kernels/math.h"
 #include "quant/quantise.h"
 
@@ -50,7 +51,7 @@ static void round_levels(const whit_tensor_type *type, const float *values, cons
         whit_quantise_fit(loops, type, values + at, n, fields);
         whit_quantise_stored(type, fields, stored);
         whit_quantise_codes(type, values + at, n, stored, (int8_t *)row->elems + at);
-        for (uint32_t f = 0; f < g.n_fields; f++) row->fields[group * g.n_fields + f] = stored[f];
+        whit_quantise_put(type, stored, group, row);
     }
 }
 
@@ -95,7 +96,9 @@ bool whit_requantise_is_finite(const whit_tensor_type *type, const whit_rows *ro
     if (type->codec == WHIT_CODEC_F16)
         for (uint32_t k = 0; k < type->n_cols; k++)
             if ((halves[k] & 0x7C00) == 0x7C00) return false;
-    for (uint32_t i = 0; i < g.n_groups * g.n_fields; i++)
+    for (uint32_t i = 0; type->codec == WHIT_CODEC_L2 && i < g.n_groups; i++)
+        if (!isfinite(whit_level_scale(whit_load_u16(row->fields_u8 + 2 * (size_t)i)))) return false;
+    for (uint32_t i = 0; type->codec != WHIT_CODEC_L2 && i < g.n_groups * g.n_fields; i++)
         if (!isfinite(row->fields[i])) return false;
     return true;
 }

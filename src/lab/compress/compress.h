@@ -48,7 +48,8 @@ typedef struct whit_compress_report {
 } whit_compress_report;
 
 typedef struct whit_compress_options {
-    const char *codec;        /* "b1", "t" or "q2", or a type of GGUF files (whit_compress_knows_form) */
+    /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form). */
+    const char *codec;
     const whit_source *like;  /* matrices get the types that they have in this source; NULL: not given */
     const char *const *mixed; /* "down=t": another codec, or i8 or f16, for the matrices of that name */
     size_t n_mixed;

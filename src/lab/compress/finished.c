@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/finished.h"
 
+#include "base/mem.h"
 #include "compress/spool.h"
 
 #include <math.h>
@@ -31,10 +32,16 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
 }
 
 /* f16 ends at 65,504. */
-static whit_status check_scales(const char *name, const whit_tensor_type *type, const float *fields, whit_error *error)
+static whit_status check_scales(const char *name, const whit_tensor_type *type, const whit_rows *rows,
+                                whit_error *error)
 {
     whit_geometry g = whit_codec_geometry(type);
-    size_t n = g.row_fields;
+    const float *fields = rows->fields;
+    size_t n = g.row_fields, n_levels = type->codec == WHIT_CODEC_L2 ? g.n_groups : 0;
+    for (size_t i = 0; i < n_levels * type->n_rows; i++)
+        if (!isfinite(whit_level_scale(whit_load_u16(rows->fields_u8 + 2 * i))))
+            return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of l2",
+                             name, i / n_levels);
     for (size_t i = 0; i < n * type->n_rows; i++)
         if (!isfinite(fields[i]))
             return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of f16",
@@ -47,7 +54,7 @@ whit_status whit_finished_make(whit_finished *f, const char *name, const whit_te
 {
     *f = (whit_finished){.tensor.type = *type};
     snprintf(f->name, sizeof f->name, "%s", name);
-    whit_status status = check_scales(name, type, rows->fields, error);
+    whit_status status = check_scales(name, type, rows, error);
     for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++) {
         uint64_t bytes = 0;
         (void)whit_codec_part_bytes(type, (whit_part)p, &bytes);

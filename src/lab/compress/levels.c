@@ -2,7 +2,7 @@
 #include "compress/levels.h"
 
 #include "base/half.h"
-#include "kernels/codec.h"
+#include "kernels/levels.h"
 
 #include <math.h>
 
@@ -26,6 +26,7 @@ bool whit_levels_know(const whit_tensor_type *type)
     case WHIT_CODEC_T5:
     case WHIT_CODEC_B1:
     case WHIT_CODEC_Q2: return !type->has_offset;
+    case WHIT_CODEC_L2: return true;
     case WHIT_CODEC_I4: return type->scale_type == WHIT_SCALE_F16 && !type->has_offset;
     case WHIT_CODEC_N4: return type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_K8;
     case WHIT_CODEC_U2:
@@ -36,7 +37,7 @@ bool whit_levels_know(const whit_tensor_type *type)
 
 bool whit_levels_have_second(const whit_tensor_type *type)
 {
-    return type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_U2;
+    return type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_L2 || type->codec == WHIT_CODEC_U2;
 }
 
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2])
@@ -51,6 +52,7 @@ whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
     float a = scales[0], b = scales[1];
     switch (type->codec) {
     case WHIT_CODEC_B1: return (whit_levels){2, {-a, a}, {-1, 1}, {-1, 1}, {0}};
+    case WHIT_CODEC_L2:
     case WHIT_CODEC_Q2:
         return (whit_levels){4, {-a - b, a - b, b - a, a + b}, {0, 1, 2, 3}, {-1, 1, -1, 1}, {-1, -1, 1, 1}};
     case WHIT_CODEC_T2:
@@ -90,6 +92,10 @@ uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2])
 {
     bool has_second = whit_levels_have_second(type);
+    if (type->codec == WHIT_CODEC_L2) {
+        whit_level_pair(whit_level_of_pair(scales), stored);
+        return;
+    }
     stored[1] = 0;
     switch (factors ? type->scale_type : WHIT_SCALE_F16) {
     case WHIT_SCALE_U8:
@@ -119,6 +125,12 @@ void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint
 
 void whit_levels_write(const whit_tensor_type *type, const float stored[2], const float factors[2], uint8_t *bytes)
 {
+    if (type->codec == WHIT_CODEC_L2) {
+        unsigned u = whit_level_of_pair(stored);
+        bytes[0] = (uint8_t)u;
+        bytes[1] = (uint8_t)(u >> 8);
+        return;
+    }
     bool has_second = whit_levels_have_second(type);
     int first = (int)rintf(stored[0] / factors[0]), second = has_second ? (int)rintf(stored[1] / factors[1]) : 0;
     if (type->scale_type == WHIT_SCALE_K4) {
@@ -133,6 +145,10 @@ void whit_levels_write(const whit_tensor_type *type, const float stored[2], cons
 
 void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const float factors[2], float stored[2])
 {
+    if (type->codec == WHIT_CODEC_L2) {
+        whit_level_pair(bytes[0] | (unsigned)bytes[1] << 8, stored);
+        return;
+    }
     bool has_second = whit_levels_have_second(type);
     int first = type->scale_type == WHIT_SCALE_K4 ? bytes[0] & 15
         : type->scale_type == WHIT_SCALE_K8       ? bytes[0] - 128

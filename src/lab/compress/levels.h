@@ -16,11 +16,11 @@ typedef struct whit_levels {
     int8_t second[WHIT_LEVELS_MAX];
 } whit_levels;
 
-/* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2; i4, n4 with f16 scales; u2, i3, n4 with
- * scales in superblocks. */
+/* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3, n4
+ * with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
-/* Levels of a group at its scales a and b: those of q2 are a s + b e, those of u2 are a code - b; the others have no
- * b. */
+/* Levels of a group at its scales a and b: those of q2 and l2 are a s + b e, those of u2 are a code - b; the others
+ * have no b. */
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
 /* Whether the type has a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
@@ -45,12 +45,12 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
  * the type has no factors. */
 uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
 /* Scales as the file will hold them: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
- * gives. */
+ * gives; of l2 those of the nearest two bytes. */
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2]);
 /* The factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of 255, so
  * that scales may still grow. */
 void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint32_t n_groups, float factors[2]);
-/* Writes the bytes of a group's stored scales, and reads them again. */
+/* Writes the bytes of a group's stored scales, and reads them again. l2 has no factors. */
 void whit_levels_write(const whit_tensor_type *type, const float stored[2], const float factors[2], uint8_t *bytes);
 void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const float factors[2], float stored[2]);
 /* Scales of least sum of weights * (w - level)^2 over a group of n, by Lloyd's method from some starts,

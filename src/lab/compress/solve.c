@@ -380,10 +380,10 @@ static void take_result(const struct walk *k)
         for (uint32_t group = 0; group < k->n_groups; group++) {
             const float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
             whit_levels levels = whit_levels_at(s->type, stored);
-            if (k->factors)
+            if (group_bytes)
                 whit_levels_write(s->type, stored, factors_of(k, row, group),
                                   s->fields_u8 + (size_t)row * g.row_bytes + k->number[group] * group_bytes);
-            for (uint32_t f = 0; !k->factors && f < k->n_fields; f++)
+            for (uint32_t f = 0; !group_bytes && f < k->n_fields; f++)
                 s->fields[(size_t)row * g.row_fields + k->number[group] * k->n_fields + f] = stored[f];
             for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
                 size_t to = (size_t)row * k->n + (s->order ? s->order[j] : j), from = (size_t)row * k->n + j;
@@ -407,10 +407,10 @@ static void load_state(const struct walk *k)
                     s->fields[(size_t)row * g.row_fields + share * k->n_fields + f];
         for (uint32_t group = 0; group < k->n_groups; group++) {
             float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
-            if (k->factors)
+            if (group_bytes)
                 whit_levels_read(s->type, s->fields_u8 + (size_t)row * g.row_bytes + k->number[group] * group_bytes,
                                  factors_of(k, row, group), stored);
-            for (uint32_t f = 0; !k->factors && f < k->n_fields; f++)
+            for (uint32_t f = 0; !group_bytes && f < k->n_fields; f++)
                 stored[f] = s->fields[(size_t)row * g.row_fields + k->number[group] * k->n_fields + f];
             whit_levels levels = whit_levels_at(s->type, stored);
             for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {

@@ -106,7 +106,10 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
                              n_cols, codec);
     } else if (!strcmp(codec, "t")) {
         type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
-    } else if (!strcmp(codec, "q2")) {
+    } else if (!strcmp(codec, "q2") && !t->options->u8_scales) {
+        type->codec = WHIT_CODEC_L2;
+        type->scale_type = WHIT_SCALE_L6;
+    } else if (!strcmp(codec, "q2") || !strcmp(codec, "q2-planes")) {
         type->codec = WHIT_CODEC_Q2;
     } else if (!strcmp(codec, "b1")) {
         type->codec = WHIT_CODEC_B1;
@@ -114,9 +117,10 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
         *type = whit_requantise_type(WHIT_CODEC_I8, tensor->type.n_rows, n_cols);
         type->act = tensor->type.act;
     } else {
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "codec '%s' is none of b1, t, q2, i8, f16, nor a type of GGUF files that is written here",
-                         codec);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "codec '%s' is none of b1, t, q2, q2-planes, i8, f16, nor a type of GGUF files that is written here",
+            codec);
     }
     whit_error inner;
     if (whit_tensor_type_check(type, &inner) != WHIT_OK)
@@ -141,7 +145,8 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
     for (uint32_t i = 0; i < t->source->n_tensors; i++) {
         const whit_source_tensor *tensor = &t->source->tensors[i];
         whit_tensor_type type;
-        bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.scale_type == WHIT_SCALE_U8;
+        bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.codec == WHIT_CODEC_L2 ||
+            tensor->type.scale_type == WHIT_SCALE_U8;
         if (is_compressed && !find_form(o->codec)) /* for another program's type its values are rounded again */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,

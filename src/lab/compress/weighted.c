@@ -52,11 +52,11 @@ static void round_values(const struct job *job, uint32_t row, const float *w, fl
         const float *stored = scales + (size_t)2 * group;
         size_t from = (size_t)group * job->g.group_cols;
         whit_levels levels = whit_levels_at(type, stored);
-        if (shared)
-            whit_levels_write(type, stored, factors + group / shared * 2,
+        if (job->fields_u8)
+            whit_levels_write(type, stored, shared ? factors + group / shared * 2 : NULL,
                               job->fields_u8 + (size_t)row * job->g.row_bytes +
                                   (size_t)group * (job->g.row_bytes / n_groups));
-        for (uint32_t f = 0; !shared && f < n_fields; f++) fields[group * n_fields + f] = stored[f];
+        for (uint32_t f = 0; !job->fields_u8 && f < n_fields; f++) fields[group * n_fields + f] = stored[f];
         for (size_t j = from; j < type->n_cols && j < from + job->g.group_cols; j++) {
             uint32_t level = whit_levels_nearest(&levels, w[j]);
             double miss = (double)(w[j] - levels.value[level]), weight = (double)job->weights[j];

@@ -49,8 +49,8 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
         param->line_elems = whole ? param->n : type->n_cols;
         param->group_elems = whole ? param->n : g.group_cols;
         param->n_groups = g.n_groups;
-        param->n_fields = g.n_fields;
-        param->n_scales = (size_t)param->n_lines * g.n_groups * g.n_fields;
+        param->n_fields = whit_quantise_fields(type);
+        param->n_scales = (size_t)param->n_lines * g.n_groups * param->n_fields;
         params->n_rounded += param->n;
     }
     params->n++;

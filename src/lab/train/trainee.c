@@ -26,12 +26,15 @@ whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_col
     if (!strcmp(codec, "t")) {
         type->codec = n_cols >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2; /* t5 pads to whole blocks */
     } else if (!strcmp(codec, "q2")) {
+        type->codec = WHIT_CODEC_L2;
+        type->scale_type = WHIT_SCALE_L6;
+    } else if (!strcmp(codec, "q2-planes")) {
         type->codec = WHIT_CODEC_Q2;
     } else if (!strcmp(codec, "b1")) {
         type->codec = WHIT_CODEC_B1;
         type->group = 64;
     } else {
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of t, b1, q2, i8, f16, f32", codec);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of t, b1, q2, q2-planes, i8, f16, f32", codec);
     }
     return WHIT_OK;
 }

@@ -3,12 +3,12 @@
 #include "train/trainee.h"
 
 #include "kernels/corrections.h"
-#include "quant/requantise.h"
 #include "quant/quantise.h"
+#include "quant/requantise.h"
 
 struct image {
     whit_rows rows;
-    size_t elems_bytes, field_elems; /* sizes for all rows */
+    size_t elems_bytes, field_elems, field_bytes; /* sizes for all rows */
     uint8_t *part[WHIT_PART_COUNT];
     uint64_t part_bytes[WHIT_PART_COUNT];
     uint8_t *canonical;
@@ -19,6 +19,7 @@ static void free_image(const whit_allocator *a, struct image *image)
 {
     whit_free(a, image->rows.elems, image->elems_bytes);
     whit_free(a, image->rows.fields, image->field_elems * sizeof(float));
+    whit_free(a, image->rows.fields_u8, image->field_bytes);
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_free(a, image->part[p], image->part_bytes[p]);
     whit_free(a, image->canonical, image->canonical_bytes);
 }
@@ -30,11 +31,13 @@ static bool make_image(const whit_allocator *a, const whit_tensor_type *type, st
     size_t n = (size_t)type->n_rows * type->n_cols;
     *image = (struct image){.elems_bytes = n * (codec->is_float ? codec->elem_bytes : 1),
                             .field_elems = (size_t)type->n_rows * g.n_groups * g.n_fields + 1,
+                            .field_bytes = (size_t)type->n_rows * g.row_bytes + 1,
                             .canonical_bytes = whit_codec_canonical_row_bytes(type) * type->n_rows};
     image->rows.elems = whit_alloc(a, image->elems_bytes);
     image->rows.fields = whit_zalloc_array(a, image->field_elems, sizeof(float));
+    image->rows.fields_u8 = whit_zalloc(a, image->field_bytes);
     image->canonical = whit_alloc(a, image->canonical_bytes);
-    bool ok = image->rows.elems && image->rows.fields && image->canonical;
+    bool ok = image->rows.elems && image->rows.fields && image->rows.fields_u8 && image->canonical;
     for (int p = 0; ok && p < WHIT_PART_COUNT; p++) {
         ok = whit_codec_part_bytes(type, (whit_part)p, &image->part_bytes[p]);
         if (ok && image->part_bytes[p]) ok = (image->part[p] = whit_alloc(a, image->part_bytes[p])) != NULL;
@@ -46,15 +49,15 @@ static void coded_rows(const whit_trainee *trainee, const whit_param *param, con
 {
     const float *latent = whit_param_latent(&trainee->params, param), *run = trainee->params.run + param->scales;
     int8_t *codes = rows->elems;
-    float *fields = rows->fields;
+    size_t index = 0;
     for (uint32_t line = 0; line < param->n_lines; line++)
-        for (uint32_t group = 0; group < param->n_groups; group++, run += param->n_fields, fields += param->n_fields) {
+        for (uint32_t group = 0; group < param->n_groups; group++, run += param->n_fields) {
             size_t rest = param->line_elems - group * param->group_elems,
                    n = rest < param->group_elems ? rest : param->group_elems;
             float stored[2];
             whit_quantise_stored(&param->type, run, stored);
             whit_quantise_codes(&param->type, latent, n, stored, codes);
-            for (uint32_t f = 0; f < param->n_fields; f++) fields[f] = stored[f];
+            whit_quantise_put(&param->type, stored, index++, rows);
             latent += n;
             codes += n;
         }

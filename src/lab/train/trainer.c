@@ -10,7 +10,7 @@
 #include <math.h>
 
 /* Incremented when the same run would give other bits; checkpoints of other versions are refused. */
-#define TRAINER_VERSION 1
+#define TRAINER_VERSION 2
 
 struct whit_trainer {
     whit_trainer_options options;

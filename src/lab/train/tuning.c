@@ -56,7 +56,7 @@ static whit_status check(const whit_tuning *tuning, const whit_weights *weights,
     if (!scales)
         return whit_fail(
             error, WHIT_ERROR_UNSUPPORTED,
-            "%s: its matrices have no scales that can be tuned (those of t2, t5, b1 and q2 can, without offsets "
+            "%s: its matrices have no scales that can be tuned (those of t2, t5, b1, q2 and l2 can, without offsets "
             "and u8 factors); its norms and an adapter can be",
             whit_ndf_path(weights->file));
     for (size_t k = 0; k < tuning->n_matrices; k++) {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * The two bytes u of WHIT_SCALE_L6 as scales of q2, in which levels are fitted and learned: a group of l2 has the levels
+ * of a q2 group with a = (high + low) / 2 and b = (high - low) / 2. */
+#ifndef WHIT_KERNELS_LEVELS_H
+#define WHIT_KERNELS_LEVELS_H
+
+#include "kernels/codec.h"
+
+/* The scales a and b whose levels are those of u, exact. */
+static inline void whit_level_pair(unsigned u, float pair[2])
+{
+    float high = WHIT_LEVEL_HIGH * whit_level_scale(u), low = (float)whit_level_low(u) * whit_level_scale(u);
+    pair[0] = 0.5f * (high + low);
+    pair[1] = 0.5f * (high - low);
+}
+/* The nearest u. */
+static inline unsigned whit_level_of_pair(const float pair[2])
+{
+    return whit_level_nearest(pair[0] + pair[1], pair[0] - pair[1]);
+}
+
+#endif
