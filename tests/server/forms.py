@@ -83,7 +83,7 @@ def test_values(server):
             ("/api/chat", {"messages": [said], "stream": False}, {"options": ([], "x"), "think": (5,)}),
             ("/api/generate", {"prompt": "a", "stream": False}, {"raw": ("yes",), "stream": ("no",)}),
             ("/tokenize", {"content": "a"}, {"add_special": ("yes",), "parse_special": (1,), "with_pieces": ("no",)}),
-            ("/v1/embeddings", {"input": "a"}, {"encoding_format": (5, "hex"), "dimensions": ("x", 3)})):
+            ("/v1/embeddings", {"input": "a"}, {"encoding_format": (5, "hex"), "dimensions": ("x", 0, 1.5, 99999)})):
         base = {"model": "tools", "max_tokens": 1, **base}
         for name, values in members.items():
             for value in values:
