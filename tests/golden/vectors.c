@@ -6,6 +6,9 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "model/families.h"
+#include "runtime/model.h"
+
 enum { TEXTS_MAX = 16, IDS_MAX = 4096 };
 
 struct texts {
@@ -210,11 +213,52 @@ static void dimensions_are_cut_before_the_norm(void **state)
     whit_model_close(model);
 }
 
+/* A bidirectional model takes whole texts, has no packed cache, and its file cannot say that it is another. */
+static void texts_of_encoders_are_whole(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+    if (whit_model_open(WHIT_SHARED_DIR "/models-tiny/bert-embed/hf", &options, &model, &error) == WHIT_ERROR_IO)
+        skip();
+    assert_false(whit_model_makes_text(model));
+    whit_session_options wanted = whit_session_options_default();
+    assert_int_equal(whit_session_open(model, &wanted, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    wanted.only_vectors = true;
+    wanted.kv = WHIT_KV_K4V2;
+    assert_int_equal(whit_session_open(model, &wanted, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    wanted.kv = WHIT_KV_F16;
+    wanted.n_ctx_tokens = 65;
+    assert_int_equal(whit_session_open(model, &wanted, &session, &error), WHIT_ERROR_LIMIT);
+    wanted.n_ctx_tokens = 0;
+    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    whit_step_token tokens[] = {{.id = 5, .want_logits = true}, {.id = 6, .token_type = 2}};
+    assert_int_equal(whit_session_step(session, tokens, 2, &error), WHIT_ERROR_ARGUMENT);
+    tokens[1].token_type = 1;
+    assert_ok(whit_session_step(session, tokens, 2, &error), error);
+    assert_int_equal(whit_session_step(session, tokens, 1, &error), WHIT_ERROR_ARGUMENT); /* it has a beginning */
+    assert_int_equal(whit_session_position(session, 0), 2);
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+    assert_ok(whit_session_step(session, tokens, 1, &error), error);
+    whit_session_close(session);
+
+    whit_config config = model->config;
+    whit_graph graph;
+    config.bidirectional = false;
+    whit_graph_begin(&graph, NULL, whit_weights_resolver(&model->weights), &error);
+    assert_int_equal(whit_family_build(&config, &graph), WHIT_ERROR_FORMAT);
+    whit_graph_free(&graph);
+    whit_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_are_the_goldens),
         cmocka_unit_test(dimensions_are_cut_before_the_norm),
+        cmocka_unit_test(texts_of_encoders_are_whole),
     };
     return cmocka_run_group_tests_name("golden_vectors", tests, NULL, NULL);
 }

@@ -353,6 +353,16 @@ static whit_status run_compiled(const struct family *family, const whit_config *
     return family->program(&(whit_family_run){fields, call, &builder, error});
 }
 
+/* Sessions go by the configuration: a file that says otherwise than its family's program is refused. */
+static whit_status check_sides(const whit_config *config, const whit_graph *graph, whit_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].op == WHIT_OP_ATTENTION && graph->nodes[i].is_bidirectional != config->bidirectional)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "models of family '%s' attend to %s", config->family,
+                             config->bidirectional ? "earlier tokens only" : "both sides");
+    return WHIT_OK;
+}
+
 whit_status whit_family_build(const whit_config *config, whit_graph *graph)
 {
     const struct family *family = find_family(config->family);
@@ -379,6 +389,7 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
             graph->status = status;
             *graph->error = error;
         }
+        if (graph->status == WHIT_OK) graph->status = check_sides(config, graph, graph->error);
     }
     return whit_graph_finish(graph);
 }
