@@ -340,6 +340,12 @@ static void folders_are_chosen(void **state)
                                "onnx/model.onnx pytorch_model.bin tokenizer.json",
                                ""),
                         "config.json tokenizer.json chat_template.jinja model.safetensors");
+    assert_string_equal(
+        chosen("1_Pooling/config.json 2_Dense/config.json 2_Dense/model.safetensors 2_Dense/other.bin "
+               "config.json config_sentence_transformers.json model.safetensors modules.json onnx/config.json",
+               ""),
+        "config.json modules.json config_sentence_transformers.json 1_Pooling/config.json "
+        "2_Dense/config.json 2_Dense/model.safetensors model.safetensors");
     assert_string_equal(chosen("config.json only.safetensors m.gguf", ""), "config.json only.safetensors");
     assert_string_equal(chosen("config.json only.safetensors m-q8_0.gguf", "q8_0"), "m-q8_0.gguf");
     assert_string_equal(chosen("config.json model.safetensors.index.json model-00001-of-00002.safetensors "

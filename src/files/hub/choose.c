@@ -172,6 +172,16 @@ static size_t only_safetensors(const whit_hub_listing *listing)
     return found;
 }
 
+/* Whether a file belongs to a module of sentence-transformers, which has a folder named by its number and kind:
+ * "1_Pooling/config.json", "2_Dense/model.safetensors". */
+static bool is_of_module(const char *path)
+{
+    const size_t n_digits = strspn(path, "0123456789");
+    const char *slash = strchr(path, '/');
+    return n_digits && path[n_digits] == '_' && slash &&
+        (!strcmp(slash, "/config.json") || !strcmp(slash, "/model.safetensors"));
+}
+
 /* Chooses the files that the importer reads. The weights are found by its rules (format/hf.h). */
 static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choice *choice, bool *found,
                                  whit_error *error)
@@ -188,6 +198,8 @@ static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choic
         "merges.txt",
         "chat_template.jinja",
         "chat_template.json",
+        "modules.json",
+        "config_sentence_transformers.json",
     };
     const whit_hub_file *weights = whit_hub_listing_find(listing, "model.safetensors");
     const whit_hub_file *index = whit_hub_listing_find(listing, SHARDS_INDEX);
@@ -197,6 +209,8 @@ static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choic
     choice->kind = WHIT_HUB_FOLDER;
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         WHIT_TRY(take_if_there(listing, documents[i], choice, error));
+    for (size_t i = 0; i < listing->n_files; i++)
+        if (is_of_module(listing->files[i].path)) WHIT_TRY(take(choice, i, error));
     if (weights) return take(choice, (size_t)(weights - listing->files), error);
     if (!index) return take(choice, only, error);
     choice->index = (size_t)(index - listing->files);
