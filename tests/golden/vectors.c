@@ -244,6 +244,13 @@ static void texts_of_encoders_are_whole(void **state)
     assert_ok(whit_session_step(session, tokens, 1, &error), error);
     whit_session_close(session);
 
+    /* One that has a head, too. */
+    whit_model *gemma;
+    assert_ok(whit_model_open(WHIT_SHARED_DIR "/models-tiny/gemma-embed/hf", &options, &gemma, &error), error);
+    wanted = whit_session_options_default();
+    assert_int_equal(whit_session_open(gemma, &wanted, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    whit_model_close(gemma);
+
     whit_config config = model->config;
     whit_graph graph;
     config.bidirectional = false;

@@ -6,6 +6,7 @@
 #include "base/fpenv.h"
 #include "base/options.h"
 #include "runtime/adapter.h"
+#include "whit/embeddings.h"
 
 #define DEFAULT_CTX_TOKENS   4096
 #define DEFAULT_BATCH_TOKENS 512
@@ -17,7 +18,7 @@
 static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
-    if (!model->graph.output && !o->only_vectors)
+    if (!whit_model_makes_text(model) && !o->only_vectors)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the model makes vectors or scores and continues no text: use whit embed or whit rerank",
                          model->path);
