@@ -67,6 +67,11 @@ void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes)
     if (!map->data || map->borrowed || (uintptr_t)begin < (uintptr_t)map->data ||
         !whit_in_bounds((uintptr_t)begin - (uintptr_t)map->data, size_bytes, map->size_bytes))
         return;
+    whit_map_release(begin, size_bytes);
+}
+
+void whit_map_release(const void *begin, size_t size_bytes)
+{
     long page = sysconf(_SC_PAGESIZE);
     size_t before = page > 0 ? (uintptr_t)begin % (size_t)page : 0;
     /* The map is of a file and never written, so nothing is lost. */

@@ -26,6 +26,8 @@ void whit_map_close(whit_map *map);
 /* Releases the memory of a part of the map; its bytes stay readable (from the page cache, or again from disk), and the
  * process counts as smaller. Ranges outside the map are ignored. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
+/* The same for a part of a file's mapping, whatever map it belongs to. */
+void whit_map_release(const void *begin, size_t size_bytes);
 /* Hints how a part of a map will be read. All of it repeatedly: the system is asked for huge pages, which stream from
  * memory a third faster and load faster from disk. A little here and there: the system is asked to keep the process
  * small. */

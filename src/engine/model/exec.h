@@ -41,6 +41,7 @@ typedef struct whit_exec_options {
     uint32_t n_selected_rows; /* most selected rows of a step */
     uint32_t n_threads;
     uint32_t n_ctx_tokens; /* the session's context size: some frequencies depend on it */
+    bool releases_tables; /* tensors lie in a file's mapping: of tables that are only looked up, pages are given back */
     uint32_t n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
     const float *divisors[WHIT_ROPES_MAX]; /* each table's divisors (dims / 2), or NULL (rope_scaling.h) */
@@ -188,6 +189,7 @@ struct whit_exec {
     uint64_t n_runs;                       /* phases run so far */
     uint32_t *n_rescored; /* (n_selected_rows) how many rows of the head's matrix rescoring has read whole */
     uint32_t n_batch_rows;
+    bool releases_tables;
     whit_exec_adapt adapt;
     whit_exec_pairs pairs;
     uint8_t *queries;           /* split-KV attention: the prepared queries of one query block */

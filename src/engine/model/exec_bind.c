@@ -93,6 +93,15 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
     whit_exec_bind_tiles(step, scheduled->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED);
 }
 
+#define LARGE_TABLE_BYTES (4u << 20)
+
+static bool is_multiplied(const whit_plan *plan, int32_t tensor)
+{
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].weight == tensor && plan->steps[i].op != WHIT_PLAN_EMBED) return true;
+    return false;
+}
+
 static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_step *from,
                       const whit_tensor *tensors, whit_exec_step *step)
 {
@@ -118,6 +127,9 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
         step->vector = (const float *)(const void *)step->tensor->part[WHIT_PART_CODES];
         step->vector_elems = step->tensor->type.n_cols;
     }
+    if (from->op == WHIT_PLAN_EMBED && exec->releases_tables && !is_multiplied(exec->plan, from->weight) &&
+        step->tensor->part_bytes[WHIT_PART_CODES] >= LARGE_TABLE_BYTES)
+        step->released_bytes = step->tensor->part_bytes[WHIT_PART_CODES];
     if (from->gated >= 0) step->gated = &tensors[from->gated];
     if (from->second >= 0) step->second = (const float *)(const void *)tensors[from->second].part[WHIT_PART_CODES];
     if (from->op == WHIT_PLAN_APPEND || from->op == WHIT_PLAN_ATTEND || from->op == WHIT_PLAN_ROPE_ATTEND) {
@@ -327,8 +339,12 @@ bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena)
 {
-    *exec = (whit_exec){
-        .plan = plan, .schedules = schedules, .kernels = kernels, .kv = kv, .n_batch_rows = options->n_batch_rows};
+    *exec = (whit_exec){.plan = plan,
+                        .schedules = schedules,
+                        .kernels = kernels,
+                        .kv = kv,
+                        .n_batch_rows = options->n_batch_rows,
+                        .releases_tables = options->releases_tables};
     uint64_t slot_bytes;
     if (!whit_plan_layout(plan, options->n_batch_rows, options->n_selected_rows, &slot_bytes)) {
         arena->overflow = true;

@@ -2,6 +2,7 @@
  * Steps on rows: each runs some items of one operation with the kernels it was bound to. */
 #include "model/exec_step.h"
 
+#include "base/file.h"
 #include "kernels/math.h"
 
 #include <string.h>
@@ -12,11 +13,16 @@
 #define ROW_STEP(name)                                                                                                 \
     static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 
+#define RELEASE_ROWS 16 /* looked-up rows after which the pages of a large table are given back */
+
 ROW_STEP(run_embed)
 {
     (void)worker;
     if (step->plan->gate == WHIT_INDEX_ID) {
         whit_codec_get_rows(step->tensor, exec->batch->ids + begin, end - begin, OUTPUT(begin), step->output_stride);
+        /* A row touches few pages, but the system may map those around them, up to the size of a huge page. */
+        bool many = end - begin >= RELEASE_ROWS || exec->batch->positions[begin] % RELEASE_ROWS == RELEASE_ROWS - 1;
+        if (step->released_bytes && many) whit_map_release(step->tensor->part[WHIT_PART_CODES], step->released_bytes);
         return;
     }
     for (uint32_t r = begin; r < end; r++) {

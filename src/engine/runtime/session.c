@@ -137,6 +137,10 @@ static void place(whit_session *s, whit_arena *arena)
                               .n_selected_rows = o->n_logits,
                               .n_threads = o->n_threads,
                               .n_ctx_tokens = o->n_ctx_tokens};
+    const void *address;
+    const char *path;
+    size_t size_bytes;
+    exec.releases_tables = whit_ndf_mapping(s->model->file, 0, &address, &size_bytes, &path);
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&s->model->weights);
     whit_exec_find_ropes(c, &resolver, s->model->weights.tensors, &exec);
     whit_exec_place(&s->exec, &s->plan, &s->schedules, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
