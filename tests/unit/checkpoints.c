@@ -10,11 +10,13 @@
 
 enum {
     N_CLIENTS = 4,
+    N_TURNS = 20,
     PREFIX = 1500,
+    PREFIX_MAX = 24576,
     USER = 21,
     ANSWER = 23,
     AGAIN_MAX = 64, /* tokens that a turn may compute beside its new ones */
-    N_IDS_MAX = 4096,
+    N_IDS_MAX = PREFIX_MAX + 2560,
 };
 
 /* What a client has said and been told, and what its sequence holds. */
@@ -55,12 +57,21 @@ static int tear_down(void **state)
     return remove_folder(state);
 }
 
+/* Tokens of the prefix in the long conversation: WHIT_PREFIX, if it is set. */
+static uint32_t prefix_tokens(void)
+{
+    const char *text = getenv("WHIT_PREFIX");
+    const unsigned long n = text ? strtoul(text, NULL, 10) : PREFIX;
+    assert_in_range(n, 1, PREFIX_MAX);
+    return (uint32_t)n;
+}
+
 static whit_session *open_session(const whit_model *of, uint32_t n_sequences, uint64_t state_bytes)
 {
     whit_error error;
     whit_session *session;
     whit_session_options options = whit_session_options_default();
-    options.n_ctx_tokens = N_IDS_MAX;
+    options.n_ctx_tokens = prefix_tokens() + 2560;
     options.n_sequences = n_sequences;
     options.n_threads = 1;
     options.state_bytes = state_bytes;
@@ -125,15 +136,16 @@ static uint32_t take_turn(whit_session *session, uint32_t sequence, client *c, u
 static void twenty_turns_compute_new_tokens_alone(void **state)
 {
     (void)state;
-    enum { N_TURNS = 20, N_MARKS = 40 };
+    enum { N_MARKS = 40 };
     static client clients[N_CLIENTS];
+    const uint32_t n_prefix = prefix_tokens();
     const uint64_t budget = N_MARKS * mark_bytes();
     whit_session *session = open_session(model, N_CLIENTS, budget), *plain = open_session(model, 1, 0);
     memset(clients, 0, sizeof clients);
     for (uint32_t i = 0; i < N_CLIENTS; i++) {
-        add_ids(&clients[i], PREFIX, 1);
+        add_ids(&clients[i], n_prefix, 1);
         /* The border of what clients share is known from the second client on. */
-        if (i > 1) memcpy(clients[i].held, clients[i].ids, (clients[i].n_held = PREFIX) * sizeof *clients[i].ids);
+        if (i > 1) memcpy(clients[i].held, clients[i].ids, (clients[i].n_held = n_prefix) * sizeof *clients[i].ids);
     }
     for (uint32_t turn = 0; turn < N_TURNS; turn++)
         for (uint32_t i = 0; i < N_CLIENTS; i++) {
@@ -165,7 +177,7 @@ static void long_prompts_are_marked_on_the_way(void **state)
     whit_session *session, *plain = open_session(model, 1, 0);
     static client c;
     whit_session_options options = whit_session_options_default();
-    options.n_ctx_tokens = N_IDS_MAX;
+    options.n_ctx_tokens = 4096;
     options.n_threads = 1;
     options.state_bytes = 20 * mark_bytes();
     options.n_mark_tokens = INTERVAL;
