@@ -35,6 +35,7 @@
 #include "whit/sampler.h"
 #include "whit/generation.h"
 #include "whit/chat.h"
+#include "whit/thinking.h"
 #include "whit/embeddings.h"
 #include "whit/session_file.h"
 #include "whit/grammar.h"

@@ -25,12 +25,12 @@ def byte_letters():
     return [letters[byte] for byte in range(256)]
 
 
-def make_model(folder):
+def make_model(folder, template):
     """The small random hybrid with a vocabulary of bytes and a template."""
     shutil.copytree(os.environ["SHARED"] + "/models-tiny/qwen35-hybrid/hf", folder, dirs_exist_ok=True)
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
     added = [{"id": 256 + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False,
-              "normalized": False, "special": True} for i, text in enumerate(special)]
+              "normalized": False, "special": "think" not in text} for i, text in enumerate(special)]
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     tokenizer = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
                  "pre_tokenizer": level, "post_processor": None, "decoder": level,
@@ -40,7 +40,7 @@ def make_model(folder):
     with open(folder + "/tokenizer.json", "w", encoding="utf-8") as out:
         json.dump(tokenizer, out)
     with open(folder + "/tokenizer_config.json", "w", encoding="utf-8") as out:
-        json.dump({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>", "chat_template": TEMPLATE}, out)
+        json.dump({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>", "chat_template": template}, out)
 
 
 class Conversation:
@@ -110,7 +110,35 @@ def wait_until_kept(server):
     check(False, "slots are not saved", os.listdir("kept"))
 
 
-make_model("hybrid")
+def think(server, path, body):
+    """(bytes of thinking, bytes of text) of an answer."""
+    body = {"messages": [{"role": "user", "content": "Where is it?"}], "temperature": 0, **body}
+    reply = server.post(path, body)
+    if path == "/v1/messages":
+        parts = {part["type"]: part.get("thinking", part.get("text")) for part in reply["content"]}
+        return parts.get("thinking", ""), parts.get("text", "")
+    message = reply["choices"][0]["message"]
+    return message.get("reasoning_content") or "", message["content"] or ""
+
+
+def test_budgets():
+    """The end of thinking is forced after a number of tokens; a random model never writes it by itself."""
+    server = Server("-m", "thinker", "-c", "2048", "-np", "2")
+    whole, none = think(server, "/v1/chat/completions", {"max_tokens": 40})
+    check(whole and not none, "a random model ends its thinking", whole, none)
+    for n_tokens in (0, 1, 7):
+        thought, text = think(server, "/v1/chat/completions", {"max_tokens": 40, "thinking_budget": n_tokens})
+        check(whole.startswith(thought.rstrip("\ufffd")) and len(thought) <= n_tokens, "a budget of", n_tokens, thought, whole)
+        check(text, "no text after a budget of", n_tokens)
+    thought, text = think(server, "/v1/messages", {"max_tokens": 40, "thinking": {"type": "enabled", "budget_tokens": 5}})
+    check(len(thought) <= 5 and text, "Anthropic's budget", thought, text)
+    server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "thinking_budget": -3}, 400)
+    server.end()
+
+
+make_model("thinker", TEMPLATE.replace("assistant\n{% endif", "assistant\n<think>\n{% endif") + "{# </think> #}")
+test_budgets()
+make_model("hybrid", TEMPLATE)
 shutil.rmtree("kept", ignore_errors=True)
 answers = run()
 # The same questions without a cache have the same answers.

@@ -287,6 +287,19 @@ static bool read_program(const json_t *body, whit_job *job, whit_web_reply *repl
     return false;
 }
 
+/* "thinking_budget": most tokens of thinking. An answer that a schema constrains has no thinking. */
+static bool read_thinking_budget(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
+{
+    double n_tokens = -1;
+    whit_error error;
+    if (!whit_field_count(body, "thinking_budget", 0, 1 << 30, &n_tokens, reply)) return false;
+    if (n_tokens < 0 || !ask->is_chat || ask->is_formed) return true;
+    if (whit_thinking_limit_open(ask->api->chat, ask->prompt, (uint32_t)n_tokens, &job->limit, &error) == WHIT_OK)
+        return true;
+    whit_api_fail(reply, 400, "invalid_request_error", "thinking_budget", "%s", error.message);
+    return false;
+}
+
 /* ---- prompts ----------------------------------------------------------------------------------- */
 
 static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **ids, size_t *n, whit_web_reply *reply)
@@ -463,8 +476,8 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     if (!read_most(body, &n_tokens, reply) || !read_sampling(body, &job->sampling, reply) ||
         !read_biases(ask->api, body, job, reply) || !read_stops(ask, body, job, reply) ||
         !whit_mounts_read(ask->api, body, job, reply) || !open_form(ask, job, reply) ||
-        !read_program(body, job, reply) || !read_logprobs(body, job, reply) ||
-        !whit_field_switch(body, "ignore_eos", &job->ignore_end, reply))
+        !read_program(body, job, reply) || !read_thinking_budget(ask, body, job, reply) ||
+        !read_logprobs(body, job, reply) || !whit_field_switch(body, "ignore_eos", &job->ignore_end, reply))
         return false;
     job->prompt_logprobs = ask->echo && job->logprobs;
     job->sampling.seed += i % ask->n_each;

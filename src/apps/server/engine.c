@@ -29,7 +29,7 @@ typedef struct slot {
     whit_job *job; /* NULL: free */
     whit_generation *generation;
     whit_sampler *sampler;
-    whit_stage stages[2]; /* a program's, then a grammar's, which has the last word */
+    whit_stage stages[3]; /* a program's, a limit of thinking, then a grammar's, which has the last word */
     const whit_stage *stage_list[2];
     int32_t *held; /* tokens in the sequence of a free slot */
     size_t n_held;
@@ -125,6 +125,7 @@ void whit_job_close(whit_job *job)
     free((void *)job->sampling.bias_values);
     close_grammar(job);
     whit_program_close(job->program);
+    whit_thinking_limit_close(job->limit);
     whit_buf_free(&job->text);
     whit_buf_free(&job->logprobs_of);
     whit_buf_free(&job->tokens);
@@ -229,6 +230,7 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     options.prompt_logprobs = job->prompt_logprobs;
     size_t n_stages = 0;
     if (job->program) s->stages[n_stages++] = whit_program_stage(job->program);
+    if (job->limit) s->stages[n_stages++] = whit_thinking_limit_stage(job->limit);
     if (job->state) s->stages[n_stages++] = whit_grammar_stage(job->state);
     for (size_t i = 0; i < n_stages; i++) s->stage_list[i] = &s->stages[i];
     options.stages = s->stage_list;

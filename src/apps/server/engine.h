@@ -42,8 +42,9 @@ typedef struct whit_job {
     size_t n_mounts;
     whit_shared_grammar *grammar; /* may be NULL; with `state`, belongs to the engine after submission */
     whit_grammar_state *state;
-    whit_program *program; /* also the engine's after submission; may be NULL */
-    uint64_t key;          /* identifies the requester, for fairness */
+    whit_program *program;      /* also the engine's after submission; may be NULL */
+    whit_thinking_limit *limit; /* likewise */
+    uint64_t key;               /* identifies the requester, for fairness */
     uint64_t conversation; /* hash of the conversation's name: the job prefers the slot that holds it; 0: no name */
     int32_t id_slot;       /* the slot to take if it is free; -1: any */
     bool keeps_tokens;     /* `tokens` is wanted */

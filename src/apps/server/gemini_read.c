@@ -377,6 +377,7 @@ static void read_thinking(const json_t *config, json_t *chat, bool *shows_though
     if (json_is_integer(budget) && json_integer_value(budget) >= 0) /* -1 leaves it to the model */
         json_object_set_new(chat, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", json_integer_value(budget) > 0));
+    if (json_integer_value(budget) > 0) json_object_set(chat, "thinking_budget", (json_t *)budget);
     if (level) {
         char text[16];
         size_t n = 0;

@@ -429,6 +429,8 @@ json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *r
     if (thinking && strcmp(thinking, "adaptive") != 0) /* which leaves it to the model */
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
+    json_t *budget = json_object_get(wanted, "budget_tokens");
+    if (thinking && !strcmp(thinking, "enabled") && budget) json_object_set(own, "thinking_budget", budget);
     /* The beginning of an answer is continued. */
     const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
     const char *role = json_string_value(json_object_get(last, "role"));
