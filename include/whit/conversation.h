@@ -91,6 +91,8 @@ typedef struct whit_answer_options {
     whit_call_choice choice;
     const char *call_name; /* the only function that may be called, which is then required; NULL: any */
     bool single_call;      /* one call at most; held, too */
+    bool keep_all;         /* leave out no messages: an error (limit) if n_room tokens do not remain for the answer */
+    uint32_t n_room;       /* default 1 */
 } whit_answer_options;
 static inline whit_answer_options whit_answer_options_default(void)
 {
@@ -98,6 +100,7 @@ static inline whit_answer_options whit_answer_options_default(void)
     memset(&options, 0, sizeof options);
     options.struct_bytes = sizeof options;
     options.n_tokens = UINT32_MAX;
+    options.n_room = 1;
     return options;
 }
 

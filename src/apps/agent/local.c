@@ -18,13 +18,14 @@ struct whit_local_model {
     whit_session *session;
     uint32_t sequence;
     whit_local_options options;
-    whit_chat_template *chat; /* NULL: the model has no template */
+    whit_chat_template *chat;
+    whit_conversation *conversation;
     whit_grammar_vocabulary *vocabulary;
     uint64_t *closing; /* a bit for each token that begins with the end of a string, a list or an object */
     uint32_t n_vocab;
     uint64_t n_answers;
     /* State of the answer that is being written: */
-    uint32_t n_left; /* tokens that may still be written */
+    uint32_t n_written; /* tokens */
     whit_buf text;
 };
 
@@ -126,7 +127,10 @@ static whit_status end_in_time(void *user, float *logits, uint32_t n_vocab, whit
     whit_local_model *l = user;
     bool any = false;
     (void)error;
-    if (l->n_left > END_TOKENS) return WHIT_OK;
+    /* Everything before this token has been fed. */
+    const uint32_t n_free = whit_session_context_size(l->session) - whit_session_position(l->session, l->sequence);
+    const uint32_t n_more = l->options.n_tokens - l->n_written;
+    if (n_free > END_TOKENS && n_more > END_TOKENS) return WHIT_OK;
     for (uint32_t i = 0; i < n_vocab && !any; i++) any = (l->closing[i / 64] >> (i % 64) & 1) && logits[i] > -INFINITY;
     for (uint32_t i = 0; i < n_vocab && any; i++)
         if (!(l->closing[i / 64] >> (i % 64) & 1)) logits[i] = -INFINITY;
@@ -137,55 +141,8 @@ static whit_status count_token(void *user, int32_t id, bool *end, whit_error *er
 {
     whit_local_model *l = user;
     (void)id, (void)end, (void)error;
-    if (l->n_left) l->n_left--;
+    l->n_written++;
     return WHIT_OK;
-}
-
-/* ---- the prompt ------------------------------------------------------------------------------------ */
-
-/* A model without a template gets lines with the roles' names. */
-static whit_status tokenize_plain(const whit_local_model *l, const json_t *list, int32_t **ids, size_t *n,
-                                  whit_error *error)
-{
-    whit_buf text = {0};
-    size_t i;
-    json_t *message;
-    json_array_foreach((json_t *)(uintptr_t)list, i, message)
-        whit_buf_printf(&text, "%s: %s\n", json_string_value(json_object_get(message, "role")),
-                        json_string_value(json_object_get(message, "content")));
-    whit_buf_append_str(&text, "assistant: ");
-    size_t capacity = text.size_bytes + 16;
-    *ids = text.failed ? NULL : malloc(capacity * sizeof **ids);
-    whit_status status = *ids
-        ? whit_tokenize(l->model, (const char *)text.data, text.size_bytes, true, false, *ids, capacity, n, error)
-        : whit_fail_memory(error, "the prompt", capacity);
-    whit_buf_free(&text);
-    return status;
-}
-
-static whit_status make_prompt(const whit_local_model *l, const json_t *messages, const json_t *tools, int32_t **ids,
-                               size_t *n, whit_error *error)
-{
-    json_t *list = whit_plain_messages(messages, tools);
-    char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
-    whit_status status = text ? WHIT_OK : whit_fail_memory(error, "the prompt", 0);
-    *ids = NULL;
-    if (status == WHIT_OK && !l->chat) status = tokenize_plain(l, list, ids, n, error);
-    if (status == WHIT_OK && l->chat) {
-        whit_chat_request request = whit_chat_request_default();
-        whit_chat_prompt *prompt = NULL;
-        request.messages = text;
-        request.messages_bytes = strlen(text);
-        request.thinking = WHIT_THINKING_OFF;
-        status = whit_chat_render(l->chat, &request, &prompt, error);
-        const int32_t *rendered = status == WHIT_OK ? whit_chat_prompt_ids(prompt, n) : NULL;
-        if (rendered && !(*ids = malloc((*n + 1) * sizeof **ids))) status = whit_fail_memory(error, "the prompt", *n);
-        if (*ids) memcpy(*ids, rendered, *n * sizeof **ids);
-        whit_chat_prompt_close(prompt);
-    }
-    free(text);
-    json_decref(list);
-    return status;
 }
 
 /* ---- answers --------------------------------------------------------------------------------------- */
@@ -196,30 +153,35 @@ static bool on_text(void *user, const char *text, size_t n)
     return whit_buf_append(&l->text, text, n);
 }
 
-static whit_status generate(whit_local_model *l, const int32_t *ids, size_t n_ids, uint32_t room,
-                            const whit_stage *const *stages, size_t n_stages, whit_generate_result *result,
-                            whit_error *error)
+static whit_status generate(whit_local_model *l, const json_t *messages, const json_t *tools,
+                            const whit_stage *const *stages, size_t n_stages, whit_answer *answer, whit_error *error)
 {
-    whit_generate_options options = whit_generate_options_default();
+    whit_answer_options options = whit_answer_options_default();
     whit_sampler_options sampling = whit_sampler_options_default();
     whit_sampler *sampler = NULL;
-    int32_t end = l->chat ? whit_chat_template_end(l->chat) : -1;
+    json_t *list = whit_plain_messages(messages, tools);
+    char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
     sampling.temperature = l->options.temperature;
     sampling.seed = l->options.seed + l->n_answers++;
-    options.sequence = l->sequence;
-    options.n_tokens = l->n_left = room;
+    options.n_tokens = l->options.n_tokens;
+    options.thinking = WHIT_THINKING_OFF;
+    options.keep_all = true;
+    options.n_room = 2 * END_TOKENS + 1;
     options.on_text = on_text;
     options.user = l;
     options.stages = stages;
     options.n_stages = n_stages;
-    options.end_ids = &end;
-    options.n_end_ids = end >= 0;
+    l->n_written = 0;
     l->text.size_bytes = 0;
-    whit_status status = whit_sampler_open(l->model, &sampling, &sampler, error);
-    if (status == WHIT_OK) status = whit_session_reuse(l->session, l->sequence, ids, n_ids, &options.n_present, error);
-    if (status == WHIT_OK) status = whit_generate(l->session, sampler, ids, n_ids, &options, result, error);
+    whit_conversation_keep(l->conversation, 0);
+    whit_status status = text ? whit_conversation_append(l->conversation, text, strlen(text), error)
+                              : whit_fail_memory(error, "the prompt", 0);
+    if (status == WHIT_OK) status = whit_sampler_open(l->model, &sampling, &sampler, error);
+    if (status == WHIT_OK) status = whit_conversation_answer(l->conversation, sampler, &options, answer, error);
     whit_sampler_close(sampler);
-    if (status == WHIT_OK && result->finish == WHIT_FINISH_CANCELLED)
+    free(text);
+    json_decref(list);
+    if (status == WHIT_OK && answer->finish == WHIT_FINISH_CANCELLED)
         status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
     return status;
 }
@@ -237,56 +199,47 @@ static json_t *read_answer(whit_local_model *l, bool *is_formed)
 static whit_status ask(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error)
 {
     whit_local_model *l = user;
-    int32_t *ids = NULL;
-    size_t n_ids = 0;
     whit_buf gbnf = {0};
     whit_grammar *grammar = NULL;
     whit_grammar_state *state = NULL;
     whit_stage form = whit_stage_default(), ending = whit_stage_default();
     const whit_stage *stages[2] = {&form, &ending};
-    whit_generate_result result = whit_generate_result_default();
-    uint32_t n_ctx = whit_session_context_size(l->session), room = 0;
+    whit_answer result = whit_answer_default();
+    whit_status status = WHIT_OK;
     *answer = NULL;
-    whit_status status = make_prompt(l, messages, tools, &ids, &n_ids, error);
-    if (status == WHIT_OK && n_ids + 2 * END_TOKENS >= n_ctx)
-        status = whit_fail(error, WHIT_ERROR_LIMIT,
-                           "the messages have %zu tokens, the context %u: a larger context or a smaller task is needed",
-                           n_ids, n_ctx);
-    if (status == WHIT_OK) {
-        room = n_ctx - (uint32_t)n_ids;
-        if (room > l->options.n_tokens) room = l->options.n_tokens;
-        if (!l->options.no_grammar) status = write_grammar(l, tools, &gbnf, error);
-    }
-    if (status == WHIT_OK && !l->options.no_grammar) {
-        status = whit_grammar_open_gbnf(l->vocabulary, "the tools", (const char *)gbnf.data, gbnf.size_bytes, &grammar,
-                                        error);
+    if (!l->options.no_grammar) {
+        status = write_grammar(l, tools, &gbnf, error);
+        if (status == WHIT_OK)
+            status = whit_grammar_open_gbnf(l->vocabulary, "the tools", (const char *)gbnf.data, gbnf.size_bytes,
+                                            &grammar, error);
         if (status == WHIT_OK) status = whit_grammar_state_open(grammar, &state, error);
         if (status == WHIT_OK) form = whit_grammar_stage(state);
         ending.user = l;
         ending.apply = end_in_time;
         ending.accept = count_token;
     }
-    if (status == WHIT_OK)
-        status = generate(l, ids, n_ids, room, stages, l->options.no_grammar ? 0 : 2, &result, error);
+    if (status == WHIT_OK) status = generate(l, messages, tools, stages, l->options.no_grammar ? 0 : 2, &result, error);
     bool is_formed = false;
     json_t *message = status == WHIT_OK ? read_answer(l, &is_formed) : NULL;
     if (status == WHIT_OK)
         *answer = json_pack("{s:[{s:o}], s:b, s:{s:I, s:I, s:{s:I}}}", "choices", "message", message, "formed",
-                            is_formed, "usage", "prompt_tokens", (json_int_t)n_ids, "completion_tokens",
-                            (json_int_t)result.n_generated_tokens, "prompt_tokens_details", "cached_tokens",
-                            (json_int_t)(n_ids - result.n_prompt_tokens));
+                            is_formed, "usage", "prompt_tokens", (json_int_t)result.n_kept + result.n_prompt,
+                            "completion_tokens", (json_int_t)result.n_generated, "prompt_tokens_details",
+                            "cached_tokens", (json_int_t)result.n_kept);
     if (status == WHIT_OK && !*answer) status = whit_fail_memory(error, "an answer", l->text.size_bytes);
     whit_grammar_state_close(state);
     whit_grammar_close(grammar);
     whit_buf_free(&gbnf);
-    free(ids);
     return status;
 }
+
+/* A model without a template gets lines with the roles' names. */
+static const char lines[] = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+                            "{% if add_generation_prompt %}assistant: {% endif %}";
 
 whit_status whit_local_open(const whit_model *model, whit_session *session, uint32_t sequence,
                             const whit_local_options *options, whit_local_model **local, whit_error *error)
 {
-    whit_error ignored;
     whit_chat_template_options own = whit_chat_template_options_default();
     whit_local_model *l = *local = calloc(1, sizeof *l);
     if (!l) return whit_fail_memory(error, "a model", sizeof *l);
@@ -297,8 +250,18 @@ whit_status whit_local_open(const whit_model *model, whit_session *session, uint
                             .n_vocab = whit_model_vocab_size(model)};
     if (!l->options.n_tokens) l->options.n_tokens = USUAL_TOKENS;
     if (l->options.n_tokens < END_TOKENS) l->options.n_tokens = END_TOKENS;
-    if (whit_chat_template_open(model, &own, &l->chat, &ignored) != WHIT_OK) l->chat = NULL;
-    whit_status status = whit_grammar_vocabulary_open(model, &l->vocabulary, error);
+    whit_status status = whit_chat_template_open(model, &own, &l->chat, error);
+    if (status != WHIT_OK && status != WHIT_ERROR_MEMORY) {
+        int32_t added[4];
+        size_t n_added = 0;
+        whit_tokenize(model, "", 0, true, false, added, 4, &n_added, NULL);
+        own.source = n_added ? lines : lines + sizeof "{{ bos_token }}" - 1;
+        own.source_bytes = strlen(own.source);
+        own.name = "lines";
+        status = whit_chat_template_open(model, &own, &l->chat, error);
+    }
+    if (status == WHIT_OK) status = whit_grammar_vocabulary_open(model, &l->vocabulary, error);
+    if (status == WHIT_OK) status = whit_conversation_open(session, sequence, l->chat, &l->conversation, error);
     if (status == WHIT_OK) status = find_closing(l, error);
     if (status != WHIT_OK) {
         whit_local_close(l);
@@ -310,6 +273,7 @@ whit_status whit_local_open(const whit_model *model, whit_session *session, uint
 void whit_local_close(whit_local_model *l)
 {
     if (!l) return;
+    whit_conversation_close(l->conversation);
     whit_chat_template_close(l->chat);
     whit_grammar_vocabulary_close(l->vocabulary);
     whit_buf_free(&l->text);

@@ -185,8 +185,8 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
     }
     if (options->n_tokens < room) room = options->n_tokens;
     WHIT_TRY(render(c, options->thinking, error));
-    size_t limit = n_ctx - (room ? room : 1);
-    while (n_prompt_ids(c) > limit && leave_out_turn(c)) {
+    size_t limit = n_ctx - (room ? room : 1), n_least = options->keep_all ? options->n_room : 1;
+    while (!options->keep_all && n_prompt_ids(c) > limit && leave_out_turn(c)) {
         limit = n_ctx / 2;
         whit_status status = render(c, options->thinking, error);
         if (status != WHIT_OK) {
@@ -194,7 +194,7 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
             return status;
         }
     }
-    if (n_prompt_ids(c) < n_ctx) return WHIT_OK;
+    if (n_prompt_ids(c) + n_least <= n_ctx) return WHIT_OK;
     c->n_left_out = n_before;
     return whit_fail(error, WHIT_ERROR_LIMIT,
                      "the message and what must stand around it are %zu tokens, the context has "
