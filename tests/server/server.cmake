@@ -7,8 +7,13 @@ whit_test(server_queue ${CMAKE_CURRENT_LIST_DIR}/queue.c)
 target_link_libraries(test_server_queue PRIVATE whit_server)
 whit_test(server_timeout ${CMAKE_CURRENT_LIST_DIR}/timeout.c)
 target_link_libraries(test_server_timeout PRIVATE whit_server)
+# One answer by the library, to compare with.
+add_executable(converse ${CMAKE_CURRENT_LIST_DIR}/converse.c)
+target_link_libraries(converse PRIVATE whit_static whit_options whit_dependencies)
+target_include_directories(converse PRIVATE ${PROJECT_SOURCE_DIR}/include)
 # The server, driven by a script as clients would.
 if(NOT CMAKE_CROSSCOMPILING)
+  whit_script(server_same ${CMAKE_CURRENT_LIST_DIR}/same.sh $<TARGET_FILE:converse>)
   whit_script(server_serve ${CMAKE_CURRENT_LIST_DIR}/serve.sh)
   whit_script(server_apart ${CMAKE_CURRENT_LIST_DIR}/apart.sh)
   whit_script(server_forms ${CMAKE_CURRENT_LIST_DIR}/forms.sh)

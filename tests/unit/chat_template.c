@@ -367,7 +367,7 @@ static void tools_without_a_template(void **state)
         assert_ok(render(chat, talk, list, true, &prompt, &error), error);
         const char *rendered = whit_chat_prompt_text(prompt, &n);
         char *text = strndup(rendered, n);
-        const char *about = strstr(text, "{\"name\": \"f\", \"parameters\": {}}");
+        const char *about = strstr(text, "{\"name\":\"f\",\"parameters\":{}}");
         const char *call = strstr(text, "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
         const char *results =
             strstr(text, "<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>");

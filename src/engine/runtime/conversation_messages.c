@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "runtime/conversation.h"
+#include "runtime/message_values.h"
 
 #include <unistd.h>
 
@@ -126,26 +127,6 @@ whit_status whit_conversation_say(whit_conversation *c, const char *role, const 
     return status;
 }
 
-/* Writes a value on one line, with one blank after commas and colons, its strings decoded. The reader has bounded the
- * depth. */
-static bool write_value(const whit_json *json, uint32_t at, whit_buf *out)
-{
-    size_t n;
-    const char *text = whit_json_string(json, at, &n);
-    if (text) return whit_json_write_string(out, text, n);
-    const whit_json_type type = whit_json_type_of(json, at);
-    if (type != WHIT_JSON_ARRAY && type != WHIT_JSON_OBJECT) {
-        text = whit_json_raw(json, at, &n);
-        return whit_buf_append(out, text, n);
-    }
-    const bool is_list = type == WHIT_JSON_ARRAY;
-    bool ok = whit_buf_append_str(out, is_list ? "[" : "{");
-    for (uint32_t i = whit_json_first(json, at), first = i; ok && i != WHIT_JSON_NONE; i = whit_json_next(json, at, i))
-        ok = (i == first || whit_buf_append_str(out, ", ")) && write_value(json, i, out) &&
-            (is_list || (whit_buf_append_str(out, ": ") && write_value(json, i + 1, out)));
-    return ok && whit_buf_append_str(out, is_list ? "]" : "}");
-}
-
 /* A result must follow calls, possibly with other results between them. */
 static bool follows_calls(const whit_conversation *c)
 {
@@ -173,7 +154,7 @@ static whit_status append_message(whit_conversation *c, const whit_json *json, u
     if (role == WHIT_ROLE_TOOL && !follows_calls(c))
         return whit_json_fail(json, at, error, "the result of a tool follows the message that calls it");
     whit_buf text = {.allocator = c->allocator};
-    whit_status status = write_value(json, at, &text)
+    whit_status status = whit_message_write_json(json, at, false, &text)
         ? whit_conversation_add(c, role, role == WHIT_ROLE_ASSISTANT ? n_calls : 0, (const char *)text.data,
                                 text.size_bytes, error)
         : whit_fail_memory(error, "a message", text.size_bytes);

@@ -3,6 +3,43 @@
 
 enum { TEXT_BYTES_MAX = 1 << 30 };
 
+/* Writes a string with the fewest escapes, as the server's requests have it. */
+static bool write_short(const char *text, size_t n, whit_buf *out)
+{
+    static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    whit_buf_append_str(out, "\"");
+    for (size_t i = 0; i < n; i++) {
+        const char *at = text[i] ? strchr(named, text[i]) : NULL;
+        if (at)
+            whit_buf_printf(out, "\\%c", letters[at - named]);
+        else if ((uint8_t)text[i] < 0x20)
+            whit_buf_printf(out, "\\u%04X", (uint8_t)text[i]);
+        else
+            whit_buf_append(out, text + i, 1);
+    }
+    return whit_buf_append_str(out, "\"");
+}
+
+/* The reader has bounded the depth. */
+bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, whit_buf *out)
+{
+    size_t n;
+    const char *text = whit_json_string(json, at, &n);
+    if (text) return compact ? write_short(text, n, out) : whit_json_write_string(out, text, n);
+    const whit_json_type type = whit_json_type_of(json, at);
+    if (type != WHIT_JSON_ARRAY && type != WHIT_JSON_OBJECT) {
+        text = whit_json_raw(json, at, &n);
+        return whit_buf_append(out, text, n);
+    }
+    const bool is_list = type == WHIT_JSON_ARRAY;
+    const char *comma = compact ? "," : ", ", *colon = compact ? ":" : ": ";
+    bool ok = whit_buf_append_str(out, is_list ? "[" : "{");
+    for (uint32_t i = whit_json_first(json, at), first = i; ok && i != WHIT_JSON_NONE; i = whit_json_next(json, at, i))
+        ok = (i == first || whit_buf_append_str(out, comma)) && whit_message_write_json(json, i, compact, out) &&
+            (is_list || (whit_buf_append_str(out, colon) && whit_message_write_json(json, i + 1, compact, out)));
+    return ok && whit_buf_append_str(out, is_list ? "]" : "}");
+}
+
 const whit_text *whit_message_text(const whit_datum *message, const char *key)
 {
     const whit_datum *value = message->kind == WHIT_DATUM_DICT ? whit_dict_get_str(message->dict, key) : NULL;

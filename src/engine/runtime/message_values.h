@@ -3,8 +3,12 @@
 #ifndef WHIT_RUNTIME_MESSAGE_VALUES_H
 #define WHIT_RUNTIME_MESSAGE_VALUES_H
 
-#include "base/mem.h"
+#include "base/json.h"
 #include "template/chat.h"
+
+/* Appends a JSON value on one line, its strings decoded and written again, so that texts that differ in blanks and
+ * escapes alone become the same. Not compact: a blank follows each comma and colon. False: out of memory. */
+bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, whit_buf *out);
 
 /* Returns a member of a message that is a text, or NULL. */
 const whit_text *whit_message_text(const whit_datum *message, const char *key);

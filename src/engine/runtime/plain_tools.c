@@ -25,10 +25,9 @@ static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whi
         out->size_bytes = 0;
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); *status == WHIT_OK && ok && at != WHIT_JSON_NONE;
          at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
-        size_t n;
-        uint32_t function = whit_json_get(&json, at, "function");
-        const char *text = whit_json_raw(&json, function != WHIT_JSON_NONE ? function : at, &n);
-        ok = whit_buf_append(out, text, n) && whit_buf_append_str(out, "\n");
+        const uint32_t function = whit_json_get(&json, at, "function");
+        ok = whit_message_write_json(&json, function != WHIT_JSON_NONE ? function : at, true, out) &&
+            whit_buf_append_str(out, "\n");
     }
     whit_json_close(&json);
     if (ok && *status == WHIT_OK) return true;
