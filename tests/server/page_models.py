@@ -48,9 +48,13 @@ tab.wait("!answers.size && document.querySelector('.branches')?.textContent === 
 check(tab.run("document.querySelector('.message.assistant .text').textContent.length > 0 && "
               "!document.querySelector('.message.assistant details.thinking')"), "thinking that is switched off")
 
-# A conversation returns with its model.
+# A conversation returns with its model, also if another model was chosen while it was answered.
+tab.make_long(2000)
+tab.run("sendMessage(current, 'And more?')")
 tab.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.includes('Of tales')).click()")
 check(tab.run("document.getElementById('model').value") == "tales", "the model of a conversation")
+tab.wait("!answers.size", "the answer that is not shown")
+tab.make_long(40)
 tab.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.includes('thinker')).click()")
 check(tab.run("document.getElementById('model').value") == "thinker", "the model of the other conversation")
 

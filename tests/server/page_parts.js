@@ -65,6 +65,8 @@ for (const [text, wanted] of [
   ["~~~\n```\n~~~\nx", "<div class=code><pre><code>```</code></pre></div><p>x</p>"],
   ["```js\nopen", "<div class=code><pre><code data-language=js>open</code></pre></div>"],
   ["$$\nx^2\n$$", "<p class=formula><math><msup><mi>x</mi><mn>2</mn></msup></math></p>"],
+  ["so\n\\begin{gather*}\nx\n\\end{gather*}", "<p>so</p><p class=formula><math><mtable class=grid displaystyle=true><mtr><mtd class=middle><mi>x</mi></mtd></mtr></mtable></math></p>"],
+  ["\\begin{document}\nx", "<p>\\begin{document}\nx</p>"],
   ["\\[ x", "<p>\\[ x</p>"],
   ["$$\n\\nope\n$$", "<p class=raw>$$\n\\nope\n$$</p>"],
 ]) check(page.parseMarkdown(text).map(b => write(b.node)).join(""), wanted, text);
@@ -112,10 +114,19 @@ for (const [text, wanted] of [
   ["50\\%\\ \\#1", row(mn(50) + op("%") + "<mspace width=0.333em></mspace>" + op("#") + mn(1))],
   ["a\\not=b", row(mi("a") + op("=\u0338") + mi("b"))],
   ["x % a comment", mi("x")],
+  ["\\text{a\\,b}", "<mtext>a\u2009b</mtext>"],
 ]) { const node = page.convertMath(text, true); check(node ? write(node.children[0]) : "null", wanted, text) }
 for (const text of ["\\nope{x}", "{", "}", "x^", "a_b_c", "\\frac{a}", "\\begin{pmatrix}a\\end{bmatrix}", "\\left( x", "\\text{\\bad}",
   "\\href{javascript:alert(1)}{x}", "\\def\\x{\\x}\\x", "\\constructor", "\\begin{constructor}\\end{constructor}", "x^^2", "#", " "])
   check(page.convertMath(text, true), null, text);
+// Formulas as answers write them are all converted.
+for (const text of ["\\left\\{ x \\in \\mathbb{R} \\mid x > 0 \\right\\}", "\\left. \\frac{df}{dx} \\right|_{x=0}", "\\Pr(A \\mid B) = \\frac{P(B \\mid A)\\,P(A)}{P(B)}",
+  "\\|x\\|_2^2", "\\boxed{x = 42}", "\\begin{bmatrix} 1 & 2 \\\\ 3 & 4 \\end{bmatrix}^{-1}", "\\mathbb{E}[X] = \\int_{-\\infty}^{\\infty} x f(x)\\, \\mathrm{d}x",
+  "\\frac{\\partial^2 u}{\\partial t^2} = c^2 \\nabla^2 u", "\\operatorname*{arg\\,min}_{\\theta} \\mathcal{L}(\\theta)", "\\sqrt{\\frac{1}{n}\\sum_{i=1}^{n}(x_i-\\bar{x})^2}",
+  "\\overset{!}{=} \\quad \\underset{x}{\\max}", "a \\equiv b \\pmod{n}", "\\lim_{n \\to \\infty} \\left(1 + \\frac{1}{n}\\right)^n = e", "9.81\\ \\text{m/s}^2",
+  "\\begin{array}{c|cc} 1 & 2 & 3 \\\\ \\hline 4 & 5 & 6 \\end{array}", "\\xrightarrow[n]{\\text{d}}", "\\Big( \\vec{a} \\cdot \\vec{b} \\Big)", "f: A \\to B,\\; x \\mapsto x^2", "\\sum_{\\substack{i<j\\\\ j \\le n}} a_{ij}",
+  "\\ce", "e^{i\\pi} + 1 = 0 \\tag{1}"])
+  check(page.convertMath(text, true) !== null, text !== "\\ce", text);
 // A sum within a line has its limits beside it: the browser decides by the formula's display.
 check(write(page.convertMath("\\sum_1^2", false)), `<math><msubsup>${op("∑")}${mn(1)}${mn(2)}</msubsup></math>`, "a sum in a line");
 
@@ -141,6 +152,8 @@ for (const [language, text, wanted] of [
 
 const flat = page.readExport({version: 1, conversations: [{id: "c", title: "t", sampling: {temperature: 1, bad: 2, top_k: "x"},
   messages: [{role: "user", content: "q"}, {role: "system"}, null, {role: "assistant", content: "a"}]}, {messages: 1}, null]});
+const dated = page.readExport({conversations: [{messages: []}, {messages: []}, {messages: [], updated: 5}]}).map(r => r.updated);
+check(dated[0] > dated[1] && dated[2] === 5, true, "the order of an older export");
 check(flat.map(r => r.kind + (r.parent ?? "")), ["conversation", "message", "messagec.0"], "an export of version 1");
 check(flat[0].sampling, {temperature: 1}, "sampling that is not known");
 const message = (id, parent, role, more) => ({id, parent, role, content: id, thinking: "", files: [], created: Number(id.slice(1)) || 0, error: "", state: "done", ...more});

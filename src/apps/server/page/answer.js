@@ -6,7 +6,7 @@ const answers = new Map(); // conversation id -> {abort, message}
 let models = [], properties = {}; // of GET v1/models; of GET props, by model
 
 const currentModel = () => models.find(m => m.id === $("model").value) || models[0] || {id: ""};
-const contextTokens = () => currentModel().meta?.n_ctx || 0;
+const contextTokens = (id = currentModel().id) => models.find(m => m.id === id)?.meta?.n_ctx || 0; // 0: not known
 
 function requestHeaders() {
   const key = apiKey();
@@ -45,7 +45,7 @@ function requestSettings(c) {
  * that half of it is free, and the next questions need not drop any. Returns the messages, system message included,
  * and the id of the first message that is not left out, "" if all are sent. As `whit chat` does it. */
 async function fitContext(body, messages, system, firstKept, signal) {
-  const n_ctx = contextTokens(), first = system ? [{role: "system", content: system}] : [];
+  const n_ctx = contextTokens(body.model), first = system ? [{role: "system", content: system}] : [];
   let from = Math.max(0, messages.findIndex(m => m.id === firstKept));
   const listed = () => [...first, ...messages.slice(from).map(({role, content}) => ({role, content}))];
   const size = () => listed().reduce((n, m) => n + m.content.length + 20, 0);
@@ -123,7 +123,6 @@ async function answerMessage(c, parent, continued) {
   }
   answers.delete(c.id);
   if (!library.conversations.has(c.id)) return; // deleted for good meanwhile
-  c.model = currentModel().id;
   saveRecord(c, true);
   saveRecord(message);
   showConversation(c.id);
@@ -132,13 +131,14 @@ async function answerMessage(c, parent, continued) {
 /* Receives an answer into its message. Returns how it ended: "done" or "full". */
 async function writeAnswer(c, message, isContinued, signal) {
   const path = shownPath(c), end = path.findIndex(p => p.message === message), body = requestSettings(c);
-  const sent = path.slice(0, end + (isContinued ? 1 : 0)).map(p => p.message);
-  const last = sent.findLast(m => m.firstKept && m.keptTokens === contextTokens());
+  const sent = path.slice(0, end + (isContinued ? 1 : 0)).map(p => p.message), n_ctx = contextTokens(body.model);
+  const last = sent.findLast(m => m.firstKept && m.keptTokens === n_ctx);
+  c.model = body.model; // another may be chosen while this one answers
   if (isContinued) Object.assign(body, {continue_final_message: true, add_generation_prompt: false});
   const system = c.system || globalSettings().system;
   const fit = await fitContext(body, requestMessages(sent), system, last ? last.firstKept : "", signal);
   if (isContinued && message.thinking) fit.messages[fit.messages.length - 1].reasoning_content = message.thinking;
-  Object.assign(message, {firstKept: fit.firstKept, keptTokens: contextTokens()});
+  Object.assign(message, {firstKept: fit.firstKept, keptTokens: n_ctx});
   const begun = performance.now();
   let first = 0, tokens = 0, finish = "";
   const reply = await postJson("v1/chat/completions",
@@ -162,7 +162,7 @@ async function writeAnswer(c, message, isContinued, signal) {
     message.note = tokens + " tokens, " + $("speed").textContent;
   }
   if (finish !== "length") return "done";
-  const isFull = c.used + 1 >= contextTokens();
+  const isFull = c.used + 1 >= n_ctx;
   message.note += (message.note ? ", " : "") + (isFull ? "the context is full" : "the most tokens that the settings allow");
   return "full";
 }

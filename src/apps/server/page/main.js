@@ -23,21 +23,23 @@ function openBeside(step) {
   if (next) openConversation(next);
 }
 
+const hasModifier = e => e.ctrlKey || e.metaKey; // Command where there is one
+
 /* [keys as they are shown, what they do, test of the event, action] */
 const SHORTCUTS = [
   ["Enter", "send the message"],
   ["Shift+Enter", "begin a line"],
   ["Esc", "stop the answer", e => e.key === "Escape", () => { stopAnswer(current); showMenu(false) }],
   ["↑ in an empty field", "edit the last message", null, null],
-  ["Ctrl+K", "search the conversations", e => e.ctrlKey && e.key === "k", () => { showMenu(true); $("search").select() }],
-  ["Ctrl+Shift+O", "new conversation", e => e.ctrlKey && e.shiftKey && e.code === "KeyO", openNew],
+  ["Ctrl+K", "search the conversations", e => hasModifier(e) && e.key === "k", () => { showMenu(true); $("search").select() }],
+  ["Ctrl+Shift+O", "new conversation", e => hasModifier(e) && e.shiftKey && e.code === "KeyO", openNew],
   ["Alt+↑, Alt+↓", "conversation above, below", e => e.altKey && /^Arrow(Up|Down)$/.test(e.key), e => openBeside(e.key === "ArrowUp" ? -1 : 1)],
   ["F2", "rename the conversation", e => e.key === "F2", () => {
     const row = [...$("list").children].find(li => li.conversation && li.conversation.id === current.id);
     if (row) { showMenu(true); renameConversation(row, row.conversation) }
   }],
-  ["Ctrl+,", "settings", e => e.ctrlKey && e.key === ",", showSettings],
-  ["Ctrl+/", "these keys", e => e.ctrlKey && e.key === "/", () => $("keys-dialog").showModal()],
+  ["Ctrl+,", "settings", e => hasModifier(e) && e.key === ",", showSettings],
+  ["Ctrl+/", "these keys", e => hasModifier(e) && e.key === "/", () => $("keys-dialog").showModal()],
 ];
 
 function onKey(e) {

@@ -2,7 +2,7 @@
  * Block Markdown: headings, lists, tables, quotations, code, mathematics. See inline.js for nodes. */
 
 const BLOCK_DEPTH_MAX = 16;
-const BLOCK_START = /^(\s*(```|~~~)|#{1,6} |\s*([-*+]|\d{1,9}[.)]) |\s*>|\s*([-*_])(\s*\4){2,}\s*$|\s*(\$\$|\\\[))/;
+const BLOCK_START = /^(\s*(```|~~~)|#{1,6} |\s*([-*+]|\d{1,9}[.)]) |\s*>|\s*([-*_])(\s*\4){2,}\s*$|\s*(\$\$|\\\[|\\begin\{))/;
 const LIST_ITEM = /^(\s*)([-*+]|\d{1,9}[.)])( .*|)$/;
 const RULE = /^\s*([-*_])(\s*\1){2,}\s*$/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
@@ -131,19 +131,20 @@ function parseTable(lines, i) {
 
 /* ---- mathematics --------------------------------------------------------------------------------- */
 
-/* A formula between $$ or \[ \] on lines of its own. What cannot be converted stays text. */
+/* A formula between $$ or \[ \], or an environment of its own, on lines of its own. What cannot be converted stays
+ * text. */
 function parseMathBlock(lines, i) {
-  const begin = lines[i].trim(), open = begin.slice(0, 2), close = open === "$$" ? "$$" : "\\]";
-  if (open !== "$$" && open !== "\\[") return null;
-  const body = [begin.slice(2)];
+  const begin = lines[i].trim(), m = begin.match(/^(?:\$\$|\\\[|\\begin\{([a-zA-Z]+\*?)\})/);
+  if (!m || (m[1] && !Object.hasOwn(MATH_TABLES, m[1].replace("*", "")))) return null;
+  const close = m[1] ? `\\end{${m[1]}}` : m[0] === "$$" ? "$$" : "\\]", body = [begin.slice(m[0].length)];
   let end = i;
   while (!body[body.length - 1].includes(close)) {
     if (++end >= lines.length || !lines[end].trim()) return null;
     body.push(lines[end]);
   }
   const text = body.join("\n"), at = text.indexOf(close);
-  if (text.slice(at + 2).trim().replace(/^[.,;]$/, "")) return null;
-  const node = convertMath(text.slice(0, at), true);
+  if (text.slice(at + close.length).trim().replace(/^[.,;]$/, "")) return null;
+  const formula = text.slice(0, at), node = convertMath(m[1] ? m[0] + formula + close : formula, true);
   const shown = node ? [node] : [lines.slice(i, end + 1).join("\n")];
   return {node: makeNode("p", shown, node ? {class: "formula"} : {class: "raw"}), end: end + 1};
 }

@@ -140,6 +140,7 @@ class MathParser {
       if (token === "}" && !depth--) break;
       if (token === "{") depth++;
       else if (/^\\[{}$%&#_ ]$/.test(token)) text += token[1];
+      else if (/^\\[,;:]$/.test(token)) text += "\u2009";
       else if (token === "\\\\" || token.startsWith("\\")) throw new MathError("a command within text");
       else if (token !== "}" && token !== "$") text += token === "~" ? "\u00a0" : token;
     }
@@ -303,7 +304,9 @@ class MathParser {
       return {node: makeNode("mrow", [mathSpace("2em"), makeNode("mtext", name === "tag" ? `(${text})` : text)])};
     }
     case "label": this.parseText(); return null;
-    case "displaystyle": case "textstyle": case "scriptstyle": case "nonumber": case "notag": case "hline": return null;
+    case "hspace": case "vspace": case "hspace*": this.parseText(); return {node: mathSpace("1em")};
+    case "mathop": return {node: this.parseArgument(), limits: "display"};
+    case "hfill": case "strut": case "displaystyle": case "textstyle": case "scriptstyle": case "nonumber": case "notag": case "hline": return null;
     case "#": case "$": case "%": case "&": case "_": return {node: mathOperator(name)};
     default: throw new MathError("unknown command " + name);
     }

@@ -67,7 +67,7 @@ const MATH_ALPHABETS = {
   typewriter: [0x1d670, 0x1d68a, 0x1d7f6, {}],
 };
 const MATH_FONTS = {mathbf: "bold", textbf: "bold", bf: "bold", boldsymbol: "bolditalic", bm: "bolditalic", mathit: "italic",
-  mathbb: "double", Bbb: "double", mathcal: "script", cal: "script", mathscr: "script", mathfrak: "fraktur",
+  mathbb: "double", mathds: "double", Bbb: "double", mathcal: "script", cal: "script", mathscr: "script", mathfrak: "fraktur",
   mathsf: "sans", mathtt: "typewriter", mathrm: "upright", mathnormal: "italic", rm: "upright"};
 
 /* Environments: delimiters around the table, and how columns are aligned (repeated). */

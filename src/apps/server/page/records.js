@@ -65,10 +65,10 @@ function repairTree(messages) {
 
 /* Reads an export, of version 1 (a list of messages for each conversation) or 2 (a tree). */
 function readExport(value) {
-  const list = value && Array.isArray(value.conversations) ? value.conversations : [], records = [];
-  for (const v of list) {
+  const list = value && Array.isArray(value.conversations) ? value.conversations : [], records = [], now = Date.now();
+  for (const [k, v] of list.entries()) {
     if (!v || !Array.isArray(v.messages)) continue;
-    const conversation = readConversation(v), id = conversation.id;
+    const conversation = readConversation({updated: now - k, ...v}), id = conversation.id; // the list's order
     const messages = v.messages.filter(isMessage).map((m, i) => {
       // In version 1 each message follows the one before it.
       const flat = typeof m.parent !== "string", parent = i ? id + "." + (i - 1) : "";
