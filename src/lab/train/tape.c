@@ -205,6 +205,10 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
     for (uint32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].is_bidirectional)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know attention to both sides",
+                             graph->values[graph->nodes[i].output - 1].name);
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].op > WHIT_OP_SELECT)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s",
                              graph->values[graph->nodes[i].output - 1].name, whit_op_name((whit_op)graph->nodes[i].op));
