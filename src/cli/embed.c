@@ -142,9 +142,10 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
 typedef int make_text_fn(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made);
 
 /* Reads all lines but empty ones. */
-static int read_texts(cli_call *call, const struct embed_values *values, make_text_fn *make, void *user,
-                      struct texts *texts)
+static int read_texts(cli_call *call, const struct embed_values *values, const whit_model *model, make_text_fn *make,
+                      void *user, struct texts *texts)
 {
+    const uint32_t n_ctx = whit_model_context_size(model);
     cli_text all = {0};
     int status = cli_read_text(call, values->file, &all);
     size_t number = 1;
@@ -161,6 +162,9 @@ static int read_texts(cli_call *call, const struct embed_values *values, make_te
         status = read_line(call, place, at, n, values->jsonl, &text, &ids, &made.n_ids);
         made.ids = ids;
         if (status == CLI_OK && text) status = make(call, user, place, text, &made);
+        if (status == CLI_OK && made.n_ids > n_ctx)
+            status = cli_fail(call, CLI_LIMIT, "%s: the text has %zu tokens, the model's context %u: shorten it", place,
+                              made.n_ids, n_ctx);
         if (status == CLI_OK && !made.n_ids) status = cli_fail(call, CLI_REFUSED, "%s: the text has no tokens", place);
         if (status == CLI_OK)
             status = add_text(call, texts, made, text);
@@ -180,9 +184,6 @@ static int open_session(cli_call *call, const whit_model *model, const struct em
 {
     whit_error error;
     whit_session_options wanted = whit_session_options_default();
-    if (longest > whit_model_context_size(model))
-        return cli_fail(call, CLI_LIMIT, "a text has %zu tokens, the model's context %u", longest,
-                        whit_model_context_size(model));
     wanted.n_ctx_tokens = (uint32_t)longest;
     wanted.n_sequences = KV_TOKENS / wanted.n_ctx_tokens;
     if (wanted.n_sequences > SEQUENCES_MAX) wanted.n_sequences = SEQUENCES_MAX;
@@ -310,7 +311,7 @@ static int run_embed(cli_call *call)
         status =
             cli_fail(call, CLI_USAGE, "--dimensions %u: the model's vectors have %zu", values->n_dimensions, width);
     struct prompted prompted = {model, status == CLI_OK ? find_prompt(model, values->prompt) : NULL};
-    if (status == CLI_OK) status = read_texts(call, values, make_prompted, &prompted, &texts);
+    if (status == CLI_OK) status = read_texts(call, values, model, make_prompted, &prompted, &texts);
     if (status == CLI_OK) status = open_session(call, model, values, texts.longest, true, &session);
     if (status == CLI_OK && values->output && whit_writer_open(values->output, NULL, &writer, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
@@ -406,7 +407,7 @@ static int run_rerank(cli_call *call)
     if (status == CLI_OK && whit_rerank_judges(model, &options, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     struct asked asked = {model, call->operands[1], values->instruction};
-    if (status == CLI_OK) status = read_texts(call, values, make_pair, &asked, &texts);
+    if (status == CLI_OK) status = read_texts(call, values, model, make_pair, &asked, &texts);
     if (status == CLI_OK) status = open_session(call, model, values, texts.longest, options.yes < 0, &session);
     if (status == CLI_OK && !(scores = calloc(texts.n, sizeof *scores)))
         status = cli_fail(call, CLI_LIMIT, "out of memory");

@@ -248,6 +248,7 @@ static int run(cli_call *call)
     status = cli_open_model(call, call->operands[0], values->no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    session.only_vectors = model && !whit_model_makes_text(model);
     if (status == CLI_OK && values->plan) {
         status = print_plan(call, model, session, values->rows, adapters.n > 0);
     } else if (status == CLI_OK) {

@@ -64,6 +64,17 @@ one_line "96"
 expect 3 whit embed bert-embed -f /dev/null
 one_line "no texts"
 
+python3 -c "print('a\n' + 'word ' * 100)" >long
+expect 4 whit embed bert-embed -f long
+one_line "long:2" "64"
+expect 0 whit inspect bert-embed --plan
+grep -q layer_norm out || complain "the plan of an encoder"
+whit inspect bert-embed | grep -q '^session  *0.000' && complain "a session without memory"
+for i in 1 2 3 4 5 6 7 8 9 10; do cat texts texts texts texts; done >many
+expect 3 whit compress bert-embed --codec q2 --calib many -c 32 -o small.ndf
+expect 3 whit tune bert-embed --text many --steps 1 -o adapter.ndf
+one_line "both sides"
+
 # Damaged folders: one line each that names the file.
 damage() { # FILE TEXT WORDS
     cp "bert-embed/$1" kept
