@@ -249,6 +249,8 @@ FAMILY(qwen3_experts, "qwen3-moe")
 FAMILY(qwen35_experts, "qwen35-moe")
 FAMILY(lfm2_experts, "lfm2-moe")
 FAMILY(gemma4_experts, "gemma4-moe")
+FAMILY(gpt_oss, "gpt-oss")
+FAMILY(maple, "maple")
 
 int main(void)
 {
@@ -270,6 +272,8 @@ int main(void)
                                        cmocka_unit_test(qwen35_experts),
                                        cmocka_unit_test(lfm2_experts),
                                        cmocka_unit_test(gemma4_experts),
+                                       cmocka_unit_test(gpt_oss),
+                                       cmocka_unit_test(maple),
                                        cmocka_unit_test(programs_keep_the_order_of_rows)};
     return cmocka_run_group_tests_name("golden families", tests, NULL, NULL);
 }

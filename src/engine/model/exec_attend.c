@@ -6,6 +6,7 @@
  * In an endless cache a query whose window has left the first positions sees the sinks as one more group before
  * the others, as if they immediately preceded its window (docs/use/context.md): instead of rotating their keys
  * forward, the query is rotated back by the same distance. */
+#include "kernels/math.h"
 #include "model/exec_step.h"
 
 #include <stdatomic.h>
@@ -249,13 +250,28 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
+/* Adds the weight of a sink, a logit without a value, to a merged partial: scores are powers of two. */
+static void add_sink(float sink, uint32_t head_dim, const whit_kernels *kernels, float *total)
+{
+    const float score = sink * WHIT_EXP_LOG2E, max = total[head_dim];
+    if (score <= max) {
+        total[head_dim + 1] += whit_exp2_below_0_f32(score - max);
+        return;
+    }
+    const float factor = whit_exp2_below_0_f32(max - score);
+    kernels->scale(total, factor, head_dim);
+    total[head_dim] = score;
+    total[head_dim + 1] = fmaf(total[head_dim + 1], factor, 1.0f);
+}
+
 /* Divides the merged partial of query i, counted from the first query of `row`, by its sum and writes the output. */
 static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
-                   const float *total)
+                   float *total)
 {
     uint32_t n_heads = step->cache->heads_per_kv_head, head_dim = step->head_dim;
     float *out = whit_exec_row_of(step, exec, step->output, step->output_stride, row + i / n_heads);
     out += ((size_t)head * n_heads + i % n_heads) * head_dim;
+    if (step->vector) add_sink(step->vector[head * n_heads + i % n_heads], head_dim, exec->kernels, total);
     step->cache->finish(total, head_dim, out);
 }
 

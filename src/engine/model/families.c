@@ -52,6 +52,7 @@ enum {
     FN_EMBED_TYPES,
     FN_ATTENTION_BOTH,
     FN_VECTOR,
+    FN_ATTENTION_SINKS,
     N_FUNCTIONS
 };
 
@@ -89,6 +90,7 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_EMBED_TYPES] = {"embed_types", "tti:h"},              /* name, table, rows */
     [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},   /* as attention, to both sides */
     [FN_VECTOR] = {"vector", "h:-"},                          /* the value that vectors are pooled from */
+    [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},      /* layer, attention, weight */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -194,6 +196,7 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
     case FN_EXPERT_LINEAR:
         ref = whit_graph_expert_linear(g, layer, a[1].text, REF(2), a[3].text, or_null(a[4].text), SIZE(5));
         break;
+    case FN_ATTENTION_SINKS: ref = whit_graph_attention_sinks(g, layer, REF(1), a[2].text); break;
     case FN_COMBINE: ref = whit_graph_combine(g, layer, a[1].text, REF(2), REF(3)); break;
     case FN_TEMPERATURE: ref = whit_graph_temperature(g, layer, a[1].text, REF(2), a[3].f, SIZE(4)); break;
     case FN_KIND: return kind_of(builder->config, layer, a[1].text, &result->i, error);

@@ -322,6 +322,19 @@ whit_ref whit_graph_attention_both(whit_graph *graph, int layer, const char *nam
         (whit_node){.head_dim = head_dim, .window = window, .is_bidirectional = true, .constant = (float)scale});
 }
 
+whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref attended, const char *weight)
+{
+    whit_node *node = graph->n_nodes ? &graph->nodes[graph->n_nodes - 1] : NULL;
+    if (graph->status != WHIT_OK) return 0;
+    if (!node || node->output != attended || node->op != WHIT_OP_ATTENTION) {
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: sinks are not those of the attention before");
+        return 0;
+    }
+    node->weight = vector_of(graph, layer, weight, graph->values[attended - 1].width / node->head_dim);
+    return attended;
+}
+
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
                                      uint32_t head_dim, double scale)
 {

@@ -158,6 +158,9 @@ whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, wh
 /* Attention to both sides: a query sees positions at most window / 2 away, all if `window` is 0. */
 whit_ref whit_graph_attention_both(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                                    uint32_t head_dim, uint32_t window, double scale);
+/* Gives the attention that was just stated one more logit for each head, vector `weight` (heads): it joins the sum of
+ * the weights, and has no value. Returns `attended`. */
+whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref attended, const char *weight);
 /* Attention of queries to the keys and values that layer `owner`, an earlier one, has appended; appends nothing. The
  * number and size of heads must equal the owner's; the window is the owner's. Queries may be selected rows. */
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,

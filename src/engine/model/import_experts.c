@@ -102,6 +102,8 @@ whit_status whit_import_hf_experts(const struct whit_hf_importer *importer, whit
     c->router_norm_eps = e->added;
     c->expert_bias = e->has_bias;
     c->gate_limit = e->gate_limit;
+    c->attn_sinks = e->has_sinks;
+    if (e->gate) c->gate = e->gate;
     if (e->ff_is_width) c->n_expert_ff = c->n_ff;
     WHIT_TRY(read_first(config, counts, &c->n_experts, error));
     WHIT_TRY(read_first(config, used, &c->n_experts_used, error));
@@ -176,8 +178,11 @@ whit_status whit_import_gguf_experts(const whit_gguf_keys *k, const whit_gguf_ar
                          "%s: mixtures of experts of architecture '%s' are not supported", k->path, k->architecture);
     if (!c->n_experts && a->experts != WHIT_GGUF_EXPERTS) return WHIT_OK;
     c->router_norm = true;
+    c->expert_bias = whit_gguf_find_tensor(k->gguf, "blk.0.ffn_gate_exps.bias") != NULL;
+    c->attn_sinks = whit_gguf_find_tensor(k->gguf, "blk.0.attn_sinks.weight") != NULL;
     WHIT_TRY(whit_gguf_key_u32(k, "expert_used_count", true, &c->n_experts_used));
-    WHIT_TRY(whit_gguf_key_u32(k, "expert_feed_forward_length", true, &c->n_expert_ff));
+    c->n_expert_ff = c->n_ff; /* Granite's files have no key for it */
+    WHIT_TRY(whit_gguf_key_u32(k, "expert_feed_forward_length", false, &c->n_expert_ff));
     WHIT_TRY(whit_gguf_key_u32(k, "expert_shared_feed_forward_length", false, &c->n_shared_ff));
     WHIT_TRY(whit_gguf_key_f64(k, "expert_weights_scale", &c->router_scale));
     WHIT_TRY(whit_gguf_key_u32(k, "leading_dense_block_count", false, &n_dense));

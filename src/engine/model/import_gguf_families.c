@@ -18,6 +18,26 @@
         "ffn_gate_inp_shexp.weight", "shared_weight", WHIT_IMPORT_ROW                                                  \
     }
 static const whit_import_name expert_names[] = {GGUF_EXPERTS, {NULL}};
+static const char *const maple_keys[] = {"rope.dimension_count_swa", "rope.freq_base_swa", NULL};
+
+static const whit_import_name gpt_oss_names[] = {
+    GGUF_EXPERTS,
+    {"attn_sinks.weight", "sinks"},
+    {"post_attention_norm.weight", "ffn_norm"},
+    {"ffn_gate_inp.bias", "router_bias"},
+    {"ffn_gate_exps.bias", "expert_gate_bias"},
+    {"ffn_up_exps.bias", "expert_up_bias"},
+    {"ffn_down_exps.bias", "expert_down_bias"},
+    {NULL},
+};
+
+static whit_status finish_gpt_oss(const whit_gguf_keys *k, whit_config *c)
+{
+    (void)k;
+    c->gate = WHIT_GATE_SWISH1;
+    c->gate_limit = 7;
+    return WHIT_OK;
+}
 
 static const whit_import_number granite_numbers[] = {
     {"embedding_scale", "embedding_scale"},
@@ -215,6 +235,12 @@ static const whit_gguf_architecture architectures[] = {
     {"smollm3", "llama", .permuted = true, .no_rope_interval = 4},
     {"granite", "llama", .permuted = true, .numbers = granite_numbers},
     {"phi3", "llama", .names = phi3_names},
+    {"granitemoe", "llama", .permuted = true, .numbers = granite_numbers, .names = expert_names,
+     .experts = WHIT_GGUF_EXPERTS},
+    {"maple", "llama", .qk_norm = true, .names = expert_names, .keys = maple_keys, .experts = WHIT_GGUF_EXPERTS,
+     .full_interval = 4},
+    {"gpt-oss", "llama", .names = gpt_oss_names, .experts = WHIT_GGUF_EXPERTS, .full_interval = 2,
+     .finish = finish_gpt_oss},
     {"lfm2", "hybrid", .qk_norm = true, .names = lfm2_names, .keys = lfm2_keys, .finish = finish_lfm2},
     {"qwen35", "hybrid", .qk_norm = true, .names = qwen35_names, .keys = qwen35_keys, .finish = finish_qwen35},
     {"lfm2moe", "hybrid", .qk_norm = true, .names = lfm2_names, .keys = lfm2_keys, .experts = WHIT_GGUF_EXPERTS,
@@ -241,9 +267,6 @@ const whit_gguf_architecture *whit_gguf_find_architecture(const char *name, size
 
 bool whit_gguf_is_permuted(const char *name, size_t n)
 {
-    static const char *const others[] = {"granitemoe"}; /* with a program alone */
     const whit_gguf_architecture *a = whit_gguf_find_architecture(name, n);
-    bool permuted = a && a->permuted;
-    for (size_t i = 0; i < COUNT(others); i++) permuted |= strlen(others[i]) == n && memcmp(others[i], name, n) == 0;
-    return permuted;
+    return a && a->permuted;
 }

@@ -28,6 +28,8 @@ typedef struct whit_hf_experts {
     bool is_sigmoid;
     bool has_choice; /* a bias of the choice, if use_expert_bias does not say otherwise */
     bool is_normalised, always_normalised;
+    uint8_t gate;      /* gate of the experts, if not the model's hidden_act; 0: that */
+    bool has_sinks;    /* attention has a logit for each head beside its keys */
     bool has_bias;     /* the router and the experts' matrices have biases */
     bool ff_is_width;  /* intermediate_size is the width of an expert */
     double added;      /* to the sum that divides the scores */
@@ -56,6 +58,7 @@ typedef struct whit_hf_class {
     bool is_partial;            /* partial_rotary_factor of each head turns */
     bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
+    bool no_rope_in_full;              /* layers that attend to all positions are without RoPE */
     uint32_t no_rope_interval;         /* every n-th layer is without RoPE (no_rope_layers); 0: all layers have it */
     uint32_t full_interval;            /* without layer_types every n-th layer attends to all positions; */
     const char *full_interval_field;   /* field that may override full_interval */
@@ -103,7 +106,8 @@ struct whit_hf_import {
     float inverse;              /* 1 / scale, for float weights that are rounded to ternary ones */
     whit_packed_ternary packed; /* U8 weights */
     whit_hf_packed matrix;      /* weights in words, or floats of eight bits */
-    const int8_t *codes;        /* I8 weights, row-major */
+    const int8_t *codes;        /* I8 weights, row-major; blocks of MXFP4 */
+    const uint8_t *scales;      /* scales of MXFP4, a byte for each block */
     float *values;              /* computed here: a vector of n_values */
     uint32_t n_values;
     uint8_t form; /* whit_import_form */

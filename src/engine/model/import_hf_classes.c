@@ -187,6 +187,55 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
 static const whit_import_name qwen_expert_names[] = {QWEN_EXPERTS, {NULL}};
 static const whit_hf_experts qwen3_experts = {0}, qwen35_experts = {.always_normalised = true};
 
+static const whit_import_name maple_names[] = {
+    QWEN_EXPERTS,
+    {"word_embeddings.weight", "embed"},
+    {"mlp.switch_mlp.gate_proj.weight", "expert_gate", WHIT_IMPORT_EXPERTS, .is_projection = true},
+    {"mlp.switch_mlp.up_proj.weight", "expert_up", WHIT_IMPORT_EXPERTS, .is_projection = true},
+    {"mlp.switch_mlp.down_proj.weight", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},
+    {"mlp.switch_mlp.gate_proj.row_alpha", NULL}, /* scales of rows are read with their matrices */
+    {"mlp.switch_mlp.up_proj.row_alpha", NULL},
+    {"mlp.switch_mlp.down_proj.row_alpha", NULL},
+    {"self_attn.q_proj.row_alpha", NULL},
+    {"self_attn.k_proj.row_alpha", NULL},
+    {"self_attn.v_proj.row_alpha", NULL},
+    {"self_attn.o_proj.row_alpha", NULL},
+    {NULL},
+};
+static const char *const maple_fields[] = {"partial_rotary_factor", "use_bias", NULL};
+static const whit_hf_experts maple_experts = {.is_normalised = true, .gate_limit = 7};
+
+static const whit_import_name gpt_oss_names[] = {
+    {"self_attn.sinks", "sinks"},
+    {"mlp.router.weight", "router"},
+    {"mlp.router.bias", "router_bias"},
+    {"mlp.experts.gate_up_proj_blocks", "expert_gate", WHIT_IMPORT_EXPERTS_EVEN, .form = WHIT_IMPORT_MXFP4},
+    {"mlp.experts.gate_up_proj_blocks", "expert_up", WHIT_IMPORT_EXPERTS_ODD, .form = WHIT_IMPORT_MXFP4},
+    {"mlp.experts.down_proj_blocks", "expert_down", WHIT_IMPORT_EXPERTS, .form = WHIT_IMPORT_MXFP4},
+    {"mlp.experts.gate_up_proj_bias", "expert_gate_bias", WHIT_IMPORT_COLUMNS_EVEN},
+    {"mlp.experts.gate_up_proj_bias", "expert_up_bias", WHIT_IMPORT_COLUMNS_ODD},
+    {"mlp.experts.down_proj_bias", "expert_down_bias"},
+    {"mlp.experts.gate_up_proj_scales", NULL}, /* read with their blocks */
+    {"mlp.experts.down_proj_scales", NULL},
+    {NULL},
+};
+static const char *const gpt_oss_fields[] = {"initial_context_length", NULL};
+static const whit_hf_experts gpt_oss_experts = {.always_normalised = true,
+                                                .ff_is_width = true,
+                                                .has_bias = true,
+                                                .has_sinks = true,
+                                                .gate = WHIT_GATE_SWISH1,
+                                                .gate_limit = 7};
+
+static const whit_import_name granite_expert_names[] = {
+    {"block_sparse_moe.router.layer.weight", "router"},
+    {"block_sparse_moe.input_linear.weight", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
+    {"block_sparse_moe.input_linear.weight", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
+    {"block_sparse_moe.output_linear.weight", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},
+    {NULL},
+};
+static const whit_hf_experts granite_experts = {.always_normalised = true, .ff_is_width = true};
+
 static const whit_import_name lfm2_expert_names[] = {
     LFM2_NAMES,
     {"feed_forward.gate.weight", "router"},
@@ -422,6 +471,45 @@ static const whit_hf_class classes[] = {
      .rope_theta = 10000,
      .n_ctx = 2048,
      .numbers = granite_numbers},
+    {.name = "GraniteMoe",
+     .type = "granitemoe",
+     .family = "llama",
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 2048,
+     .names = granite_expert_names,
+     .numbers = granite_numbers,
+     .experts = &granite_experts},
+    {.name = "Maple",
+     .type = "maple",
+     .family = "llama",
+     .qk_norm = true,
+     .is_partial = true,
+     .no_rope_in_full = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 32768,
+     .window = 512,
+     .full_interval = 4,
+     .names = maple_names,
+     .fields = maple_fields,
+     .experts = &maple_experts},
+    {.name = "GptOss",
+     .type = "gpt_oss",
+     .family = "llama",
+     .act = "silu",
+     .norm_eps = 1e-5,
+     .rope_theta = 150000,
+     .n_ctx = 131072,
+     .n_kv_heads = 8,
+     .head_dim = 64,
+     .window = 128,
+     .full_interval = 2,
+     .names = gpt_oss_names,
+     .fields = gpt_oss_fields,
+     .experts = &gpt_oss_experts},
     {.name = "Phi3",
      .type = "phi3",
      .family = "llama",

@@ -224,6 +224,8 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     bool packed;
     WHIT_TRY(read_packing(config, node, method, method_bytes, q, &packed, error));
     if (packed) return WHIT_OK;
+    if (class->experts && class->experts->has_bias && whit_hf_text_is(method, method_bytes, "mxfp4"))
+        return WHIT_OK; /* the tensors' names say which are blocks */
     if (!whit_hf_text_is(method, method_bytes, "bitnet"))
         return whit_json_fail(
             json, node, error,

@@ -97,7 +97,7 @@ whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_
         if (windows.is_sliding[i] && c->n_ropes > 1) kind.rope = 1;
         if (windows.is_recurrent[i])
             kind = (whit_layer_kind){.mixer = importer->class->recurrent_mixer, .n_ff = c->n_ff};
-        else if (turns[i])
+        else if (turns[i] && (kind.window || !importer->class->no_rope_in_full))
             kind.rope_dim = whit_config_rope(c, kind.rope).dims;
         WHIT_TRY(whit_config_set_kind(c, i, &kind, importer->text.path, error));
     }

@@ -7,8 +7,12 @@
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
+#include "kernels/grids.h"
+
 #include <math.h>
 #include <stdio.h>
+
+#define MXFP4_COLS 32
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -195,13 +199,17 @@ static whit_status read_floats(const whit_source_tensor *tensor, uint32_t row, c
 {
     const struct whit_hf_import *import = tensor->context;
     (void)error;
-    size_t row_bytes = (size_t)tensor->type.n_cols * whit_codec_find(tensor->type.codec)->elem_bytes;
+    const size_t elem_bytes = whit_codec_find(tensor->type.codec)->elem_bytes,
+                 row_bytes = (size_t)import->view.n_cols * elem_bytes;
     const uint8_t *from = import->view.data + whit_source_row(tensor, row) * row_bytes;
+    for (uint32_t i = 0; tensor->column_step && i < tensor->type.n_cols; i++)
+        memcpy((uint8_t *)rows->elems + i * elem_bytes,
+               from + ((size_t)i * tensor->column_step + tensor->column_begin) * elem_bytes, elem_bytes);
+    if (tensor->column_step) return WHIT_OK;
     if (!tensor->orders_columns) {
         memcpy(rows->elems, from, row_bytes);
         return WHIT_OK;
     }
-    const size_t elem_bytes = row_bytes / tensor->type.n_cols;
     for (uint32_t i = 0; i < tensor->type.n_cols; i += tensor->order_dim)
         memcpy((uint8_t *)rows->elems + i * elem_bytes, from + whit_source_head_order(tensor, i) * elem_bytes,
                tensor->order_dim * elem_bytes);
@@ -240,6 +248,42 @@ static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, 
     const struct whit_hf_import *import = tensor->context;
     (void)error;
     whit_round_ternary_row(&import->view, whit_source_row(tensor, row), import->inverse, rows->elems);
+    return WHIT_OK;
+}
+
+/* A row of two-bit codes, and its scale, which is element `row` of import->view. */
+static whit_status read_ternary_rows(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
+                                     whit_error *error)
+{
+    const struct whit_hf_import *import = tensor->context;
+    const uint32_t from = whit_source_row(tensor, row);
+    const uint8_t *bytes = (const uint8_t *)import->codes + (uint64_t)from * (tensor->type.n_cols / 4);
+    const size_t elem_bytes = import->view.kind == WHIT_GGML_F32 ? 4 : 2;
+    whit_ggml_view scale = import->view;
+    int8_t *codes = rows->elems;
+    (void)error;
+    for (uint32_t i = 0; i < tensor->type.n_cols; i++) codes[i] = (int8_t)((bytes[i / 4] >> 2 * (i % 4) & 3) - 1);
+    scale.data += from * elem_bytes;
+    scale.n_cols = 1;
+    whit_ggml_row_f32(&scale, 0, rows->fields);
+    return WHIT_OK;
+}
+
+/* Blocks of 32 weights: a byte for the scale, sixteen bytes of nibbles, the low one first. */
+static whit_status read_mxfp4(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
+{
+    static const int8_t levels[16] = WHIT_GRID_LEVELS_E2M1; /* doubled */
+    const struct whit_hf_import *import = tensor->context;
+    const uint32_t n_blocks = tensor->type.n_cols / MXFP4_COLS;
+    const uint64_t first = (uint64_t)whit_source_row(tensor, row) * n_blocks;
+    const uint8_t *nibbles = (const uint8_t *)import->codes + first * (MXFP4_COLS / 2);
+    int8_t *codes = rows->elems;
+    (void)error;
+    memcpy(rows->fields_u8, import->scales + first, n_blocks);
+    for (uint32_t i = 0; i < tensor->type.n_cols / 2; i++) {
+        codes[2 * i] = levels[nibbles[i] & 15];
+        codes[2 * i + 1] = levels[nibbles[i] >> 4];
+    }
     return WHIT_OK;
 }
 
@@ -469,6 +513,37 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     return WHIT_OK;
 }
 
+/* The scales of rows of a ternary matrix in MLX's 2-bit form, "M.row_alpha" beside "M.weight"; NULL if absent. */
+static const whit_safetensor *row_scales(const struct reading *r)
+{
+    char name[160];
+    if (r->file->dtype != WHIT_DTYPE_U32 || !ends_with(r->file_name, ".weight")) return NULL;
+    snprintf(name, sizeof name, "%.*s.row_alpha", (int)(strlen(r->file_name) - strlen(".weight")), r->file_name);
+    return whit_safetensors_find(r->importer->hf->weights, name);
+}
+
+/* Ternary rows, sixteen codes a word from the low bits: value = scale * (code - 1), one scale a row. */
+static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
+{
+    enum { WORD_CODES = 16 };
+    const whit_safetensor *scales = row_scales(r);
+    if (r->file->n_dims != 2 || r->file->dims[1] > WHIT_MAX_COLS / WORD_CODES || r->file->dims[0] > INT32_MAX ||
+        !r->file->size_bytes)
+        return refuse(r, "is no matrix of 2-bit codes");
+    if (!whit_safetensor_view(scales, &import->view) || import->view.n_rows * import->view.n_cols != r->file->dims[0])
+        return refuse(r, "its row_alpha is not a number for each row");
+    import->view.n_cols *= import->view.n_rows; /* one row, whatever the dimensions */
+    import->view.n_rows = 1;
+    import->codes = (const int8_t *)r->file->data;
+    tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_T2,
+                                      .layout = WHIT_LAYOUT_TILE16,
+                                      .scale_kind = WHIT_SCALE_ROW,
+                                      .n_rows = (uint32_t)r->file->dims[0],
+                                      .n_cols = (uint32_t)r->file->dims[1] * WORD_CODES};
+    tensor->read_row = read_ternary_rows;
+    return WHIT_OK;
+}
+
 static bool is_packed(const struct reading *r)
 {
     return whit_hf_is_packed(r->importer->quantisation.form, r->file) && ends_with(r->file_name, ".weight");
@@ -489,6 +564,7 @@ static whit_status check_floats(const struct reading *r)
 
 static whit_status add_projection(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
+    if (row_scales(r)) return ternary_rows(r, import, tensor);
     if (is_packed(r)) return packed_matrix(r, import, tensor);
     WHIT_TRY(check_floats(r));
     if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse(r, "is no matrix");
@@ -531,6 +607,33 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     return WHIT_OK;
 }
 
+/* Matrices of experts in blocks of MXFP4, (experts, rows, blocks, 16) and their scales (experts, rows, blocks). */
+static whit_status add_mxfp4(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
+{
+    char name[160];
+    const size_t n = strlen(r->file_name) - strlen("_blocks");
+    snprintf(name, sizeof name, "%.*s_scales", (int)n, r->file_name);
+    const whit_safetensor *scales = whit_safetensors_find(r->importer->hf->weights, name), *blocks = r->file;
+    if (!scales) return refuse(r, "its scales (_scales) are missing");
+    bool fits = blocks->n_dims == 4 && scales->n_dims == 3 && blocks->dims[3] == MXFP4_COLS / 2 && blocks->size_bytes &&
+        blocks->dtype == WHIT_DTYPE_U8 && scales->dtype == WHIT_DTYPE_U8;
+    for (uint32_t i = 0; fits && i < 3; i++) fits = blocks->dims[i] == scales->dims[i];
+    if (!fits) return refuse(r, "its blocks and scales are not those of MXFP4 matrices, one for each expert");
+    if (blocks->dims[2] > WHIT_MAX_COLS / MXFP4_COLS || blocks->dims[0] > INT32_MAX / blocks->dims[1])
+        return refuse(r, "is too large");
+    import->codes = (const int8_t *)blocks->data;
+    import->scales = scales->data;
+    tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F4,
+                                      .layout = WHIT_LAYOUT_TILE16,
+                                      .scale_kind = WHIT_SCALE_GROUP,
+                                      .scale_type = WHIT_SCALE_E8,
+                                      .group = MXFP4_COLS,
+                                      .n_rows = (uint32_t)(blocks->dims[0] * blocks->dims[1]),
+                                      .n_cols = (uint32_t)blocks->dims[2] * MXFP4_COLS};
+    tensor->read_row = read_mxfp4;
+    return WHIT_OK;
+}
+
 /* The matrices of experts as one: (experts, rows, columns) becomes (experts * rows, columns). */
 static void flatten(const whit_import_name *row, struct whit_hf_import *import, struct reading *r)
 {
@@ -556,6 +659,8 @@ static whit_status read_tensor(whit_source *source, struct whit_hf_importer *imp
     flatten(row, import, &r);
     if (row && row->form == WHIT_IMPORT_TAPS) {
         WHIT_TRY(add_taps(&r, import, tensor));
+    } else if (row && row->form == WHIT_IMPORT_MXFP4) {
+        WHIT_TRY(add_mxfp4(&r, import, tensor));
     } else {
         WHIT_TRY(row && row->is_projection ? add_projection(&r, import, tensor) : add_plain(&r, import, tensor));
         if (row) import->form = row->form;

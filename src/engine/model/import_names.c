@@ -56,6 +56,12 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
         tensor->type.n_rows = n_positions;
         return WHIT_OK;
     }
+    if (rows == WHIT_IMPORT_COLUMNS_EVEN || rows == WHIT_IMPORT_COLUMNS_ODD) {
+        tensor->type.n_cols /= 2;
+        tensor->column_begin = rows == WHIT_IMPORT_COLUMNS_ODD;
+        tensor->column_step = 2;
+        return WHIT_OK;
+    }
     const whit_layer_kind kind = whit_config_kind(&source->config, layer);
     const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff,
                    n_embd = source->config.n_embd, n_experts = source->config.n_experts,

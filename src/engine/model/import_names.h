@@ -20,6 +20,8 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_THIRD_2,
     WHIT_IMPORT_THIRD_3,
     WHIT_IMPORT_ROW,          /* a vector that is a matrix of one row */
+    WHIT_IMPORT_COLUMNS_EVEN, /* every second column of a matrix from the first on, */
+    WHIT_IMPORT_COLUMNS_ODD,  /* or from the second on */
     WHIT_IMPORT_ONE_EXPERT,   /* the matrix of one expert, whose number is the "*" of `theirs` */
     WHIT_IMPORT_EXPERTS,      /* the matrices of all experts of a layer, (experts, rows, columns) */
     WHIT_IMPORT_EXPERTS_GATE, /* the same: each expert's first half, */
@@ -34,6 +36,7 @@ typedef enum whit_import_form {
     WHIT_IMPORT_AS_IS,
     WHIT_IMPORT_TAPS,    /* taps of a convolution by channel become a vector by tap */
     WHIT_IMPORT_NEG_EXP, /* -exp(x) */
+    WHIT_IMPORT_MXFP4,   /* "..._blocks" (.., columns / 32, 16) of nibbles, with "..._scales" (.., columns / 32) */
 } whit_import_form;
 
 /* Which part of a tensor is ordered by the value heads of a delta rule. Hugging Face folders group them by key head;

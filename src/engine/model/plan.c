@@ -236,6 +236,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     step.input[2] = 0;
     step.output = define(c, node->output);
     step.window = node->window;
+    step.weight = node->weight;
     step.constant = node->constant;
     emit(c, step);
 }

@@ -29,7 +29,8 @@ struct whit_source_tensor {
     bool orders_columns;                             /* columns are ordered so, instead of rows */
     whit_source_tensor *parts; /* (n_parts) matrices of which it consists, one for each expert; NULL: no parts */
     uint32_t n_parts;
-    bool adds_one; /* a norm that multiplies by 1 + w, where the file holds w */
+    uint32_t column_begin, column_step; /* columns of the file's rows: the first, and from each to the next; 0: all */
+    bool adds_one;                      /* a norm that multiplies by 1 + w, where the file holds w */
 };
 
 typedef struct whit_source {

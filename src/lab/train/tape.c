@@ -212,6 +212,9 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
         if (graph->nodes[i].op > WHIT_OP_SELECT)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s",
                              graph->values[graph->nodes[i].output - 1].name, whit_op_name((whit_op)graph->nodes[i].op));
+        else if (graph->nodes[i].op == WHIT_OP_ATTENTION && graph->nodes[i].weight >= 0)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know attention with sinks",
+                             graph->values[graph->nodes[i].output - 1].name);
         else if (graph->nodes[i].op == WHIT_OP_RMS_NORM && graph->nodes[i].weight < 0)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know norms without a weight",
                              graph->values[graph->nodes[i].output - 1].name);
