@@ -74,7 +74,7 @@ const whit_import_name *whit_import_next_name(const whit_import_name *row);
 /* Whether a tensor holds the matrices of all experts of a layer, or parts of them. */
 static inline bool whit_import_has_experts(uint8_t rows)
 {
-    return rows >= WHIT_IMPORT_EXPERTS;
+    return rows >= WHIT_IMPORT_EXPERTS && rows <= WHIT_IMPORT_EXPERTS_ODD;
 }
 /* Replaces the number in "...experts.N..." by "*" in `pattern`; false if the name has no such number. */
 bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
