@@ -226,6 +226,8 @@ static const struct family {
     {"decoder-experts", whit_family_decoder},
     {"hybrid-experts", whit_family_hybrid},
     {"gemma4-experts", whit_family_gemma},
+    {"decoder-vectors", whit_family_decoder},
+    {"gemma3-vectors", whit_family_gemma},
     {"olmo2", whit_family_olmo},
     {"bert", whit_family_bert},
 };
@@ -248,7 +250,9 @@ void whit_config_name_family(whit_config *config)
     char name[WHIT_FAMILY_BYTES];
     if (family && family->is_plain && whit_config_is_extended(config))
         snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
-    if (!config->n_experts || snprintf(name, sizeof name, "%s-experts", config->family) >= (int)sizeof name) return;
+    const bool makes_vectors = config->input_norms || config->bidirectional || config->dense_1 || config->n_labels;
+    const char *end = config->n_experts ? "experts" : makes_vectors ? "vectors" : NULL;
+    if (!end || snprintf(name, sizeof name, "%s-%s", config->family, end) >= (int)sizeof name) return;
     if (whit_family_known(name)) memcpy(config->family, name, sizeof name);
 }
 
