@@ -9,7 +9,7 @@
 #include "train/params.h"
 
 typedef struct whit_trainee_codecs {
-    /* Matrices of the layers: "t", "b1", "q2" (l2), "q2-planes" (q2), "f16", "f32", or "own": as they are in the model. */
+    /* Matrices of the layers: "t", "b1", "q2" (l2), "q2-planes" (q2), "f16", "f32", or "own": as in the model. */
     const char *layers;
     const char *embedding;    /* embedding and head: "i8", "f16" or "f32" */
     const char *const *mixed; /* "down=t": another codec for the matrices of that name in all layers */
