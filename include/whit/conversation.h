@@ -93,6 +93,7 @@ typedef struct whit_answer_options {
     bool single_call;      /* one call at most; held, too */
     bool keep_all;         /* leave out no messages: an error (limit) if n_room tokens do not remain for the answer */
     uint32_t n_room;       /* default 1 */
+    uint32_t n_thinking_tokens; /* the thinking section ends after as many tokens; 0: no limit */
 } whit_answer_options;
 static inline whit_answer_options whit_answer_options_default(void)
 {

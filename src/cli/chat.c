@@ -15,7 +15,7 @@
 struct chat_values {
     const char *system, *template, *load, *program, *tools;
     int32_t n_tokens;
-    uint32_t n_draft;
+    uint32_t n_draft, n_thinking;
     int thinking;
     bool statistics, no_history, no_wrap, mcp;
     cli_list stops;
@@ -43,6 +43,8 @@ static const cli_option options[] = {
      "Number of tokens of an answer, or -1 for no limit but the context; -1.", -2, 1 << 30},
     {"--think", CLI_CHOICE, AT(thinking), "auto|on|off",
      "Ask a reasoning model to think first, or not; auto, the default, is as its template says."},
+    {"--think-budget", CLI_COUNT, AT(n_thinking), "N",
+     "Most tokens of thinking, after which its end is written for the model; 0, the default, is no limit.", 0, 1 << 30},
     {"--spec", CLI_COUNT, AT(n_draft), "N",
      "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
      "0.",
@@ -127,6 +129,7 @@ static bool answer_once(cli_chat *chat)
     if (chat->n_tokens >= 0) wanted.n_tokens = (uint32_t)chat->n_tokens;
     wanted.n_draft_tokens = chat->n_draft;
     wanted.thinking = chat->thinking;
+    wanted.n_thinking_tokens = chat->n_thinking;
     wanted.stop = chat->stops.items;
     wanted.n_stop = chat->stops.n;
     wanted.stages = chat->grammar.stages;
@@ -135,7 +138,7 @@ static bool answer_once(cli_chat *chat)
     cli_keep_begin(&chat->keep, sampler, chat->grammar.n_stages);
     whit_status status = whit_conversation_answer(conversation, sampler, &wanted, &answer, &error);
     const bool is_answered = whit_conversation_count(conversation) > n_before;
-    chat->keep.n_stages += answer.is_held;
+    chat->keep.n_stages += answer.is_held + (chat->n_thinking > 0);
     if (is_answered)
         cli_chat_remember(chat, cli_keep_conversation(chat->call, &chat->keep, conversation, sampler, answer.finish));
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
@@ -347,6 +350,7 @@ static int run(cli_call *call)
     const struct chat_values *values = call->values;
     cli_chat chat = {.call = call,
                      .thinking = (whit_thinking)values->thinking,
+                     .n_thinking = values->n_thinking,
                      .verbose = values->statistics,
                      .wraps = !values->no_wrap,
                      .n_tokens = values->n_tokens,

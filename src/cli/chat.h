@@ -20,6 +20,7 @@ typedef struct cli_chat {
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
     whit_thinking thinking;
+    uint32_t n_thinking; /* most tokens of thinking; 0: no limit */
     bool verbose, wraps;
     int32_t n_tokens; /* -1: until the context is full */
     uint32_t n_draft;

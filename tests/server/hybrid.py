@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 
@@ -136,8 +137,18 @@ def test_budgets():
     server.end()
 
 
+def test_chat():
+    """whit chat ends thinking after --think-budget tokens."""
+    command = os.environ["WHIT"].split() + ["chat", "-m", "thinker", "-c", "2048", "-t", "1", "--temp", "0", "-n", "40"]
+    said = [subprocess.run([*command, *more], input=b"Where is it?\n", stdout=subprocess.PIPE, check=True).stdout
+            for more in ([], ["--think-budget", "6"])]
+    check(b"</think>" not in said[0], "a random model ends its thinking", said[0])
+    check(said[1].find(b"</think>") in range(0, 40), "whit chat --think-budget", said[1])
+
+
 make_model("thinker", TEMPLATE.replace("assistant\n{% endif", "assistant\n<think>\n{% endif") + "{# </think> #}")
 test_budgets()
+test_chat()
 make_model("hybrid", TEMPLATE)
 shutil.rmtree("kept", ignore_errors=True)
 answers = run()

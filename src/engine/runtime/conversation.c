@@ -84,8 +84,9 @@ whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools,
 struct form {
     whit_grammar *grammar;
     whit_grammar_state *state;
-    whit_stage stage;
-    const whit_stage *stages[16];
+    whit_thinking_limit *limit;
+    whit_stage stage, limit_stage;
+    const whit_stage *stages[17];
     size_t n_stages;
 };
 
@@ -93,6 +94,7 @@ static void close_form(struct form *form)
 {
     whit_grammar_state_close(form->state);
     whit_grammar_close(form->grammar);
+    whit_thinking_limit_close(form->limit);
 }
 
 static whit_status open_form(whit_conversation *c, const whit_answer_options *options, struct form *form,
@@ -104,6 +106,12 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
         return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stages; 15 are the most", options->n_stages);
     for (; form->n_stages < options->n_stages; form->n_stages++)
         form->stages[form->n_stages] = options->stages[form->n_stages];
+    if (options->n_thinking_tokens)
+        WHIT_TRY(whit_thinking_limit_open(c->chat, c->prompt, options->n_thinking_tokens, &form->limit, error));
+    if (form->limit) {
+        form->limit_stage = whit_thinking_limit_stage(form->limit);
+        form->stages[form->n_stages++] = &form->limit_stage;
+    }
     if (is_required && !c->tools.size_bytes)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tools that could be called");
     const bool is_wanted = is_required || options->single_call || c->is_strict;
