@@ -109,6 +109,7 @@ static void null_is_a_status(void **state)
     whit_chat_template *chat;
     whit_chat_prompt *prompt;
     whit_chat_parser *parser;
+    whit_conversation *talk;
     whit_session_file *file;
     whit_session_replay replay = whit_session_replay_default();
     whit_grammar_vocabulary *vocabulary;
@@ -138,6 +139,16 @@ static void null_is_a_status(void **state)
         whit_adapter_open(model, NULL, &adapter, &error),
         whit_generation_open(NULL, NULL, &id, 1, NULL, &generation, &error),
         whit_chat_template_open(NULL, NULL, &chat, &error),
+        whit_conversation_open(NULL, 0, NULL, &talk, &error),
+        whit_conversation_open(session, 0, NULL, NULL, &error),
+        whit_conversation_say(NULL, "user", "x", 1, &error),
+        whit_conversation_append(NULL, "[]", 2, &error),
+        whit_conversation_set_system(NULL, "x", 1, &error),
+        whit_conversation_set_tools(NULL, "[]", 2, &error),
+        whit_conversation_return(NULL, "x", 1, &error),
+        whit_conversation_save(NULL, "x", &error),
+        whit_conversation_load(NULL, "x", &error),
+        whit_conversation_answer(NULL, NULL, NULL, NULL, &error),
         whit_chat_render(NULL, NULL, &prompt, &error),
         whit_session_step(NULL, NULL, 1, &error),
         whit_session_truncate(NULL, 0, 0, &error),
