@@ -1,0 +1,1 @@
+whit_test(bindings ${CMAKE_CURRENT_LIST_DIR}/bindings.c)
