@@ -17,7 +17,7 @@ struct serve_values {
     const char *host, *socket_path, *key_file, *cors, *alias, *log;
     bool log_texts, no_sandbox, no_tool_fallback;
     uint32_t port, n_parallel, n_queue, timeout_s;
-    cli_list models, adapters;
+    cli_list models, adapters, keys;
     const char *family, *cache_dir;
     bool no_cache;
     uint32_t max_memory_mb, request_memory_mb;
@@ -45,7 +45,11 @@ static const cli_option options[] = {
      1 << 20},
     {"--adapter", CLI_REPEAT, AT(adapters), "[NAME=]FILE",
      "An adapter that requests may ask for, by NAME, with a strength of their own; may be given again."},
-    {"--api-key-file", CLI_FILE, AT(key_file), "FILE", "Ask for one of these keys, one a line."},
+    {"--api-key", CLI_REPEAT, AT(keys), "KEY",
+     "Ask for this key, or one of several with commas between; others on this machine can read it in the list of "
+     "processes, unless it comes from $WHIT_API_KEY."},
+    {"--api-key-file", CLI_FILE, AT(key_file), "FILE",
+     "Ask for one of these keys, one a line, after a name for the log if it has one: anna sk-..."},
     {"--cache-dir", CLI_FILE, AT(cache_dir), "DIR",
      "Keep the beginnings that slots hold here, so that they are found again after a restart."},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
@@ -82,13 +86,16 @@ static void on_hangup(int signal)
     reloading = 1;
 }
 
-static void ready(void *user, const char *address)
+static void ready(void *user, const char *address, size_t n_bytes)
 {
     const whit_server_options *o = user;
+    char size[32];
     fprintf(stderr, "whit: serving %s", o->models[0].name);
     for (size_t i = 1; i < o->n_models; i++) fprintf(stderr, ", %s", o->models[i].name);
     fprintf(stderr, " at %s (%u at once%s); Ctrl-C ends it\n", address, o->n_parallel,
             o->socket_path ? "" : "; open it in a browser to chat");
+    fprintf(stderr, "whit: the first model takes up to %s, its file included; -np and -c change it\n",
+            cli_bytes(n_bytes, size));
 }
 
 static void confined(void *user, const char *why_not)
@@ -245,8 +252,10 @@ static int run(cli_call *call)
     whit_error error;
     if (!whit_server_library())
         return cli_fail(call, CLI_REFUSED,
-                        "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it cannot "
-                        "serve");
+                        WHIT_IS_STATIC
+                            ? "this is the static build, which has no server: 'make' builds whit with one"
+                            : "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
+                              "cannot serve");
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
         return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
     int status = open_served(call, values, &served);
@@ -269,6 +278,8 @@ static int run(cli_call *call)
                                   .max_memory_mb = values->max_memory_mb,
                                   .request_memory_mb = values->request_memory_mb,
                                   .key_file = values->key_file,
+                                  .keys = values->keys.items,
+                                  .n_keys = values->keys.n,
                                   .cors_origin = values->cors,
                                   .log_path = values->log,
                                   .log_texts = values->log_texts,

@@ -319,9 +319,9 @@ static void on_confined(void *user, const char *why_not)
     tell("start", why_not ? why_not : "confined", !why_not);
 }
 
-static void on_ready(void *user, const char *address)
+static void on_ready(void *user, const char *address, size_t n_bytes)
 {
-    (void)user;
+    (void)user, (void)n_bytes;
     try_all("main");
     dprintf(results, "ready %s\n", address);
 }

@@ -941,6 +941,31 @@ def test_keys(key_file):
     check(server.wait(60) == 0, "the server did not end well")
 
 
+def test_named_keys():
+    """Names of keys are in the log, and in no reply; keys of the command line and of the file count together."""
+    global port
+    with open("named", "w", encoding="ascii") as out:
+        out.write("# the house\nanna sk-anna\n\nsk-plain\n")
+    if os.path.exists("named.log"):
+        os.remove("named.log")
+    server, port = start("--api-key-file", "named", "--api-key", "one,two", "--api-key", "three", "--log", "named.log",
+                         "-m", os.environ["SOURCE"] + "/tools/tales/tales.ndf")
+    body = json.dumps({"prompt": "a", "max_tokens": 1})
+    for key, status in (("sk-anna", 200), ("sk-plain", 200), ("one", 200), ("two", 200), ("three", 200), ("anna", 401), ("one,two", 401),
+                        ("anna sk-anna", 401), ("# the house", 401), ("", 401)):
+        check(ask("POST", "/v1/completions", body, {"Authorization": "Bearer " + key})[0] == status, key)
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(60) == 0, "the server did not end well")
+    lines = [json.loads(line) for line in open("named.log", encoding="utf-8")]
+    check([line.get("name") for line in lines if line["status"] == 200] == ["anna", None, None, None, None], lines)
+    for text, word in (("a b c\n", b"more than a name and a key"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"no key in it")):
+        with open("bad_keys", "w", encoding="ascii") as out:
+            out.write(text)
+        done = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0", "--api-key-file", "bad_keys"],
+                              stderr=subprocess.PIPE, timeout=120, check=False)
+        check(done.returncode and word in done.stderr, text, done.stderr)
+
+
 server, port = start()
 test_endpoints()
 test_prompt_logprobs()
@@ -973,6 +998,7 @@ check(server.wait(60) == 0, "the server did not end well")
 with open("keys", "w", encoding="ascii") as out:
     out.write("secret-1\nsecret-2\n")
 test_keys("keys")
+test_named_keys()
 with open("long_keys", "w", encoding="ascii") as out:
     out.write("k" * 600 + "\n")
 long_keys = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0",

@@ -17,31 +17,72 @@ static void hash_key(const char *key, size_t n, uint8_t hash[32])
     crypto_generichash(hash, 32, (const uint8_t *)key, n, NULL, 0);
 }
 
-whit_status whit_keys_read(whit_site *site, whit_error *error)
+/* Adds the key text[0..n) with its name. `place` is for messages. */
+static whit_status add_key(whit_site *site, const char *place, const char *name, size_t n_name, const char *text,
+                           size_t n, whit_error *error)
 {
-    const char *path = site->options->key_file;
-    char line[MOST_KEY_BYTES + 2];
-    if (!path) return WHIT_OK;
+    if (n > MOST_KEY_BYTES || site->n_keys == MOST_KEYS)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", place, MOST_KEYS,
+                         MOST_KEY_BYTES);
+    if (n_name >= WHIT_KEY_NAME_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a key's name has at most %d bytes", place,
+                         WHIT_KEY_NAME_BYTES - 1);
+    struct whit_key *larger = realloc(site->keys, (site->n_keys + 1) * sizeof *site->keys);
+    if (!larger) return whit_fail_memory(error, "the keys", (site->n_keys + 1) * sizeof *site->keys);
+    site->keys = larger;
+    struct whit_key *key = &site->keys[site->n_keys++];
+    *key = (struct whit_key){.name = ""};
+    memcpy(key->name, name, n_name);
+    hash_key(text, n, key->hash);
+    return WHIT_OK;
+}
+
+/* Adds the key of a line: "KEY" or "NAME KEY". Keys hold no blanks (RFC 6750, token68). */
+static whit_status add_line(whit_site *site, const char *path, const char *line, whit_error *error)
+{
+    const char *word = line + strspn(line, " \t");
+    size_t n = strcspn(word, " \t\r\n");
+    const char *second = word + n + strspn(word + n, " \t");
+    size_t n_second = strcspn(second, " \t\r\n");
+    if (!n || *word == '#') return WHIT_OK;
+    if (second[n_second + strspn(second + n_second, " \t\r\n")])
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than a name and a key", path);
+    return n_second ? add_key(site, path, word, n, second, n_second, error)
+                    : add_key(site, path, "", 0, word, n, error);
+}
+
+static whit_status read_file_keys(whit_site *site, const char *path, whit_error *error)
+{
+    char line[MOST_KEY_BYTES + WHIT_KEY_NAME_BYTES + 16];
     FILE *file = fopen(path, "re");
     if (!file) return whit_fail_errno(error, path, "open");
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
-        size_t n = strcspn(line, "\r\n");
-        if (!n) continue;
-        uint8_t(*larger)[32] = realloc(site->keys, (site->n_keys + 1) * sizeof *site->keys);
-        if (larger) site->keys = larger;
-        if (n > MOST_KEY_BYTES || site->n_keys == MOST_KEYS) /* a rest would be a key of its own */
+        if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n') /* a rest would be a key of its own */
             status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
                                MOST_KEY_BYTES);
-        else if (!larger)
-            status = whit_fail_memory(error, "the keys", (site->n_keys + 1) * sizeof *site->keys);
         else
-            hash_key(line, n, site->keys[site->n_keys++]);
+            status = add_line(site, path, line, error);
     }
     fclose(file);
     sodium_memzero(line, sizeof line);
     WHIT_TRY(status);
     return site->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
+}
+
+whit_status whit_keys_read(whit_site *site, whit_error *error)
+{
+    const whit_server_options *options = site->options;
+    if (options->key_file) WHIT_TRY(read_file_keys(site, options->key_file, error));
+    for (size_t i = 0; i < options->n_keys; i++)
+        for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as llama.cpp has them: one, or a list */
+            size_t n = strcspn(at, ",");
+            if (n) WHIT_TRY(add_key(site, "--api-key", "", 0, at, n, error));
+            at += n;
+        }
+    if (options->n_keys && !site->n_keys)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: there is no key in it");
+    return WHIT_OK;
 }
 
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key)
@@ -54,9 +95,16 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     given = given && !strncasecmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";
     hash_key(given, strlen(given), hash);
     *key = 0; /* names that nobody checks give no place in the queue */
-    if (site->options->key_file) memcpy(key, hash, sizeof *key);
-    for (size_t i = 0; i < site->n_keys; i++) ok |= sodium_memcmp(hash, site->keys[i], sizeof hash) == 0;
-    return ok || !site->options->key_file;
+    if (site->n_keys) memcpy(key, hash, sizeof *key);
+    for (size_t i = 0; i < site->n_keys; i++) ok |= sodium_memcmp(hash, site->keys[i].hash, sizeof hash) == 0;
+    return ok || !site->n_keys;
+}
+
+const char *whit_access_key_name(const whit_site *site, uint64_t key)
+{
+    for (size_t i = 0; i < site->n_keys; i++)
+        if (memcmp(&key, site->keys[i].hash, sizeof key) == 0) return site->keys[i].name;
+    return "";
 }
 
 /* ---- pages of other sites ------------------------------------------------------------------------ */
@@ -73,10 +121,10 @@ static bool is_named_page(const char *origin)
 
 /* Without a key, a server for this machine alone trusts who reaches it. A page from elsewhere does where its name was
  * made to lead here (DNS rebinding): to the browser both are one site then, and only the name tells. */
-static bool trusts_this_machine(const whit_server_options *options)
+static bool trusts_this_machine(const whit_site *site)
 {
-    const char *host = options->host;
-    return !options->socket_path && !options->key_file && host &&
+    const char *host = site->options->host;
+    return !site->options->socket_path && !site->n_keys && host &&
         (!strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1"));
 }
 
@@ -85,8 +133,8 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
     const char *from = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
     const char *friend = site->options->cors_origin;
     if (!strcmp(request->method, "GET") || !strcmp(request->method, "OPTIONS")) return false;
-    bool foreign = (from && !strcmp(from, "cross-site")) ||
-        (origin && trusts_this_machine(site->options) && is_named_page(origin));
+    bool foreign =
+        (from && !strcmp(from, "cross-site")) || (origin && trusts_this_machine(site) && is_named_page(origin));
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 

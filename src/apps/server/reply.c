@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "server/access.h"
 #include "server/answers.h"
 #include "server/body.h"
 #include "server/logprobs.h"
@@ -100,6 +101,8 @@ static void log_ask(const whit_ask *ask, int status)
                   finishes, "queue_us", (json_int_t)(queued_ns ? (queued_ns - begun_ns) / 1000 : 0), "first_token_us",
                   (json_int_t)(first_ns ? (first_ns - begun_ns) / 1000 : 0), "total_us",
                   (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
+    const char *who = whit_access_key_name(api->site, ask->key);
+    if (*who) json_object_set_new(line, "name", json_string(who));
     if (api->log.texts) {
         json_object_set_new(line, "request", json_string(ask->body ? ask->body : ""));
         json_object_set(line, "answers", answers);

@@ -71,6 +71,8 @@ static whit_status listen_tcp(const char *host, uint32_t port, int *fd, char *ad
     int failure = errno;
     freeaddrinfo(found);
     errno = failure;
+    if (!ok && failure == EADDRINUSE)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: another program listens there; --port takes another, 0 any", name);
     if (!ok) return whit_fail_errno(error, name, "listen on");
     struct sockaddr_storage own;
     socklen_t n = sizeof own;
@@ -155,7 +157,8 @@ static void trim_memory(void)
 }
 
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
-                            void (*ready)(void *user, const char *address), void *user, whit_error *error)
+                            void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
+                            whit_error *error)
 {
     whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}};
     whit_web_server *server = NULL;
@@ -181,7 +184,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         whit_site_close(&site);
         return status;
     }
-    ready(user, address);
+    ready(user, address, site.models->entries[0].n_bytes);
     whit_notify(notify, "READY=1");
     const struct timespec moment = {.tv_nsec = 50000000};
     for (uint64_t trimmed_ns = whit_now_ns(); *stop == 0;) {

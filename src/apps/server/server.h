@@ -32,7 +32,11 @@ typedef struct whit_server_options {
     void *open_user;
     uint32_t max_memory_mb;     /* bound for open models; 0: no bound */
     uint32_t request_memory_mb; /* bound for all requests, a quarter of it for each; 0: no bound */
-    const char *key_file;       /* one API key a line; NULL: none are asked for */
+    /* API keys: a file with one a line, after a name and blanks if it has one ("anna sk-..."), '#' begins a comment; and
+     * a list. Without both no key is asked for. */
+    const char *key_file;
+    const char *const *keys;
+    size_t n_keys;
     const char *cors_origin;
     const char *log_path; /* log of requests, "-" is stderr; NULL: no log */
     bool log_texts;       /* log the texts of requests and answers, too */
@@ -53,9 +57,11 @@ typedef struct whit_server_options {
 } whit_server_options;
 
 /* Serves until *stop is 1 and what runs has ended, or *stop is 2; looks for replaced files where *reload is not 0.
- * `ready` is told the address once connections are accepted. */
+ * `ready` is told the address once connections are accepted, and the bytes that the first model takes at most: its
+ * file, all slots and that of embeddings. */
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
-                            void (*ready)(void *user, const char *address), void *user, whit_error *error);
+                            void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
+                            whit_error *error);
 /* The version of libmicrohttpd; NULL where it is not on this machine or in this build. */
 const char *whit_server_library(void);
 

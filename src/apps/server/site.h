@@ -10,12 +10,19 @@
 #include "server/metrics.h"
 #include "server/server.h"
 
+/* One API key. */
+#define WHIT_KEY_NAME_BYTES 40
+struct whit_key {
+    uint8_t hash[32];
+    char name[WHIT_KEY_NAME_BYTES]; /* for the log; "": it has no name */
+};
+
 /* State shared by all models. */
 typedef struct whit_site {
     const whit_server_options *options;
     const atomic_int *stop;
     struct whit_models *models;
-    uint8_t (*keys)[32]; /* hashes of API keys */
+    struct whit_key *keys;
     size_t n_keys;
     whit_request_log log;
     atomic_ullong n_ids; /* replies so far */
