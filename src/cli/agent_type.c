@@ -285,6 +285,10 @@ int cli_tasks_type(struct cli_tasks *t)
     int status = CLI_OK;
     bool over = false;
     if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
+    static const char *words[N_COMMANDS + 1];
+    for (size_t i = 0, n = 0; i < N_COMMANDS; i++)
+        if (commands[i].help) words[n++] = commands[i].name;
+    cli_input_words(input, words);
     const bool is_person = cli_input_is_terminal(input);
     if (is_person) cli_note("a task a line; /help lists commands, Ctrl-D leaves");
     while (!over) {

@@ -278,7 +278,7 @@ bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_
     }
 }
 
-static void say(cli_chat *chat, const char *text, size_t n_bytes)
+void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes)
 {
     whit_error error;
     whit_conversation *conversation = chat->talk.conversation;
@@ -300,13 +300,15 @@ static void take_line(cli_chat *chat)
     if (n_bytes && line[n_bytes - 1] == '\r') n_bytes--;
     if (n_bytes >= N_QUOTES && !memcmp(line, quotes, N_QUOTES)) {
         if (cli_chat_read_block(chat, line + N_QUOTES, n_bytes - N_QUOTES, &block) && block.size_bytes)
-            say(chat, (const char *)block.data, block.size_bytes);
+            cli_chat_say(chat, (const char *)block.data, block.size_bytes);
     } else if (n_bytes && line[0] == '/') {
         cli_chat_command(chat, line, n_bytes);
+    } else if (cli_chat_leaves(line, n_bytes)) {
+        chat->over = true;
     } else {
         for (size_t i = 0; i < n_bytes; i++)
             if (line[i] != ' ' && line[i] != '\t') {
-                say(chat, line, n_bytes);
+                cli_chat_say(chat, line, n_bytes);
                 break;
             }
     }
@@ -337,6 +339,7 @@ static int start(cli_chat *chat, const struct chat_values *values)
     }
     chat->input = cli_input_open(!values->no_history);
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
+    cli_input_words(chat->input, cli_chat_words);
     if (values->load && (status = cli_chat_load(chat, values->load)) != CLI_OK) return status;
     if (values->system &&
         whit_conversation_set_system(chat->talk.conversation, values->system, strlen(values->system), &error) !=

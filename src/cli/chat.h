@@ -36,6 +36,12 @@ void cli_chat_greet(const cli_chat *chat, const char *path);
 
 /* Runs a command, a line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
+/* Is the line a word that leaves other programs: exit, quit, :q? */
+bool cli_chat_leaves(const char *line, size_t n_bytes);
+/* The commands, for Tab; ends with NULL. */
+extern const char *const cli_chat_words[];
+/* Takes a message of the person, answers it, and forgets it if there is no answer. */
+void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);
 
 /* Loads a conversation. CLI_OK or a status already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);

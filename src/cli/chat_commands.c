@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/chat.h"
 
 static const char *n_messages(cli_chat *chat, char many[32])
@@ -206,6 +207,10 @@ static void set_system(cli_chat *chat, const char *text)
         whit_conversation_set_system(chat->talk.conversation, (const char *)block.data, block.size_bytes, &error) !=
             WHIT_OK)
         cli_chat_fail_error(chat, &error);
+    else if (given && block.size_bytes)
+        cli_note("the system message is set");
+    else if (given)
+        cli_note("there is no system message any more");
     whit_buf_free(&block);
 }
 
@@ -215,6 +220,7 @@ static void set_thinking(cli_chat *chat, const char *word)
     for (int i = 0; i < 3; i++)
         if (!strcmp(word, thinking_words[i])) {
             chat->thinking = (whit_thinking)i;
+            cli_note("think: %s", word);
             return;
         }
     cli_chat_fail(chat, CLI_USAGE, "/set think takes auto, on or off, not '%s'", word);
@@ -226,6 +232,7 @@ static void set_verbose(cli_chat *chat, const char *word)
         cli_chat_fail(chat, CLI_USAGE, "/set stats takes on or off, not '%s'", word);
     else
         chat->verbose = strcmp(word, "off") != 0;
+    cli_note("stats: %s", chat->verbose ? "on" : "off");
 }
 
 static void set_predict(cli_chat *chat, const char *text)
@@ -237,26 +244,67 @@ static void set_predict(cli_chat *chat, const char *text)
         cli_chat_fail(chat, CLI_USAGE, "/set predict takes a whole number from -1, not '%s'", text);
     else
         chat->n_tokens = (int32_t)n;
+    if (chat->n_tokens < 0)
+        cli_note("predict: no limit but the context");
+    else
+        cli_note("predict: at most %d tokens", chat->n_tokens);
 }
 
 static void set_no_thinking(cli_chat *chat, const char *nothing)
 {
     (void)nothing;
     chat->thinking = WHIT_THINKING_OFF;
+    cli_note("think: off");
 }
 
 static void set_quiet(cli_chat *chat, const char *nothing)
 {
     (void)nothing;
     chat->verbose = false;
+    cli_note("stats: off");
 }
+
+/* /format: what every answer must be. */
+static void set_format(cli_chat *chat, const char *text)
+{
+    cli_grammar wanted;
+    bool is_off = !*text || !strcmp(text, "off") || !strcmp(text, "text"), is_json = !strcmp(text, "json");
+    cli_grammar_flags flags = {.schema = is_json ? "{\"type\": \"object\"}" : is_off ? NULL : text};
+    int status = cli_open_grammar(chat->call, &flags, chat->talk.model, &wanted);
+    if (status != CLI_OK) {
+        cli_close_grammar(&wanted);
+        cli_chat_remember(chat, status);
+        return;
+    }
+    cli_close_grammar(&chat->grammar);
+    chat->grammar = wanted;
+    cli_note(is_off        ? "format: any text%s"
+                 : is_json ? "format: a JSON object%s"
+                           : "format: JSON as %s has it",
+             is_off || is_json ? "" : text);
+}
+
+/* Settings of other programs that are options of the command here. */
+static const struct {
+    const char *name, *line;
+} elsewhere[] = {
+    {"num_ctx", "the context is chosen at the start: whit chat -c N"},
+    {"ctx-size", "the context is chosen at the start: whit chat -c N"},
+    {"num_thread", "threads are chosen at the start: whit chat -t N"},
+    {"num_gpu", "whit runs on the CPU"},
+    {"history", "the history of typed lines is kept unless whit chat --no-history"},
+    {"nohistory", "whit chat --no-history keeps no history of typed lines"},
+    {"wordwrap", "long lines are wrapped unless whit chat --no-wrap"},
+    {"nowordwrap", "whit chat --no-wrap leaves long lines to the terminal"},
+};
 
 static const struct {
     const char *name;
     void (*set)(cli_chat *chat, const char *value);
 } sets[] = {
-    {"system", set_system}, {"think", set_thinking}, {"nothink", set_no_thinking}, {"verbose", set_verbose},
-    {"stats", set_verbose}, {"quiet", set_quiet},    {"predict", set_predict},     {"num_predict", set_predict},
+    {"system", set_system},   {"think", set_thinking},      {"nothink", set_no_thinking},
+    {"verbose", set_verbose}, {"stats", set_verbose},       {"quiet", set_quiet},
+    {"predict", set_predict}, {"num_predict", set_predict}, {"format", set_format},
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
@@ -273,6 +321,11 @@ static void set_sampling(cli_chat *chat, const char *name, const char *value)
 {
     cli_sampler_flags wanted = chat->sampler;
     int status = cli_set_option(chat->call, cli_sampler_options, name, value, &wanted);
+    for (size_t i = 0; status < 0 && i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (!strcmp(elsewhere[i].name, name)) {
+            cli_chat_fail(chat, CLI_USAGE, "%s", elsewhere[i].line);
+            return;
+        }
     if (status < 0) {
         cli_chat_fail(chat, CLI_USAGE, "/set does not know '%s'; /show parameters lists what it knows, beside system",
                       name);
@@ -283,6 +336,7 @@ static void set_sampling(cli_chat *chat, const char *name, const char *value)
     if (wanted.seed < 0) wanted.seed = chat->sampler.seed;
     if (!strcmp(name, "seed")) chat->n_answers = 0;
     chat->sampler = wanted;
+    cli_note("%s: %s", name, value);
 }
 
 static void set(cli_chat *chat, char *name)
@@ -358,10 +412,60 @@ static void undo(cli_chat *chat, char *nothing)
     cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
+/* The longest file that /read takes; the context is smaller in most cases, which is said when it is answered. */
+enum { READ_BYTES_MAX = 4 << 20 };
+
+/* Takes a file as a message, after the words that follow its name. */
+static void read_message(cli_chat *chat, char *path)
+{
+    char *words = next_word(path);
+    whit_buf text = {0}, message = {0};
+    whit_error error;
+    if (!path[0]) {
+        cli_chat_fail(chat, CLI_USAGE, "/read FILE [WORDS] puts a file into a message, after the words");
+        return;
+    }
+    if (whit_read_file(path, READ_BYTES_MAX, &text, &error) != WHIT_OK) {
+        cli_chat_fail_error(chat, &error);
+    } else if (!text.size_bytes || memchr(text.data, 0, text.size_bytes)) {
+        cli_chat_fail(chat, CLI_REFUSED, text.size_bytes ? "%s: is no text" : "%s: is empty", path);
+    } else {
+        cli_note("%s: %zu bytes", path, text.size_bytes);
+        if (words[0] && (!whit_buf_append_str(&message, words) || !whit_buf_append_str(&message, "\n\n")))
+            message.failed = true;
+        if (whit_buf_append(&message, text.data, text.size_bytes))
+            cli_chat_say(chat, (const char *)message.data, message.size_bytes);
+        else
+            cli_chat_fail(chat, CLI_LIMIT, "out of memory for a message");
+    }
+    whit_buf_free(&message);
+    whit_buf_free(&text);
+}
+
+/* A conversation belongs to the session of its model: another model wants another call, which a file makes short. */
+static void say_model(cli_chat *chat, char *name)
+{
+    show_model(chat);
+    if (name[0])
+        cli_chat_fail(chat, CLI_USAGE,
+                      "another model wants another call: /save talk.json, then whit chat %s --load talk.json", name);
+}
+
+static void list_models(cli_chat *chat, char *nothing)
+{
+    (void)nothing;
+    cli_chat_fail(chat, CLI_USAGE, "'whit list' shows the models that are here");
+}
+
 static void leave(cli_chat *chat, char *nothing)
 {
     (void)nothing;
     chat->over = true;
+}
+
+static void take_format(cli_chat *chat, char *text)
+{
+    set_format(chat, text);
 }
 
 static void help(cli_chat *chat, char *nothing);
@@ -374,6 +478,8 @@ static const struct {
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},
     {"set", "stats on|off", "show tokens per second after every answer, or not", set},
     {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set},
+    {"set", "format json|FILE|off", "hold answers to JSON, or to the schema in a file; so does /format", set},
+    {"read", "FILE [WORDS]", "put a file into a message, after the words", read_message},
     {"show", "[WHAT]", "info, template, parameters, context, history, system, prompt, tokens", show},
     {"save", "FILE", "write the conversation as JSON", save},
     {"load", "FILE", "go on with a conversation that was saved", load},
@@ -382,6 +488,10 @@ static const struct {
     {"clear", "", "begin anew; the system message stays", clear},
     {"bye", "", "leave; so does Ctrl-D", leave},
     {"help", "", "this list", help},
+    {"model", "", "say which model answers", say_model},
+    {"format", "", NULL, take_format},
+    {"file", "", NULL, read_message},
+    {"list", "", NULL, list_models},
     {"regen", "", NULL, answer_again},
     {"exit", "", NULL, leave},
     {"quit", "", NULL, leave},
@@ -394,9 +504,32 @@ static void help(cli_chat *chat, char *nothing)
     (void)nothing;
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (commands[i].help)
-            cli_print(chat->call, "/%-7s%-20s%s\n", commands[i].name, commands[i].argument, commands[i].help);
-    cli_print(chat->call, "%-28s%s\n%-28s%s\n", "\"\"\"", "begins and ends a message of several lines", "Ctrl-C",
+            cli_print(chat->call, "/%-7s%-21s%s\n", commands[i].name, commands[i].argument, commands[i].help);
+    cli_print(chat->call, "%-29s%s\n%-29s%s\n", "\"\"\"", "begins and ends a message of several lines", "Ctrl-C",
               "stops an answer");
+}
+
+const char *const cli_chat_words[] = {"/bye",           "/clear",
+                                      "/format json",   "/format off",
+                                      "/help",          "/load ",
+                                      "/model",         "/read ",
+                                      "/retry",         "/save ",
+                                      "/set format",    "/set seed",
+                                      "/set stats",     "/set system",
+                                      "/set temp",      "/set think",
+                                      "/show context",  "/show history",
+                                      "/show model",    "/show parameters",
+                                      "/show prompt",   "/show system",
+                                      "/show template", "/show tokens",
+                                      "/undo",          NULL};
+
+bool cli_chat_leaves(const char *line, size_t n_bytes)
+{
+    static const char *const words[] = {"exit", "quit", ":q", ":wq", ":q!"};
+    while (n_bytes && strchr(" \t", line[n_bytes - 1])) n_bytes--;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n_bytes && memcmp(words[i], line, n_bytes) == 0) return true;
+    return false;
 }
 
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes)

@@ -29,6 +29,7 @@ struct cli_input {
     bool terminal;
     char *history_path; /* NULL: no history is kept */
     const char *prompt;
+    const char *const *words; /* what Tab completes; NULL: nothing */
 #if WHIT_HAVE_EDIT
     EditLine *editor; /* NULL: no line editor */
     struct termios before;
@@ -146,6 +147,7 @@ static int get_byte(EditLine *editor, uint8_t *byte)
         if (errno != EINTR || *cli_cancelled()) return -1;
         if (cli_was_continued()) {
             say_to_terminal(PASTE_ON);
+            el_set(editor, EL_PREP_TERM, 0); /* the editor believes that the terminal has its modes still */
             el_set(editor, EL_PREP_TERM, 1);
             el_set(editor, EL_REFRESH);
         }
@@ -200,6 +202,38 @@ static unsigned char take_paste(EditLine *editor, int key)
     return ok ? CC_REFRESH : CC_ERROR;
 }
 
+/* Handler of Tab: completes the line, where it is the beginning of words, as far as these agree, and lists them where
+ * nothing can be added. */
+static unsigned char complete_word(EditLine *editor, int key)
+{
+    (void)key;
+    cli_input *input;
+    char typed[64], common[64] = "";
+    const LineInfo *line = el_line(editor);
+    size_t n = (size_t)(line->cursor - line->buffer), n_found = 0;
+    el_get(editor, EL_CLIENTDATA, &input);
+    if (!input->words || !n || n >= sizeof typed || line->lastchar != line->cursor) return CC_ERROR;
+    memcpy(typed, line->buffer, n);
+    typed[n] = 0;
+    for (const char *const *word = input->words; *word; word++) {
+        if (strncmp(*word, typed, n) != 0 || strlen(*word) >= sizeof common) continue;
+        size_t same = 0;
+        while (n_found && common[same] && common[same] == (*word)[same]) same++;
+        if (n_found++)
+            common[same] = 0;
+        else
+            snprintf(common, sizeof common, "%s", *word);
+    }
+    if (!n_found) return CC_ERROR;
+    if (strlen(common) > n) return el_insertstr(editor, common + n) == 0 ? CC_REFRESH : CC_ERROR;
+    if (n_found == 1) return el_insertstr(editor, " ") == 0 ? CC_REFRESH : CC_ERROR;
+    say_to_terminal("\n");
+    for (const char *const *word = input->words; *word; word++)
+        if (strncmp(*word, typed, n) == 0) printf("%s  ", *word);
+    say_to_terminal("\n");
+    return CC_REDISPLAY;
+}
+
 /* Sets a UTF-8 locale: the editor works in the locale's characters, and others cannot represent all messages. */
 static bool use_utf8(void)
 {
@@ -226,6 +260,8 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste); /* el_set leaks both */
     el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
+    el_wset(input->editor, EL_ADDFN, L"whit-complete", L"Complete a command", complete_word);
+    el_set(input->editor, EL_BIND, "^I", "whit-complete", NULL);
     el_source(input->editor, NULL);
     cli_was_continued();
     if (keep_history) input->history_path = find_history();
@@ -272,6 +308,11 @@ cli_input *cli_input_open(bool keep_history)
     (void)keep_history;
 #endif
     return input;
+}
+
+void cli_input_words(cli_input *input, const char *const *words)
+{
+    input->words = words;
 }
 
 void cli_input_close(cli_input *input)

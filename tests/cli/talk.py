@@ -97,6 +97,26 @@ if os.environ["EDITOR_BUILT"] == "1":
     said = [m["content"] for m in json.load(open("pasted.json"))["messages"] if m["role"] == "user"]
     check("pasted", said == ["the land\nand the ocean", "one line[31m pasted and typed"], said)
     history = open(os.path.join(os.environ["XDG_STATE_HOME"], "whit", "chat_history")).read().split("\n")
+    # Tab completes commands: as far as they agree, then lists them, then with a blank.
+    terminal = Terminal("model.ndf", "-n", "4", "--temp", "0", columns=80)
+    listed = terminal.say(b"/show t\t\t", marks="/show t").decode()
+    check("Tab lists", "/show template" in listed and "/show tokens" in listed, listed)
+    shown = terminal.say(b"e\t\n").decode()
+    check("Tab completes", "bos_token" in shown, shown)
+    terminal.end()
+    # Ctrl-Z and fg: the shell has given the terminal its own modes meanwhile, and the editor takes it again.
+    terminal = Terminal("model.ndf", "-n", "4", "--temp", "0")
+    time.sleep(0.3)
+    raw = termios.tcgetattr(terminal.leader)
+    terminal.process.send_signal(signal.SIGSTOP)
+    cooked = [*raw[:3], raw[3] | termios.ICANON | termios.ECHO, *raw[4:]]
+    termios.tcsetattr(terminal.leader, termios.TCSANOW, cooked)
+    terminal.process.send_signal(signal.SIGCONT)
+    until = time.time() + 20
+    while termios.tcgetattr(terminal.leader)[3] & termios.ICANON and time.time() < until:
+        time.sleep(0.05)
+    check("a continued editor takes the terminal again", not termios.tcgetattr(terminal.leader)[3] & (termios.ICANON | termios.ECHO))
+    terminal.end()
     # Two signals at once end the program on the spot; the terminal is as it was all the same.
     terminal = Terminal("model.ndf", "-n", "4", "--temp", "0")
     time.sleep(0.3)

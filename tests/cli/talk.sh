@@ -33,6 +33,30 @@ expect 0 whit run model.ndf the land -n 4 -sys ' the ocean ' --template drops.ji
 expect 0 whit run model.ndf the land -n 4 --no-stats
 [ ! -s err ] || complain "--no-stats: $(cat err)"
 
+# ---- what Ollama's users type: each says what it did, a file is a message, and exit leaves
+printf 'of the land\n' >part.txt
+: >empty.txt
+printf '%s\n' '/set parameter temperature 0.5' '/set system Be brief.' '/set predict 3' '/set think off' '/set num_ctx 8192' \
+    '/read part.txt the ocean' '/read absent.txt' '/read empty.txt' '/model other' '/list' '/save read.json' '/format json' \
+    'the land' '/save json.json' '/format off' 'exit' '/save never.json' |
+    whit chat model.ndf -n 24 -s 1 >out 2>err
+for line in "temperature: 0.5" "the system message is set" "predict: at most 3 tokens" "think: off" "whit chat -c N" \
+    "part.txt: 12 bytes" "absent.txt" "empty.txt: is empty" "whit chat other --load talk.json" "whit list" "format: a JSON object" \
+    "format: any text"; do
+    grep -q "$line" err || complain "stderr lacks '$line': $(cat err)"
+done
+python3 - <<'END' || complain "/read and /format: $(cat read.json json.json)"
+import json
+said = json.load(open("read.json"))["messages"]
+assert [m["content"] for m in said if m["role"] == "user"] == ["the ocean\n\nof the land\n"], said
+assert json.load(open("json.json"))["messages"][-1]["content"].lstrip().startswith("{"), "no object"
+END
+[ ! -e never.json ] || complain "exit does not leave"
+for word in quit :q :wq; do
+    printf '%s\n/save never.json\n' "$word" | whit chat model.ndf >out 2>err
+    [ ! -e never.json ] || complain "$word does not leave"
+done
+
 # ---- on a terminal
 EDITOR_BUILT=$(grep -c '^#define WHIT_HAVE_EDIT *1' "$BUILD/generated/whit_config.h")
 export EDITOR_BUILT
