@@ -42,5 +42,6 @@
 #include "whit/program.h"
 #include "whit/calls.h"
 #include "whit/conversation.h"
+#include "whit/bindings.h"
 
 #endif

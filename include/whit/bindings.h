@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Defaults for bindings of other languages, which cannot call the inline _default() functions of the other headers.
- * whit.h does not include this header: programs in C and C++ have no use for it.
  *
  * Each function fills the first size_bytes bytes of a struct with its defaults, as the program knows the struct:
- * `struct_bytes` becomes size_bytes, members that the library does not know become 0, and those that the program does
- * not know keep their defaults, since the library reads no further than struct_bytes. Returns the size of the struct in
+ * `struct_bytes` becomes size_bytes, and members that the library does not know become 0. Returns the struct's size in
  * the library. `to` NULL, or a size below that of `struct_bytes`: fills nothing. */
 #ifndef WHIT_BINDINGS_H
 #define WHIT_BINDINGS_H
 
-#include "whit/base.h"
+#include "base.h"
 
 #ifdef __cplusplus
 extern "C" {

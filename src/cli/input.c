@@ -29,7 +29,7 @@ struct cli_input {
     bool terminal;
     char *history_path; /* NULL: no history is kept */
     const char *prompt;
-    const char *const *words; /* what Tab completes; NULL: nothing */
+    const char *const *words; /* words that Tab completes; NULL: no completion */
 #if WHIT_HAVE_EDIT
     EditLine *editor; /* NULL: no line editor */
     struct termios before;

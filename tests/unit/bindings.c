@@ -48,7 +48,7 @@ static void test_defaults(void **state)
     CHECK_INIT(stage)
 }
 
-/* A struct that a binding has filled is taken by the library, which then fails to open the file; an empty one is not. */
+/* A struct that a binding has filled is taken: the library fails at the file. An empty struct is refused. */
 static void test_taken(void **state)
 {
     (void)state;

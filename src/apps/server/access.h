@@ -7,7 +7,7 @@
 
 /* Reads the API keys of the options into the site. */
 whit_status whit_keys_read(whit_site *site, whit_error *error);
-/* The name of a key by the hash that whit_key_allows gave; "" where it has none. */
+/* The name of the key whose hash whit_key_allows gave; "" if it is unnamed. */
 const char *whit_access_key_name(const whit_site *site, uint64_t key);
 /* Does the request give one of the keys, or is no key required? *key: a hash of the given key. Compares with every key,
  * in the same time whichever fits. */

@@ -32,8 +32,8 @@ typedef struct whit_server_options {
     void *open_user;
     uint32_t max_memory_mb;     /* bound for open models; 0: no bound */
     uint32_t request_memory_mb; /* bound for all requests, a quarter of it for each; 0: no bound */
-    /* API keys: a file with one a line, after a name and blanks if it has one ("anna sk-..."), '#' begins a comment; and
-     * a list. Without both no key is asked for. */
+    /* API keys: a file with one a line, after a name and blanks if it has one ("anna sk-..."), where '#' begins a
+     * comment; and a list. Without both no key is asked for. */
     const char *key_file;
     const char *const *keys;
     size_t n_keys;
