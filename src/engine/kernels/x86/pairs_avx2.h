@@ -15,4 +15,14 @@ static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
     return sums;
 }
 
+/* acc plus sums of four products in dwords, of unsigned bytes up to 127; ones: words of 1. */
+static inline __m256i whit_add_quads(__m256i acc, __m256i u7, __m256i x, __m256i ones)
+{
+    __m256i pairs;
+    __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
+            : "+x"(acc), "=&x"(pairs)
+            : "x"(u7), "x"(x), "x"(ones));
+    return acc;
+}
+
 #endif

@@ -34,9 +34,15 @@ INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
 INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8_t *lines, uint32_t place, uint32_t f)
 {
     if (kind == FIELD_GROUP_L6) {
-        __m512i halves = _mm512_srl_epi32(load_line(lines), _mm_cvtsi32_si128(place % 2 ? 17 : 1));
-        halves = _mm512_and_si512(halves, _mm512_set1_epi32(0x7FE0));
-        return _mm512_mul_ps(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(halves)), _mm512_set1_ps(0x1p-6f));
+        /* The ten bits as exponent and fraction of a float, times 2^(127 - 15 - 6): exact, subnormal f16 included. */
+        __m512i dwords = load_line(lines), bits;
+        if (place % 2)
+            bits = _mm512_srli_epi32(_mm512_and_si512(dwords, _mm512_set1_epi32((int)0xFFC00000)), 4);
+        else
+            bits = _mm512_slli_epi32(_mm512_and_si512(dwords, _mm512_set1_epi32(0xFFC0)), 12);
+        __m512i scale = _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0x1p106f)));
+        __mmask16 is_special = _mm512_cmpge_epi32_mask(bits, _mm512_set1_epi32(31 << 23)); /* infinite, or no number */
+        return _mm512_castsi512_ps(_mm512_mask_or_epi32(scale, is_special, scale, _mm512_set1_epi32(0x7F800000)));
     }
     const bool super = kind <= FIELD_GROUP_ODD4;
     const uint32_t bit = kind == FIELD_GROUP_ODD4 ? 4 * place : 8 * place;
@@ -204,10 +210,12 @@ INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
 INLINE __m512i load_group_levels(const tiles *m, const uint8_t *tile_start, uint32_t group)
 {
     group_fields at = group_fields_at(m, tile_start, group);
-    __m512i low = _mm512_srl_epi32(load_line(at.lines), _mm_cvtsi32_si128(at.first % 2 ? 16 : 0));
-    low = _mm512_and_si512(low, _mm512_set1_epi32(63));
-    __m512i middle = _mm512_set1_epi32(WHIT_LEVEL_HIGH * 0x02010100); /* -high, 0, 0 and high, plus high */
-    return _mm512_sub_epi32(_mm512_add_epi32(middle, _mm512_slli_epi32(low, 8)), _mm512_slli_epi32(low, 16));
+    const __m128i first = _mm_setr_epi32((int)0x80000080, (int)0x80040480, (int)0x80080880, (int)0x800C0C80),
+                  second = _mm_setr_epi32((int)0x80020280, (int)0x80060680, (int)0x800A0A80, (int)0x800E0E80);
+    /* 0, r, r, 0; then 0, r, 63 - r, 0; then 0, 63 + r, 63 - r, 126 */
+    __m512i low = _mm512_shuffle_epi8(load_line(at.lines), _mm512_broadcast_i32x4(at.first % 2 ? second : first));
+    low = _mm512_ternarylogic_epi32(low, _mm512_set1_epi8(63), _mm512_set1_epi32(63 << 16), 0x6A);
+    return _mm512_add_epi8(low, _mm512_set1_epi32(126 << 24 | 63 << 8));
 }
 
 /* Quad j of a line, 0 to 3: levels plus WHIT_LEVEL_HIGH. VPSHUFB looks up in sixteen bytes, the levels of four rows, so
