@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Bytes read and multiply-adds of a step, counted from the session's own plan and kernels. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/bench.h"
@@ -21,6 +22,23 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
+/* The experts that n tokens take, as a share of all: each takes n_used of n_experts at random. */
+static double share_of_experts(const whit_plan_step *step, uint32_t n_rows)
+{
+    return 1 - pow(1 - (double)step->n_used / step->n_experts, n_rows);
+}
+
+/* Matrices of experts: the bytes that n_rows tokens touch, and the multiply-adds of one. */
+static void count_experts(const whit_exec_step *step, uint32_t n_rows, bench_count *count)
+{
+    const double share = share_of_experts(step->plan, n_rows);
+    const whit_tensor *w = step->tensor;
+    for (int part = 0; part < WHIT_PART_COUNT; part++)
+        add_range(count, w->part[part], (uint64_t)((double)w->part_bytes[part] * share));
+    count->layer_macs += (double)w->type.n_rows / step->plan->n_experts * step->plan->n_used * w->type.n_cols;
+    if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
+}
+
 static void count_tensor(const whit_session *session, const whit_exec_step *step, int32_t weight,
                          const whit_tensor *tensor, bench_count *count)
 {
@@ -37,9 +55,11 @@ static void count_tensor(const whit_session *session, const whit_exec_step *step
     if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
 }
 
-static void count_step(const whit_session *session, const whit_exec_step *step, bench_count *count)
+static void count_step(const whit_session *session, const whit_exec_step *step, uint32_t n_rows, bench_count *count)
 {
-    if (step->run_tiles) {
+    if (step->plan->op == WHIT_PLAN_EXPERT_LINEAR) {
+        count_experts(step, n_rows, count);
+    } else if (step->run_tiles) {
         count_tensor(session, step, step->plan->weight, step->tensor, count);
         if (step->gated) count_tensor(session, step, step->plan->gated, step->gated, count);
     } else if (step->plan->op == WHIT_PLAN_EMBED) {
@@ -63,7 +83,7 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
         const whit_exec_bound *schedule = whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n[rows]);
         for (uint32_t g = 0; g < schedule->n_phases; g++)
             for (uint32_t i = 0; i < schedule->phases[g].n_steps; i++)
-                count_step(session, &schedule->phases[g].steps[i], count);
+                count_step(session, &schedule->phases[g].steps[i], n[rows], count);
         if (rows == WHIT_ROWS_SELECTED) count->selected_bytes = count->pass_bytes - before;
     }
     count->kv = &session->kv;

@@ -156,9 +156,42 @@ static const whit_config shapes[] = {
      .n_shared_layers = 18,
      .side_width = 256,
      .rope_theta = 1e6},
+    {.family = "decoder-experts",
+     .n_layers = 48,
+     .n_embd = 2048,
+     .n_heads = 32,
+     .n_kv_heads = 4,
+     .head_dim = 128,
+     .n_vocab = 151936,
+     .qk_norm = true,
+     .n_experts = 128,
+     .n_experts_used = 8,
+     .n_expert_ff = 768,
+     .router_norm = true,
+     .rope_theta = 1e6},
+    {.family = "hybrid-experts", /* two layers without experts; kinds of layers are added below */
+     .n_layers = 24,
+     .n_embd = 2048,
+     .n_ff = 7168,
+     .n_heads = 32,
+     .n_kv_heads = 8,
+     .head_dim = 64,
+     .n_vocab = 65536,
+     .tied_head = true,
+     .qk_norm = true,
+     .conv_taps = 3,
+     .n_experts = 32,
+     .n_experts_used = 4,
+     .n_expert_ff = 1792,
+     .router_sigmoid = true,
+     .router_bias = true,
+     .router_norm = true,
+     .router_norm_eps = 1e-6,
+     .rope_theta = 1e6},
 };
-static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b", "qwen3-0.6b",
-                                          "qwen35-0.8b", "qwen35-4b",      "lfm2-1.2b", "gemma4-e2b", "gemma4-e4b"};
+static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b",     "falcon3-7b",
+                                          "qwen3-0.6b",  "qwen35-0.8b",    "qwen35-4b",     "lfm2-1.2b",
+                                          "gemma4-e2b",  "gemma4-e4b",     "qwen3-30b-a3b", "lfm2-8b-a1b"};
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 struct shape {
@@ -166,6 +199,7 @@ struct shape {
     const char *name;
     uint8_t layers, head, embd; /* codecs */
     bool no_head;
+    bool is_cut;       /* it has fewer layers than the model */
     bool is_corrected; /* the layers' matrices have corrections */
     bool is_mobile;    /* Gemma 4's mobile form: bits by matrix, int8 inputs and outputs with fixed scales */
 };
@@ -205,7 +239,9 @@ static void set_gemma_layers(whit_config *c)
 /* Layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
 static void set_layers(whit_config *c)
 {
-    static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14};
+    static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14}, experts_attend[] = {2, 6, 10, 14, 18, 21};
+    enum { N_DENSE = 2 };
+    const uint8_t *attends = c->n_experts ? experts_attend : lfm2_attends;
     if (c->side_width) set_gemma_layers(c);
     if (!c->conv_taps) return;
     c->n_kinds = 2;
@@ -217,7 +253,13 @@ static void set_layers(whit_config *c)
                                     .rope_dim = c->rope_dim,
                                     .n_ff = c->n_ff};
     for (uint32_t i = 0; i < c->n_layers; i++) c->kind_of_layer[i] = c->delta_heads ? (i + 1) % 4 == 0 : 0;
-    for (size_t i = 0; !c->delta_heads && i < sizeof lfm2_attends; i++) c->kind_of_layer[lfm2_attends[i]] = 1;
+    for (size_t i = 0; !c->delta_heads && i < sizeof lfm2_attends; i++)
+        if (attends[i] < c->n_layers) c->kind_of_layer[attends[i]] = 1;
+    if (!c->n_experts) return;
+    c->kinds[1].n_ff = 0;
+    c->kinds[c->n_kinds++] = (whit_layer_kind){.mixer = WHIT_MIXER_SHORT_CONV};
+    for (uint32_t i = N_DENSE; i < c->n_layers; i++)
+        if (c->kind_of_layer[i] == 0) c->kind_of_layer[i] = 2;
 }
 
 /* ---- the text ------------------------------------------------------------------------------- */
@@ -235,18 +277,25 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
         if (!*at) break;
         at++;
     }
+    char *cut = strchr(fields[0], '/'); /* a number of layers */
+    if (cut) *cut++ = 0;
     size_t which = 0;
     while (which < N_SHAPES && strcmp(shape_names[which], fields[0])) which++;
     if (which == N_SHAPES || !fits)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
                          "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b, gemma4-e2b, "
-                         "gemma4-e4b",
+                         "gemma4-e4b, qwen3-30b-a3b, lfm2-8b-a1b, or of NAME/N, its first N layers",
                          text);
     *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
     whit_config *c = &shape->config;
     if (!c->rope_dim) c->rope_dim = c->head_dim;
+    const unsigned long n_wanted = cut ? strtoul(cut, NULL, 10) : c->n_layers;
+    if (n_wanted < 1 || n_wanted > c->n_layers || (n_wanted != c->n_layers && c->side_width))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': the shape has %u layers, not '%s'", text, c->n_layers, cut);
+    c->n_layers = (uint32_t)n_wanted;
     set_layers(c);
+    shape->is_cut = c->n_layers != shapes[which].n_layers;
     c->n_ctx = 131072;
     c->norm_eps = 1e-5;
     uint8_t usual = c->tied_head ? WHIT_CODEC_I8S : WHIT_CODEC_I4;
@@ -667,6 +716,32 @@ static whit_status gemma_begin(struct maker *m)
     return vector(m, -1, "rope_factors", c->ropes[0].dims / 2);
 }
 
+static whit_status ffn_tensors(struct maker *m, uint32_t i)
+{
+    const whit_config *c = &m->shape->config;
+    const uint32_t n_ff = whit_config_kind(c, i).n_ff;
+    WHIT_TRY(matrix(m, i, "gate", n_ff, c->n_embd));
+    WHIT_TRY(matrix(m, i, "up", n_ff, c->n_embd));
+    if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "ffn_sub_norm", c->n_ff));
+    return matrix(m, i, "down", c->n_embd, n_ff);
+}
+
+static whit_status expert_tensors(struct maker *m, uint32_t i)
+{
+    const whit_config *c = &m->shape->config;
+    char router[64];
+    snprintf(router, sizeof router, "layers.%u.router", i);
+    WHIT_TRY(
+        tensor(m, router,
+               (whit_tensor_type){
+                   .codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_TILE16, .n_rows = c->n_experts, .n_cols = c->n_embd},
+               NULL));
+    if (c->router_bias) WHIT_TRY(vector(m, (int)i, "router_choice", c->n_experts));
+    WHIT_TRY(matrix(m, i, "expert_gate", c->n_experts * c->n_expert_ff, c->n_embd));
+    WHIT_TRY(matrix(m, i, "expert_up", c->n_experts * c->n_expert_ff, c->n_embd));
+    return matrix(m, i, "expert_down", c->n_experts * c->n_embd, c->n_expert_ff);
+}
+
 /* Handles all tensors, in the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
@@ -681,10 +756,7 @@ static whit_status tensors(struct maker *m)
         WHIT_TRY(vector(m, (int)i, "attn_norm", c->n_embd));
         WHIT_TRY((is_gemma ? gemma_tensors : mixers[kind.mixer])(m, i));
         WHIT_TRY(vector(m, (int)i, "ffn_norm", c->n_embd));
-        WHIT_TRY(matrix(m, i, "gate", kind.n_ff, c->n_embd));
-        WHIT_TRY(matrix(m, i, "up", kind.n_ff, c->n_embd));
-        if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "ffn_sub_norm", c->n_ff));
-        WHIT_TRY(matrix(m, i, "down", c->n_embd, kind.n_ff));
+        WHIT_TRY((kind.n_ff ? ffn_tensors : expert_tensors)(m, i));
         if (is_gemma) WHIT_TRY(gemma_layer_end(m, i));
     }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
@@ -720,8 +792,10 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     if (whit_cache_folder(NULL, folder, NULL) != WHIT_OK) return false;
     int n = snprintf(path, BENCH_PATH_BYTES, "%s/bench", folder);
     if (n >= BENCH_PATH_BYTES || (mkdir(path, 0700) != 0 && access(path, W_OK) != 0)) return false;
-    n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s-%s%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
-                 shape->is_mobile ? "mobile" : codec_name(shape->layers), shape->is_corrected ? "+" : "",
+    char layers[16] = "";
+    if (shape->is_cut) snprintf(layers, sizeof layers, "-%u", shape->config.n_layers);
+    n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s%s-%s%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
+                 layers, shape->is_mobile ? "mobile" : codec_name(shape->layers), shape->is_corrected ? "+" : "",
                  shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
     return n < BENCH_PATH_BYTES;
 }

@@ -61,6 +61,10 @@ expect 2 whit bench --shape bitnet-2b4t:mobile # a mix of bits that only Gemma 4
 one_line "mobile"
 expect 2 whit bench --shape gemma4-e2b:mobil
 one_line "mobil'"
+expect 2 whit bench --shape qwen3-30b-a3b/49:t2
+one_line "48 layers"
+expect 2 whit bench --shape qwen3-30b-a3b/0:t2
+one_line "48 layers"
 expect 2 whit bench --shape bitnet-2b4t:t2:i8s:i8s:i8s
 one_line "NAME:LAYERS"
 expect 2 whit bench -m tiny.ndf -d 1,,2
@@ -112,6 +116,16 @@ END
 import json, sys
 before, again, renewed = (json.load(open(name))[0]["huge_share"] for name in sys.argv[1:])
 assert renewed > min(before, again) - 0.1, (before, again, renewed)
+END
+    rm -rf cache
+    # Of a mixture of experts those that a token takes are counted: an eighth of one layer's, beside two dense layers.
+    expect 0 whit bench --shape lfm2-8b-a1b/3:b1:none:i4 -p 0 -n 1 -r 1 --json
+    python3 - out cache/whit/bench/*.ndf <<'END' || complain "bench counts all experts: $(cat out)"
+import json, os, sys
+row = json.load(open(sys.argv[1]))[0]
+embedding = 65536 * 2048 / 2
+layers = os.path.getsize(sys.argv[2]) - embedding
+assert 0 < row["bytes_per_token"] < 0.55 * layers, (row, layers)
 END
     rm -rf cache
 fi
