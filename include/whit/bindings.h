@@ -24,6 +24,7 @@ WHIT_API size_t whit_generate_result_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_model_options_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_program_options_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_rerank_options_init(void *to, size_t size_bytes);
+WHIT_API size_t whit_rerank_pair_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_sampler_options_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_session_options_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_session_replay_init(void *to, size_t size_bytes);

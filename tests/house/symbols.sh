@@ -20,6 +20,14 @@ if [ -n "$absent" ]; then
     failed=1
 fi
 
+# Other languages cannot call the inline defaults: each has an exported twin (whit/bindings.h).
+for name in $(cat "$SOURCE"/include/whit/*.h | grep -oE 'whit_[a-z0-9_]+_default\(void\)' | sed 's/_default(void)//' | sort -u); do
+    grep -q "^${name}_init\$" exported || {
+        echo "${name}_default has no exported ${name}_init"
+        failed=1
+    }
+done
+
 calls=$("$nm" -D --undefined-only "$library" | awk '{sub(/@.*/, "", $2); print $2}' |
     grep -xE 'abort|exit|_exit|_Exit|quick_exit|__assert_fail|err|errx|signal|sigaction|__sysv_signal|printf|__printf_chk|puts|putchar|stdout|system|srand|rand|setlocale')
 if [ -n "$calls" ]; then
