@@ -527,6 +527,14 @@ static bool overfill(life *l)
     return check_refusal(l, n, WHIT_ERROR_LIMIT);
 }
 
+/* Whether any layer sees a window. */
+static bool has_window(const whit_config *c)
+{
+    bool found = c->window != 0;
+    for (uint32_t k = 0; k < c->n_kinds; k++) found |= c->kinds[k].window != 0;
+    return found;
+}
+
 /* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows, and an endless
  * session, keep 128 more than they see, a packed cache 47, recurrent layers 8, and go further back where they have left
  * it; what is found then was computed with what is mounted. */
@@ -539,7 +547,8 @@ static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
     if (position == n) return true;
     l->counts->n_back++;
     const bool is_packed = l->options.kv >= WHIT_KV_K4V2;
-    const bool is_recurrent = l->m->config.conv_taps, forgets = l->m->config.window || is_packed || l->options.endless;
+    const bool is_recurrent = l->m->config.conv_taps,
+               forgets = has_window(&l->m->config) || is_packed || l->options.endless;
     const uint32_t n_back = is_recurrent ? WHIT_STATE_BACK_TOKENS : is_packed ? 47 : 128;
     if (position > n || !(forgets || is_recurrent) || n + n_back >= most)
         return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
