@@ -417,7 +417,7 @@ for how in '--method rtn' '--calib calibration -c 32 --without outliers --withou
     [ "$how" = '--method rtn' ] || less "$(errors)" "$planes" 1.02 'errors of one number a weight'
 done
 [ "$(codecs_of levels.ndf) $(codecs_of planes.ndf)" = 'l2 q2' ] || complain "codecs: $(codecs_of levels.ndf), $(codecs_of planes.ndf)"
-less "$(body_bits levels.ndf)" "$(body_bits planes.ndf)" 1 'bits of one number a weight'
+less "$(body_bits levels.ndf)" "$(body_bits planes.ndf)" 1.0001 'bits of one number a weight' # equal in rows of one group
 for file in levels planes; do
     expect 0 whit convert $file.ndf -o same.ndf
     cmp -s $file.ndf same.ndf || [ "$(codecs_of same.ndf)" = "$(codecs_of $file.ndf)" ] || complain "convert changed the codec of $file.ndf"
