@@ -34,7 +34,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
+.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static wheel fmt clean
 .NOTPARALLEL:
 
 build:
@@ -145,6 +145,11 @@ uninstall:
 	@test -f build/install_manifest.txt || { echo "nothing was installed from here"; exit 1; }
 	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f
 	@sed 's|^|$(DESTDIR)|; s|/[^/]*$$||; p; s|/[^/]*$$||; p; s|/[^/]*$$||' build/install_manifest.txt | grep -E '/whit(/docs.*)?$$' | sort -ru | tr '\n' '\0' | xargs -0 rmdir 2>/dev/null || true
+
+wheel:
+	@tools/deps check run
+	@TARGETS=whit_shared tools/build release
+	@python3 bindings/python/make_wheel.py build/libwhit.so -o build
 
 static:
 	@tools/deps check run

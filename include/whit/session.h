@@ -82,7 +82,7 @@ typedef struct whit_step_token {
 
 /* Runs tokens through the model (any number; split into batches inside). Either all tokens are
  * appended to their sequences or, on failure, none. Logits of the wanted ones are kept until the
- * next step, in order, (n_wanted, vocab) f32; at most n_logits may be wanted at once. */
+ * next step, in order, (vocab) f32 each; at most n_logits may be wanted at once. */
 WHIT_API whit_status whit_session_step_strided(whit_session *session, const void *tokens, size_t n_tokens,
                                                size_t stride_bytes, whit_error *error);
 static inline whit_status whit_session_step(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
