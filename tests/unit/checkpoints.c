@@ -196,6 +196,33 @@ static void long_prompts_are_marked_on_the_way(void **state)
     whit_session_close(plain);
 }
 
+/* Positions that are no multiple of 4, with a cache whose values of 4 positions lie together. */
+static void blocks_of_i8_are_saved_whole(void **state)
+{
+    (void)state;
+    enum { N = 19 };
+    whit_error error;
+    whit_session *session[2];
+    static client c;
+    uint32_t n_saved;
+    whit_session_file *file;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = 256;
+    options.n_threads = 1;
+    options.kv = WHIT_KV_I8;
+    for (int i = 0; i < 2; i++) assert_ok(whit_session_open(model, &options, &session[i], &error), error);
+    c.n = 0;
+    add_ids(&c, N + 1, 7);
+    feed(session[0], 0, c.ids, 0, N);
+    assert_ok(whit_session_snapshot(session[0], 0, in_folder("c"), "test", &n_saved, &error), error);
+    assert_ok(whit_session_load(session[1], 0, in_folder("c"), "test", &file, &error), error);
+    whit_session_file_close(file);
+    assert_int_equal(whit_session_position(session[1], 0), N);
+    const float *expected = feed(session[0], 0, c.ids, N, N + 1);
+    assert_memory_equal(feed(session[1], 0, c.ids, N, N + 1), expected, config.n_vocab * sizeof *expected);
+    for (int i = 0; i < 2; i++) whit_session_close(session[i]);
+}
+
 /* With fewer places than prefixes, the one that all share stays. */
 static void the_shared_prefix_outlives_others(void **state)
 {
@@ -311,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twenty_turns_compute_new_tokens_alone),
         cmocka_unit_test(long_prompts_are_marked_on_the_way),
+        cmocka_unit_test(blocks_of_i8_are_saved_whole),
         cmocka_unit_test(the_shared_prefix_outlives_others),
         cmocka_unit_test(snapshots_keep_marks),
         cmocka_unit_test(short_turns_store_no_state),

@@ -127,7 +127,10 @@ static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, ui
     const size_t value_bytes = whit_kv_values_bytes(type, head_dim) / BLOCK;
     for (size_t row = 0; row < whit_kv_keys_bytes(type, head_dim); row += BLOCK * elem_bytes)
         memset(keys + row + n * elem_bytes, 0, (BLOCK - n) * elem_bytes);
-    memset(values + n * value_bytes, 0, (BLOCK - n) * value_bytes);
+    const size_t n_whole = (n + n_together - 1) / n_together * n_together; /* i8: values of 4 positions lie together */
+    for (size_t i = n; i < n_whole; i++)
+        for (size_t d = 0; d < head_dim; d++) values[(i / n_together * head_dim + d) * n_together + i % n_together] = 0;
+    memset(values + n_whole * value_bytes, 0, (BLOCK - n_whole) * value_bytes);
     if (!at.key_scales) return;
     memset(at.key_scales + n, 0, (BLOCK - n) * sizeof(float));
     memset(at.value_scales + n, 0, (BLOCK - n) * sizeof(float));
