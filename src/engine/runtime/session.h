@@ -77,7 +77,7 @@ bool whit_session_is_to_mark(const whit_session *session, uint32_t sequence, uin
  * still has the tail of that position. */
 void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n_tokens);
 /* Finds marks of a sequence's prefix that are worth saving beside its end: the last mark that the end does not serve,
- * and then those that were used most. Writes their indices, by position, and returns their number, at most `most`. */
+ * and then the most used ones. Writes their indices, by position, and returns their number, at most `most`. */
 uint32_t whit_session_find_marks(const whit_session *session, uint32_t sequence, uint32_t *marks, uint32_t most);
 /* Number of tokens that can still be appended to a sequence. */
 static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)
