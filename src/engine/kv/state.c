@@ -181,6 +181,13 @@ bool whit_state_is_sound(uint32_t n_tokens, const uint8_t *saved)
     return header.n_tokens == n_tokens && header.committed <= n_tokens && n_tokens - header.committed < WHIT_STATE_RING;
 }
 
+uint32_t whit_state_saved_commit(const uint8_t *saved)
+{
+    saved_header header;
+    memcpy(&header, saved, sizeof header);
+    return header.committed;
+}
+
 bool whit_state_serves(const uint8_t *saved, uint32_t position)
 {
     saved_header header;

@@ -66,13 +66,16 @@ void whit_state_reset(whit_state *state, uint32_t sequence);
 void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
 
 /* ---- saved states: a header {committed, n_tokens}, then each layer's rings in the order of positions and its
- * states. Entries outside of [committed, n_tokens) are zero, so that equal tokens give equal bytes. ---- */
+ * states. Entries outside of [committed, n_tokens) are zero, so that equal tokens and committed positions give equal
+ * bytes. ---- */
 
 uint64_t whit_state_saved_bytes(const whit_state *state);
 /* Saves the state at n_tokens, which the sequence reaches; its layers are even. */
 void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_tokens, uint8_t *saved);
 /* Whether the header is one that save writes for n_tokens. The floats are not checked: any value is safe. */
 bool whit_state_is_sound(uint32_t n_tokens, const uint8_t *saved);
+/* The committed position of a saved state. */
+uint32_t whit_state_saved_commit(const uint8_t *saved);
 /* Whether a sequence could be continued at `position` from a saved state. */
 bool whit_state_serves(const uint8_t *saved, uint32_t position);
 void whit_state_load(whit_state *state, uint32_t sequence, const uint8_t *saved);

@@ -118,6 +118,11 @@ bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail
     return !kv->state.sequence_elems || whit_state_is_sound(n_tokens, state_in_tail(kv, n_tokens, tail));
 }
 
+uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
+{
+    return kv->state.sequence_elems ? whit_state_saved_commit(state_in_tail(kv, n_tokens, tail)) : 0;
+}
+
 /* Clears the keys, values and scales of a head's block at positions from n on. */
 static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, uint32_t n)
 {

@@ -7,7 +7,8 @@
  *   recurrent, plain types           for every class: the last block, if it is not full, by layer and head
  *   recurrent                        the state (kv/state.h)
  *
- * Positions after the end are zero, so that equal tokens give equal bytes. */
+ * Positions after the end are zero, so that equal tokens give equal bytes if recurrent layers have committed the same
+ * position (whit_kv_tail_commit). */
 #ifndef WHIT_KV_TAIL_H
 #define WHIT_KV_TAIL_H
 
@@ -29,6 +30,9 @@ void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, 
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
 /* Whether a tail from a file has the header of one saved at n_tokens, as far as loading depends on it. */
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
+/* The position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It depends
+ * on all tokens that the sequence had, including those after n_tokens that were taken back. */
+uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
 /* Restores a saved tail. Before, the sequence holds only closed blocks up to `position` (whit_kv_adopt,
  * whit_kv_begin_at); afterwards it can be continued at `position`, which the tail serves. */
 void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t position, const uint8_t *tail);

@@ -107,6 +107,34 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
     return WHIT_OK;
 }
 
+/* Makes the replay's recurrent layers commit the position `wanted` instead of `own`, and leaves the sequence at
+ * n_tokens. The committed position depends on the greatest length of a sequence. A file does not contain tokens that
+ * were taken back, such as guesses: token 0 replaces them. */
+static whit_status commit_position(struct replaying *r, uint32_t n_tokens, uint32_t own, uint32_t wanted,
+                                   whit_error *error)
+{
+    WHIT_TRY(whit_session_truncate(r->session, 0, own > wanted ? 0 : n_tokens, error));
+    WHIT_TRY(feed(r, n_tokens, UINT64_MAX, error));
+    const whit_step_token tokens[WHIT_STATE_BACK_TOKENS] = {{0}};
+    if (wanted + WHIT_STATE_BACK_TOKENS <= n_tokens) return WHIT_OK;
+    WHIT_TRY(whit_session_step(r->session, tokens, wanted + WHIT_STATE_BACK_TOKENS - n_tokens, error));
+    return whit_session_truncate(r->session, 0, n_tokens, error);
+}
+
+/* Saves the replay's tail at n_tokens, if possible with the committed position of `expected`. */
+static whit_status save_tail(struct replaying *r, uint32_t n_tokens, const uint8_t *expected, uint8_t *tail,
+                             whit_error *error)
+{
+    const whit_kv *kv = &r->session->kv;
+    whit_kv_tail_save(kv, 0, n_tokens, tail);
+    if (!whit_kv_tail_fits(kv, n_tokens, expected)) return WHIT_OK;
+    const uint32_t own = whit_kv_tail_commit(kv, n_tokens, tail), wanted = whit_kv_tail_commit(kv, n_tokens, expected);
+    if (own == wanted) return WHIT_OK;
+    WHIT_TRY(commit_position(r, n_tokens, own, wanted, error));
+    if (whit_kv_has_tail(kv, 0, n_tokens)) whit_kv_tail_save(kv, 0, n_tokens, tail);
+    return WHIT_OK;
+}
+
 /* Compares the tail at the end of a turn. */
 static whit_status compare_tail(struct replaying *r, const whit_session_record *record, const whit_turn_view *turn,
                                 whit_error *error)
@@ -118,8 +146,8 @@ static whit_status compare_tail(struct replaying *r, const whit_session_record *
     if (n != whit_kv_tail_bytes(kv, n_tokens)) return differs(r, turn, n_tokens, -1, -1);
     uint8_t *tails = whit_alloc(r->model->allocator, 2 * n);
     if (!tails) return whit_fail_memory(error, "a tail", 2 * n);
-    whit_kv_tail_save(kv, 0, n_tokens, tails);
     whit_status status = whit_ndf_log_read(record->log, turn->tail_offset, tails + n, n, error);
+    if (status == WHIT_OK) status = save_tail(r, n_tokens, tails + n, tails, error);
     if (status == WHIT_OK && memcmp(tails, tails + n, n) != 0) status = differs(r, turn, n_tokens, -1, -1);
     whit_free(r->model->allocator, tails, 2 * n);
     return status;
@@ -179,6 +207,7 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     own.n_sequences = 1;
     own.n_logits = ROWS;
     own.n_ctx_tokens = (uint32_t)(n_tokens < 64 ? 64 : n_tokens);
+    if (r->model->config.conv_taps) own.n_ctx_tokens += WHIT_STATE_BACK_TOKENS; /* commit_position */
     own.kv =
         (whit_kv_type)find(whit_session_kv_names, WHIT_KV_TYPES, whit_table_get_string(&record->about, "session.kv"));
     uint64_t n_kv_window;
