@@ -62,7 +62,7 @@ whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, 
         whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tensors for '%s' of expert %u", source->path, name, part);
         return NULL;
     }
-    snprintf(tensor->parts[part].name, sizeof tensor->parts[part].name, "%.30s of expert %u", name, part);
+    snprintf(tensor->parts[part].name, sizeof tensor->parts[part].name, "%.26s of expert %u", name, part);
     return &tensor->parts[part];
 }
 
