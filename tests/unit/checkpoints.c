@@ -4,7 +4,6 @@
 #include "test_folder.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "random_model.h"
 #include "runtime/model.h"
@@ -334,71 +333,6 @@ static void short_turns_store_no_state(void **state)
     whit_session_close(plain);
 }
 
-/* Saves c's first n_tokens, which the sequence holds, as a turn. */
-static void save_turn(whit_session_file *file, const client *c, uint32_t n_tokens)
-{
-    whit_error error;
-    whit_session_turn entry = whit_session_turn_default();
-    entry.ids = c->ids;
-    entry.n_ids = entry.n_given = n_tokens;
-    assert_ok(whit_session_save(file, &entry, &error), error);
-}
-
-/* A replay's verdict on a file of one sequence that had n_had tokens and kept n_kept. n_again > 0: a second turn, of
- * as many tokens, which another sequence computed. */
-static bool is_replayed(const whit_model *of, uint32_t n_had, uint32_t n_kept, uint32_t n_again)
-{
-    static client c;
-    whit_error error;
-    whit_session_file *file;
-    whit_session *session = open_session(of, 2, 0);
-    const char *path = in_folder("d");
-    for (c.n = 0; c.n < n_had; c.n++) c.ids[c.n] = (int32_t)(c.n * 31 % 61);
-    assert_ok(whit_session_load(session, 0, path, "test", &file, &error), error);
-    feed(session, 0, c.ids, 0, n_had);
-    assert_ok(whit_session_truncate(session, 0, n_kept, &error), error);
-    assert_int_equal(whit_session_position(session, 0), n_kept);
-    save_turn(file, &c, n_kept);
-    if (n_again) {
-        feed(session, 1, c.ids, 0, n_again);
-        assert_ok(whit_session_share(session, 1, 0, n_again, &error), error);
-        save_turn(file, &c, n_again);
-    }
-    whit_session_file_close(file);
-    whit_session_close(session);
-    whit_session_replay replay = whit_session_replay_default();
-    assert_ok(whit_session_replay_file(of, NULL, NULL, 0, path, &replay, &error), error);
-    unlink(path);
-    return replay.is_same && replay.n_turns == (n_again ? 2 : 1);
-}
-
-/* Recurrent layers commit positions by all tokens that a sequence has had, of which a file has only the kept ones. */
-static void replays_agree_about_tokens_taken_back(void **state)
-{
-    (void)state;
-    static const uint32_t cases[][3] = {{32, 31, 0},  {40, 33, 0},  {71, 69, 0}, {24, 24, 0},
-                                        {100, 93, 0}, {34, 34, 31}, {15, 9, 0}};
-    uint32_t n_hybrids = 0;
-    for (uint32_t i = 0; i < random_model_count(); i++) {
-        char path[64];
-        whit_error error;
-        whit_config shape;
-        whit_ndf_writer *image;
-        whit_model *hybrid = NULL;
-        const whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
-        assert_ok(random_model_make(i, &image, &shape, &error), error);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(image));
-        if (shape.conv_taps) assert_ok(whit_model_open(path, &options, &hybrid, &error), error);
-        n_hybrids += hybrid != NULL;
-        for (size_t k = 0; hybrid && k < sizeof cases / sizeof *cases; k++)
-            if (!is_replayed(hybrid, cases[k][0], cases[k][1], cases[k][2]))
-                fail_msg("model %u, case %zu: the replay has another tail", i, k);
-        whit_model_close(hybrid);
-        whit_ndf_writer_close(image);
-    }
-    assert_true(n_hybrids >= 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,7 +342,6 @@ int main(void)
         cmocka_unit_test(the_shared_prefix_outlives_others),
         cmocka_unit_test(snapshots_keep_marks),
         cmocka_unit_test(short_turns_store_no_state),
-        cmocka_unit_test(replays_agree_about_tokens_taken_back),
     };
     return cmocka_run_group_tests_name("checkpoints", tests, set_up, tear_down);
 }

@@ -197,6 +197,20 @@ static int find(const char *const *names, int n, const char *name)
     return 0; /* begin_check reports the unknown name */
 }
 
+/* Returns a context for the file's tokens: a small one, or the file's context if the frequencies of positions depend on
+ * it. A file may name any context: one beyond the model's training is not allocated. */
+static uint32_t choose_context(const whit_model *model, const whit_session_record *record, uint64_t n_tokens)
+{
+    enum { CONTEXT_MIN = 64 };
+    const uint32_t n_back = model->config.conv_taps ? WHIT_STATE_BACK_TOKENS : 0; /* for commit_position */
+    const uint32_t n = (uint32_t)(n_tokens < CONTEXT_MIN ? CONTEXT_MIN : n_tokens) + n_back;
+    uint64_t n_made = 0;
+    if (!whit_table_get_u64(&record->about, "session.context", &n_made) || n_made < n_tokens ||
+        n_made > model->config.n_ctx)
+        return n;
+    return whit_rope_same_frequencies(&model->config, n, (uint32_t)n_made) ? n : (uint32_t)n_made;
+}
+
 /* Opens a session with the file's options, as far as they affect the bits of results. */
 static whit_status open_session(struct replaying *r, const whit_session_record *record,
                                 const whit_session_options *options, const void *mounts, size_t n_mounts,
@@ -206,8 +220,7 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_session_options", error));
     own.n_sequences = 1;
     own.n_logits = ROWS;
-    own.n_ctx_tokens = (uint32_t)(n_tokens < 64 ? 64 : n_tokens);
-    if (r->model->config.conv_taps) own.n_ctx_tokens += WHIT_STATE_BACK_TOKENS; /* commit_position */
+    own.n_ctx_tokens = choose_context(r->model, record, n_tokens);
     own.kv =
         (whit_kv_type)find(whit_session_kv_names, WHIT_KV_TYPES, whit_table_get_string(&record->about, "session.kv"));
     uint64_t n_kv_window;
