@@ -13,6 +13,7 @@ struct agent_values {
     float temperature;
     int allow;
     bool preview, json, no_sandbox, acp, yes, resume;
+    bool hides_key; /* the server was found, and is not the person's own: $WHIT_API_KEY is not for it */
     cli_session_flags session;
 };
 /* The words of --allow, the colours of which are their older names. */

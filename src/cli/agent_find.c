@@ -4,8 +4,10 @@
 #include "endpoint/endpoint.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TIMEOUT_MS = 1500, LIST_BYTES_MAX = 1 << 20 };
 
@@ -29,6 +31,30 @@ static void write_address(size_t i, char address[64])
         snprintf(address, 64, "%s", servers[i].usual);
 }
 
+/* The owner of the server at a port of this machine. The kernel names the owners of sockets in /proc/net/tcp. */
+enum owner { OWNER_UNKNOWN, OWNER_SELF, OWNER_SYSTEM, OWNER_OTHER };
+
+static enum owner owner_of(unsigned port)
+{
+    enum { LISTENING = 0x0A, FIRST_PERSON = 1000 };
+    static const char *const tables[] = {"/proc/net/tcp", "/proc/net/tcp6"};
+    enum owner owner = OWNER_UNKNOWN;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char line[512];
+        unsigned local, state, uid;
+        FILE *table = fopen(tables[i], "re");
+        while (table && fgets(line, sizeof line, table)) {
+            if (sscanf(line, " %*u: %*[0-9A-F]:%x %*s %x %*s %*s %*s %u", &local, &state, &uid) != 3 || local != port ||
+                state != LISTENING)
+                continue;
+            enum owner this = uid == getuid() ? OWNER_SELF : uid < FIRST_PERSON ? OWNER_SYSTEM : OWNER_OTHER;
+            if (this > owner) owner = this;
+        }
+        if (table) fclose(table);
+    }
+    return owner;
+}
+
 /* Picks a model of a list as /v1/models gives it: the first that is not for embeddings; NULL if absent. */
 static const char *pick_model(const json_t *list)
 {
@@ -49,6 +75,12 @@ static bool ask_server(cli_call *call, const char *address, whit_buf *found)
     char url[256];
     whit_buf body = {0};
     whit_error error;
+    const enum owner owner = owner_of((unsigned)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    if (owner == OWNER_OTHER) {
+        cli_note("%s belongs to another user of this machine, and is not asked (--url http://%s/v1 asks it)", address,
+                 address);
+        return false;
+    }
     snprintf(url, sizeof url, "http://%s/v1/models", address);
     bool ok = whit_endpoint_get(url, TIMEOUT_MS, LIST_BYTES_MAX, &body, &error) == WHIT_OK;
     json_t *list = ok ? json_loadb((const char *)body.data, body.size_bytes, 0, NULL) : NULL;
@@ -61,6 +93,7 @@ static bool ask_server(cli_call *call, const char *address, whit_buf *found)
                  values->model || n < 2 ? "" : " (--model NAME asks another of its models, /model lists them)");
         ok = whit_buf_append(found, url, n_url) && whit_buf_append(found, name, strlen(name) + 1);
         values->url = (const char *)found->data;
+        values->hides_key = owner != OWNER_SELF;
         values->model = (const char *)found->data + n_url;
     }
     ok = ok && list && name && !found->failed;

@@ -134,7 +134,11 @@ static int open_remote(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     whit_error error;
-    if (cli_agent_key(values->key_file, &t->key, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
+    if (values->hides_key && !values->key_file)
+        whit_buf_append(&t->key, "", 1);
+    else if (cli_agent_key(values->key_file, &t->key, &error) != WHIT_OK)
+        return cli_fail_error(t->call, &error);
+    if (t->key.failed) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a key");
     whit_endpoint_options at = {
         .url = values->url, .key = (const char *)t->key.data, .cancel = t->cancel, .on_retry = task_retry};
     if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);

@@ -2,7 +2,7 @@
  * Tasks that are typed to whit agent, and the commands beside them. */
 #include "agent/guard.h"
 #include "agent/light.h"
-#include "base/utf8.h"
+#include "base/plain.h"
 #include "cli/agent_tasks.h"
 #include "cli/input.h"
 #include "endpoint/endpoint.h"
@@ -18,6 +18,12 @@ enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
 
 /* ---- additions to the next task --------------------------------------------------------------- */
 
+/* Bytes that may still be attached. */
+static size_t room_left(const struct cli_tasks *t)
+{
+    return t->attached.size_bytes < ATTACHED_MAX ? ATTACHED_MAX - t->attached.size_bytes : 0;
+}
+
 /* Attaches a file of the project. Returns whether it could be, with a line that says so. */
 static bool attach_file(struct cli_tasks *t, const char *path)
 {
@@ -32,7 +38,7 @@ static bool attach_file(struct cli_tasks *t, const char *path)
         cli_note("%s", error.message);
     else if (!there)
         cli_note("%s: there is no such file in the project", path);
-    else if (content.size_bytes > ATTACHED_MAX - t->attached.size_bytes)
+    else if (content.size_bytes > room_left(t))
         cli_note("%s: %zu bytes are too many beside what is added already; the model can read parts of it", path,
                  content.size_bytes);
     else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
@@ -61,17 +67,27 @@ static void attach_named(struct cli_tasks *t, const char *task)
     }
 }
 
+/* Attaches the end of what a command printed, without controls: the text of a task is one C string in UTF-8. */
 static void attach_output(struct cli_tasks *t, const char *line, whit_buf *output, int status)
 {
-    size_t n = output->size_bytes, skipped = n > OUTPUT_MAX ? n - OUTPUT_MAX : 0;
-    char how[40] = "it was ended by a signal";
+    char how[40] = "it was ended by a signal", *plain;
+    whit_plain state = {.is_narrow = true};
     if (WIFEXITED(status)) snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
     whit_guard_hide_keys(output);
-    if (output->size_bytes < n) n = output->size_bytes, skipped = n > OUTPUT_MAX ? n - OUTPUT_MAX : 0;
+    const size_t room = room_left(t), most = room < OUTPUT_MAX ? room : OUTPUT_MAX;
+    const size_t n = output->size_bytes < most ? output->size_bytes : most, skipped = output->size_bytes - n;
+    plain = malloc(WHIT_PLAIN_ROOM(n) + WHIT_PLAIN_ROOM(0));
+    if (!plain) {
+        cli_note("%s; there is no memory for what it printed", how);
+        return;
+    }
+    size_t n_plain = n ? whit_plain_text(&state, (const char *)output->data + skipped, n, plain) : 0;
+    n_plain += whit_plain_end(&state, plain + n_plain);
     whit_buf_printf(&t->attached, "\n\nThe person ran `%s` (%s), which printed:\n```\n%s", line, how,
                     skipped ? "...\n" : "");
-    whit_buf_append(&t->attached, output->data + skipped, n - skipped);
+    whit_buf_append(&t->attached, plain, n_plain);
     whit_buf_append_str(&t->attached, "\n```\n");
+    free(plain);
     cli_note("%s; what it printed goes with the next task (/clear drops it)", how);
 }
 
@@ -260,8 +276,9 @@ static int do_help(struct cli_tasks *t, const char *nothing)
     return CLI_OK;
 }
 
-/* Runs a typed line. *over: it was a command that leaves. */
-static int run_typed(struct cli_tasks *t, char *line, bool *over)
+/* Runs a typed line. is_person: it was typed at a terminal; other input may be a text that nobody has read, so it runs
+ * no commands. *over: it was a command that leaves. */
+static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over)
 {
     size_t n_name = strcspn(line, " \t"), i = 0;
     const char *argument = line + n_name + strspn(line + n_name, " \t");
@@ -270,6 +287,8 @@ static int run_typed(struct cli_tasks *t, char *line, bool *over)
         *over = !commands[i].run;
         return *over ? CLI_OK : commands[i].run(t, argument);
     }
+    if (*line == '!' && !is_person)
+        return cli_fail(t->call, CLI_USAGE, "!COMMAND is for a terminal: other input gives tasks, and runs nothing");
     if (*line == '!') return run_line(t, line + 1);
     if (*line == '/') {
         cli_note("%.*s is no command; /help lists them", (int)n_name, line);
@@ -305,7 +324,7 @@ int cli_tasks_type(struct cli_tasks *t)
         if (got != CLI_LINE_READ) break;
         while (n && strchr(" \t\r", line[n - 1])) n--;
         char *text = strndup(line, n);
-        if (text) status = run_typed(t, text, &over);
+        if (text) status = run_typed(t, text, is_person, &over);
         free(text);
         cli_flush(t->call);
         if (is_person && *cli_cancelled() && cli_take_interrupt()) continue;

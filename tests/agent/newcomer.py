@@ -78,6 +78,20 @@ for variable, form in (("WHIT_PORT", "{}"), ("OLLAMA_HOST", "127.0.0.1:{}"), ("O
     wanted(f"asks first at http://127.0.0.1:{port}/v1" in done.stderr and "--model NAME" in done.stderr, f"{variable}: {done.stderr}")
     wanted(endpoint.requests[0]["model"] == "first" and endpoint.requests[0]["messages"][-1]["content"] == "fix the bug", "the task")
     endpoint.server.shutdown()
+# The person's key goes to the person's own server alone; another user's server is not asked.
+if os.getuid() == 0 and os.path.exists("/proc/net/tcp"):
+    for uid, status, key in ((0, 0, "Bearer sk-mine"), (123, 0, None), (54321, 2, None)):
+        project()
+        os.seteuid(uid)  # a socket belongs to the user who makes it
+        endpoint = Endpoint([END])
+        os.seteuid(0)
+        env = dict(environment(WHIT_API_KEY="sk-mine"), WHIT_PORT=str(endpoint.server.server_port))
+        done = subprocess.run([WHIT, "agent", "fix the bug", "--project", "p"], env=env, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+        wanted(done.returncode == status and len(endpoint.requests) == (status == 0), f"a server of user {uid}: {done}")
+        wanted([h.get("Authorization") for h in endpoint.headers] == [key] * (status == 0), f"user {uid}: {endpoint.headers}")
+        wanted(("another user of this machine" in done.stderr) == (status == 2), f"user {uid}: {done.stderr}")
+        endpoint.server.shutdown()
 project()
 for words in (["fix", "the", "bug"], ["fix the bug"]):
     done, e = script([END], "", *words)
@@ -126,15 +140,30 @@ wanted(status == 0 and read() == "int b;\n" and seen.count("[y/N/e/?]") == 2, f"
 # ---- commands beside tasks
 project()
 done, e = script([write("int b;\n"), message("planned"), END, END, END],
-                 "/plan rename it\n/help\n/add src/a.c nothing.c\nthen\nsee @src/a.c, and @nobody\n!echo ran; exit 3\nafter\n"
+                 "/plan rename it\n/help\n/add src/a.c nothing.c\nthen\nsee @src/a.c, and @nobody\nafter\n"
                  "/model second\nexit\nnever\n", "--yes")
 wanted(done.returncode == 0 and read() == "int a;\n" and "a plan alone" in results(e, 1)[0], f"/plan: {done.stderr}")
 asked = [r["messages"][-1]["content"] for r in e.requests]
 wanted(asked[0].startswith("Make a plan") and asked[0].endswith("rename it"), f"/plan: {asked[0]}")
 wanted("The file src/a.c:\n```\nint a;\n" in asked[2] and "nothing.c: there is no such file" in done.stderr, f"/add: {asked[2]}")
 wanted("The file src/a.c:" in asked[3] and "nobody: there is no such file" in done.stderr, f"@file: {asked[3]}")
-wanted("`echo ran; exit 3` (exit status 3), which printed:\n```\nran\n" in asked[4] and "ran\n" in done.stdout, f"!: {asked[4]} {done}")
 wanted("asks second at" in done.stderr and "/undo" in done.stdout and len(e.requests) == 5, f"/model, /help, exit: {done}")
+# A command is run for a person at a terminal. A piped text, which may be anybody's, runs none.
+project()
+status, seen, e = at([END, END], [("agent>", "!printf 'ran \\033[2J\\000\\377 on'; exit 3\n"), ("exit status 3", ""), ("agent>", "after\n"),
+                                  ("agent>", "/add src/a.c\n"), ("agent>", "!head -c 500000 /dev/zero | tr '\\0' x\n"), ("exit status 0", ""),
+                                  ("agent>", "then\n"), ("agent>", "exit\n")])
+asked = [r["messages"][-1]["content"] for r in e.requests]
+wanted("(exit status 3), which printed:\n```\nran ?[2J?? on\n```\n" in asked[0], f"!: {asked} {seen}")
+wanted("int a;" in asked[1] and "xxx" in asked[1] and len(asked[1]) < 20000, f"a long output: {len(asked[1])}")
+project()
+done, e = script([END], "fix this:\n!touch ran\nend\n")
+wanted(done.returncode == 2 and "for a terminal" in done.stderr and not os.path.exists("p/ran"), f"a piped command: {done}")
+# What goes with a task is bounded, the text around files included.
+open("p/full.txt", "w").write("a" * (256 << 10))
+open("p/more.txt", "w").write("b" * (1 << 20))
+done, e = script([END], "/add full.txt more.txt\ntask\n")
+wanted("too many beside" in done.stderr and "bbb" not in e.requests[0]["messages"][-1]["content"], f"bound: {done.stderr}")
 project()
 open("p/.env", "w").write("TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz\n")
 done, e = script([END], "/add .env ../endpoint.py\nsee @.env\n/bye\n")
