@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "cli/verbs.h"
 #include "cli/view.h"
@@ -183,10 +185,11 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     const cli_tool_kind kind = cli_chat_tool_kind(&chat->tools, call->name);
     const char *line;
     size_t n;
-    cli_print(chat->call, "calls %s ", call->name);
-    cli_write(chat->call, call->arguments, call->arguments_bytes);
-    cli_print(chat->call, "\n");
-    cli_flush(chat->call);
+    whit_buf shown = {0};
+    const bool is_shown = cli_chat_tool_describe(&chat->tools, call, &shown) &&
+        cli_write(chat->call, (const char *)shown.data, shown.size_bytes) && cli_flush(chat->call);
+    whit_buf_free(&shown);
+    if (!is_shown) return false;
     json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
     const bool is_whole = json_is_object(arguments);
     json_decref(arguments);
@@ -198,6 +201,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         cli_chat_tool_run(&chat->tools, call, result);
         return true;
     }
+    /* Input that was typed before the question does not answer it. */
+    if (kind == CLI_TOOL_ASKED && cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
         return false;
     if (kind == CLI_TOOL_ASKED && n == 1 && line[0] == 'y')

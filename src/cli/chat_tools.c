@@ -7,13 +7,15 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/plain.h"
 
-enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20 };
+enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63 };
 
 extern char **environ;
 
@@ -29,7 +31,7 @@ static bool take_command(cli_chat_tools *tools, json_t *tool)
 {
     json_t *command = json_object_get(tool, "command");
     if (!command) return true;
-    bool ok = json_array_size(command) > 0;
+    bool ok = json_array_size(command) > 0 && json_array_size(command) <= WORDS_MAX;
     for (size_t i = 0; i < json_array_size(command); i++) ok &= json_is_string(json_array_get(command, i));
     ok = ok && json_object_set(tools->commands, name_of(tool), command) == 0;
     return json_object_del(tool, "command") == 0 && ok;
@@ -52,7 +54,8 @@ static int read_tools(cli_call *call, const char *path, cli_chat_tools *tools)
                 cli_fail(call, CLI_REFUSED,
                          "%s: tool %zu: expected {\"type\": \"function\", \"function\": {\"name\": ...}}", path, i);
         else if (!take_command(tools, tool))
-            status = cli_fail(call, CLI_REFUSED, "%s: tool %zu: the command must be a list of words", path, i);
+            status = cli_fail(call, CLI_REFUSED, "%s: tool %zu: the command must be a list of at most %d words", path,
+                              i, WORDS_MAX);
     }
     if (status == CLI_OK) json_array_extend(tools->list, list);
     json_decref(list);
@@ -113,16 +116,31 @@ cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name)
     return is_red ? CLI_TOOL_ASKED : CLI_TOOL_FREE;
 }
 
+bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text)
+{
+    const json_t *command = json_object_get(tools->commands, call->name);
+    bool ok = whit_buf_append_str(text, "calls ") &&
+        whit_plain_show(call->name, strlen(call->name), WHIT_PLAIN_NAME, text) && whit_buf_append_str(text, " ") &&
+        whit_plain_show(call->arguments, call->arguments_bytes, WHIT_PLAIN_NAME, text) &&
+        whit_buf_append_str(text, "\n");
+    for (size_t i = 0; i < json_array_size(command); i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+        ok = ok && whit_buf_append_str(text, i ? " '" : "by '") &&
+            whit_plain_show(word, strlen(word), WHIT_PLAIN_NAME, text) && whit_buf_append_str(text, "'");
+    }
+    return ok && (!command || whit_buf_append_str(text, "\n"));
+}
+
 /* Starts a command with the arguments as its input; *out is the reading end of its output. */
 static pid_t start_command(const json_t *command, const char *arguments, size_t n_bytes, int *out)
 {
-    const char *words[64] = {NULL};
+    const char *words[WORDS_MAX + 1] = {NULL};
     int ends[2] = {-1, -1}, input = memfd_create("arguments", MFD_CLOEXEC);
     pid_t child = -1;
     sigset_t defaults;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    for (size_t i = 0; i < 63 && i < json_array_size(command); i++)
+    for (size_t i = 0; i < WORDS_MAX && i < json_array_size(command); i++)
         words[i] = json_string_value(json_array_get(command, i));
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGINT);

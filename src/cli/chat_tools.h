@@ -30,6 +30,9 @@ typedef enum cli_tool_kind {
     CLI_TOOL_FREE,  /* the configuration lets it run without a question */
 } cli_tool_kind;
 cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name);
+/* Appends a call and the command that would run it, as a person must see them before agreeing: each on one line, every
+ * control and hidden character marked. False: out of memory. */
+bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text);
 /* Runs a tool, whose arguments are a JSON object. `result` gets its output, or "error: " and the reason. */
 void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result);
 

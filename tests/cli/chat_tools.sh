@@ -48,6 +48,7 @@ cat >command.json <<'END'
 END
 script 0 'How is it?\nn\nit snows\n' --tools command.json --grammar weather.gbnf
 [ ! -e seen ] || complain "the command ran without leave"
+grep -q "^by 'sh' '-c' 'cat >>seen; echo rain; exit \$(wc -l <seen)'$" out || complain "the command is not shown: $(cat out)"
 grep -q 'did not allow' out && grep -q '^it snows$' out || complain "refused and typed: $(cat out)"
 script 0 'How is it?\ny\n/show prompt\n' --tools command.json --grammar weather.gbnf
 [ "$(cat seen)" = '{"city": "Bern"}' ] || complain "the command's input: $(cat seen)"
@@ -62,6 +63,31 @@ grep -q "'/nowhere/at/all' cannot be started" out || complain "a command that is
 rm -f seen
 script 0 'x\n' --tools command.json --grammar weather.gbnf -n 60
 grep -q 'arguments are not a JSON object' out && [ ! -e seen ] || complain "a call that is cut off: $(cat out)"
+
+# ---- what is shown before leave is given: line breaks and hidden characters of the call, controls of the command
+cat >hidden.gbnf <<'END'
+root ::= "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"a\u202eb\"}}\n</tool_call>"
+END
+echo '[{"type": "function", "function": {"name": "weather"}, "command": ["echo", "a\u001b[2J\nb"]}]' >hidden.json
+script 0 'x\nn\n' --tools hidden.json --grammar hidden.gbnf
+grep -q 'calls weather .*a<U+202E>b' out && grep -q "^by 'echo' 'a<U+001B>\[2J<U+000A>b'$" out || complain "hidden: $(cat -v out)"
+
+# ---- a line that was typed before the question is no leave
+cat >early.py <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+from endpoint import at_terminal
+program = sys.argv[2:] + ["chat", "-m", "model.ndf", "-c", "4096", "-s", "1", "-n", "200", "--tools", "command.json",
+                          "--grammar", "weather.gbnf"]
+status, seen = at_terminal(program, [(">>> ", ""), ("", "x\ny\n"), ("run it?", ""), ("", "\x04")])
+sys.exit(0 if "run it?" in seen and "by 'sh'" in seen else seen)
+END
+rm -f seen
+if python3 -c 'import pty; pty.openpty()' 2>/dev/null; then
+    # shellcheck disable=SC2086
+    python3 early.py "$SOURCE/tests/agent" $WHIT || complain "no question at a terminal"
+    [ ! -e seen ] || complain "a line that was typed before the question ran the command"
+fi
 
 # ---- the tools of MCP servers, with leave and without a question
 cat >server.py <<'END'
@@ -93,7 +119,10 @@ expect 3 whit chat -m model.ndf --tools nameless.json
 one_line nameless.json "tool 0"
 echo '[{"type": "function", "function": {"name": "x"}, "command": "ls"}]' >word.json
 expect 3 whit chat -m model.ndf --tools word.json
-one_line word.json "list of words"
+one_line word.json "list of at most 63 words"
+python3 -c 'import json; print(json.dumps([{"type": "function", "function": {"name": "x"}, "command": ["echo"] * 64}]))' >words.json
+expect 3 whit chat -m model.ndf --tools words.json
+one_line words.json "at most 63 words"
 expect 5 whit chat -m model.ndf --tools gone.json
 rm config/whit/agent.json
 expect 2 whit chat -m model.ndf --mcp
