@@ -54,7 +54,13 @@ def test_scores():
                 {**body, "query": 3}, {**body, "top_n": 0}, {**body, "top_n": "x"}, {**body, "documents": ["a"] * 3000},
                 {**body, "documents": {"a": 1}}):
         check("message" in server.post("/v1/rerank", bad, 400)["error"], str(bad)[:80])
+    said = server.post("/v1/rerank", {"query": "word " * 5000, "documents": ["a"] * 40}, 400)["error"]
+    check(said["param"] == "query" and "more tokens than the context" in said["message"], said)
     server.post("/v1/embeddings", {"input": "a"}, 400)
+    server.end()
+    server = Server("-m", "rank=bert-rerank", "--request-memory", "16")
+    said = server.post("/v1/rerank", {"query": "a", "documents": ["b" * (1 << 20)]}, 413)["error"]
+    check("message" in said, said)
     server.end()
 
 

@@ -50,6 +50,9 @@ static bool read_pair(const struct ranking *r, size_t i, whit_embed_text *text, 
         text->ids = ids;
         whit_status status =
             whit_rerank_tokens(r->api->model, &pair, ids, capacity, &text->n_ids, &text->n_first, &error);
+        /* A query that alone exceeds the context is tokenized once, not once for each document. */
+        if (status == WHIT_OK && text->n_ids > pair.n_ids_max)
+            return refuse_member(reply, "query", "has more tokens than the context");
         if (status == WHIT_OK) return text->n_ids > 0 || refuse_member(reply, r->key, "a document has no tokens");
         free(ids);
         text->ids = NULL;
@@ -127,6 +130,19 @@ static bool read_request(struct ranking *r, const json_t *body, double *n_top, b
     return whit_api_has_no_adapters(r->api, body, reply) && whit_reply_claim(reply, r->n * sizeof *r->scores);
 }
 
+/* Memory to make the tokens of the longest pair: copies of its text, and at most a token for each byte in three lists
+ * that grow by doubling. */
+static size_t tokenizing_bytes(const struct ranking *r)
+{
+    enum { BYTES_EACH = 2 + 3 * 2 * sizeof(int32_t) };
+    size_t longest = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const size_t n = json_string_length(document_text(json_array_get(r->documents, i)));
+        longest = n > longest ? n : longest;
+    }
+    return (json_string_length(r->query) + longest) * BYTES_EACH;
+}
+
 void whit_rerank_post(whit_call *call)
 {
     struct ranking r = {.api = call->api, .options = whit_rerank_options_default()};
@@ -138,6 +154,7 @@ void whit_rerank_post(whit_call *call)
         whit_api_fail_error(reply, &error);
         ok = false;
     }
+    if (ok) ok = whit_reply_claim(reply, tokenizing_bytes(&r));
     if (ok && !(r.scores = calloc(r.n, sizeof *r.scores))) ok = refuse_member(reply, r.key, "out of memory");
     for (size_t i = 0; ok && i < r.n; i += WHIT_VECTOR_TEXTS) {
         if (whit_web_client_left(call->request->fd)) ok = refuse_member(reply, r.key, "the client left");
