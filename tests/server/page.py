@@ -188,14 +188,14 @@ check(len(browser.complaints) == 1 and "403" in browser.complaints[0], browser.c
 browser.complaints.clear()
 # A server with keys answers once the page has one; a server that has ended is named.
 with open("keys", "w") as keys:
-    keys.write("open sesame\n")
+    keys.write("anna sesame\n")
 guarded = Server("--api-key-file", "keys")
 locked = "http://127.0.0.1:%d" % guarded.port
 tab = Tab(browser, locked + "/")
 tab.run("sendMessage(current, 'Hello')")
 tab.wait("document.querySelector('.message .error')", "the refusal without a key")
 check("Settings has a field for it" in tab.run("document.querySelector('.message .error').textContent"), "what a key is for")
-tab.run("document.getElementById('key').value = 'open sesame'; document.getElementById('key').onchange()")
+tab.run("document.getElementById('key').value = 'sesame'; document.getElementById('key').onchange()")
 tab.click(".message.assistant", "Regenerate")
 tab.wait("!answers.size && document.querySelector('.message.assistant .text').textContent.length > 3", "an answer with a key")
 guarded.process.kill()
