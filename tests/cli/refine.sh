@@ -77,5 +77,10 @@ expect 2 whit refine q2_k.gguf --calib calibration -o kept.gguf
 one_line "--original SRC"
 expect 3 whit refine q8_0.gguf --original original.ndf --calib calibration -o kept.gguf
 one_line "can be refined"
+echo mine >kept.gguf.rounded.ndf # the name of the file between the two steps
+expect 2 whit export original.ndf --type q2_k -o kept.gguf
+one_line "kept.gguf.rounded.ndf" "would be replaced"
+[ "$(cat kept.gguf.rounded.ndf)" = mine ] || complain "a file beside the output was lost"
+rm -f kept.gguf.rounded.ndf
 [ "$(cat kept.gguf)" = old ] || complain "a refusal changed an older file"
 finish
