@@ -114,6 +114,11 @@ def test_errors(model):
     check("one of" in str(raises(whit.Error, lambda: model.session(kv="i9"))), "kv")
     raises(whit.Error, lambda: list(model.session().generate("a", grammar="root ::= (")))
     session = model.session()
+    pieces = session.generate("Once", max_tokens=50)
+    next(pieces)
+    session.close()
+    raises(whit.Error, lambda: list(pieces))
+    session = model.session()
     child = os.fork()
     if not child:
         try:

@@ -257,8 +257,9 @@ class Session(_Handle):
             try:
                 yield from self._texts(handle)
             finally:
-                lib.whit_generation_cancel(handle)
-                lib.whit_generation_close(handle)
+                if self._handle:  # a closed session has taken the generation's memory with it
+                    lib.whit_generation_cancel(handle)
+                    lib.whit_generation_close(handle)
 
     def _texts(self, handle: ctypes.c_void_p) -> Iterator[str]:
         generations = (ctypes.c_void_p * 1)(handle)
