@@ -362,13 +362,13 @@ static int match_at(const whit_chat_parser *p, size_t at, const char *word)
     return left >= n ? 1 : -1;
 }
 
-/* Reads <function=NAME> and emits the opening brace of its arguments. */
-static bool read_function(whit_chat_parser *p, bool *wait)
+/* Reads a name up to `close`, after the n_open bytes that announce a call, and emits the opening brace of its
+ * arguments, which are read in the state `next`. */
+static bool read_call_name(whit_chat_parser *p, size_t n_open, char close, int next, bool *wait)
 {
-    static const char open[] = "<function=";
-    const uint8_t *name = p->held.data + strlen(open);
-    size_t left = p->held.size_bytes - strlen(open);
-    const uint8_t *end = memchr(name, '>', left);
+    const uint8_t *name = p->held.data + n_open;
+    size_t left = p->held.size_bytes - n_open;
+    const uint8_t *end = memchr(name, close, left);
     if (!end) {
         *wait = left <= NAME_BYTES;
         return *wait || leave_section(p, true);
@@ -379,8 +379,9 @@ static bool read_function(whit_chat_parser *p, bool *wait)
     if (!whit_buf_append(&c->name, name, (size_t)(end - name)) || !whit_buf_append_str(&c->arguments, "{"))
         return false;
     c->has_name = c->has_arguments = true;
-    p->section_state = WHIT_SECTION_TAGS;
+    p->section_state = next;
     p->searched = 0;
+    p->gemma = whit_gemma_begin();
     return consume(p, (size_t)(end + 1 - p->held.data)) && tell_call(p);
 }
 
@@ -437,26 +438,6 @@ static bool read_tags(whit_chat_parser *p, bool *wait)
     return *wait || leave_section(p, true);
 }
 
-/* Reads call:NAME{ and emits the opening brace of its arguments. */
-static bool read_gemma_name(whit_chat_parser *p, bool *wait)
-{
-    const size_t n_open = strlen(gemma_call), left = p->held.size_bytes - n_open;
-    const uint8_t *name = p->held.data + n_open, *end = memchr(name, '{', left);
-    if (!end) {
-        *wait = left <= NAME_BYTES;
-        return *wait || leave_section(p, true);
-    }
-    whit_call_reader *c = &p->call;
-    reset_call(c);
-    if (end == name || (size_t)(end - name) > NAME_BYTES) return leave_section(p, true);
-    if (!whit_buf_append(&c->name, name, (size_t)(end - name)) || !whit_buf_append_str(&c->arguments, "{"))
-        return false;
-    c->has_name = c->has_arguments = true;
-    p->section_state = WHIT_SECTION_CALL;
-    p->gemma = whit_gemma_begin();
-    return consume(p, (size_t)(end + 1 - p->held.data)) && tell_call(p);
-}
-
 static bool read_gemma(whit_chat_parser *p, bool *wait)
 {
     whit_gemma_result result;
@@ -500,7 +481,7 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
     }
     if (p->syntax == WHIT_CALLS_XML && opened) {
         int begins = match_at(p, 0, "<function=");
-        if (begins == 1) return read_function(p, wait);
+        if (begins == 1) return read_call_name(p, strlen("<function="), '>', WHIT_SECTION_TAGS, wait);
         *wait = begins < 0;
         if (*wait) return true;
     }
@@ -508,7 +489,7 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
         int begins = match(p, gemma_call);
         *wait = begins < 0;
         if (*wait) return true;
-        return begins ? read_gemma_name(p, wait) : leave_section(p, true);
+        return begins ? read_call_name(p, strlen(gemma_call), '{', WHIT_SECTION_CALL, wait) : leave_section(p, true);
     }
     if ((p->syntax == WHIT_CALLS_TAGGED || p->syntax == WHIT_CALLS_XML || p->syntax == WHIT_CALLS_GEMMA) && !opened) {
         const char *end = p->syntax == WHIT_CALLS_GEMMA ? gemma_end : "</tool_call>";
