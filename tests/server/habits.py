@@ -443,10 +443,16 @@ def test_origins():
     check("X-Request-Id" in exposed and "request-id" in exposed, headers)
     test_methods(server, ", OPTIONS")
     check(ask(server, "POST", CHAT, body, {"Origin": "http://elsewhere.example:8080"})[0] == 403, "a name made to lead here")
+    named = ALLOWED.split("//")[1]
+    for host, expected in ((named, 200), (named.upper() + ":8080", 200), ("elsewhere.example", 403), ("x" + named, 403)):
+        check(ask(server, "GET", "/slots", headers={"Host": host})[0] == expected, "GET under", host)
     server.end()
     with open("keys", "w", encoding="ascii") as keys:
         keys.write("secret\n")
     server = Server("-c", "512", "--api-key-file", "keys")
+    check(ask(server, "GET", "/health", headers={"Host": "own.example"})[0] == 200 and
+          ask(server, "GET", "/slots", headers={"Host": "own.example", "X-Api-Key": "secret"})[0] == 200,
+          "a server with keys knows every name")
     for path, form in ((CHAT, "code"), ("/api/chat", None), ("/v1/messages", "type")):
         status, headers, text = ask(server, "POST", path, body)
         error = json.loads(text)["error"]

@@ -718,6 +718,19 @@ def test_fields():
     for own in ("http://127.0.0.1:%d" % port, "http://localhost:3000", "http://[::1]:8080", "app://notes.md"):
         check(ask("POST", "/v1/completions", json.dumps(prompt), {"Sec-Fetch-Site": "same-origin", "Origin": own})[0] == 200,
               "the own page may not ask", own)
+    # A name that leads here is foreign to every method: a page under it could read the answers. Addresses, names
+    # without a dot and names that no public name system has are not; and a balancer may probe under any name.
+    for method, path in [("GET", path) for path in ("/", "/slots", "/props", "/metrics", "/v1/models", "/api/tags",
+                         "/api/ps", "/lora-adapters", "/v1beta/models", "/icon.svg", "/nothing")] + \
+                        [("HEAD", "/slots"), ("OPTIONS", "/slots"), ("POST", "/tokenize"), ("DELETE", "/slots")]:
+        status, refused = ask(method, path, "{}" if method == "POST" else None, {"Host": "rebound.test:%d" % port})
+        check(status == 403 and (method == "HEAD" or b"--cors http://rebound.test:%d," % port in refused), method, path, status, refused)
+    secure = {"Host": "rebound.test", "X-Forwarded-Proto": "https"}
+    check(b"--cors https://rebound.test," in ask("GET", "/slots", None, secure)[1], "the scheme that people open")
+    for host in ("127.0.0.1", "10.1.2.3:80", "[::1]:8080", "localhost:1", "a.localhost", "box", "host.docker.internal:8080"):
+        check(ask("GET", "/slots", None, {"Host": host})[0] == 200, "refused under", host)
+    for path in ("/health", "/v1/health"):
+        check(ask("GET", path, None, {"Host": "probe.test"})[0] == 200, "a probe is refused")
 
 
 def test_native():

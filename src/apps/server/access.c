@@ -109,14 +109,25 @@ const char *whit_access_key_name(const whit_site *site, uint64_t key)
 
 /* ---- pages of other sites ------------------------------------------------------------------------ */
 
-/* Whether the origin is a page that came from another machine: http or https, and a name with a dot. */
-static bool is_named_page(const char *origin)
+/* Whether a host, a port after it or not, is a name that the public name system can lead anywhere: it has a dot, is no
+ * address, and does not end in one of the names that are reserved for machines and private networks (RFC 6761 and
+ * ICANN's resolution on "internal", which containers use for the machine that they run on). */
+static bool is_public_name(const char *host)
 {
-    size_t n_scheme = !strncmp(origin, "http://", 7) ? 7 : !strncmp(origin, "https://", 8) ? 8 : 0;
-    const char *host = origin + n_scheme;
+    static const char *const reserved[] = {".localhost", ".internal"};
     size_t n = strcspn(host, ":/");
-    if (!n_scheme || *host == '[' || !memchr(host, '.', n)) return false;
-    return strspn(host, "0123456789.") < n && !(n > 10 && !strncasecmp(host + n - 10, ".localhost", 10));
+    if (*host == '[' || !memchr(host, '.', n) || strspn(host, "0123456789.") >= n) return false;
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        size_t n_end = strlen(reserved[i]);
+        if (n > n_end && !strncasecmp(host + n - n_end, reserved[i], n_end)) return false;
+    }
+    return true;
+}
+
+/* The host and port of an origin of http or https; NULL: another scheme. */
+static const char *origin_host(const char *origin)
+{
+    return !strncmp(origin, "http://", 7) ? origin + 7 : !strncmp(origin, "https://", 8) ? origin + 8 : NULL;
 }
 
 /* Without a key, a server for this machine alone trusts who reaches it. A page from elsewhere does where its name was
@@ -128,13 +139,26 @@ static bool trusts_this_machine(const whit_site *site)
         (!strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1"));
 }
 
+/* Whether a request's Host is a public name other than the one of --cors. Ports are not compared: proxies differ in
+ * whether they pass them on. */
+static bool is_foreign_host(const whit_site *site, const char *host)
+{
+    const char *friend = site->options->cors_origin, *known;
+    if (!host || !trusts_this_machine(site) || !is_public_name(host)) return false;
+    if (!friend || !strcmp(friend, "*")) return !friend;
+    known = origin_host(friend);
+    size_t n = strcspn(host, ":/");
+    return !known || strcspn(known, ":/") != n || strncasecmp(known, host, n) != 0;
+}
+
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request)
 {
     const char *from = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
-    const char *friend = site->options->cors_origin;
+    const char *friend = site->options->cors_origin, *named = origin ? origin_host(origin) : NULL;
+    if (is_foreign_host(site, whit_web_header(request, "Host"))) return true;
     if (!strcmp(request->method, "GET") || !strcmp(request->method, "OPTIONS")) return false;
     bool foreign =
-        (from && !strcmp(from, "cross-site")) || (origin && trusts_this_machine(site) && is_named_page(origin));
+        (from && !strcmp(from, "cross-site")) || (named && trusts_this_machine(site) && is_public_name(named));
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
@@ -146,15 +170,20 @@ static bool is_plain_origin(const char *origin)
     return n && n < 300 && strspn(origin, plain) == n;
 }
 
-void whit_foreign_refuse(const whit_web_request *request, whit_web_reply *reply)
+void whit_foreign_refuse(const whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
-    const char *origin = whit_web_header(request, "Origin");
+    const char *origin = whit_web_header(request, "Origin"), *host = whit_web_header(request, "Host");
+    const char *scheme = whit_web_header(request, "X-Forwarded-Proto");
+    char address[320];
+    if (is_foreign_host(site, host)) {
+        snprintf(address, sizeof address, "%s://%s", scheme && !strcmp(scheme, "https") ? scheme : "http", host);
+        origin = address;
+    }
     if (!origin || !is_plain_origin(origin)) origin = "ORIGIN";
-    whit_api_fail(
-        reply, 403, "permission_error", NULL,
-        "the server does not know the name %s, by which this page was opened: start it with --cors %s, or with "
-        "keys (--api-key-file FILE)",
-        origin, origin);
+    whit_api_fail(reply, 403, "permission_error", NULL,
+                  "the server does not know the name %s, by which it was opened: start it with --cors %s, or with "
+                  "keys (--api-key-file FILE)",
+                  origin, origin);
 }
 
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply)

@@ -12,11 +12,13 @@ const char *whit_access_key_name(const whit_site *site, uint64_t key);
 /* Does the request give one of the keys, or is no key required? *key: a hash of the given key. Compares with every key,
  * in the same time whichever fits. */
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key);
-/* Was the request sent by a page of another site? That page could not read the answer, but its request would cost as
- * much as any other. */
+/* Was the request sent by a page of another site? Of a POST the browser says so; that page could not read the answer,
+ * but its request would cost as much as any other. A server for this machine alone without keys also refuses every
+ * method under a Host that is a public name, unless --cors has it: a page whose name was made to lead here (DNS
+ * rebinding) could read the answer. */
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request);
 /* Replies to such a request: 403, with the option that would let its page ask. */
-void whit_foreign_refuse(const whit_web_request *request, whit_web_reply *reply);
+void whit_foreign_refuse(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
 /* Lets pages of the origin of --cors read the answer. True: they only asked whether they may, and the reply tells. */
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
 

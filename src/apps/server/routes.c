@@ -33,7 +33,7 @@ static const whit_route routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
     {"GET", "/manifest.webmanifest", whit_manifest_get, PUBLIC | BARE, OPENAI},
     {"GET", "/icon.svg", whit_icon_get, PUBLIC | BARE, OPENAI},
-    {"GET", "/health", whit_health_get, PUBLIC, OPENAI},
+    {"GET", "/health", whit_health_get, PUBLIC | WHIT_ROUTE_PROBE, OPENAI},
     {"GET", "/models", whit_models_list, PUBLIC | SHARED, OPENAI},
     {"GET", "/models/*", whit_models_get, SHARED, OPENAI},
     {"POST", "/models/load", whit_models_load, WHIT_ROUTE_WORK, OPENAI},
@@ -201,9 +201,10 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
                           uint64_t *key, whit_web_reply *reply)
 {
     bool is_public = (found->route && found->route->flags & WHIT_ROUTE_PUBLIC) || !strcmp(request->method, "OPTIONS");
+    bool is_probe = found->route && found->route->flags & WHIT_ROUTE_PROBE;
     bool allowed = whit_key_allows(site, request, key);
-    if (whit_request_is_foreign(site, request)) {
-        whit_foreign_refuse(request, reply);
+    if (!is_probe && whit_request_is_foreign(site, request)) {
+        whit_foreign_refuse(site, request, reply);
         return false;
     }
     if (!allowed && !is_public) {

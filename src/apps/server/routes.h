@@ -23,6 +23,7 @@ enum {
     WHIT_ROUTE_EMPTY = 128, /* its body may be absent, which reads as {} */
     WHIT_ROUTE_LIST = 64,   /* its body is a list, not an object */
     WHIT_ROUTE_NAMED = 32,  /* "*" is the model's name */
+    WHIT_ROUTE_PROBE = 256, /* served under every Host: balancers probe it, and it holds nothing to protect */
     WHIT_ROUTE_SHARED = 16, /* a path of two vendors: Anthropic's where the request has anthropic-version */
 };
 
