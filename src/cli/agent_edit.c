@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * "e" at a question of whit agent: the person edits what a model proposes. */
 #include "agent/changes.h"
+#include "agent/folders.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "cli/agent.h"
@@ -21,6 +22,7 @@ struct copies {
     char folder[PATH_MAX];
     char **paths; /* a path for each change; NULL: it is not edited */
     size_t n;
+    bool is_made; /* the folder is */
 };
 
 static whit_status write_copies(struct copies *copies, const whit_changes *staged, whit_error *error)
@@ -31,6 +33,7 @@ static whit_status write_copies(struct copies *copies, const whit_changes *stage
     snprintf(copies->folder, sizeof copies->folder, "%s/whit-edit-XXXXXX", place && place[0] == '/' ? place : "/tmp");
     if (!copies->paths) return whit_fail_memory(error, "the copies", copies->n);
     if (!mkdtemp(copies->folder)) return whit_fail_errno(error, copies->folder, "make");
+    copies->is_made = true;
     for (size_t i = 0; i < copies->n; i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *slash = strrchr(c->path, '/');
@@ -64,17 +67,11 @@ static whit_status read_copies(const struct copies *copies, whit_changes *staged
     return WHIT_OK;
 }
 
+/* Removes the folder with all that the editor left in it: backups and swap files hold the same text. */
 static void remove_copies(struct copies *copies)
 {
-    for (size_t i = 0; copies->paths && i < copies->n; i++) {
-        char *end = copies->paths[i] ? strrchr(copies->paths[i], '/') : NULL;
-        if (!end) continue;
-        unlink(copies->paths[i]);
-        *end = 0;
-        rmdir(copies->paths[i]);
-        free(copies->paths[i]);
-    }
-    if (copies->paths) rmdir(copies->folder);
+    if (copies->is_made) whit_agent_remove_all(AT_FDCWD, copies->folder);
+    for (size_t i = 0; copies->paths && i < copies->n; i++) free(copies->paths[i]);
     free(copies->paths);
 }
 

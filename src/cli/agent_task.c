@@ -171,12 +171,41 @@ static int open_local(struct cli_tasks *t)
     return CLI_OK;
 }
 
+/* Chooses the file where the conversation is kept, and reserves it. If another agent that works in this project has the
+ * usual file, a new one is taken beside it. */
+static whit_status choose_file(struct cli_tasks *t, whit_error *error)
+{
+    const struct agent_values *values = t->call->values;
+    char suffix[32] = ".talk.json";
+    if (values->keep && snprintf(t->kept, sizeof t->kept, "%s", values->keep) >= (int)sizeof t->kept)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "--session: the path is too long");
+    if (!values->keep) WHIT_TRY(whit_agent_state_path(t->project, values->state, "agent", suffix, t->kept, error));
+    WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
+    if (t->kept_lock >= 0) return WHIT_OK;
+    if (values->keep || values->resume)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: another agent that still runs keeps its conversation there; end it, or use another file "
+                         "(--session FILE)",
+                         t->kept);
+    for (uint32_t i = 2; t->kept_lock < 0 && i < 10000; i++) {
+        snprintf(suffix, sizeof suffix, "-%u.talk.json", i);
+        WHIT_TRY(whit_agent_state_path(t->project, values->state, "agent", suffix, t->kept, error));
+        if (access(t->kept, F_OK) != 0)
+            WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
+    }
+    if (t->kept_lock < 0)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many kept conversations; remove old ones", t->kept);
+    cli_note("another agent works in this project: this conversation is kept in %s (--session resumes it)", t->kept);
+    return WHIT_OK;
+}
+
 int cli_tasks_open(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     bool there = false;
     whit_error error;
     t->begun_ns = whit_now_ns();
+    t->kept_lock = -1;
     t->runner = (whit_runner){.project = t->project,
                               .state_dir = values->state,
                               .config = &t->config,
@@ -192,10 +221,7 @@ int cli_tasks_open(struct cli_tasks *t)
     if (status != CLI_OK) return status;
     size_t limit = t->answering.context_bytes ? t->answering.context_bytes : 400000;
     whit_status made = whit_agent_messages_begin(&t->messages, t->project, limit, &error);
-    if (made == WHIT_OK && !values->keep)
-        made = whit_agent_state_path(t->project, values->state, "agent", ".talk.json", t->kept, &error);
-    else if (made == WHIT_OK && snprintf(t->kept, sizeof t->kept, "%s", values->keep) >= (int)sizeof t->kept)
-        made = whit_fail(&error, WHIT_ERROR_ARGUMENT, "--session: the path is too long");
+    if (made == WHIT_OK) made = choose_file(t, &error);
     if (made == WHIT_OK && (values->keep || values->resume))
         made = whit_agent_messages_load(&t->messages, t->kept, &there, &error);
     if (there && made == WHIT_OK)
@@ -220,6 +246,7 @@ void cli_tasks_close(struct cli_tasks *t)
     whit_buf_free(&t->why);
     whit_buf_free(&t->attached);
     free(t->name);
+    if (t->kept_lock >= 0) close(t->kept_lock);
     whit_buf_free(&t->shown);
     whit_buf_free(&t->key);
 }

@@ -34,6 +34,7 @@ struct cli_tasks {
     whit_buf attached;   /* texts that go with the next task */
     char *name;          /* model's name that was given by /model; NULL: that of the options */
     char kept[PATH_MAX]; /* file of the conversation */
+    int kept_lock;       /* reserves that file; -1: not yet */
     uint64_t begun_ns;
     cli_view view; /* the answer that is being shown */
     bool has_streamed, is_viewing;

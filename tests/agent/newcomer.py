@@ -127,6 +127,13 @@ os.chmod("editor", 0o755)
 status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("+int edited;", ""), ("[y/N/e/?]", "y\n")], "rename it",
                      VISUAL=os.path.abspath("editor"))
 wanted(status == 0 and read() == "int edited;\n" and "edited them first" in results(e)[0], f"edited: {seen}")
+# Copies that an editor makes beside the text are removed with it.
+project()
+os.makedirs("tmp", exist_ok=True)
+open("editor", "w").write("#!/bin/sh\ncp \"$1\" \"$1~\"\nmkdir -p \"${1%/*}/.swap\"\ncp \"$1\" \"${1%/*}/.swap/a\"\nln -s \"$HOME\" \"$1.home\"\n")
+status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("[y/N/e/?]", "y\n")], "rename it",
+                     VISUAL=os.path.abspath("editor"), TMPDIR=os.path.abspath("tmp"))
+wanted(read() == "int b;\n" and os.listdir("tmp") == [] and os.path.isdir("home"), f"an editor's backups: {os.listdir('tmp')} {seen}")
 project()
 status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("[y/N/e/?]", "n\n")], "rename it", VISUAL="false")
 wanted(read() == "int a;\n" and "did not end well" in seen, f"an editor that fails: {seen}")
@@ -184,6 +191,31 @@ done, e = script([message("two")], "", "-p", "second", "--resume")
 wanted(done.returncode == 0 and "no earlier conversation" in done.stderr, f"--resume of nothing: {done.stderr}")
 done, e = script([], "", "-p", "x", "--resume", "--session", "s.json")
 wanted(done.returncode == 2 and not e.requests, f"--resume --session: {done.stderr}")
+
+# Two agents in one project keep their conversations apart.
+project()
+endpoint = Endpoint([message("one"), message("three")])
+one = subprocess.Popen([WHIT, "agent", "--project", "p", "--url", endpoint.url], env=environment(), stdin=subprocess.PIPE,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+one.stdin.write("first\n")
+one.stdin.flush()
+wanted(one.stdout.readline() == "one\n", "the first agent's answer")
+kept = []
+while not kept and one.poll() is None:  # it is kept after the answer is shown
+    kept = [f"state/whit/{name}" for name in os.listdir("state/whit") if name.endswith(".talk.json")]
+for more in (("--resume",), ("--session", *kept)):
+    done, e = script([message("two")], "", "-p", "second", *more)
+    wanted(done.returncode != 0 and "another agent that still runs" in done.stderr and not e.requests, f"{more}: {done.stderr}")
+done, e = script([message("two")], "", "-p", "second")
+wanted(done.returncode == 0 and "another agent works in this project" in done.stderr, f"the second agent: {done.stderr}")
+beside = re.search(r"kept in (\S+) ", done.stderr)
+out, err = one.communicate("third\n", timeout=60)
+endpoint.server.shutdown()
+wanted(out == "three\n", f"the first agent: {out} {err}")
+done, e = script([message("four")], "", "-p", "fourth", "--resume")
+wanted([m["content"] for m in e.requests[0]["messages"][1:]] == ["first", "one", "third", "three", "fourth"], "the first's conversation")
+done, e = script([message("five")], "", "-p", "fifth", "--session", beside[1] if beside else "none")
+wanted([m["content"] for m in e.requests[0]["messages"][1:]] == ["second", "two", "fifth"], "the second's conversation")
 
 # ---- errors are sentences, and a server that is not there is said at once
 for body in ({"error": {"message": "the model is\nasleep", "type": "x"}}, {"error": "the model is asleep"}, {"message": "the model is asleep"}):

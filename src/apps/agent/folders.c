@@ -3,11 +3,16 @@
 
 #include "base/hash.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDERS_DEEP 64 /* levels that are removed at most */
 
 bool whit_agent_path_is_plain(const char *path)
 {
@@ -67,4 +72,25 @@ whit_status whit_agent_cache_path(const char *project, const char *given, const 
                                   char path[PATH_MAX], whit_error *error)
 {
     return make_path(project, given, "XDG_CACHE_HOME", ".cache", name, suffix, path, error);
+}
+
+static void remove_below(int folder, const char *name, uint32_t deep)
+{
+    if (unlinkat(folder, name, 0) == 0 || deep > FOLDERS_DEEP) return;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!entries) {
+        if (fd >= 0) close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_below(dirfd(entries), entry->d_name, deep + 1);
+    closedir(entries);
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+void whit_agent_remove_all(int folder, const char *name)
+{
+    remove_below(folder, name, 0);
 }

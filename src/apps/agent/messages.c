@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/messages.h"
 
+#include "agent/folders.h"
 #include "agent/light.h"
 #include "agent/turns.h"
 #include "base/file.h"
 #include "base/utf8.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -150,6 +154,38 @@ void whit_agent_messages_shorten(whit_agent_messages *messages)
 }
 
 /* ---- the file ------------------------------------------------------------------------------------ */
+
+/* The only name of a file that may not exist yet: absolute, with links followed. */
+static whit_status resolve_name(const char *path, char result[PATH_MAX], whit_error *error)
+{
+    char linked[PATH_MAX], beside[PATH_MAX];
+    WHIT_TRY(whit_writer_beside(path, linked, beside, error));
+    char *slash = strrchr(linked, '/');
+    const char *name = slash ? slash + 1 : linked, *folder = slash == linked ? "/" : slash ? linked : ".";
+    if (slash) *slash = 0;
+    if (!realpath(folder, result)) return whit_fail_errno(error, path, "find the folder of");
+    size_t n = strlen(result);
+    if (snprintf(result + n, PATH_MAX - n, "/%s", name) >= (int)(PATH_MAX - n))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
+    return WHIT_OK;
+}
+
+whit_status whit_agent_messages_reserve(const char *path, const char *state_dir, int *lock, whit_error *error)
+{
+    char resolved[PATH_MAX], name[PATH_MAX];
+    *lock = -1;
+    WHIT_TRY(resolve_name(path, resolved, error));
+    WHIT_TRY(whit_agent_state_path(resolved, state_dir, "talk", ".lock", name, error));
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return whit_fail_errno(error, name, "open");
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        *lock = fd;
+        return WHIT_OK;
+    }
+    whit_status status = errno == EWOULDBLOCK ? WHIT_OK : whit_fail_errno(error, name, "lock");
+    close(fd);
+    return status;
+}
 
 whit_status whit_agent_messages_save(const whit_agent_messages *messages, const char *path, whit_error *error)
 {

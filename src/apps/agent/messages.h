@@ -29,6 +29,10 @@ void whit_agent_messages_shorten(whit_agent_messages *messages);
  * message; *there is false if there is no such file. Errors: io, format (not a session's file). */
 whit_status whit_agent_messages_save(const whit_agent_messages *messages, const char *path, whit_error *error);
 whit_status whit_agent_messages_load(whit_agent_messages *messages, const char *path, bool *there, whit_error *error);
+/* Reserves the session's file for this process, so that no other agent replaces what this one keeps there. *lock is a
+ * descriptor: close it to release the file; -1 where another process has it. The lock's file is in the state folder
+ * (state_dir as in whit_agent_state_path). Errors: io. */
+whit_status whit_agent_messages_reserve(const char *path, const char *state_dir, int *lock, whit_error *error);
 whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char *text, size_t n_bytes, const char *name,
                                       whit_error *error);
 

@@ -25,7 +25,6 @@
 #define WRITTEN        " written"
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
-#define FOLDERS_DEEP   64
 #define KEY_BYTES      ((size_t)1 << 20) /* bytes of a file that are searched for keys */
 
 /* The state of a file of the project, and of its copy, when it was copied. */
@@ -50,22 +49,6 @@ struct update {
 
 /* ---- below the copy, where nothing is trusted -------------------------------------------------- */
 
-static void remove_all(int folder, const char *name, int deep)
-{
-    if (unlinkat(folder, name, 0) == 0 || deep > FOLDERS_DEEP) return;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!entries) {
-        if (fd >= 0) close(fd);
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(entries));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_all(dirfd(entries), entry->d_name, deep + 1);
-    closedir(entries);
-    (void)unlinkat(folder, name, AT_REMOVEDIR);
-}
-
 /* Opens the folder of a path, and makes it if it is missing; other files in its place are removed. -1 with errno. */
 static int open_above(const whit_scratch *scratch, const char *path, const char **name)
 {
@@ -82,7 +65,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
         part[n] = 0;
         int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (next < 0) {
-            remove_all(at, part, 0);
+            whit_agent_remove_all(at, part);
             if (mkdirat(at, part, 0755) == 0) next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }
         int failure = errno;
@@ -97,7 +80,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
 /* A new file or link in place of whatever is there. */
 static bool put_bytes(int folder, const char *name, const void *data, size_t n, mode_t mode)
 {
-    remove_all(folder, name, 0);
+    whit_agent_remove_all(folder, name);
     int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && whit_write_all(fd, data, n) && fchmod(fd, mode) == 0;
     if (fd >= 0) close(fd);
@@ -128,7 +111,7 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
 {
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
     char target[PATH_MAX];
-    remove_all(folder, name, 0);
+    whit_agent_remove_all(folder, name);
     if (S_ISLNK(info->st_mode)) {
         ssize_t n = readlink(full, target, sizeof target - 1);
         if (n <= 0) return false;
@@ -285,7 +268,7 @@ static void remove_gone(struct update *u)
         if (find(&u->entries, old[i].path)) continue;
         int folder = open_above(u->scratch, old[i].path, &name);
         if (folder < 0) continue;
-        remove_all(folder, name, 0);
+        whit_agent_remove_all(folder, name);
         close(folder);
     }
 }
@@ -299,7 +282,7 @@ static bool remove_stranger(void *user, const char *path)
     if (find(&u->entries, path)) return true;
     int folder = open_above(u->scratch, path, &name);
     if (folder < 0) return false;
-    remove_all(folder, name, 0);
+    whit_agent_remove_all(folder, name);
     bool gone = faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
     close(folder);
     return gone;
@@ -313,7 +296,7 @@ static void empty_folder(const char *path)
     if (!entries) return;
     for (struct dirent *entry; (entry = readdir(entries));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_all(dirfd(entries), entry->d_name, 0);
+            whit_agent_remove_all(dirfd(entries), entry->d_name);
     closedir(entries);
 }
 
@@ -347,7 +330,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
         if (ok && c->is)
             ok = put_bytes(folder, name, c->after, c->after_bytes, c->mode ? (c->mode & 0777) | 0600 : 0644);
         else if (ok)
-            remove_all(folder, name, 0);
+            whit_agent_remove_all(folder, name);
         /* A new file is in the list, to be removed with the next update. */
         if (ok && c->is && !c->was) add_line(u, c->path, &(struct stamp){0});
         whit_status status = ok ? WHIT_OK : whit_fail_errno(u->error, c->path, "put into the copy");
