@@ -5,6 +5,7 @@
 
 #include "editor/editor.h"
 #include "editor/state.h"
+#include "editor/vi_table.h"
 
 static const char code[] = "int main(void)\n"
                            "{\n"
@@ -1041,12 +1042,46 @@ static void lines_beyond_a_million(void **state)
     free(text);
 }
 
+static bool is_in_help(const char *wanted)
+{
+    char keys[80];
+    const char *help;
+    size_t n = strlen(wanted);
+    for (size_t i = 0; ed_vi_help(i, keys, sizeof keys, &help); i++) {
+        assert_true(*help && strlen(keys) < sizeof keys - 1);
+        for (const char *at = keys; (at = strstr(at, wanted)); at++)
+            if ((at == keys || at[-1] == ' ') && (!at[n] || strchr(" {", at[n]))) return true;
+    }
+    return false;
+}
+
+/* Every key of the table stands in the help; a key that begins others stands there with them. */
+static void keys_in_help(void **state)
+{
+    (void)state;
+    static const uint8_t modes[] = {ED_VI_IN_NORMAL, ED_VI_IN_VISUAL, ED_VI_IN_OPERATOR, ED_VI_IN_INSERT};
+    static const uint32_t prefixes[] = {0, 'g', 'z', 'Z', 'i'};
+    size_t n_seen = 0;
+    for (size_t m = 0; m < sizeof modes; m++)
+        for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
+            for (uint32_t key = '!'; key < 128; key++) {
+                char name[8];
+                const struct ed_vi_row *row = ed_vi_row_find(prefixes[p], key, modes[m]);
+                if (!row || row->effect == ED_VI_PREFIX) continue;
+                snprintf(name, sizeof name, "%.*s%c", prefixes[p] > 0, (const char[]){(char)prefixes[p], 0}, (char)key);
+                if (!is_in_help(name)) fail_msg("'%s' is not in the help", name);
+                n_seen++;
+            }
+    assert_true(n_seen > 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_vim),
         cmocka_unit_test(own_rows),
         cmocka_unit_test(lines_beyond_a_million),
+        cmocka_unit_test(keys_in_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

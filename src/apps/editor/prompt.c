@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The line at the bottom: questions, and lists to choose from. */
 #include "editor/state.h"
+#include "editor/vi_table.h"
 
 #include "base/utf8.h"
 #include "code/walk.h"
@@ -116,12 +117,13 @@ void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes)
 static void fill_list(ed *e)
 {
     char label[300], keys[64];
-    const char *vi_keys, *what;
+    const char *what;
     switch (e->prompt.kind) {
     case ED_PROMPT_PALETTE:
     case ED_PROMPT_HELP:
-        for (size_t i = 0; e->prompt.kind == ED_PROMPT_HELP && e->vi.on && ed_vi_help(i, &vi_keys, &what); i++) {
-            snprintf(label, sizeof label, "%-26s %s", vi_keys, what);
+        for (size_t i = 0; e->prompt.kind == ED_PROMPT_HELP && e->vi.on && ed_vi_help(i, keys, sizeof keys, &what);
+             i++) {
+            snprintf(label, sizeof label, "%-26s %s", keys, what);
             ed_prompt_add(e, label, NULL, 0, -1);
         }
         for (size_t i = 0; i < ed_n_commands; i++) {

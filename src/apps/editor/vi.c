@@ -2,6 +2,7 @@
  * vi's keys: what was typed of a command, counts, registers, operators with motions, the visual modes, '.' and
  * macros. */
 #include "editor/state.h"
+#include "editor/vi_action.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -116,109 +117,14 @@ void ed_vi_close(ed *e)
     whit_buf_free(&vi->replaced);
 }
 
-/* ---- the visual modes ---------------------------------------------------------------------- */
-
-size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max)
-{
-    const struct ed_vi *vi = &e->vi;
-    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b, last = a < b ? b : a;
-    uint64_t size = whit_text_size(ed_text(e));
-    if (!ed_vi_is_visual(e) || !max) return 0;
-    if (last > size) last = size;
-    if (vi->mode == ED_VI_VISUAL) {
-        ranges[0] = (whit_range){first, whit_layout_behind(ed_layout(e), last)};
-        return 1;
-    }
-    if (vi->mode == ED_VI_VISUAL_LINES) {
-        uint64_t end = whit_text_line_end(ed_text(e), last);
-        ranges[0] = (whit_range){ed_vi_line_begin(e, first), end < size ? end + 1 : end};
-        return 1;
-    }
-    bool to_end = ed_cursor(e)->goal >= ED_VI_LAST_COLUMN;
-    int ca = ed_vi_column(e, a), cb = ed_vi_column(e, b), left = ca < cb ? ca : cb, right = ca < cb ? cb : ca;
-    size_t n = 0;
-    if (from < first) from = first;
-    for (uint64_t line = ed_vi_line_begin(e, from); n < max && line != ED_NONE && line <= to && line <= last;
-         line = ed_vi_next_line(e, line)) {
-        uint64_t end = ed_vi_line_end(e, line), begin = ed_vi_at_column(e, line, left);
-        uint64_t right_end = to_end ? end : ed_vi_at_column(e, line, right);
-        if (begin >= end || (begin == end && left > 0)) continue;
-        if (!to_end && right_end < end) right_end = whit_layout_behind(ed_layout(e), right_end);
-        ranges[n++] = (whit_range){begin, right_end};
-    }
-    return n;
-}
-
-void ed_vi_leave_visual(ed *e)
-{
-    struct ed_vi *vi = &e->vi;
-    if (!ed_vi_is_visual(e)) return;
-    vi->last_mode = vi->mode;
-    vi->last_begin = vi->anchor;
-    vi->last_end = ed_cursor(e)->offset;
-    vi->mode = ED_VI_NORMAL;
-}
-
-static void visual(ed *e, ed_vi_mode mode)
-{
-    struct ed_vi *vi = &e->vi;
-    if (vi->mode == mode) {
-        ed_vi_leave_visual(e);
-        return;
-    }
-    if (!ed_vi_is_visual(e)) vi->anchor = ed_cursor(e)->offset;
-    vi->mode = mode;
-}
-
-static void visual_again(ed *e)
-{
-    struct ed_vi *vi = &e->vi;
-    uint64_t end = ed_vi_end(e);
-    if (!vi->last_mode) {
-        ed_vi_fail(e, "nothing was selected yet");
-        return;
-    }
-    vi->mode = vi->last_mode;
-    vi->anchor = vi->last_begin < end ? vi->last_begin : end;
-    *ed_cursor(e) = (struct ed_cursor){vi->last_end < end ? vi->last_end : end, ED_NONE, -1};
-}
-
-/* Selects for '.' as much as the repeated command had selected. */
-static void select_extent(ed *e, const struct ed_vi_extent *extent)
-{
-    struct ed_vi *vi = &e->vi;
-    uint64_t at = ed_cursor(e)->offset, line = at, next;
-    vi->anchor = at;
-    vi->mode = extent->mode;
-    for (uint64_t n = extent->n_lines; n-- && (next = ed_vi_next_line(e, line)) != ED_NONE;) line = next;
-    int column = extent->n_columns;
-    if (extent->mode == ED_VI_VISUAL_BLOCK || !extent->n_lines) column += ed_vi_column(e, at);
-    line = ed_vi_line_begin(e, line);
-    uint64_t end = ed_vi_line_end(e, line);
-    if (extent->mode != ED_VI_VISUAL_LINES) at = ed_vi_at_column(e, line, column);
-    if (extent->mode == ED_VI_VISUAL_LINES) at = line;
-    if (at == end && end > line && !extent->to_end) at = ed_vi_before(e, end);
-    *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, extent->to_end ? ED_VI_LAST_COLUMN : -1};
-}
-
-/* The usual commands see what is selected as they know it. */
-static void hand_over_selection(ed *e)
-{
-    whit_range ranges[ED_CURSORS_MAX];
-    size_t n = ed_vi_selection(e, 0, ED_NONE, ranges, ED_CURSORS_MAX);
-    if (!n) return;
-    ed_vi_leave_visual(e);
-    for (size_t i = 0; i < n; i++) e->window->cursors[i] = (struct ed_cursor){ranges[i].end, ranges[i].begin, -1};
-    e->window->n_cursors = n;
-}
-
 /* ---- where a command ends ------------------------------------------------------------------ */
 
 static void reset(ed *e)
 {
     struct ed_vi *vi = &e->vi;
     vi->count = vi->operator_count = 0;
-    vi->operator= vi->pending[0] = vi->pending[1] = 0;
+    vi->operator= 0;
+    vi->pending = NULL;
     vi->wanted_register = 0;
     vi->search_pending = false;
 }
@@ -271,8 +177,9 @@ void ed_vi_play(ed *e, const whit_key *keys, size_t n)
     vi->depth--;
 }
 
-static void repeat(ed *e)
+void ed_vi_repeat(ed *e, struct ed_vi_call call)
 {
+    (void)call;
     struct ed_vi *vi = &e->vi;
     if (vi->repeating || !vi->repeat.n) return;
     uint32_t count = vi->count ? vi->count : vi->repeat_count;
@@ -284,7 +191,7 @@ static void repeat(ed *e)
             vi->repeating = false;
             return;
         }
-        select_extent(e, &vi->repeat_extent);
+        ed_vi_select_extent(e, &vi->repeat_extent);
     }
     vi->count = count;
     /* '.' increments a numbered register: "1p.. puts "1, "2 and "3. */
@@ -322,9 +229,10 @@ static void end_macro(ed *e)
     ed_say(e, "recorded %zu keys", n);
 }
 
-static void play_macro(ed *e, uint32_t letter)
+void ed_vi_play_macro(ed *e, struct ed_vi_call call)
 {
     struct ed_vi *vi = &e->vi;
+    uint32_t letter = call.given;
     uint32_t n = ed_vi_count(e);
     if (letter == '@') letter = vi->last_macro;
     if (letter == ':' && *vi->line) {
@@ -338,11 +246,15 @@ static void play_macro(ed *e, uint32_t letter)
     struct ed_vi_keys *macro = letter < 128 && isalpha((int)letter) ? &vi->macros[tolower((int)letter) - 'a'] : NULL;
     if (!macro || !macro->n) {
         ed_vi_fail(e, "no macro of that name");
+        finish(e);
         return;
     }
     vi->last_macro = letter;
     whit_key *keys = malloc(macro->n * sizeof *keys); /* playing may record */
-    if (!keys) return;
+    if (!keys) {
+        finish(e);
+        return;
+    }
     size_t n_keys = macro->n;
     memcpy(keys, macro->keys, n_keys * sizeof *keys);
     finish(e);
@@ -350,41 +262,42 @@ static void play_macro(ed *e, uint32_t letter)
     free(keys);
 }
 
-/* ---- one key ------------------------------------------------------------------------------- */
-
-static bool control_key(ed *e, uint32_t code)
+/* q: begins a macro under the name of a letter, or ends the current one. */
+void ed_vi_record_macro(ed *e, struct ed_vi_call call)
 {
-    struct ed_vi *vi = &e->vi;
-    int n_rows = e->window->n_rows - 1, n = (int)(ed_vi_count(e) < 10000 ? ed_vi_count(e) : 10000);
-    int half = n_rows > 1 ? n_rows / 2 : 1, page = n_rows > 3 ? n_rows - 2 : 1;
-    switch (code) {
-    case 'd': ed_vi_scroll(e, vi->count ? n : half, true); break;
-    case 'u': ed_vi_scroll(e, vi->count ? -n : -half, true); break;
-    case 'f': ed_vi_scroll(e, page * (n < 1000 ? n : 1000), true); break;
-    case 'b': ed_vi_scroll(e, -page * (n < 1000 ? n : 1000), true); break;
-    case 'e': ed_vi_scroll(e, n, false); break;
-    case 'y': ed_vi_scroll(e, -n, false); break;
-    case 'r': ed_vi_undo(e, false); break;
-    case 'v': visual(e, ED_VI_VISUAL_BLOCK); break;
-    case 'a': ed_vi_add_number(e, (int64_t)ed_vi_count(e)); break;
-    case 'x': ed_vi_add_number(e, -(int64_t)ed_vi_count(e)); break;
-    case 'o': ed_vi_run(e, "jump-back"); break;
-    case ']': ed_vi_run(e, "definition"); break;
-    case '^':
-    case '6':
-        ed_vi_leave_visual(e);
-        ed_vi_run(e, "previous-buffer");
-        break;
-    case 'l': break;
-    case 'w': vi->pending[0] = WHIT_MOD_CTRL << 8 | 'w'; return true;
-    default: return false;
-    }
-    finish(e);
-    return true;
+    if (e->vi.recording)
+        end_macro(e);
+    else if (e->recording)
+        ed_vi_fail(e, "a macro is being recorded");
+    else
+        begin_macro(e, call.given);
 }
 
-static void open_line_prompt(ed *e)
+/* ---- one key ------------------------------------------------------------------------------- */
+
+/* Chooses the register of the command that follows. */
+void ed_vi_choose_register(ed *e, struct ed_vi_call call)
 {
+    struct ed_vi *vi = &e->vi;
+    if (ed_vi_register_is_name(call.given)) {
+        vi->wanted_register = vi->typed_register = call.given;
+        if (!vi->repeating && vi->typed.n >= 2) vi->typed.n -= 2;
+        return;
+    }
+    ed_vi_fail(e, "no register of that name");
+    finish(e);
+}
+
+/* Shows the next (t) or the previous (T) buffer. */
+void ed_vi_show_buffer(ed *e, struct ed_vi_call call)
+{
+    ed_vi_leave_visual(e);
+    ed_vi_run(e, call.how == 't' ? "next-buffer" : "previous-buffer");
+}
+
+void ed_vi_open_line_prompt(ed *e, struct ed_vi_call call)
+{
+    (void)call;
     char text[32] = "";
     if (ed_vi_is_visual(e)) {
         ed_vi_leave_visual(e);
@@ -398,8 +311,9 @@ static void open_line_prompt(ed *e)
     ed_prompt_open(e, ED_PROMPT_VI, ":", text);
 }
 
-static void open_search(ed *e, bool back)
+void ed_vi_open_search(ed *e, struct ed_vi_call call)
 {
+    bool back = call.how == '?';
     struct ed_vi *vi = &e->vi;
     vi->search_pending = true;
     vi->search_back = back;
@@ -409,7 +323,7 @@ static void open_search(ed *e, bool back)
 }
 
 /* Moves the cursor to where a motion or an object leads, or applies the pending operator up to there. */
-static void go(ed *e, struct ed_vi_span span, uint32_t code)
+static void go(ed *e, struct ed_vi_span span, uint8_t flags)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_cursor *cursor = ed_cursor(e);
@@ -425,12 +339,27 @@ static void go(ed *e, struct ed_vi_span span, uint32_t code)
     }
     cursor->offset = span.end;
     cursor->anchor = ED_NONE;
-    bool vertical = span.lines &&
-        (code == 'j' || code == 'k' || code == WHIT_KEY_UP || code == WHIT_KEY_DOWN || code == 'n' || code == 'p');
-    cursor->goal = code == '$' || code == WHIT_KEY_END ? ED_VI_LAST_COLUMN : vertical ? goal : -1;
+    if (flags & ED_VI_TO_LINE_END) goal = ED_VI_LAST_COLUMN;
+    cursor->goal = flags & (ED_VI_TO_LINE_END | ED_VI_KEEPS_COLUMN) ? goal : -1;
 }
 
-static void take_object(ed *e, bool inner, uint32_t code)
+static void take_motion(ed *e, const struct ed_vi_row *row, uint32_t given)
+{
+    uint64_t at = ed_cursor(e)->offset;
+    struct ed_vi_span span = {at,
+                              at,
+                              .lines = row->flags & ED_VI_LINES,
+                              .inclusive = row->flags & ED_VI_INCLUSIVE,
+                              .jumps = row->flags & ED_VI_JUMPS,
+                              .is_fixed = row->flags & ED_VI_FIXED};
+    if (row->run.motion(e, (struct ed_vi_call){row->how, given}, &span))
+        go(e, span, row->flags);
+    else
+        e->vi.failed = true;
+    finish(e);
+}
+
+static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
 {
     struct ed_vi *vi = &e->vi;
     uint64_t at = ed_cursor(e)->offset;
@@ -440,11 +369,12 @@ static void take_object(ed *e, bool inner, uint32_t code)
     if (more && vi->anchor > at) { /* backwards: as if it had been selected forwards */
         span.end = vi->anchor;
     }
-    ed_vi_found found = ed_vi_object(e, inner, code, more, &span);
-    if (found == ED_VI_OTHER) ed_vi_fail(e, "no such text object");
-    if (found != ED_VI_FOUND) return;
+    if (!row->run.object(e, row->how, inner, more, &span)) {
+        ed_vi_fail(e, "no such text here");
+        return;
+    }
     if (!selecting) {
-        go(e, span, code);
+        go(e, span, 0);
         return;
     }
     vi->anchor = span.begin;
@@ -455,38 +385,6 @@ static void take_object(ed *e, bool inner, uint32_t code)
     if (!span.lines && span.end > span.begin) span.end = ed_vi_before(e, span.end);
     bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end); /* the line feed, too */
     *ed_cursor(e) = (struct ed_cursor){span.end, ED_NONE, on_end ? ED_VI_LAST_COLUMN : -1};
-}
-
-static void behind_g(ed *e, whit_key key)
-{
-    if (ed_vi_is_visual(e) && key.code == 'J') {
-        ed_vi_visual_command(e, ED_VI_G | 'J');
-        return;
-    }
-    switch (key.code) {
-    case 'v': visual_again(e); return;
-    case 'd': ed_vi_run(e, "definition"); return;
-    case 'r': ed_vi_run(e, "references"); return;
-    case 't':
-    case 'T':
-        ed_vi_leave_visual(e);
-        ed_vi_run(e, key.code == 't' ? "next-buffer" : "previous-buffer");
-        return;
-    case '&': ed_vi_line(e, "%s"); return;
-    default: break;
-    }
-    if (!ed_vi_command(e, ED_VI_G | key.code)) ed_vi_fail(e, "g has no such key in vi's normal mode");
-}
-
-/* g~, gu, gU, gc, gq, also after another of them, as in gUU. */
-static bool is_g_operator(uint32_t code)
-{
-    return code == '~' || code == 'u' || code == 'U' || code == 'c' || code == 'q';
-}
-
-static bool is_operator(uint32_t code)
-{
-    return code < 128 && code && strchr("dcy<>=", (int)code);
 }
 
 static void take_operator(ed *e, uint32_t code)
@@ -517,77 +415,96 @@ static void take_operator(ed *e, uint32_t code)
     }
 }
 
-/* Handles the key after f, g, r, i, " and the like. */
+static void take_digit(ed *e, uint32_t digit)
+{
+    struct ed_vi *vi = &e->vi;
+    if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + digit; /* a line's number, too */
+    if (!vi->repeating && vi->typed.n) vi->typed.n--;
+    vi->typed_count = ed_vi_count(e);
+}
+
+/* Applies a row whose keys were typed; `typed` is the last of them, `prefix` the one before it, if any. */
+static void take_row(ed *e, const struct ed_vi_row *row, uint32_t typed, uint32_t prefix)
+{
+    struct ed_vi *vi = &e->vi;
+    switch (row->effect) {
+    case ED_VI_DIGIT: take_digit(e, typed - '0'); return;
+    case ED_VI_MOTION: take_motion(e, row, typed); return;
+    case ED_VI_OPERATOR: take_operator(e, row->how); return;
+    case ED_VI_OBJECT: take_object(e, row, prefix == 'i'); break;
+    case ED_VI_PREFIX: vi->pending = row; return;
+    case ED_VI_ACTION:
+    case ED_VI_COMMAND:
+    case ED_VI_LINE: ed_vi_row_run(e, row, typed); break;
+    default: break;
+    }
+    if (!e->done && !(row->flags & ED_VI_UNFINISHED)) finish(e);
+}
+
+static uint8_t mode_of_rows(const ed *e)
+{
+    if (e->vi.operator) return ED_VI_IN_OPERATOR;
+    return ed_vi_is_visual(e) ? ED_VI_IN_VISUAL : ED_VI_IN_NORMAL;
+}
+
+/* Says that a key, or the key after a prefix, is not one of vi's; the command ends. */
+static void refuse_key(ed *e, uint32_t prefix)
+{
+    if (prefix == 'i' || prefix == 'a')
+        ed_vi_fail(e, "no such text object");
+    else if (e->vi.operator)
+        ed_vi_fail(e, "no such motion");
+    else if (prefix & ED_VI_CTRL)
+        ed_vi_fail(e, "C-%c has no such key; :help lists them", (char)prefix);
+    else if (prefix)
+        ed_vi_fail(e, "%c has no such key in vi's %s mode; :help lists them", (char)prefix,
+                   ed_vi_is_visual(e) ? "visual" : "normal");
+    else if (ed_vi_is_visual(e))
+        ed_vi_fail(e, "vi's visual mode has no such key");
+    else
+        ed_vi_fail(e, "vi's normal mode has no such key; i begins to insert");
+    finish(e);
+}
+
+/* Takes the key after a prefix, or the argument of a key. */
 static void pending_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
-    uint32_t prefix = vi->pending[0], code = key.code;
-    struct ed_vi_span span;
-    vi->pending[0] = 0;
-    if (prefix == '"') {
-        if (ed_vi_register_is_name(code)) {
-            vi->wanted_register = vi->typed_register = code;
-            if (!vi->repeating && vi->typed.n >= 2) vi->typed.n -= 2;
-            return;
-        }
-        ed_vi_fail(e, "no register of that name");
-        finish(e);
-        return;
-    }
-    if (prefix == 'g' && is_g_operator(code) && !key.mods) {
-        take_operator(e, ED_VI_G | code);
-        return;
-    }
-    if (prefix == 'i' || prefix == 'a') {
-        take_object(e, prefix == 'i', code);
-        finish(e);
-        return;
-    }
-    ed_vi_found found = ed_vi_motion(e, prefix, key, ed_cursor(e)->offset, &span);
-    if (found == ED_VI_FOUND) go(e, span, 0);
-    if (found == ED_VI_FAILED) vi->failed = true;
-    if (found != ED_VI_OTHER) {
-        finish(e);
-        return;
-    }
-    if (prefix == 'g') {
-        behind_g(e, key);
-    } else if (prefix == 'r') {
-        ed_vi_replace_char(e, key);
-    } else if (prefix == 'm') {
-        if (code >= 'a' && code <= 'z')
-            e->window->doc->marks[code - 'a'] = ed_cursor(e)->offset;
+    const struct ed_vi_row *row = vi->pending;
+    uint32_t prefix = row->key, code = key.code;
+    vi->pending = NULL;
+    if (row->argument) {
+        if (key.mods)
+            finish(e);
         else
-            ed_vi_fail(e, "a mark is a letter from a to z");
-    } else if (prefix == 'z') {
-        ed_vi_behind_z(e, code);
-    } else if (prefix == 'Z') {
-        ed_vi_line(e, code == 'Z' ? "x" : code == 'Q' ? "q!" : "");
-    } else if (prefix == 'q') {
-        begin_macro(e, code);
-    } else if (prefix == '@') {
-        play_macro(e, code);
+            take_row(e, row, code, 0);
         return;
-    } else if (prefix == (WHIT_MOD_CTRL << 8 | 'w')) {
-        ed_vi_behind_window_key(e, code);
     }
-    if (!e->done) finish(e);
+    if (prefix & ED_VI_CTRL) key.mods &= (uint8_t)~WHIT_MOD_CTRL; /* C-w C-v is C-w v */
+    row = key.mods ? NULL : ed_vi_row_find(prefix, code, mode_of_rows(e));
+    if (row)
+        take_row(e, row, 0, prefix);
+    else
+        refuse_key(e, prefix);
 }
 
-static bool begins_pair(const ed *e, uint32_t code)
+/* Finds the row of a key that begins a command, or follows its count or operator. */
+static const struct ed_vi_row *row_of_key(const ed *e, whit_key key)
 {
     const struct ed_vi *vi = &e->vi;
-    if (code >= 128 || !code) return false;
-    if (strchr("fFtTg`'", (int)code)) return true;
-    if ((code == 'i' || code == 'a') && (vi->operator|| ed_vi_is_visual(e))) return true;
-    return !vi->operator&& strchr("rm\"zZ@", (int)code);
+    uint32_t code = key.code;
+    if (key.mods == WHIT_MOD_CTRL && code < 128) return ed_vi_row_find(0, ED_VI_CTRL | code, mode_of_rows(e));
+    if (key.mods) return NULL;
+    if ((code > '0' && code <= '9') || (code == '0' && vi->count)) code = '1'; /* the row of digits */
+    /* g~~; before c, for gcc */
+    if ((vi->operator& ED_VI_G) && code == (vi->operator& 127)) return ed_vi_row_find('g', code, ED_VI_IN_OPERATOR);
+    return ed_vi_row_find(0, code, mode_of_rows(e));
 }
 
 static bool normal_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
     uint32_t code = key.code;
-    struct ed_vi_span span;
     if (code == WHIT_KEY_ESCAPE || (code == 'c' && key.mods == WHIT_MOD_CTRL)) {
         ed_vi_leave_visual(e);
         ed_only_main(e);
@@ -595,85 +512,23 @@ static bool normal_key(ed *e, whit_key key)
         finish(e);
         return true;
     }
-    if (vi->pending[0]) {
+    if (vi->pending) {
         pending_key(e, key);
         return true;
     }
-    if (!key.mods && ((code >= '1' && code <= '9') || (code == '0' && vi->count))) {
-        if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + code - '0'; /* a line's number, too */
-        if (!vi->repeating && vi->typed.n) vi->typed.n--;
-        vi->typed_count = ed_vi_count(e);
+    const struct ed_vi_row *row = row_of_key(e, key);
+    bool is_digit = row && row->effect == ED_VI_DIGIT;
+    if (e->window->n_cursors > 1 && !is_digit) ed_only_main(e);
+    if (!row) {
+        if (!vi->operator&&(key.mods || code >= WHIT_KEY_NONE)) return false;
+        refuse_key(e, 0);
         return true;
     }
-    if (e->window->n_cursors > 1) ed_only_main(e);
-    if (!key.mods && begins_pair(e, code)) {
-        vi->pending[0] = code;
-        return true;
-    }
-    if (!key.mods && code == 'q' && !vi->operator) {
-        if (vi->recording) {
-            end_macro(e);
-            finish(e);
-        } else if (e->recording) {
-            ed_vi_fail(e, "a macro is being recorded");
-        } else {
-            vi->pending[0] = 'q';
-        }
-        return true;
-    }
-    if (!key.mods && (vi->operator& ED_VI_G) && code == (vi->operator& 127)) { /* g~~; before c, for gcc */
-        take_operator(e, vi->operator);
-        return true;
-    }
-    if (!key.mods && is_operator(code)) {
-        take_operator(e, code);
-        return true;
-    }
-    if (!key.mods && (code == '/' || code == '?')) {
-        open_search(e, code == '?');
-        return true;
-    }
-    ed_vi_found found = ed_vi_motion(e, 0, key, ed_cursor(e)->offset, &span);
-    if (found != ED_VI_OTHER) {
-        if (found == ED_VI_FOUND) go(e, span, code);
-        if (found == ED_VI_FAILED) vi->failed = true;
-        finish(e);
-        return true;
-    }
-    if (vi->operator) { /* no motion: nothing is done */
-        ed_vi_fail(e, "no such motion");
-        finish(e);
-        return true;
-    }
-    if (key.mods == WHIT_MOD_CTRL && code < 128) return control_key(e, code);
-    if (key.mods) return false;
-    if (code == ':') {
-        open_line_prompt(e);
-    } else if (code == 'v' || code == 'V') {
-        visual(e, code == 'v' ? ED_VI_VISUAL : ED_VI_VISUAL_LINES);
-        finish(e);
-    } else if (ed_vi_is_visual(e)) {
-        bool known = ed_vi_visual_command(e, code);
-        if (!known && code >= WHIT_KEY_NONE) return false;
-        if (!known) ed_vi_fail(e, "vi's visual mode has no such key");
-        finish(e);
-    } else if (code == '.') {
-        repeat(e);
-        finish(e);
-    } else if (code == 'K') {
-        ed_vi_run(e, "hover");
-        finish(e);
-    } else if (code == '&') {
-        ed_vi_line(e, "s");
-        finish(e);
-    } else if (ed_vi_command(e, code)) {
-        finish(e);
-    } else if (code < WHIT_KEY_NONE) {
-        ed_vi_fail(e, "vi's normal mode has no such key; i begins to insert");
-        finish(e);
-    } else {
-        return false;
-    }
+    bool ends_macro = code == 'q' && e->recording; /* needs no letter */
+    if (row->argument && !ends_macro)
+        vi->pending = row;
+    else
+        take_row(e, row, is_digit ? code : 0, 0);
     return true;
 }
 
@@ -697,23 +552,23 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     }
     if (ed_vi_map_key(e, key)) return true;
     bool own = key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL) && ed_config_is_own(e, key);
-    if (own && !vi->pending[0]) {
-        hand_over_selection(e);
+    if (own && !vi->pending) {
+        ed_vi_hand_over(e);
         return false;
     }
     if (!vi->repeating) ed_vi_keys_add(&vi->typed, key);
     if (ed_vi_is_inserting(e)) {
         bool ends = key.code == WHIT_KEY_ESCAPE || (key.mods == WHIT_MOD_CTRL && (key.code == 'c' || key.code == '['));
-        bool literal = vi->pending[0] == ED_VI_BY_NUMBER;
+        bool literal = ed_vi_is_literal(e);
         if (!ends || (literal && !vi->literal.base)) return ed_vi_insert_key(e, key);
         if (literal) ed_vi_insert_key(e, key); /* the number ends */
-        vi->pending[0] = 0;
+        vi->pending = NULL;
         ed_vi_end_insert(e);
         finish(e);
         return true;
     }
     if (normal_key(e, key)) return true;
-    hand_over_selection(e);
+    ed_vi_hand_over(e);
     finish(e);
     return false;
 }

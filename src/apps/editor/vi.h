@@ -67,8 +67,8 @@ struct ed_vi {
     bool on;
     ed_vi_mode mode;
     uint32_t count, operator_count;
-    uint32_t operator;   /* d c y < > and, with ED_VI_G, g~ gu gU */
-    uint32_t pending[2]; /* f t r g z m i a ...: what the next key belongs to */
+    uint32_t operator;               /* d c y < > and, with ED_VI_G, g~ gu gU */
+    const struct ed_vi_row *pending; /* the key to which the next one belongs, as a prefix or an argument; or NULL */
     uint32_t wanted_register;
     uint32_t find, find_char;
     bool search_back, search_pending; /* the prompt's answer is where an operator goes */
@@ -117,12 +117,11 @@ struct ed_vi {
     size_t n_substituted;
 };
 enum {
-    ED_VI_G = 0x1000000,                        /* a key after g */
-    ED_VI_BY_NUMBER = WHIT_MOD_CTRL << 8 | 'v', /* pending in insert mode */
+    ED_VI_G = 0x1000000,    /* a key after g */
+    ED_VI_CTRL = 0x2000000, /* a key with Ctrl */
 };
 
 typedef struct whit_editor ed;
-typedef enum ed_vi_found { ED_VI_OTHER, ED_VI_FOUND, ED_VI_FAILED } ed_vi_found; /* OTHER: not such a key */
 
 /* vi.c */
 bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
@@ -139,13 +138,9 @@ void ed_vi_run(ed *e, const char *command);
 void ed_vi_fail(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a macro ends there */
 void ed_vi_play(ed *e, const whit_key *keys, size_t n);
 bool ed_vi_keys_add(struct ed_vi_keys *keys, whit_key key);
-/* Gives the ranges that a visual mode selects between two offsets, at most `max`; returns their number. */
-size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
-void ed_vi_leave_visual(ed *e);
 
 /* vi_motion.c */
-ed_vi_found ed_vi_motion(ed *e, uint32_t prefix, whit_key key, uint64_t at, struct ed_vi_span *span);
-ed_vi_found ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
+bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
 uint64_t ed_vi_end(ed *e); /* end of the last line, before its line feed */
 uint64_t ed_vi_line_begin(ed *e, uint64_t at);
 uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
@@ -160,9 +155,6 @@ int ed_vi_class(ed *e, uint64_t at, bool big); /* 0 blank or the end of a line, 
 bool ed_vi_is_empty_line(ed *e, uint64_t at);
 uint64_t ed_vi_sentence(ed *e, uint64_t at, bool back);
 
-/* vi_object.c: iw, a( and the like. `visual`: more than one character is selected, [begin, end] of the span. */
-ed_vi_found ed_vi_object(ed *e, bool inner, uint32_t code, bool visual, struct ed_vi_span *span);
-
 /* vi_register.c */
 void ed_vi_registers_free(ed *e);
 void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted);
@@ -174,28 +166,29 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line); /* line E
 bool ed_vi_insert_key(ed *e, whit_key key); /* false: the usual way */
 void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key);
 void ed_vi_end_insert(ed *e);
+bool ed_vi_is_literal(const ed *e); /* the next key is inserted as it is: C-v was typed */
 void ed_vi_paste_typed(ed *e, const char *text, size_t n);
+
+/* vi_visual.c */
+/* Gives the ranges that a visual mode selects between two offsets, at most `max`; returns their number. */
+size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
+void ed_vi_leave_visual(ed *e);
+void ed_vi_operate_visual(ed *e, uint32_t code);
+/* Selects for '.' as much as the repeated command had selected. */
+void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent);
+/* Makes the selection one that the usual commands know. */
+void ed_vi_hand_over(ed *e);
 
 /* vi_change.c */
 bool ed_vi_may_change(ed *e);
 void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span);
-void ed_vi_operate_visual(ed *e, uint32_t code);
-bool ed_vi_command(ed *e, uint32_t code); /* one key of normal mode that is neither motion nor operator */
-bool ed_vi_visual_command(ed *e, uint32_t code);
-void ed_vi_replace_char(ed *e, whit_key key);
+bool ed_vi_is_by_lines(uint32_t code); /* an operator that always takes whole lines */
+void ed_vi_place(ed *e, uint64_t at);  /* puts the cursor there */
+/* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
+void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how);
 void ed_vi_hold(ed *e, bool on);
 void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space);
 void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end); /* an operator over whole lines */
-void ed_vi_add_number(ed *e, int64_t delta);
-void ed_vi_undo(ed *e, bool back);
-
-/* vi_view.c */
-void ed_vi_scroll(ed *e, int rows, bool with_cursor);
-void ed_vi_behind_z(ed *e, uint32_t code);
-void ed_vi_behind_window_key(ed *e, uint32_t code);
-
-/* vi_help.c */
-bool ed_vi_help(size_t i, const char **keys, const char **what); /* false after the last */
 
 /* vi_map.c. The first takes a line such as "imap jj <Esc>": false if it is another one; *why says what is wrong. The
  * second takes a key: false if it is no part of a mapping. A beginning is typed as it is after wait_ms (-1: none). */

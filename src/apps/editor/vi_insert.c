@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * vi's insert and replace modes. Keys that are not known here work as they do in the usual mode. */
 #include "editor/state.h"
+#include "editor/vi_action.h"
 
 #include "base/utf8.h"
 
@@ -135,23 +136,19 @@ static void delete_back_to(ed *e, uint64_t to)
     if (to < at) ed_edit(e, to, at - to, NULL, 0);
 }
 
-static void delete_word(ed *e)
+/* Returns where the word before an offset begins, at the beginning of the line at the least. */
+static uint64_t word_begin(ed *e, uint64_t line, uint64_t to)
 {
-    uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at), to = at;
-    if (at == line) {
-        ed_vi_run(e, "backspace");
-        return;
-    }
     while (to > line && !ed_vi_class(e, ed_vi_before(e, to), false)) to = ed_vi_before(e, to);
     int class = to > line ? ed_vi_class(e, ed_vi_before(e, to), false) : 0;
     while (to > line && class && ed_vi_class(e, ed_vi_before(e, to), false) == class) to = ed_vi_before(e, to);
-    delete_back_to(e, to);
+    return to;
 }
 
-static void type_register(ed *e, uint32_t name)
+void ed_vi_typed_register(ed *e, struct ed_vi_call call)
 {
     struct ed_vi_register reg;
-    if (!ed_vi_register_read(e, name, &reg))
+    if (!ed_vi_register_read(e, call.given, &reg))
         ed_complain(e, "nothing is in that register");
     else
         ed_paste(e, reg.text, reg.n_bytes);
@@ -182,6 +179,12 @@ static uint32_t literal_code(whit_key key)
     return key.mods || key.code >= WHIT_KEY_NONE ? UINT32_MAX : key.code;
 }
 
+/* After Ctrl-V. */
+bool ed_vi_is_literal(const ed *e)
+{
+    return e->vi.pending && e->vi.pending->key == (ED_VI_CTRL | 'v');
+}
+
 static int digit_value(uint32_t code)
 {
     if (code >= '0' && code <= '9') return (int)code - '0';
@@ -207,7 +210,7 @@ static bool literal_key(ed *e, whit_key key)
             return true;
         }
         if (digit > 9) {
-            vi->pending[0] = 0;
+            vi->pending = NULL;
             uint32_t code = literal_code(key);
             if (code != UINT32_MAX) insert_code(e, code);
             return true;
@@ -221,55 +224,52 @@ static bool literal_key(ed *e, whit_key key)
         vi->literal.n_digits++;
     }
     if (taken && vi->literal.n_digits < vi->literal.n_most) return true;
-    vi->pending[0] = 0;
+    vi->pending = NULL;
     if (vi->literal.n_digits) insert_code(e, vi->literal.value);
     return taken;
+}
+
+void ed_vi_typed_delete(ed *e, struct ed_vi_call call)
+{
+    uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at), first = ed_skip_blanks(e, line);
+    if (at == line)
+        ed_vi_run(e, "backspace");
+    else
+        delete_back_to(e, call.how == 'w' ? word_begin(e, line, at) : first < at ? first : line);
+}
+
+void ed_vi_typed_indent(ed *e, struct ed_vi_call call)
+{
+    uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at), end_before = ed_vi_line_end(e, at);
+    ed_vi_run(e, call.how == 't' ? "indent" : "outdent");
+    uint64_t end = ed_vi_line_end(e, line);
+    at = at + end > end_before + line ? at + end - end_before : line;
+    *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, -1};
+}
+
+void ed_vi_typed_once(ed *e, struct ed_vi_call call)
+{
+    (void)call;
+    e->vi.once = true;
+    e->vi.mode = ED_VI_NORMAL;
+    begin_again(e);
+    e->vi.typed.n = 0;
 }
 
 static bool control_key(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
-    uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at);
-    switch (code) {
-    case 'w': delete_word(e); return true;
-    case 'u': {
-        uint64_t first = ed_skip_blanks(e, line);
-        if (at == line) ed_vi_run(e, "backspace");
-        delete_back_to(e, first < at ? first : line);
-        return true;
-    }
-    case 'h': ed_vi_run(e, "backspace"); return true;
-    case 'j':
-    case 'm': ed_vi_run(e, "new-line"); return true;
-    case 't':
-    case 'd': {
-        uint64_t end_before = ed_vi_line_end(e, at);
-        ed_vi_run(e, code == 't' ? "indent" : "outdent");
-        uint64_t end = ed_vi_line_end(e, line);
-        at = at + end > end_before + line ? at + end - end_before : line;
-        *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, -1};
-        return true;
-    }
-    case 'r': vi->pending[0] = WHIT_MOD_CTRL << 8 | 'r'; return true;
-    case 'v':
-        vi->pending[0] = ED_VI_BY_NUMBER;
+    const struct ed_vi_row *row = ed_vi_row_find(0, ED_VI_CTRL | code, ED_VI_IN_INSERT);
+    if (!row) return false;
+    if (row->effect == ED_VI_NOTHING) { /* usually they would select, cut or delete more than anyone expects here */
+        ed_complain(e, "C-%c does nothing in insert mode", (char)code);
+    } else if (row->argument) {
+        vi->pending = row;
         memset(&vi->literal, 0, sizeof vi->literal);
-        return true;
-    case 'o':
-        vi->once = true;
-        vi->mode = ED_VI_NORMAL;
-        begin_again(e);
-        vi->typed.n = 0;
-        return true;
-    case 'n':
-    case 'p': ed_vi_run(e, "complete"); return true;
-    case 'a': /* usually they would select, cut or delete more than anyone expects here */
-    case 'x':
-    case 'k':
-    case 'b':
-    case 'g': ed_complain(e, "C-%c does nothing in insert mode", (char)code); return true;
-    default: return false;
+    } else {
+        ed_vi_row_run(e, row, 0);
     }
+    return true;
 }
 
 void ed_vi_paste_typed(ed *e, const char *text, size_t n)
@@ -290,12 +290,13 @@ void ed_vi_paste_typed(ed *e, const char *text, size_t n)
 bool ed_vi_insert_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
-    if (vi->pending[0] == ED_VI_BY_NUMBER) {
+    const struct ed_vi_row *pending = vi->pending;
+    if (ed_vi_is_literal(e)) {
         vi->auto_indent = false;
         if (literal_key(e, key)) return true;
-    } else if (vi->pending[0]) { /* Ctrl-R */
-        vi->pending[0] = 0;
-        if (key.code < WHIT_KEY_NONE) type_register(e, key.code);
+    } else if (pending) {
+        vi->pending = NULL;
+        if (key.code < WHIT_KEY_NONE) ed_vi_row_run(e, pending, key.code);
         return true;
     }
     if (key.mods & ED_VI_LITERAL) {

@@ -2,6 +2,7 @@
  * Lines after vi's ':': ranges, and the commands that people know by heart. Other words are names of the
  * editor's commands. Patterns are PCRE2's, as everywhere in the editor, with \< and \> for the ends of words. */
 #include "editor/state.h"
+#include "editor/vi_action.h"
 
 #include "base/utf8.h"
 
@@ -95,7 +96,7 @@ static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bo
         *line = ed_vi_end(e);
         ++*at;
     } else if (**at == '\'' && (*at)[1]) {
-        if (ed_vi_motion(e, '`', (whit_key){.code = (uint8_t)(*at)[1]}, here, &span) != ED_VI_FOUND) {
+        if (!ed_vi_to_mark(e, (struct ed_vi_call){.how = '`', .given = (uint8_t)(*at)[1]}, &span)) {
             *wrong = true;
             return false;
         }
@@ -105,7 +106,7 @@ static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bo
         delimiter = *(*at)++;
         take_part(at, delimiter, pattern, sizeof pattern);
         uint64_t from = delimiter == '/' ? ed_vi_line_end(e, here) : ed_vi_line_begin(e, here);
-        if (!set_pattern(e, pattern, "") || ed_vi_search(e, delimiter == '?', from, &span) != ED_VI_FOUND) {
+        if (!set_pattern(e, pattern, "") || !ed_vi_search(e, delimiter == '?', from, &span)) {
             *wrong = true;
             return false;
         }
@@ -482,7 +483,7 @@ static bool of_lines(ed *e, struct range range, const char *at)
         if (*at < 'a' || *at > 'z') return false;
         e->window->doc->marks[*at - 'a'] = range.last;
     } else if (at = from, ed_vi_takes(&at, "u", "undo") || ed_vi_takes(&at, "red", "redo")) {
-        ed_vi_undo(e, *from == 'u');
+        ed_vi_undo(e, (struct ed_vi_call){.how = (uint8_t)*from});
     } else if (at = from, ed_vi_takes(&at, "noh", "nohlsearch") || ed_vi_takes(&at, "p", "print")) {
         *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, range.last), ED_NONE, -1};
     } else if (at = from, ed_vi_takes(&at, "se", "set")) {

@@ -126,7 +126,7 @@ void ed_vi_map_flush(ed *e)
 bool ed_vi_map_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
-    bool may = vi->n_mappings && !vi->depth && !vi->repeating && !vi->pending[0] && key.code < WHIT_KEY_PRESS;
+    bool may = vi->n_mappings && !vi->depth && !vi->repeating && !vi->pending && key.code < WHIT_KEY_PRESS;
     if (!may) return false;
     const struct ed_mapping *found = NULL;
     bool longer = false;

@@ -2,6 +2,7 @@
  * Targets of vi's motions. Positions are characters and the ends of lines; the empty line that the editor shows
  * after a last line feed does not exist for vi. */
 #include "editor/state.h"
+#include "editor/vi_table.h"
 
 #include "base/utf8.h"
 
@@ -319,13 +320,13 @@ uint64_t ed_vi_sentence(ed *e, uint64_t at, bool back)
 
 /* ---- searching ----------------------------------------------------------------------------- */
 
-ed_vi_found ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
+bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
 {
     whit_range found;
     whit_text *text = ed_text(e);
     if (!e->search) {
         ed_vi_fail(e, "nothing was searched for yet");
-        return ED_VI_FAILED;
+        return false;
     }
     bool ok = back ? ed_search_backward(e, text, at, &found)
                    : ed_search_forward(e, text, whit_layout_behind(ed_layout(e), at), ED_NONE, &found);
@@ -334,80 +335,84 @@ ed_vi_found ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
                   : ed_search_forward(e, text, 0, ED_NONE, &found);
         if (ok) ed_say(e, back ? "went on from the end" : "went on from the beginning");
     }
-    if (!ok) {
+    if (ok)
+        span->end = found.begin;
+    else
         ed_vi_fail(e, "'%s' was not found", e->pattern);
-        return ED_VI_FAILED;
-    }
-    span->end = found.begin;
-    return ED_VI_FOUND;
+    return ok;
+}
+
+static bool search_times(ed *e, bool back, struct ed_vi_span *span)
+{
+    for (uint32_t n = ed_vi_count(e); n--;)
+        if (!ed_vi_search(e, back, span->end, span)) return false;
+    return true;
+}
+
+/* n and N. */
+bool ed_vi_search_again(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    return search_times(e, (call.how == 'N') != e->vi.search_back, span);
 }
 
 /* * and #: searches the word at the cursor, or the next one of the line, or else the signs there; after g also as a
  * part of other words. */
-static ed_vi_found search_word(ed *e, bool back, bool parts, uint64_t at, struct ed_vi_span *span)
+bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     char word[200], pattern[480], why[200];
-    uint64_t end = ed_vi_line_end(e, at), begin = at, to;
+    bool parts = call.how & ED_VI_G;
+    uint64_t at = span->end, end = ed_vi_line_end(e, at), begin = at, to;
     while (begin < end && ed_vi_class(e, begin, false) != 1) begin = ed_vi_behind(e, begin);
     bool signs = begin >= end;
     if (signs)
         for (begin = at; begin < end && !ed_vi_class(e, begin, true);) begin = ed_vi_behind(e, begin);
     if (begin >= end) {
         ed_vi_fail(e, "no word here");
-        return ED_VI_FAILED;
+        return false;
     }
     uint64_t line = ed_vi_line_begin(e, at);
     while (begin > line && ed_vi_class(e, ed_vi_before(e, begin), signs) == 1) begin = ed_vi_before(e, begin);
     for (to = begin; to < end && ed_vi_class(e, to, signs) == 1;) to = ed_vi_behind(e, to);
     if (to - begin >= sizeof word) {
         ed_vi_fail(e, "the word is too long");
-        return ED_VI_FAILED;
+        return false;
     }
     word[whit_text_read(ed_text(e), begin, word, (size_t)(to - begin))] = 0;
     snprintf(pattern, sizeof pattern, parts || signs ? "(*UCP)(?-i)\\Q%s\\E" : "(*UCP)(?-i)\\b\\Q%s\\E\\b", word);
     if (!ed_search_set(e, pattern, true, why, sizeof why)) {
         ed_vi_fail(e, "%s", why);
-        return ED_VI_FAILED;
+        return false;
     }
-    e->vi.search_back = back;
+    e->vi.search_back = (call.how & 127) == '#';
     span->end = begin;
-    for (uint32_t n = ed_vi_count(e); n--;)
-        if (ed_vi_search(e, back, span->end, span) != ED_VI_FOUND) return ED_VI_FAILED;
-    return ED_VI_FOUND;
+    return search_times(e, e->vi.search_back, span);
 }
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-static ed_vi_found to_mark(ed *e, uint32_t code, bool line, struct ed_vi_span *span)
+bool ed_vi_to_mark(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     const struct ed_vi *vi = &e->vi;
     const struct ed_doc *doc = e->window->doc;
     uint64_t to = ED_NONE;
-    if (code >= 'a' && code <= 'z') to = doc->marks[code - 'a'];
-    if (code == '\'' || code == '`') to = doc->mark_jump == ED_NONE ? 0 : doc->mark_jump;
-    if (code == '.') to = doc->mark_change;
-    if (code == '^') to = vi->last_insert;
-    if (code == '<' && vi->last_mode) to = vi->last_begin < vi->last_end ? vi->last_begin : vi->last_end;
-    if (code == '>' && vi->last_mode) to = vi->last_begin < vi->last_end ? vi->last_end : vi->last_begin;
-    if (code == '[') to = doc->mark_begin;
-    if (code == ']') to = doc->mark_end;
+    if (call.given >= 'a' && call.given <= 'z') to = doc->marks[call.given - 'a'];
+    if (call.given == '\'' || call.given == '`') to = doc->mark_jump == ED_NONE ? 0 : doc->mark_jump;
+    if (call.given == '.') to = doc->mark_change;
+    if (call.given == '^') to = vi->last_insert;
+    if (call.given == '<' && vi->last_mode) to = vi->last_begin < vi->last_end ? vi->last_begin : vi->last_end;
+    if (call.given == '>' && vi->last_mode) to = vi->last_begin < vi->last_end ? vi->last_end : vi->last_begin;
+    if (call.given == '[') to = doc->mark_begin;
+    if (call.given == ']') to = doc->mark_end;
     if (to == ED_NONE) {
         ed_vi_fail(e, "that mark is not set");
-        return ED_VI_FAILED;
+        return false;
     }
     if (to > ed_vi_end(e)) to = ed_vi_end(e);
-    span->end = line ? ed_vi_first(e, to) : to;
-    span->lines = line;
-    span->jumps = true;
-    return ED_VI_FOUND;
+    span->end = call.how == '\'' ? ed_vi_first(e, to) : to;
+    return true;
 }
 
-/* ---- all of them --------------------------------------------------------------------------- */
-
-static ed_vi_found said(bool ok)
-{
-    return ok ? ED_VI_FOUND : ED_VI_FAILED;
-}
+/* ---- rows of the table of keys ------------------------------------------------------------- */
 
 /* Returns the number before the key, or before the operator (both: their product); 0 if there is no number. It may be
  * a line's, so it is not limited to ED_VI_COUNT_MAX as other counts are. */
@@ -417,246 +422,191 @@ static uint64_t given_count(const ed *e)
     return n && before ? n * before : n + before;
 }
 
-static ed_vi_found behind_g(ed *e, uint32_t code, uint64_t at, struct ed_vi_span *span)
+bool ed_vi_to_left(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    (void)call;
+    uint64_t begin = ed_vi_line_begin(e, span->end);
+    if (span->end == begin && !e->vi.operator) return false;
+    for (uint32_t n = ed_vi_count(e); n-- && span->end > begin;) span->end = ed_vi_before(e, span->end);
+    return true;
+}
+
+bool ed_vi_to_right(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    (void)call;
+    uint64_t begin = ed_vi_line_begin(e, span->end), end = ed_vi_line_end(e, span->end);
+    uint64_t last = e->vi.operator|| end == begin ? end : ed_vi_before(e, end);
+    if (span->end >= last && !e->vi.operator&& !ed_vi_is_visual(e)) return false;
+    for (uint32_t n = ed_vi_count(e); n-- && span->end < last;) span->end = ed_vi_behind(e, span->end);
+    return true;
+}
+
+/* Space and Backspace: characters across the ends of lines. */
+bool ed_vi_by_chars(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    bool back = call.how == WHIT_KEY_BACKSPACE;
+    uint64_t at = span->end, last = ed_vi_end(e);
+    for (uint32_t n = ed_vi_count(e); n-- && (back ? span->end > 0 : span->end < last);) {
+        span->end = back ? ed_vi_before(e, span->end) : ed_vi_behind(e, span->end);
+        bool on_end = span->end == ed_vi_line_end(e, span->end) && !ed_vi_is_empty_line(e, span->end);
+        if (!on_end || (e->vi.operator&& !n)) continue;
+        if (back)
+            span->end = ed_vi_before(e, span->end);
+        else if (span->end < last)
+            span->end = ed_vi_behind(e, span->end);
+    }
+    return span->end != at;
+}
+
+bool ed_vi_by_lines(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    int goal = ed_cursor(e)->goal >= 0 ? ed_cursor(e)->goal : ed_vi_column(e, span->end);
+    if (!by_lines(e, &span->end, ed_vi_count(e), call.how == 'k')) return false;
+    span->end = ed_vi_at_column(e, span->end, goal);
+    return true;
+}
+
+/* gj and gk: rows as they are wrapped. */
+bool ed_vi_by_rows(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    whit_layout *layout = ed_layout(e);
+    uint64_t row = whit_layout_row(layout, span->end);
+    int column = whit_layout_column(layout, row, span->end);
+    for (uint32_t n = ed_vi_count(e); n--;) {
+        uint64_t next = call.how == 'k' ? whit_layout_previous_row(layout, row) : whit_layout_next_row(layout, row);
+        if (next == UINT64_MAX || next > ed_vi_end(e)) break;
+        row = next;
+    }
+    span->end = whit_layout_at_column(layout, row, column);
+    return true;
+}
+
+bool ed_vi_by_words(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    const struct ed_vi *vi = &e->vi;
+    bool big = call.how == 'W';
+    if (vi->operator== 'c' && ed_vi_class(e, span->end, big)) { /* cw ends where ce does, as in vi */
+        span->inclusive = true;
+        return word_ends_forward(e, &span->end, ed_vi_count(e), big, true);
+    }
+    return words_forward(e, &span->end, ed_vi_count(e), big, vi->operator!= 0) || (vi->operator&& ed_vi_end(e));
+}
+
+bool ed_vi_back_by_words(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    return words_back(e, &span->end, ed_vi_count(e), call.how == 'B');
+}
+
+bool ed_vi_to_word_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    return word_ends_forward(e, &span->end, ed_vi_count(e), call.how == 'E', false);
+}
+
+bool ed_vi_back_to_word_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    return word_ends_back(e, &span->end, ed_vi_count(e), call.how == 'E');
+}
+
+bool ed_vi_to_line_begin(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    span->end = call.how == '^' ? ed_vi_first(e, span->end) : ed_vi_line_begin(e, span->end);
+    return true;
+}
+
+bool ed_vi_to_column(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    (void)call;
+    span->end = ed_vi_at_column(e, ed_vi_line_begin(e, span->end), (int)ed_vi_count(e) - 1);
+    return true;
+}
+
+/* $ and g_: the end of a line, or its last sign. */
+bool ed_vi_to_line_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint32_t n = ed_vi_count(e);
-    switch (code) {
-    case 'g':
-        span->end = ed_vi_first(e, ed_vi_nth_line(e, given_count(e)));
-        span->lines = span->jumps = true;
-        return ED_VI_FOUND;
-    case 'e':
-    case 'E': span->inclusive = true; return said(word_ends_back(e, &span->end, n, code == 'E'));
-    case '_': {
-        if (n > 1 && !by_lines(e, &span->end, n - 1, false)) return ED_VI_FAILED;
-        uint64_t line = ed_vi_line_begin(e, span->end), to = ed_vi_line_end(e, span->end);
+    if (n > 1 && !by_lines(e, &span->end, n - 1, false)) return false;
+    uint64_t line = ed_vi_line_begin(e, span->end), to = ed_vi_line_end(e, span->end);
+    if (call.how == '_') {
         while (to > line && !ed_vi_class(e, ed_vi_before(e, to), true)) to = ed_vi_before(e, to);
-        span->end = to > line ? ed_vi_before(e, to) : line;
-        span->inclusive = true;
-        return ED_VI_FOUND;
+        to = to > line ? ed_vi_before(e, to) : line;
     }
-    case 'j':
-    case 'k':
-    case WHIT_KEY_UP:
-    case WHIT_KEY_DOWN: { /* by what is seen */
-        whit_layout *layout = ed_layout(e);
-        bool upward = code == 'k' || code == WHIT_KEY_UP;
-        uint64_t row = whit_layout_row(layout, at);
-        int column = whit_layout_column(layout, row, at);
-        while (n--) {
-            uint64_t next = upward ? whit_layout_previous_row(layout, row) : whit_layout_next_row(layout, row);
-            if (next == UINT64_MAX || next > ed_vi_end(e)) break;
-            row = next;
-        }
-        span->end = whit_layout_at_column(layout, row, column);
-        return ED_VI_FOUND;
-    }
-    case '*':
-    case '#': span->jumps = true; return search_word(e, code == '#', true, at, span);
-    default: return ED_VI_OTHER;
-    }
+    span->end = to;
+    return true;
 }
 
-static ed_vi_found up_or_down(ed *e, bool upward, uint64_t at, struct ed_vi_span *span)
+/* _, + and -: the first sign of a line. */
+bool ed_vi_to_first_sign(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
-    int goal = ed_cursor(e)->goal >= 0 ? ed_cursor(e)->goal : ed_vi_column(e, at);
-    if (!by_lines(e, &span->end, ed_vi_count(e), upward)) return ED_VI_FAILED;
-    span->end = ed_vi_at_column(e, span->end, goal);
-    span->lines = true;
-    return ED_VI_FOUND;
+    uint32_t n = ed_vi_count(e) - (call.how == '_');
+    if (n && !by_lines(e, &span->end, n, call.how == '-')) return false;
+    span->end = ed_vi_first(e, span->end);
+    return true;
 }
 
-/* H M L: by the window's rows. */
-static uint64_t of_window(ed *e, uint32_t code)
+/* G and gg: a line by its number. */
+bool ed_vi_to_line(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    uint64_t n = given_count(e);
+    span->end = ed_vi_first(e, n || call.how == 'g' ? ed_vi_nth_line(e, n) : ed_vi_line_begin(e, ed_vi_end(e)));
+    return true;
+}
+
+/* H, M and L: a row of the window. */
+bool ed_vi_to_window_row(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     const struct ed_window *window = e->window;
     uint64_t row = window->top, next;
     int n_rows = window->n_rows > 1 ? window->n_rows - 2 : 0, wanted = (int)ed_vi_count(e) - 1, n = 0;
     for (uint64_t at = row; n < n_rows && (at = whit_layout_next_row(ed_layout(e), at)) != UINT64_MAX; n++)
         if (at > ed_vi_end(e)) break;
-    wanted = code == 'H' ? wanted : code == 'M' ? n / 2 : n - wanted;
-    wanted = wanted < 0 ? 0 : wanted > n ? n : wanted;
-    for (; wanted-- && (next = whit_layout_next_row(ed_layout(e), row)) != UINT64_MAX;) row = next;
-    return ed_vi_first(e, row);
+    if (call.how == 'M') wanted = n / 2;
+    if (call.how == 'L') wanted = n - wanted;
+    if (wanted > n) wanted = n;
+    for (; wanted-- > 0 && (next = whit_layout_next_row(ed_layout(e), row)) != UINT64_MAX;) row = next;
+    span->end = ed_vi_first(e, row);
+    return true;
 }
 
-static ed_vi_found of_lines(ed *e, uint32_t code, uint64_t at, struct ed_vi_span *span)
+bool ed_vi_by_paragraphs(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
-    uint32_t n = ed_vi_count(e);
-    uint64_t begin = ed_vi_line_begin(e, at);
-    bool at_end;
-    switch (code) {
-    case '0':
-    case WHIT_KEY_HOME: span->end = begin; return ED_VI_FOUND;
-    case '^': span->end = ed_vi_first(e, at); return ED_VI_FOUND;
-    case '|': span->end = ed_vi_at_column(e, begin, (int)n - 1); return ED_VI_FOUND;
-    case '$':
-    case WHIT_KEY_END: {
-        uint64_t line = at;
-        if (n > 1 && !by_lines(e, &line, n - 1, false)) return ED_VI_FAILED;
-        span->end = ed_vi_line_end(e, line);
-        span->is_fixed = true;
-        return ED_VI_FOUND;
-    }
-    case '_':
-    case '+':
-    case WHIT_KEY_ENTER:
-    case '-':
-        if (code == '_') n--;
-        span->lines = true;
-        if (n && !by_lines(e, &span->end, n, code == '-')) return ED_VI_FAILED;
-        span->end = ed_vi_first(e, span->end);
-        return ED_VI_FOUND;
-    case 'G':
-        span->end =
-            ed_vi_first(e, given_count(e) ? ed_vi_nth_line(e, given_count(e)) : ed_vi_line_begin(e, ed_vi_end(e)));
-        span->lines = span->jumps = true;
-        return ED_VI_FOUND;
-    case 'H':
-    case 'M':
-    case 'L':
-        span->end = of_window(e, code);
-        span->lines = span->jumps = true;
-        return ED_VI_FOUND;
-    case '{':
-    case '}':
-        span->jumps = true;
-        at_end = false;
-        if (!paragraph(e, &span->end, n, code == '{', &at_end)) return ED_VI_FAILED;
-        span->inclusive = at_end;
-        return ED_VI_FOUND;
-    case '(':
-    case ')':
-        span->jumps = true;
-        for (uint64_t from; n--;) {
-            span->end = ed_vi_sentence(e, from = span->end, code == '(');
-            if (from == span->end) return said(at != from);
-        }
-        return ED_VI_FOUND;
-    default: return ED_VI_OTHER;
-    }
+    return paragraph(e, &span->end, ed_vi_count(e), call.how == '{', &span->inclusive);
 }
 
-static ed_vi_found of_words(ed *e, uint32_t code, uint64_t at, struct ed_vi_span *span)
+bool ed_vi_by_sentences(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
-    const struct ed_vi *vi = &e->vi;
-    uint32_t n = ed_vi_count(e);
-    bool big = code < 128 && isupper((int)code);
-    switch (code) {
-    case 'w':
-    case 'W':
-        if (vi->operator== 'c' && ed_vi_class(e, at, big)) { /* as vi has it */
-            span->inclusive = true;
-            return said(word_ends_forward(e, &span->end, n, big, true));
-        }
-        return said(words_forward(e, &span->end, n, big, vi->operator!= 0) || (vi->operator&& ed_vi_end(e)));
-    case 'b':
-    case 'B': return said(words_back(e, &span->end, n, big));
-    case 'e':
-    case 'E': span->inclusive = true; return said(word_ends_forward(e, &span->end, n, big, false));
-    default: return ED_VI_OTHER;
+    uint64_t from, at = span->end;
+    for (uint32_t n = ed_vi_count(e); n--;) {
+        span->end = ed_vi_sentence(e, from = span->end, call.how == '(');
+        if (from == span->end) return at != from;
     }
+    return true;
 }
 
-static ed_vi_found of_chars(ed *e, uint32_t code, uint64_t at, struct ed_vi_span *span)
+/* %: the bracket that matches, or with a number a part of the text. */
+bool ed_vi_to_match(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
-    uint32_t n = ed_vi_count(e);
-    uint64_t begin = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at);
-    bool back;
-    switch (code) {
-    case 'h':
-    case WHIT_KEY_LEFT:
-        if (at == begin && !e->vi.operator) return ED_VI_FAILED;
-        while (n-- && span->end > begin) span->end = ed_vi_before(e, span->end);
-        return ED_VI_FOUND;
-    case 'l':
-    case WHIT_KEY_RIGHT: {
-        uint64_t last = e->vi.operator|| end == begin ? end : ed_vi_before(e, end);
-        if (at >= last && !e->vi.operator&& !ed_vi_is_visual(e)) return ED_VI_FAILED;
-        while (n-- && span->end < last) span->end = ed_vi_behind(e, span->end);
-        return ED_VI_FOUND;
-    }
-    case ' ':
-        span->is_fixed = true;
-        while (n-- && span->end < ed_vi_end(e)) {
-            span->end = ed_vi_behind(e, span->end);
-            bool on_end = span->end == ed_vi_line_end(e, span->end) && !ed_vi_is_empty_line(e, span->end);
-            if (on_end && (!e->vi.operator|| n) && span->end < ed_vi_end(e)) span->end = ed_vi_behind(e, span->end);
-        }
-        return said(span->end != at);
-    case WHIT_KEY_BACKSPACE:
-        span->is_fixed = true;
-        while (n-- && span->end) {
-            span->end = ed_vi_before(e, span->end);
-            bool on_end = span->end == ed_vi_line_end(e, span->end) && !ed_vi_is_empty_line(e, span->end);
-            if (on_end && (!e->vi.operator|| n)) span->end = ed_vi_before(e, span->end);
-        }
-        return said(span->end != at);
-    case '%':
-        span->jumps = true;
-        if (given_count(e)) {
-            uint64_t lines = whit_text_n_lines(ed_text(e));
-            if (given_count(e) > 100 || lines == UINT64_MAX) return ED_VI_FAILED;
-            span->lines = true;
-            span->end = ed_vi_first(e, ed_vi_nth_line(e, (given_count(e) * lines + 99) / 100));
-            return ED_VI_FOUND;
-        }
-        span->inclusive = true;
-        return said(match_bracket(e, &span->end));
-    case ';':
-    case ',':
-        if (!find_again(e, code == ',', &span->end, &back)) return ED_VI_FAILED;
-        span->inclusive = !back;
-        return ED_VI_FOUND;
-    default: return ED_VI_OTHER;
-    }
+    (void)call;
+    uint64_t n = given_count(e), n_lines = n ? whit_text_n_lines(ed_text(e)) : 0;
+    span->inclusive = !n;
+    if (!n) return match_bracket(e, &span->end);
+    if (n > 100 || n_lines == UINT64_MAX) return false;
+    span->lines = true;
+    span->end = ed_vi_first(e, ed_vi_nth_line(e, (n * n_lines + 99) / 100));
+    return true;
 }
 
-ed_vi_found ed_vi_motion(ed *e, uint32_t prefix, whit_key key, uint64_t at, struct ed_vi_span *span)
+bool ed_vi_to_char(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     struct ed_vi *vi = &e->vi;
-    *span = (struct ed_vi_span){.begin = at, .end = at};
-    if (key.mods == WHIT_MOD_CTRL && !prefix) {
-        if (key.code == 'n' || key.code == 'j') return up_or_down(e, false, at, span);
-        if (key.code == 'p') return up_or_down(e, true, at, span);
-        if (key.code == 'h') return of_chars(e, 'h', at, span);
-    }
-    if (key.mods) return ED_VI_OTHER;
-    uint32_t code = key.code;
-    switch (prefix) {
-    case 0: break;
-    case 'f':
-    case 't':
-    case 'F':
-    case 'T':
-        vi->find = prefix;
-        vi->find_char = code == WHIT_KEY_TAB ? '\t' : code;
-        span->inclusive = prefix == 'f' || prefix == 't';
-        return said(find_char(e, &span->end, prefix, vi->find_char, ed_vi_count(e), false));
-    case '`':
-    case '\'': return to_mark(e, code, prefix == '\'', span);
-    case 'g': return behind_g(e, code, at, span);
-    default: return ED_VI_OTHER;
-    }
-    switch (code) {
-    case 'j':
-    case 'k':
-    case WHIT_KEY_UP:
-    case WHIT_KEY_DOWN: return up_or_down(e, code == 'k' || code == WHIT_KEY_UP, at, span);
-    case 'n':
-    case 'N': {
-        bool back = (code == 'N') != vi->search_back;
-        span->jumps = true;
-        for (uint32_t n = ed_vi_count(e); n--;)
-            if (ed_vi_search(e, back, span->end, span) != ED_VI_FOUND) return ED_VI_FAILED;
-        return ED_VI_FOUND;
-    }
-    case '*':
-    case '#': span->jumps = true; return search_word(e, code == '#', false, at, span);
-    default: break;
-    }
-    ed_vi_found found = of_chars(e, code, at, span);
-    if (found == ED_VI_OTHER) found = of_words(e, code, at, span);
-    if (found == ED_VI_OTHER) found = of_lines(e, code, at, span);
-    return found;
+    vi->find = call.how;
+    vi->find_char = call.given == WHIT_KEY_TAB ? '\t' : call.given;
+    return find_char(e, &span->end, call.how, vi->find_char, ed_vi_count(e), false);
+}
+
+bool ed_vi_to_char_again(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
+{
+    bool back;
+    if (!find_again(e, call.how == ',', &span->end, &back)) return false;
+    span->inclusive = !back;
+    return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * vi's text objects: words, sentences, paragraphs, what quotes, brackets and tags enclose. */
 #include "editor/state.h"
+#include "editor/vi_table.h"
 
 #include <ctype.h>
 
@@ -41,8 +42,9 @@ static bool next_run(ed *e, uint64_t *at)
     return true;
 }
 
-static bool words(ed *e, bool inner, bool big, bool visual, struct ed_vi_span *span)
+bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
+    bool big = how == 'W';
     uint32_t n = ed_vi_count(e);
     uint64_t at = span->end, begin;
     bool blanks_first = false;
@@ -84,8 +86,9 @@ static bool words(ed *e, bool inner, bool big, bool visual, struct ed_vi_span *s
 
 /* ---- sentences, paragraphs ----------------------------------------------------------------- */
 
-static bool sentences(ed *e, bool inner, bool visual, struct ed_vi_span *span)
+bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
+    (void)how;
     uint32_t n = ed_vi_count(e);
     uint64_t end = ed_vi_end(e), at = span->end, begin = at;
     if (n > OBJECTS_MAX) n = OBJECTS_MAX;
@@ -138,8 +141,9 @@ static uint64_t last_line(ed *e, uint64_t line)
     return line;
 }
 
-static bool paragraphs(ed *e, bool inner, bool visual, struct ed_vi_span *span)
+bool ed_vi_paragraphs(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
+    (void)how;
     uint32_t n = ed_vi_count(e);
     uint64_t line = ed_vi_line_begin(e, span->end), begin = line, next;
     if (n > OBJECTS_MAX) n = OBJECTS_MAX;
@@ -173,8 +177,10 @@ static bool paragraphs(ed *e, bool inner, bool visual, struct ed_vi_span *span)
 
 /* ---- quotes -------------------------------------------------------------------------------- */
 
-static bool quotes(ed *e, bool inner, int quote, struct ed_vi_span *span)
+bool ed_vi_quotes(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
+    (void)visual;
+    int quote = (int)how;
     uint64_t at = span->end, line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at), begin = ED_NONE, close;
     /* Quotes are paired from the line's beginning on; the first pair that ends at or after the cursor is taken. */
     for (uint64_t i = line; i < end; i++) {
@@ -248,8 +254,11 @@ static uint64_t next_opening(ed *e, uint64_t at, int open)
     return ED_NONE;
 }
 
-static bool brackets(ed *e, bool inner, int open, int close, bool visual, struct ed_vi_span *span)
+/* `how` is the opening bracket. */
+bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
+    static const char pairs[] = "(){}[]<>";
+    int open = (int)how, close = strchr(pairs, open)[1];
     uint64_t begin = span->begin, from = ED_NONE, to = ED_NONE, at = visual ? begin : span->end;
     bool here = !visual;
     uint32_t n = ed_vi_count(e);
@@ -352,8 +361,9 @@ static uint64_t closing_tag(ed *e, uint64_t name, uint64_t n, uint64_t at, uint6
     return ED_NONE;
 }
 
-static bool tags(ed *e, bool inner, bool visual, struct ed_vi_span *span)
+bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
+    (void)how;
     uint64_t at = visual ? span->begin : span->end, stop = at > TAG_BYTES ? at - TAG_BYTES : 0, cursor = span->end;
     uint32_t n = ed_vi_count(e), n_tried = 0;
     if (!visual) /* the cursor is in the blanks before a tag */
@@ -374,32 +384,4 @@ static bool tags(ed *e, bool inner, bool visual, struct ed_vi_span *span)
         return true;
     }
     return false;
-}
-
-ed_vi_found ed_vi_object(ed *e, bool inner, uint32_t code, bool visual, struct ed_vi_span *span)
-{
-    bool ok;
-    switch (code) {
-    case 'w':
-    case 'W': ok = words(e, inner, code == 'W', visual, span); break;
-    case 's': ok = sentences(e, inner, visual, span); break;
-    case 'p': ok = paragraphs(e, inner, visual, span); break;
-    case '"':
-    case '\'':
-    case '`': ok = quotes(e, inner, (int)code, span); break;
-    case '(':
-    case ')':
-    case 'b': ok = brackets(e, inner, '(', ')', visual, span); break;
-    case '{':
-    case '}':
-    case 'B': ok = brackets(e, inner, '{', '}', visual, span); break;
-    case '[':
-    case ']': ok = brackets(e, inner, '[', ']', visual, span); break;
-    case '<':
-    case '>': ok = brackets(e, inner, '<', '>', visual, span); break;
-    case 't': ok = tags(e, inner, visual, span); break;
-    default: return ED_VI_OTHER;
-    }
-    if (!ok) ed_vi_fail(e, "no such text here");
-    return ok ? ED_VI_FOUND : ED_VI_FAILED;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * What vi's keys do to the view: scrolling, folds, windows. */
 #include "editor/state.h"
+#include "editor/vi_action.h"
 
-void ed_vi_scroll(ed *e, int rows, bool with_cursor)
+static void scroll_rows(ed *e, int rows, bool with_cursor)
 {
     struct ed_window *window = e->window;
     whit_layout *layout = ed_layout(e);
@@ -42,49 +43,41 @@ void ed_vi_scroll(ed *e, int rows, bool with_cursor)
     }
 }
 
+/* C-d C-u: half a window; C-f C-b: a window; C-e C-y: a row. A count is a number of rows, of windows, of rows. */
+void ed_vi_scroll(ed *e, struct ed_vi_call call)
+{
+    int n_rows = e->window->n_rows - 1, n = (int)(ed_vi_count(e) < 10000 ? ed_vi_count(e) : 10000);
+    int half = n_rows > 1 ? n_rows / 2 : 1, page = n_rows > 3 ? n_rows - 2 : 1;
+    bool by_row = call.how == 'e' || call.how == 'y', back = strchr("uby", (int)call.how);
+    if ((call.how == 'd' || call.how == 'u') && !e->vi.count) n = half;
+    if (call.how == 'f' || call.how == 'b') n = page * (n < 1000 ? n : 1000);
+    scroll_rows(e, back ? -n : n, !by_row);
+}
+
 /* zt zz zb: the cursor's row at the top, in the middle, at the bottom. */
-static void show_at(ed *e, int rows_above)
+void ed_vi_show_row(ed *e, struct ed_vi_call call)
 {
     struct ed_window *window = e->window;
+    int n_rows = window->n_rows - 1, rows_above = 0;
+    if (call.how == 'z') rows_above = n_rows / 2;
+    if (call.how == 'b') rows_above = n_rows - 1;
     uint64_t row = whit_layout_row(ed_layout(e), ed_cursor(e)->offset), previous;
     while (rows_above-- > 0 && (previous = whit_layout_previous_row(ed_layout(e), row)) != UINT64_MAX) row = previous;
     window->top = row;
 }
 
-void ed_vi_behind_z(ed *e, uint32_t code)
-{
-    int n_rows = e->window->n_rows - 1;
-    switch (code) {
-    case 'z':
-    case '.': show_at(e, n_rows / 2); break;
-    case 't':
-    case WHIT_KEY_ENTER: show_at(e, 0); break;
-    case 'b':
-    case '-': show_at(e, n_rows - 1); break;
-    case 'a':
-    case 'o':
-    case 'c': ed_vi_run(e, "fold"); break;
-    default: ed_vi_fail(e, "z goes with z, t, b, a, o or c"); break;
-    }
-}
-
-void ed_vi_behind_window_key(ed *e, uint32_t code)
+/* Keys after C-w: s v split, c close, o close the others, w and p the next and the previous in reading order. */
+void ed_vi_choose_window(ed *e, struct ed_vi_call call)
 {
     ed_vi_leave_visual(e); /* the other window has a cursor of its own */
-    switch (code) {
+    switch (call.how) {
     case 's': ed_vi_run(e, "split-below"); break;
     case 'v': ed_vi_run(e, "split-beside"); break;
-    case 'c':
-    case 'q': ed_vi_run(e, "close-window"); break;
+    case 'c': ed_vi_run(e, "close-window"); break;
     case 'o': ed_window_only(e); break;
-    case 'k':
-    case 'h':
     case 'p':
-    case 'W': /* the one before, in reading order */
-        for (struct ed_window *own = e->window, *at = own;; at = e->window) {
-            if (ed_window_next(e, at) == own) break;
-            e->window = ed_window_next(e, at);
-        }
+        for (struct ed_window *own = e->window; ed_window_next(e, e->window) != own;)
+            e->window = ed_window_next(e, e->window);
         break;
     default: ed_vi_run(e, "next-window"); break;
     }

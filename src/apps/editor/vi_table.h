@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ * The table of vi's keys: a row gives a key's modes, its argument, its effect and its line of help. vi.c and
+ * vi_insert.c look typed keys up in it, and `:help` lists it. */
+#ifndef WHIT_EDITOR_VI_TABLE_H
+#define WHIT_EDITOR_VI_TABLE_H
+
+#include "editor/vi.h"
+
+/* Modes in which a row counts. An operator that waits for its motion is a mode of its own. */
+enum {
+    ED_VI_IN_NORMAL = 1,
+    ED_VI_IN_VISUAL = 2,
+    ED_VI_IN_OPERATOR = 4,
+    ED_VI_IN_INSERT = 8,
+};
+
+/* Flags of a row. The first four are those of the span that a motion begins with. */
+enum {
+    ED_VI_LINES = 1,
+    ED_VI_INCLUSIVE = 2,
+    ED_VI_JUMPS = 4,
+    ED_VI_FIXED = 8,
+    ED_VI_KEEPS_COLUMN = 16, /* the cursor keeps the column that it aims at */
+    ED_VI_TO_LINE_END = 32,  /* the cursor keeps to the ends of lines afterwards */
+    ED_VI_UNFINISHED = 64,   /* the function ends the command itself, or more keys belong to it */
+};
+
+typedef enum ed_vi_effect {
+    ED_VI_NOTE,     /* a line of the help alone */
+    ED_VI_NOTHING,  /* the key does nothing; it is not left to the usual commands */
+    ED_VI_PREFIX,   /* the next key is looked up after this one */
+    ED_VI_DIGIT,    /* one digit of a count */
+    ED_VI_OPERATOR, /* `how` is the operator; in visual mode it is applied at once */
+    ED_VI_MOTION,
+    ED_VI_OBJECT,
+    ED_VI_ACTION,
+    ED_VI_COMMAND, /* `command` is the name of an editor command */
+    ED_VI_LINE,    /* `command` is a line as after ':' */
+} ed_vi_effect;
+
+/* Arguments of a row's function. */
+struct ed_vi_call {
+    uint32_t how;   /* the row's; rows that share a function tell it which of them was typed */
+    uint32_t given; /* code of the key that was typed as the argument; 0 without one */
+};
+
+/* Moves span->end from the cursor to the target; false if there is no such place. */
+typedef bool ed_vi_motion_fn(ed *e, struct ed_vi_call call, struct ed_vi_span *span);
+/* Finds the object at span->end. `visual`: more than one character is selected, [begin, end] of the span. */
+typedef bool ed_vi_object_fn(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span);
+typedef void ed_vi_action_fn(ed *e, struct ed_vi_call call);
+
+struct ed_vi_row {
+    uint32_t prefix, key; /* codes, ED_VI_CTRL added for keys with Ctrl; prefix 0: a key alone */
+    uint8_t modes, flags;
+    ed_vi_effect effect;
+    uint32_t how;
+    const char *argument; /* how the help names the key that must follow; NULL: no argument */
+    union {
+        ed_vi_motion_fn *motion;
+        ed_vi_object_fn *object;
+        ed_vi_action_fn *action;
+    } run;
+    const char *command; /* for a note, the keys as the help shows them */
+    const char *help;    /* NULL: the row belongs to the help's line of the rows before it */
+};
+
+/* Finds a key's row in a mode (one of ED_VI_IN_*); NULL if the mode has no such key. */
+const struct ed_vi_row *ed_vi_row_find(uint32_t prefix, uint32_t key, uint8_t mode);
+/* Applies a row that is an action, a command or a line. */
+void ed_vi_row_run(ed *e, const struct ed_vi_row *row, uint32_t given);
+/* Gives a line of the help, counted from 0: its keys and what they do; false after the last. */
+bool ed_vi_help(size_t line, char *keys, size_t keys_bytes, const char **help);
+
+/* vi_motion.c */
+extern ed_vi_motion_fn ed_vi_to_left, ed_vi_to_right, ed_vi_by_chars, ed_vi_by_lines, ed_vi_by_rows, ed_vi_by_words,
+    ed_vi_back_by_words, ed_vi_to_word_end, ed_vi_back_to_word_end, ed_vi_to_line_begin, ed_vi_to_column,
+    ed_vi_to_line_end, ed_vi_to_first_sign, ed_vi_to_line, ed_vi_to_window_row, ed_vi_by_paragraphs, ed_vi_by_sentences,
+    ed_vi_to_match, ed_vi_to_char, ed_vi_to_char_again, ed_vi_search_again, ed_vi_search_word, ed_vi_to_mark;
+
+/* vi_object.c */
+extern ed_vi_object_fn ed_vi_words, ed_vi_sentences, ed_vi_paragraphs, ed_vi_quotes, ed_vi_brackets, ed_vi_tags;
+
+#endif
