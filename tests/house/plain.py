@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Counts what the house's language has left of its old dialect: marks in comments by room, long paragraphs in
-documents, static functions whose name is one word and stands in over three files. plain.txt has the ceilings, which may
+documents, static functions whose name is one word and stands in over three files, headers with over 40 prototypes.
+plain.txt has the ceilings, which may
 only fall; `plain.py --write` writes today's counts there."""
 import collections
 import os
@@ -20,6 +21,7 @@ MARK = [re.compile(mark, re.I) for mark in MARKS]
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 STATIC = re.compile(r"^static [^=;{]*?\b([a-z][a-z0-9]*)\(", re.M)
 PARAGRAPH = 500  # characters
+PROTOTYPES = 40  # of a header
 
 
 def tracked(*patterns):
@@ -64,11 +66,39 @@ def find_statics(counts):
             counts["static " + name] = len(paths)
 
 
+def count_prototypes(text):
+    """Declared functions; names in an `extern NAME_fn a, b;` count, too. Bodies in braces are passed over."""
+    text = re.sub(r"^\s*#(?:.*\\\n)*.*", "", COMMENT.sub("", text.replace('extern "C" {', "")), flags=re.M)
+    flat = ""
+    depth = 0
+    for char in text:
+        depth += (char == "{") - (char == "}")
+        if not depth:
+            flat += ";" if char == "}" else char
+    n = 0
+    for statement in flat.split(";"):
+        statement = " ".join(statement.split())
+        if re.match(r"extern \w+_fn ", statement):
+            n += statement.count(",") + 1
+        else:
+            n += bool(re.match(r"(?!typedef\b)[\w\s*]*\w\(", statement))
+    return n
+
+
+def find_prototypes(counts):
+    for path in tracked("src/*.h", "include/*.h"):
+        with open(path, encoding="utf-8") as file:
+            n = count_prototypes(file.read())
+        if n > PROTOTYPES:
+            counts["prototypes " + path] = n
+
+
 def main():
     counts = collections.Counter()
     find_marks(counts)
     find_paragraphs(counts)
     find_statics(counts)
+    find_prototypes(counts)
     counts = {key: n for key, n in counts.items() if n}
     ceilings_path = "tests/house/plain.txt"
     if "--write" in sys.argv:
@@ -91,6 +121,9 @@ def main():
     samples = ["Of a row", "there is none", "the walk goes on here", "so many rows", "behind it", "the one that fits"]
     if not all(any(mark.search(sample) for mark in MARK) for sample in samples):
         print("a pattern no longer finds its own sample")
+        status = 1
+    if count_prototypes("extern run_fn a, b;\nint f(int);\nstruct s { int x; };\nstatic inline int g(void)\n{\n}\n") != 4:
+        print("prototypes are no longer counted")
         status = 1
     return status
 

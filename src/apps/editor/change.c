@@ -74,7 +74,7 @@ void ed_type(ed *e, const char *text, size_t n)
         struct ed_cursor *cursor = &window->cursors[i];
         ed_delete_selection(e, cursor);
         if (n == 1 && strchr(")]}", *text)) outdent_closing(e, cursor);
-        if (e->pairs && n == 1 && type_pair(e, cursor, *text)) continue;
+        if (e->settings.pairs && n == 1 && type_pair(e, cursor, *text)) continue;
         if (!ed_edit(e, cursor->offset, 0, text, n)) return;
     }
     window->moved_away = false;
@@ -122,11 +122,11 @@ void ed_copy_range(ed *e, whit_range range, bool lines)
     }
     n = whit_text_read(ed_text(e), range.begin, copy, n);
     copy[n] = 0;
-    free(e->clipboard);
-    e->clipboard = copy;
-    e->clipboard_bytes = n;
-    e->clipboard_lines = lines;
-    e->clipboard_block = false;
+    free(e->clipboard.text);
+    e->clipboard.text = copy;
+    e->clipboard.n_bytes = n;
+    e->clipboard.lines = lines;
+    e->clipboard.block = false;
     if (e->options.copy) e->options.copy(e->options.user, copy, n);
 }
 
@@ -345,7 +345,7 @@ void ed_save_under(ed *e, const char *path, bool force)
             whit_syntax_states_cut(&doc->states, 0);
             doc->states.n_marks = 0;
             ed_tree_close(doc); /* the language may be another */
-            if (e->editorconfig) ed_project_settings(doc);
+            if (e->settings.editorconfig) ed_project_settings(doc);
             tidy(doc);
             if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, true, &error);
         }

@@ -290,7 +290,7 @@ static void wrap(ed *e)
 }
 static void numbers(ed *e)
 {
-    e->numbers = !e->numbers;
+    e->settings.numbers = !e->settings.numbers;
 }
 static void toggle_vi(ed *e)
 {
@@ -348,11 +348,11 @@ static void find_previous(ed *e)
 }
 static void replace(ed *e)
 {
-    ed_prompt_open(e, ED_PROMPT_REPLACE, "Replace: ", e->pattern);
+    ed_prompt_open(e, ED_PROMPT_REPLACE, "Replace: ", e->find.pattern);
 }
 static void replace_in_files(ed *e)
 {
-    ed_prompt_open(e, ED_PROMPT_REPLACE_PROJECT, "Replace in all files: ", e->pattern);
+    ed_prompt_open(e, ED_PROMPT_REPLACE_PROJECT, "Replace in all files: ", e->find.pattern);
 }
 static void project(ed *e)
 {
@@ -370,23 +370,23 @@ static void make(ed *e)
 
 static void record_macro(ed *e)
 {
-    if (e->playing) return;
-    e->recording = !e->recording;
-    if (e->recording)
-        e->n_macro = 0;
-    else if (e->n_macro)
-        e->n_macro--; /* without the key that ended the recording */
-    ed_say(e, e->recording ? "recording a macro; the same key ends it" : "recorded %zu keys", e->n_macro);
+    if (e->macro.playing) return;
+    e->macro.recording = !e->macro.recording;
+    if (e->macro.recording)
+        e->macro.n = 0;
+    else if (e->macro.n)
+        e->macro.n--; /* without the key that ended the recording */
+    ed_say(e, e->macro.recording ? "recording a macro; the same key ends it" : "recorded %zu keys", e->macro.n);
 }
 static void play_macro(ed *e)
 {
-    if (e->recording || e->playing || !e->n_macro) {
-        ed_complain(e, e->n_macro ? "a macro cannot play itself" : "no macro was recorded");
+    if (e->macro.recording || e->macro.playing || !e->macro.n) {
+        ed_complain(e, e->macro.n ? "a macro cannot play itself" : "no macro was recorded");
         return;
     }
-    e->playing = true;
-    for (size_t i = 0; i < e->n_macro && !e->done; i++) whit_editor_key(e, e->macro[i], NULL, 0);
-    e->playing = false;
+    e->macro.playing = true;
+    for (size_t i = 0; i < e->macro.n && !e->done; i++) whit_editor_key(e, e->macro.keys[i], NULL, 0);
+    e->macro.playing = false;
 }
 
 /* clang-format off */

@@ -34,7 +34,7 @@ static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 
 void ed_do_backspace(ed *e)
 {
-    for (size_t i = 0; e->pairs && i < e->window->n_cursors; i++) { /* deletes both of an empty pair */
+    for (size_t i = 0; e->settings.pairs && i < e->window->n_cursors; i++) { /* deletes both of an empty pair */
         const struct ed_cursor *cursor = &e->window->cursors[i];
         uint32_t closing = cursor->anchor == ED_NONE && cursor->offset
             ? ed_closing(whit_layout_byte(ed_layout(e), cursor->offset - 1))
@@ -90,8 +90,8 @@ void ed_do_new_line(ed *e)
         if (deeper && doc->indent_tabs) text[n++] = '\t';
         if (deeper && !doc->indent_tabs)
             for (int k = 0; k < doc->indent_columns && k < 16; k++) text[n++] = ' ';
-        bool splits =
-            e->pairs && deeper && last != ':' && whit_layout_byte(layout, cursor->offset) == (int)ed_closing(last);
+        bool splits = e->settings.pairs && deeper && last != ':' &&
+            whit_layout_byte(layout, cursor->offset) == (int)ed_closing(last);
         if (!ed_edit(e, cursor->offset, 0, text, n)) return;
         if (!splits) continue;
         uint64_t at = cursor->offset; /* the closing bracket gets a line of its own */
@@ -328,7 +328,7 @@ void ed_do_copy(ed *e)
 void ed_do_cut(ed *e)
 {
     ed_do_copy(e);
-    if (e->clipboard_lines) {
+    if (e->clipboard.lines) {
         ed_do_delete_line(e);
         return;
     }
@@ -336,21 +336,21 @@ void ed_do_cut(ed *e)
 }
 void ed_do_paste(ed *e)
 {
-    if (!e->clipboard) {
+    if (!e->clipboard.text) {
         ed_complain(e, "nothing was copied yet; the terminal's own paste works, too");
         return;
     }
-    if (e->clipboard_lines) { /* whole lines go above this one */
+    if (e->clipboard.lines) { /* whole lines go above this one */
         uint64_t begin = whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset);
         const char *ending = ed_line_ending(e, begin);
-        bool ended = e->clipboard_bytes && e->clipboard[e->clipboard_bytes - 1] == '\n';
+        bool ended = e->clipboard.n_bytes && e->clipboard.text[e->clipboard.n_bytes - 1] == '\n';
         if (!ended && !ed_edit(e, begin, 0, ending, strlen(ending))) return;
-        ed_edit(e, begin, 0, e->clipboard, e->clipboard_bytes);
+        ed_edit(e, begin, 0, e->clipboard.text, e->clipboard.n_bytes);
         return;
     }
     for (size_t i = 0; i < e->window->n_cursors; i++) {
         ed_delete_selection(e, &e->window->cursors[i]);
-        if (!ed_edit(e, e->window->cursors[i].offset, 0, e->clipboard, e->clipboard_bytes)) return;
+        if (!ed_edit(e, e->window->cursors[i].offset, 0, e->clipboard.text, e->clipboard.n_bytes)) return;
     }
 }
 

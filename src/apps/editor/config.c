@@ -66,50 +66,50 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
     bool is_number = *value && !*behind, ok = true;
     const char *wanted = "yes or no";
     if (!strcmp(name, "wrap"))
-        ok = is_yes(value, &e->wrap);
+        ok = is_yes(value, &e->settings.wrap);
     else if (!strcmp(name, "line_numbers"))
-        ok = is_yes(value, &e->numbers);
+        ok = is_yes(value, &e->settings.numbers);
     else if (!strcmp(name, "pairs"))
-        ok = is_yes(value, &e->pairs);
+        ok = is_yes(value, &e->settings.pairs);
     else if (!strcmp(name, "mouse"))
-        ok = is_yes(value, &e->mouse);
+        ok = is_yes(value, &e->settings.mouse);
     else if (!strcmp(name, "suggest")) {
         bool yes = false;
         ok = is_yes(value, &yes);
         e->suggest = yes ? ED_SUGGEST_ANYWHERE : ED_SUGGEST_NEVER;
     } else if (!strcmp(name, "editorconfig"))
-        ok = is_yes(value, &e->editorconfig);
+        ok = is_yes(value, &e->settings.editorconfig);
     else if (!strcmp(name, "text_width")) {
         wanted = "a number from 20 to 1000";
-        if ((ok = is_number && number >= 20 && number <= 1000)) e->text_columns = (int)number;
+        if ((ok = is_number && number >= 20 && number <= 1000)) e->settings.text_columns = (int)number;
     } else if (!strcmp(name, "tab_width")) {
         wanted = "a number from 1 to 16";
-        if ((ok = is_number && number >= 1 && number <= 16)) e->tab_columns = (int)number;
+        if ((ok = is_number && number >= 1 && number <= 16)) e->settings.tab_columns = (int)number;
     } else if (!strcmp(name, "indent")) {
         wanted = "auto, tabs, or a number from 1 to 16";
         if (!strcmp(value, "auto"))
-            e->indent = 0;
+            e->settings.indent = 0;
         else if (!strcmp(value, "tabs"))
-            e->indent = -1;
+            e->settings.indent = -1;
         else if ((ok = is_number && number >= 1 && number <= 16))
-            e->indent = (int)number;
+            e->settings.indent = (int)number;
     } else if (!strcmp(name, "keys")) {
         wanted = "usual or vi";
         ok = !strcmp(value, "vi") || !strcmp(value, "usual");
         e->vi.on = !strcmp(value, "vi");
     } else if (!strcmp(name, "theme")) {
         wanted = "auto, dark, light or plain";
-        ok = whit_theme_named(value, &e->theme);
+        ok = whit_theme_named(value, &e->settings.theme);
     } else if (!strcmp(name, "find_servers")) {
         static const char *const values[] = {"ask", "no", "yes"};
         wanted = "ask, yes or no";
         ok = false;
         for (int i = 0; i < 3; i++)
-            if (!strcmp(value, values[i])) ok = true, e->find_servers = i;
+            if (!strcmp(value, values[i])) ok = true, e->settings.find_servers = i;
     } else if (!strcmp(name, "make")) {
         wanted = "a command";
-        free(e->make);
-        ok = (e->make = *value ? strdup(value) : NULL) != NULL;
+        free(e->settings.make);
+        ok = (e->settings.make = *value ? strdup(value) : NULL) != NULL;
     } else if (!strncmp(name, "model", 5)) {
         char **kept = !strcmp(name + 5, "")  ? &e->panel.model
             : !strcmp(name + 5, "_url")      ? &e->panel.url
@@ -173,7 +173,7 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
     if (!strncmp(name, "color ", 6)) {
         char *style = name + 6 + strspn(name + 6, " "), *look = style + strcspn(style, " \t");
         if (*look) *look++ = 0;
-        return whit_theme_set(&e->theme, style, look, why, why_bytes);
+        return whit_theme_set(&e->settings.theme, style, look, why, why_bytes);
     }
     char *value = strchr(name, '=');
     if (!value) {

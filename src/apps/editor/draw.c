@@ -31,7 +31,7 @@ static void find_marks(ed *e, struct ed_window *window, struct marks *marks)
         marks->n_selected = ed_vi_selection(e, window->top, row, marks->selected, N_SELECTED);
     }
     bool searching = e->prompt.kind == ED_PROMPT_FIND || e->prompt.kind == ED_PROMPT_REPLACING;
-    if (searching && e->search && (e->prompt.n || e->prompt.kind == ED_PROMPT_REPLACING)) {
+    if (searching && e->find.search && (e->prompt.n || e->prompt.kind == ED_PROMPT_REPLACING)) {
         uint64_t at = window->top, row = at;
         for (int y = 0; y < window->n_rows && row != UINT64_MAX; y++) row = whit_layout_next_row(&window->layout, row);
         if (row == UINT64_MAX) row = whit_text_size(window->layout.text);
@@ -206,7 +206,7 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
              doc->conflict_shown ? " (conflict)" : "");
     char cursors[32] = "";
     if (window->n_cursors > 1) snprintf(cursors, sizeof cursors, "%zu cursors  ", window->n_cursors);
-    snprintf(right, sizeof right, "%s%s%s  %s  %llu%% ", e->recording ? "recording  " : "", cursors,
+    snprintf(right, sizeof right, "%s%s%s  %s  %llu%% ", e->macro.recording ? "recording  " : "", cursors,
              whit_syntax_name(doc->syntax), place, (unsigned long long)(size ? offset * 100 / size : 100));
     whit_screen_fill(screen, window->x, y, limit, style);
     int from = limit - (int)strlen(right);

@@ -81,8 +81,8 @@ struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer)
     first[n] = 0;
     first[strcspn(first, "\n")] = 0;
     doc->syntax = whit_syntax_for(buffer->path ? buffer->path : buffer->name, first);
-    ed_indent_detect(doc, e->tab_columns, e->indent);
-    if (e->editorconfig) ed_project_settings(doc);
+    ed_indent_detect(doc, e->settings.tab_columns, e->settings.indent);
+    if (e->settings.editorconfig) ed_project_settings(doc);
     for (size_t i = 0; i < ED_VI_MARKS; i++) doc->marks[i] = ED_NONE;
     doc->mark_jump = doc->mark_change = doc->mark_begin = doc->mark_end = ED_NONE;
     while (*end) end = &(*end)->next;
@@ -279,17 +279,17 @@ whit_status whit_editor_open(const whit_editor_options *options, whit_editor **e
     *editor = NULL;
     if (!e) return whit_fail_memory(error, "the editor", sizeof *e);
     e->options = *options;
-    e->tab_columns = 8;
-    e->text_columns = 79;
-    e->wrap = true;
-    e->numbers = true;
-    e->mouse = true;
-    e->editorconfig = true;
-    e->vi.last_insert = e->replace_to = ED_NONE;
-    whit_theme_named("auto", &e->theme);
+    e->settings.tab_columns = 8;
+    e->settings.text_columns = 79;
+    e->settings.wrap = true;
+    e->settings.numbers = true;
+    e->settings.mouse = true;
+    e->settings.editorconfig = true;
+    e->vi.last_insert = e->find.to = ED_NONE;
+    whit_theme_named("auto", &e->settings.theme);
     e->n_columns = 80;
     e->n_rows = 24;
-    if (options->config_path) snprintf(e->config_path, sizeof e->config_path, "%s", options->config_path);
+    if (options->config_path) snprintf(e->settings.path, sizeof e->settings.path, "%s", options->config_path);
     ed_config_read(e, options->config, options->config_path);
     *editor = e;
     return WHIT_OK;
@@ -311,18 +311,18 @@ void whit_editor_close(whit_editor *e)
     ed_language_close(e);
     ed_suggest_close(e);
     ed_replace_forget(e);
-    ed_search_free(e->search);
+    ed_search_free(e->find.search);
     ed_panel_close(e);
     ed_results_close(e);
     ed_files_close(e);
     ed_shell_close(e);
-    free(e->make);
+    free(e->settings.make);
     json_decref(e->actions);
     ed_vi_close(e);
     ed_graph_close(e);
     free(e->bindings);
-    free(e->clipboard);
-    free(e->macro);
+    free(e->clipboard.text);
+    free(e->macro.keys);
     free(e);
 }
 
@@ -457,18 +457,18 @@ int ed_command_find(const char *name)
 
 static void record(ed *e, whit_key key)
 {
-    if (e->n_macro == e->macro_room) {
-        size_t room = e->macro_room ? 2 * e->macro_room : 64;
-        whit_key *grown = room > 65536 ? NULL : realloc(e->macro, room * sizeof *grown);
+    if (e->macro.n == e->macro.room) {
+        size_t room = e->macro.room ? 2 * e->macro.room : 64;
+        whit_key *grown = room > 65536 ? NULL : realloc(e->macro.keys, room * sizeof *grown);
         if (!grown) {
-            e->recording = false;
+            e->macro.recording = false;
             ed_complain(e, "the macro is too long");
             return;
         }
-        e->macro = grown;
-        e->macro_room = room;
+        e->macro.keys = grown;
+        e->macro.room = room;
     }
-    e->macro[e->n_macro++] = key;
+    e->macro.keys[e->macro.n++] = key;
 }
 
 void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste)
@@ -518,7 +518,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     if (!e->root || e->done) return;
     e->message[0] = 0;
     e->git_wish = ED_GIT_NOTHING;
-    if (e->recording && !e->playing && key.code < WHIT_KEY_PASTE) record(e, key);
+    if (e->macro.recording && !e->macro.playing && key.code < WHIT_KEY_PASTE) record(e, key);
     if (key.code == WHIT_KEY_PASTE && !paste) {
         ed_complain(e, "a paste of more than %u MiB is not taken", WHIT_PASTE_LIMIT_BYTES >> 20);
         return;
@@ -533,7 +533,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
     ed_take_key(e, key, paste, n_paste);
     if (e->done) return;
-    if (key.code == WHIT_KEY_PASTE && e->recording) ed_complain(e, "the macro leaves out what was pasted");
+    if (key.code == WHIT_KEY_PASTE && e->macro.recording) ed_complain(e, "the macro leaves out what was pasted");
     if (e->vi.on) ed_vi_settle(e, key);
     ed_suggest_key(e, doc, version, offset);
     bool opens = (key.code == '(' || key.code == ',') && !key.mods && doc->buffer->version != version;
@@ -553,7 +553,7 @@ const char *whit_editor_path(const whit_editor *e)
 
 bool whit_editor_wants_mouse(const whit_editor *e)
 {
-    return e->mouse;
+    return e->settings.mouse;
 }
 
 size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
@@ -599,7 +599,7 @@ bool whit_editor_ready(whit_editor *e)
 
 const whit_theme *whit_editor_theme(const whit_editor *e)
 {
-    return &e->theme;
+    return &e->settings.theme;
 }
 
 void whit_editor_flush(whit_editor *e)

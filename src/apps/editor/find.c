@@ -84,10 +84,10 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     }
     search->replaced_to = ED_NONE;
     pcre2_set_match_limit(search->context, MATCH_LIMIT);
-    ed_search_free(e->search);
-    e->search = search;
-    e->regex = regex;
-    if (pattern != e->pattern) snprintf(e->pattern, sizeof e->pattern, "%s", pattern);
+    ed_search_free(e->find.search);
+    e->find.search = search;
+    e->find.regex = regex;
+    if (pattern != e->find.pattern) snprintf(e->find.pattern, sizeof e->find.pattern, "%s", pattern);
     return true;
 }
 
@@ -156,7 +156,7 @@ static uint32_t options_at(const struct ed_search *search, uint64_t line)
 
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match)
 {
-    struct ed_search *search = e->search;
+    struct ed_search *search = e->find.search;
     if (!search) return false;
     uint64_t at = whit_text_line_begin(text, from);
     if (from - at > LINE_BYTES) at = from;
@@ -211,7 +211,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
 {
     whit_range match;
     uint64_t size = whit_text_size(ed_text(e));
-    if (!e->search) {
+    if (!e->find.search) {
         ed_complain(e, "nothing was searched for yet");
         return false;
     }
@@ -223,7 +223,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
         if (found) ed_say(e, back ? "went on from the end" : "went on from the beginning");
     }
     if (!found) {
-        ed_complain(e, "'%s' was not found", e->pattern);
+        ed_complain(e, "'%s' was not found", e->find.pattern);
         return false;
     }
     select_match(e, match);
@@ -235,7 +235,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
 /* Builds the replacement of the match at an offset: $0 to $9, \n, \t and \\ with a regular expression. */
 static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 {
-    struct ed_search *search = e->search;
+    struct ed_search *search = e->find.search;
     const whit_text *text = ed_text(e);
     uint64_t line = whit_text_line_begin(text, begin);
     if (begin - line > LINE_BYTES) line = begin;
@@ -245,10 +245,10 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
     match->begin += line;
     match->end += line;
     out->size_bytes = 0;
-    if (!e->regex) return whit_buf_append_str(out, e->replacement);
+    if (!e->find.regex) return whit_buf_append_str(out, e->find.by);
     const PCRE2_SIZE *groups = pcre2_get_ovector_pointer(search->data);
     uint32_t n_groups = pcre2_get_ovector_count(search->data);
-    for (const char *at = e->replacement; *at; at++) {
+    for (const char *at = e->find.by; *at; at++) {
         if (*at == '$' && isdigit((uint8_t)at[1])) {
             uint32_t group = (uint32_t)(*++at - '0');
             if (group < n_groups && groups[2 * group] != PCRE2_UNSET && groups[2 * group + 1] >= groups[2 * group])
@@ -265,28 +265,28 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 
 void ed_replace_forget(ed *e)
 {
-    e->replace_to = e->replace_line = ED_NONE;
-    e->replace_once_line = e->replace_ended = false;
-    if (e->search) e->search->replaced_to = ED_NONE;
-    for (size_t i = 0; i < e->n_replace_files; i++) free(e->replace_files[i]);
-    free(e->replace_files);
-    e->replace_files = NULL;
-    e->n_replace_files = e->replace_at = 0;
+    e->find.to = e->find.line = ED_NONE;
+    e->find.once_line = e->find.ended = false;
+    if (e->find.search) e->find.search->replaced_to = ED_NONE;
+    for (size_t i = 0; i < e->find.n_files; i++) free(e->find.files[i]);
+    free(e->find.files);
+    e->find.files = NULL;
+    e->find.n_files = e->find.files_at = 0;
 }
 
 /* Shows the next file in which to replace; false after the last, and if its journal asks first. */
 static bool next_file(ed *e)
 {
     whit_error error;
-    while (e->replace_at < e->n_replace_files) {
-        struct ed_doc *doc = ed_open_file(e, e->replace_files[e->replace_at++], &error);
+    while (e->find.files_at < e->find.n_files) {
+        struct ed_doc *doc = ed_open_file(e, e->find.files[e->find.files_at++], &error);
         if (!doc || doc->buffer->read_only) continue;
         whit_buffer_seal(e->window->doc->buffer);
         ed_show(e, doc);
         ed_only_main(e);
         *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
-        e->replace_ended = false;
-        e->search->replaced_to = ED_NONE;
+        e->find.ended = false;
+        e->find.search->replaced_to = ED_NONE;
         return e->prompt.kind != ED_PROMPT_RECOVER;
     }
     return false;
@@ -298,18 +298,17 @@ bool ed_replace_step(ed *e)
     whit_range match;
     for (;;) {
         uint64_t from = ed_selection(ed_cursor(e)).end;
-        uint64_t to = e->replace_to == ED_NONE ? ED_NONE : e->replace_to + 1;
-        if (e->replace_once_line && e->replace_line != ED_NONE)
-            from = whit_text_line_end(ed_text(e), e->replace_behind) + 1;
-        if (e->replace_ended || from > whit_text_size(ed_text(e))) to = from;
+        uint64_t to = e->find.to == ED_NONE ? ED_NONE : e->find.to + 1;
+        if (e->find.once_line && e->find.line != ED_NONE) from = whit_text_line_end(ed_text(e), e->find.after) + 1;
+        if (e->find.ended || from > whit_text_size(ed_text(e))) to = from;
         if ((to == ED_NONE || from < to) && ed_search_forward(e, ed_text(e), from, to, &match)) {
-            e->replace_line = match.begin;
+            e->find.line = match.begin;
             select_match(e, match);
             return true;
         }
         if (next_file(e)) continue;
-        ed_say(e, e->n_replace_files ? "replaced %zu in the project; save-all keeps it" : "replaced %zu",
-               e->n_replaced);
+        ed_say(e, e->find.n_files ? "replaced %zu in the project; save-all keeps it" : "replaced %zu",
+               e->find.n_replaced);
         ed_replace_forget(e);
         return false;
     }
@@ -320,9 +319,9 @@ bool ed_replace_step(ed *e)
 static void go_behind(ed *e, uint64_t at, bool is_empty)
 {
     bool begins = !is_empty && at == whit_layout_line_begin(ed_layout(e), at);
-    e->search->replaced_to = begins ? at : ED_NONE;
-    e->replace_behind = at;
-    e->replace_ended = is_empty && at >= whit_text_size(ed_text(e));
+    e->find.search->replaced_to = begins ? at : ED_NONE;
+    e->find.after = at;
+    e->find.ended = is_empty && at >= whit_text_size(ed_text(e));
     *ed_cursor(e) = (struct ed_cursor){is_empty ? whit_layout_behind(ed_layout(e), at) : at, ED_NONE, -1};
 }
 
@@ -332,7 +331,7 @@ void ed_replace_skip(ed *e)
     if (match.begin == match.end)
         go_behind(e, match.end, true);
     else
-        e->replace_behind = match.end;
+        e->find.after = match.end;
 }
 
 void ed_replace_here(ed *e)
@@ -342,7 +341,7 @@ void ed_replace_here(ed *e)
     bool done = expand(e, ed_selection(ed_cursor(e)).begin, &with, &match) &&
         ed_edit(e, match.begin, match.end - match.begin, with.data, with.size_bytes);
     if (done) {
-        e->n_replaced++;
+        e->find.n_replaced++;
         go_behind(e, match.begin + with.size_bytes, match.begin == match.end);
     } else {
         ed_replace_skip(e);
@@ -352,7 +351,7 @@ void ed_replace_here(ed *e)
 
 static void replace_from_cursor(ed *e)
 {
-    e->n_replaced = 0;
+    e->find.n_replaced = 0;
     if (e->window->doc->buffer->read_only) {
         ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
         return;
@@ -364,7 +363,7 @@ static void replace_from_cursor(ed *e)
     if (ed_replace_step(e))
         ed_prompt_open(e, ED_PROMPT_REPLACING, "Replace this one? y yes, n no, a all that follow, Esc end", "");
     else
-        ed_say(e, "'%s' was not found below", e->pattern);
+        ed_say(e, "'%s' was not found below", e->find.pattern);
 }
 
 void ed_replace_begin(ed *e)
@@ -376,8 +375,8 @@ void ed_replace_begin(ed *e)
 void ed_replace_range(ed *e, uint64_t to, bool once_a_line)
 {
     ed_replace_forget(e);
-    e->replace_to = to;
-    e->replace_once_line = once_a_line;
+    e->find.to = to;
+    e->find.once_line = once_a_line;
     replace_from_cursor(e);
 }
 
@@ -406,26 +405,26 @@ static bool add_replace_file(void *user, const char *path)
     if (!doc && whit_file_open(full, &file, &error) == WHIT_OK) {
         whit_span text = whit_file_text(&file);
         has = !memchr(text.data, 0, text.size_bytes < 4096 ? text.size_bytes : 4096) &&
-            match_in(e->search, text, 0, 0, &match);
+            match_in(e->find.search, text, 0, 0, &match);
         whit_file_close(&file);
     }
-    if (has && !(e->replace_files[e->n_replace_files] = strdup(full))) return false;
-    e->n_replace_files += has;
-    return e->n_replace_files < REPLACE_FILES_MAX;
+    if (has && !(e->find.files[e->find.n_files] = strdup(full))) return false;
+    e->find.n_files += has;
+    return e->find.n_files < REPLACE_FILES_MAX;
 }
 
 void ed_replace_in_project(ed *e)
 {
     ed_replace_forget(e);
-    e->n_replaced = 0;
-    e->replace_files = calloc(REPLACE_FILES_MAX, sizeof *e->replace_files);
-    if (e->replace_files) whit_walk_files(e->options.project ? e->options.project : ".", add_replace_file, e);
+    e->find.n_replaced = 0;
+    e->find.files = calloc(REPLACE_FILES_MAX, sizeof *e->find.files);
+    if (e->find.files) whit_walk_files(e->options.project ? e->options.project : ".", add_replace_file, e);
     if (next_file(e) && ed_replace_step(e)) {
         ed_prompt_open(e, ED_PROMPT_REPLACING, "Replace this one? y yes, n no, a all that follow, Esc end", "");
         return;
     }
     ed_replace_forget(e);
-    if (!e->prompt.kind) ed_complain(e, "'%s' is in no file of the project", e->pattern);
+    if (!e->prompt.kind) ed_complain(e, "'%s' is in no file of the project", e->find.pattern);
 }
 
 struct project {
@@ -456,7 +455,7 @@ static bool search_file(void *user, const char *path)
         uint64_t at = 0, counted = 0, line = 1;
         whit_range match;
         while (at < lines.size_bytes && project->n_results < N_RESULTS &&
-               match_in(project->e->search, lines, at, 0, &match)) {
+               match_in(project->e->find.search, lines, at, 0, &match)) {
             for (const uint8_t *feed; counted < match.begin; line++) {
                 feed = memchr(lines.data + counted, '\n', match.begin - counted);
                 if (!feed) break;
@@ -489,7 +488,7 @@ void ed_project_search(ed *e)
     whit_walk_files(project.folder, search_file, &project);
     if (!project.n_results) {
         ed_prompt_close(e);
-        ed_complain(e, "'%s' is in no file of the project", e->pattern);
+        ed_complain(e, "'%s' is in no file of the project", e->find.pattern);
         return;
     }
     ed_prompt_filter(e);

@@ -272,7 +272,7 @@ void ed_signature(ed *e)
 void ed_signature_typed(ed *e)
 {
     const struct ed_server *server = ed_server_of(e, e->window->doc);
-    bool quiet = !e->asked.question && !*e->message && e->window->n_cursors == 1 && !e->playing;
+    bool quiet = !e->asked.question && !*e->message && e->window->n_cursors == 1 && !e->macro.playing;
     if (server && server->ready && server->has_signatures && quiet) ed_language_ask(e, ED_ASK_SIGNATURE, "");
 }
 

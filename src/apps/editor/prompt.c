@@ -178,7 +178,7 @@ void ed_prompt_close(ed *e)
 /* Searches while the word is typed, from the offset where the search began. */
 static void find_now(ed *e)
 {
-    char why[200], converted[sizeof e->pattern];
+    char why[200], converted[sizeof e->find.pattern];
     struct ed_prompt *prompt = &e->prompt;
     const char *pattern = prompt->text;
     if (!prompt->n) {
@@ -188,16 +188,16 @@ static void find_now(ed *e)
         return;
     }
     prompt->found = false;
-    if (e->vi.on && e->vi.search_pending && e->regex) {
+    if (e->vi.on && e->vi.search_pending && e->find.regex) {
         if (!ed_vi_pattern(pattern, converted, sizeof converted)) {
             ed_complain(e, "the pattern is too long");
             return;
         }
         pattern = converted;
     }
-    bool is_set = ed_search_set(e, pattern, e->regex, why, sizeof why);
+    bool is_set = ed_search_set(e, pattern, e->find.regex, why, sizeof why);
     if (is_set && pattern == converted) /* as it was typed, which is shorter */
-        snprintf(e->pattern, sizeof e->pattern, "%.*s", (int)sizeof e->pattern - 1, prompt->text);
+        snprintf(e->find.pattern, sizeof e->find.pattern, "%.*s", (int)sizeof e->find.pattern - 1, prompt->text);
     if (!is_set)
         ed_complain(e, "%s", why);
     else if (e->vi.on && e->vi.search_pending) /* vi searches after the cursor, or before it */
@@ -297,23 +297,23 @@ static void accept(ed *e)
     case ED_PROMPT_REPLACE:
     case ED_PROMPT_REPLACE_PROJECT:
         if (!*text) break;
-        if (!ed_search_set(e, text, e->regex, why, sizeof why))
+        if (!ed_search_set(e, text, e->find.regex, why, sizeof why))
             ed_complain(e, "%s", why);
         else
             ed_prompt_open(e, kind == ED_PROMPT_REPLACE ? ED_PROMPT_REPLACE_BY : ED_PROMPT_REPLACE_PROJECT_BY,
-                           "By: ", e->replacement);
+                           "By: ", e->find.by);
         break;
     case ED_PROMPT_REPLACE_BY:
-        memcpy(e->replacement, text, sizeof e->replacement - 1);
+        memcpy(e->find.by, text, sizeof e->find.by - 1);
         ed_replace_begin(e);
         break;
     case ED_PROMPT_REPLACE_PROJECT_BY:
-        memcpy(e->replacement, text, sizeof e->replacement - 1);
+        memcpy(e->find.by, text, sizeof e->find.by - 1);
         ed_replace_in_project(e);
         break;
     case ED_PROMPT_PROJECT:
         if (!*text) break;
-        if (!ed_search_set(e, text, e->regex, why, sizeof why))
+        if (!ed_search_set(e, text, e->find.regex, why, sizeof why))
             ed_complain(e, "%s", why);
         else
             ed_project_search(e);
@@ -340,7 +340,7 @@ static void cancel(ed *e)
     if (prompt->kind == ED_PROMPT_REPLACING) {
         whit_buffer_seal(e->window->doc->buffer);
         ed_replace_forget(e);
-        ed_say(e, "replaced %zu", e->n_replaced);
+        ed_say(e, "replaced %zu", e->find.n_replaced);
     }
     e->quitting = false;
     ed_prompt_close(e);
@@ -577,8 +577,8 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
             erase(prompt, 0, prompt->n);
             changed = true;
         } else if (key.code == 'r' && key.mods == WHIT_MOD_ALT) {
-            e->regex = !e->regex;
-            ed_say(e, e->regex ? "a regular expression" : "the words themselves");
+            e->find.regex = !e->find.regex;
+            ed_say(e, e->find.regex ? "a regular expression" : "the words themselves");
             changed = prompt->kind == ED_PROMPT_FIND;
         } else if (key.code < WHIT_KEY_NONE && key.code >= 32 && !(key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL))) {
             uint8_t text[5] = {0};

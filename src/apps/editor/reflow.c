@@ -150,7 +150,7 @@ uint64_t ed_reflow(ed *e, whit_range lines)
     whit_buf out = {0};
     size_t n = (size_t)(lines.end - lines.begin);
     if (!text) return lines.begin;
-    int width = doc->project.line_columns ? doc->project.line_columns : e->text_columns;
+    int width = doc->project.line_columns ? doc->project.line_columns : e->settings.text_columns;
     struct paragraph p = {
         .out = &out, .ending = ed_line_ending(e, lines.begin), .width = width, .tab_columns = doc->tab_columns};
     bool feeds = n && text[n - 1] == '\n';

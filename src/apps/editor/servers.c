@@ -130,13 +130,13 @@ bool ed_servers_look(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
     char project[PATH_MAX], label[200];
-    if (e->find_servers == ED_FIND_NEVER || e->prompt.kind || doc->looked_for_server || !doc->buffer->path ||
+    if (e->settings.find_servers == ED_FIND_NEVER || e->prompt.kind || doc->looked_for_server || !doc->buffer->path ||
         doc == e->results.peeked)
         return false;
     doc->looked_for_server = true;
     const struct known_server *server = ed_server_of(e, doc) ? NULL : find_server(doc);
     if (!server || strchr(doc->buffer->path, '\n') || !project_of(e, project) || strchr(project, '\n')) return false;
-    int answer = e->find_servers == ED_FIND_ALWAYS ? 1 : read_answer(project);
+    int answer = e->settings.find_servers == ED_FIND_ALWAYS ? 1 : read_answer(project);
     if (answer == 1) ed_language_add(e, server->language, server->command);
     if (answer >= 0 || e->servers_asked_ns) return answer == 1;
     e->servers_asked_ns = whit_now_ns();

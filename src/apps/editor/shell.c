@@ -325,7 +325,7 @@ bool ed_shell_pump(ed *e)
 void ed_make(ed *e, const char *arguments)
 {
     char command[sizeof e->shell.command];
-    const char *make = e->make ? e->make : "make";
+    const char *make = e->settings.make ? e->settings.make : "make";
     snprintf(command, sizeof command, "%s%s%s", make, *arguments ? " " : "", arguments);
     ed_shell_start(e, ED_SHELL_MAKE, command, (whit_range){0, 0});
 }

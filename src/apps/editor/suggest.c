@@ -16,7 +16,7 @@
 /* Whether a suggestion may be shown here: one cursor, with only closing signs after it in its line. */
 static bool is_wanted(ed *e)
 {
-    if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->playing) return false;
+    if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->macro.playing) return false;
     if (e->window->n_cursors > 1 || ed_cursor(e)->anchor != ED_NONE || e->window->doc->buffer->read_only) return false;
     if (e->vi.on && !ed_vi_is_inserting(e)) return false;
     whit_layout *layout = ed_layout(e);

@@ -211,8 +211,8 @@ static void begin_macro(ed *e, uint32_t letter)
         return;
     }
     vi->recording = letter;
-    e->recording = true;
-    e->n_macro = 0;
+    e->macro.recording = true;
+    e->macro.n = 0;
     ed_say(e, "recording; q ends it, @%c plays it", (char)tolower((int)letter));
 }
 
@@ -220,11 +220,11 @@ static void end_macro(ed *e)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_vi_keys *macro = &vi->macros[tolower((int)vi->recording) - 'a'];
-    size_t n = e->n_macro ? e->n_macro - 1 : 0; /* without the q */
+    size_t n = e->macro.n ? e->macro.n - 1 : 0; /* without the q */
     if (islower((int)vi->recording)) macro->n = 0;
-    for (size_t i = 0; i < n && ed_vi_keys_add(macro, e->macro[i]); i++) {
+    for (size_t i = 0; i < n && ed_vi_keys_add(macro, e->macro.keys[i]); i++) {
     }
-    e->recording = false;
+    e->macro.recording = false;
     vi->recording = 0;
     ed_say(e, "recorded %zu keys", n);
 }
@@ -267,7 +267,7 @@ void ed_vi_record_macro(ed *e, struct ed_vi_call call)
 {
     if (e->vi.recording)
         end_macro(e);
-    else if (e->recording)
+    else if (e->macro.recording)
         ed_vi_fail(e, "a macro is being recorded");
     else
         begin_macro(e, call.given);
@@ -319,7 +319,7 @@ void ed_vi_open_search(ed *e, struct ed_vi_call call)
     vi->search_back = back;
     vi->search_anchor = vi->anchor;
     ed_prompt_open(e, ED_PROMPT_FIND, back ? "?" : "/", "");
-    e->regex = true;
+    e->find.regex = true;
 }
 
 /* Moves the cursor to where a motion or an object leads, or applies the pending operator up to there. */
@@ -524,7 +524,7 @@ static bool normal_key(ed *e, whit_key key)
         refuse_key(e, 0);
         return true;
     }
-    bool ends_macro = code == 'q' && e->recording; /* needs no letter */
+    bool ends_macro = code == 'q' && e->macro.recording; /* needs no letter */
     if (row->argument && !ends_macro)
         vi->pending = row;
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Declarations that the parts of vi's keys share: vi.c takes keys, vi_motion.c and vi_object.c find places, vi_change.c
- * and vi_insert.c change the text, vi_line.c reads the line after ':'. Included by state.h alone. */
+ * State of vi's keys, and what their files share: vi.c takes keys, vi_table.c says what they do, vi_map.c maps them,
+ * vi_line.c and vi_files.c read the line after ':'. */
 #ifndef WHIT_EDITOR_VI_H
 #define WHIT_EDITOR_VI_H
 
@@ -73,8 +73,7 @@ struct ed_vi {
     uint32_t find, find_char;
     bool search_back, search_pending; /* the prompt's answer is where an operator goes */
     uint64_t anchor, search_anchor;   /* where a visual mode began; its copy while a search prompt is open */
-    struct ed_vi_extent last_extent;
-    uint64_t last_begin, last_end; /* range of the last visual mode, for gv, '< and '> */
+    uint64_t last_begin, last_end;    /* range of the last visual mode, for gv, '< and '> */
     ed_vi_mode last_mode;
 
     struct ed_vi_keys typed, repeat; /* the command that is being typed; the last change, for '.' */
@@ -138,57 +137,6 @@ void ed_vi_run(ed *e, const char *command);
 void ed_vi_fail(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a macro ends there */
 void ed_vi_play(ed *e, const whit_key *keys, size_t n);
 bool ed_vi_keys_add(struct ed_vi_keys *keys, whit_key key);
-
-/* vi_motion.c */
-bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
-uint64_t ed_vi_end(ed *e); /* end of the last line, before its line feed */
-uint64_t ed_vi_line_begin(ed *e, uint64_t at);
-uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
-uint64_t ed_vi_next_line(ed *e, uint64_t at); /* beginning of the next line; ED_NONE after the last */
-uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* n from 1; the last line if there are fewer */
-uint64_t ed_vi_first(ed *e, uint64_t at);     /* the line's first character that is not blank, or its last one */
-uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
-int ed_vi_column(ed *e, uint64_t at);
-uint64_t ed_vi_before(ed *e, uint64_t at);
-uint64_t ed_vi_behind(ed *e, uint64_t at);
-int ed_vi_class(ed *e, uint64_t at, bool big); /* 0 blank or the end of a line, 1 word, 2 another sign */
-bool ed_vi_is_empty_line(ed *e, uint64_t at);
-uint64_t ed_vi_sentence(ed *e, uint64_t at, bool back);
-
-/* vi_register.c */
-void ed_vi_registers_free(ed *e);
-void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted);
-bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg);
-bool ed_vi_register_is_name(uint32_t name);
-void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line); /* line ED_NONE: at the cursor */
-
-/* vi_insert.c */
-bool ed_vi_insert_key(ed *e, whit_key key); /* false: the usual way */
-void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key);
-void ed_vi_end_insert(ed *e);
-bool ed_vi_is_literal(const ed *e); /* the next key is inserted as it is: C-v was typed */
-void ed_vi_paste_typed(ed *e, const char *text, size_t n);
-
-/* vi_visual.c */
-/* Gives the ranges that a visual mode selects between two offsets, at most `max`; returns their number. */
-size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
-void ed_vi_leave_visual(ed *e);
-void ed_vi_operate_visual(ed *e, uint32_t code);
-/* Selects for '.' as much as the repeated command had selected. */
-void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent);
-/* Makes the selection one that the usual commands know. */
-void ed_vi_hand_over(ed *e);
-
-/* vi_change.c */
-bool ed_vi_may_change(ed *e);
-void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span);
-bool ed_vi_is_by_lines(uint32_t code); /* an operator that always takes whole lines */
-void ed_vi_place(ed *e, uint64_t at);  /* puts the cursor there */
-/* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
-void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how);
-void ed_vi_hold(ed *e, bool on);
-void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space);
-void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end); /* an operator over whole lines */
 
 /* vi_map.c. The first takes a line such as "imap jj <Esc>": false if it is another one; *why says what is wrong. The
  * second takes a key: false if it is no part of a mapping. A beginning is typed as it is after wait_ms (-1: none). */

@@ -74,7 +74,7 @@ void ed_vi_set(ed *e, const char *option)
     struct ed_doc *doc = e->window->doc;
     int value = 0;
     if (!strcmp(name, "nu") || !strcmp(name, "number")) {
-        e->numbers = on;
+        e->settings.numbers = on;
     } else if (!strcmp(name, "wrap")) {
         e->window->wrap = on;
     } else if (!strcmp(name, "et") || !strcmp(name, "expandtab")) {
@@ -239,7 +239,7 @@ static void list_registers(ed *e)
 
 static void grep(ed *e, const char *pattern)
 {
-    char why[200], text[sizeof e->pattern];
+    char why[200], text[sizeof e->find.pattern];
     if (!*pattern)
         ed_vi_fail(e, "':grep PATTERN' searches in the project's files");
     else if (!ed_vi_pattern(pattern, text, sizeof text) || !ed_search_set(e, text, true, why, sizeof why))

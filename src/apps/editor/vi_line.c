@@ -58,14 +58,14 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
 {
     char text[2 * PATTERN_BYTES], why[200];
     size_t n = 0;
-    if (!*pattern) pattern = e->pattern;
+    if (!*pattern) pattern = e->find.pattern;
     if (!*pattern) {
         ed_vi_fail(e, "nothing was searched for yet");
         return false;
     }
     if (strchr(flags, 'i')) n = (size_t)snprintf(text, sizeof text, "(?i)");
     if (strchr(flags, 'I')) n = (size_t)snprintf(text, sizeof text, "(?-i)");
-    bool fits = ed_vi_pattern(pattern, text + n, sizeof text - n) && strlen(text) < sizeof e->pattern;
+    bool fits = ed_vi_pattern(pattern, text + n, sizeof text - n) && strlen(text) < sizeof e->find.pattern;
     if (!fits || !ed_search_set(e, text, true, why, sizeof why)) {
         ed_vi_fail(e, "%s", fits ? why : "the pattern is too long");
         return false;
@@ -201,7 +201,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         take_part(&arguments, delimiter, replacement, sizeof replacement);
         flags = arguments;
         if (!set_pattern(e, pattern, flags)) return;
-        if (strcmp(replacement, "~")) take_replacement(replacement, e->replacement, sizeof e->replacement);
+        if (strcmp(replacement, "~")) take_replacement(replacement, e->find.by, sizeof e->find.by);
     } else { /* the last one again */
         flags = arguments;
         if (!set_pattern(e, "", flags)) return;
@@ -222,7 +222,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         ed_replace_range(e, end, !all);
         return;
     }
-    e->n_replaced = 0;
+    e->find.n_replaced = 0;
     for (uint64_t line = range.first, at = line; line <= end;) {
         if (!ed_search_forward(e, ed_text(e), at, end + 1, &match) || match.begin > end) break;
         uint64_t size = whit_text_size(ed_text(e)), begin = match.begin;
@@ -239,20 +239,20 @@ static void substitute(ed *e, struct range range, const char *arguments)
         ed_replace_here(e);
         end += whit_text_size(ed_text(e)) - size;
         at = ed_cursor(e)->offset; /* after the replacement */
-        last_change = line = ed_vi_line_begin(e, e->replace_behind);
-        if (!all) at = whit_text_line_end(ed_text(e), e->replace_behind) + 1;
-        if (e->replace_ended || at > end || at > whit_text_size(ed_text(e))) break;
+        last_change = line = ed_vi_line_begin(e, e->find.after);
+        if (!all) at = whit_text_line_end(ed_text(e), e->find.after) + 1;
+        if (e->find.ended || at > end || at > whit_text_size(ed_text(e))) break;
     }
     ed_replace_forget(e);
     if (counts) {
         ed_say(e, "%zu match%s in %zu line%s", n_found, n_found == 1 ? "" : "es", n_lines, n_lines == 1 ? "" : "s");
     } else if (last_change == ED_NONE) {
         *ed_cursor(e) = before;
-        if (!vi->global && !strchr(flags, 'e')) ed_vi_fail(e, "'%s' was not found", e->pattern);
+        if (!vi->global && !strchr(flags, 'e')) ed_vi_fail(e, "'%s' was not found", e->find.pattern);
     } else {
         *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, last_change), ED_NONE, -1};
-        vi->n_substituted += e->n_replaced;
-        ed_say(e, "replaced %zu in %zu line%s", e->n_replaced, n_lines, n_lines == 1 ? "" : "s");
+        vi->n_substituted += e->find.n_replaced;
+        ed_say(e, "replaced %zu in %zu line%s", e->find.n_replaced, n_lines, n_lines == 1 ? "" : "s");
     }
 }
 
@@ -306,7 +306,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         vi->lines.begins[vi->lines.n++] = line;
     }
     if (!vi->lines.n) {
-        ed_vi_fail(e, without ? "'%s' is in every line" : "'%s' was not found", e->pattern);
+        ed_vi_fail(e, without ? "'%s' is in every line" : "'%s' was not found", e->find.pattern);
         return;
     }
     struct ed_doc *doc = e->window->doc;

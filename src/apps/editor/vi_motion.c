@@ -324,7 +324,7 @@ bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
 {
     whit_range found;
     whit_text *text = ed_text(e);
-    if (!e->search) {
+    if (!e->find.search) {
         ed_vi_fail(e, "nothing was searched for yet");
         return false;
     }
@@ -338,7 +338,7 @@ bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
     if (ok)
         span->end = found.begin;
     else
-        ed_vi_fail(e, "'%s' was not found", e->pattern);
+        ed_vi_fail(e, "'%s' was not found", e->find.pattern);
     return ok;
 }
 

@@ -56,28 +56,28 @@ void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool d
         if (copy) {
             if (text.size_bytes) memcpy(copy, text.data, text.size_bytes);
             copy[text.size_bytes] = 0;
-            free(e->clipboard);
-            e->clipboard = copy;
-            e->clipboard_bytes = text.size_bytes;
-            e->clipboard_lines = false;
+            free(e->clipboard.text);
+            e->clipboard.text = copy;
+            e->clipboard.n_bytes = text.size_bytes;
+            e->clipboard.lines = false;
             if (e->options.copy) e->options.copy(e->options.user, copy, text.size_bytes);
         }
         whit_buf_free(&text);
     } else {
         ed_copy_range(e, range, lines);
     }
-    e->clipboard_block = block;
-    if (!e->clipboard) return;
-    const char *text = e->clipboard;
-    size_t n = e->clipboard_bytes;
+    e->clipboard.block = block;
+    if (!e->clipboard.text) return;
+    const char *text = e->clipboard.text;
+    size_t n = e->clipboard.n_bytes;
     if (lines && n && text[n - 1] != '\n') { /* a last line without a line feed gets one */
         const char *ending = ed_line_ending(e, ed_vi_line_begin(e, range.begin));
-        char *grown = realloc(e->clipboard, n + 3);
+        char *grown = realloc(e->clipboard.text, n + 3);
         if (!grown) return;
         strcpy(grown + n, ending);
         n += strlen(ending);
-        text = e->clipboard = grown;
-        e->clipboard_bytes = n;
+        text = e->clipboard.text = grown;
+        e->clipboard.n_bytes = n;
     }
     if (name < 128 && isupper((int)name)) {
         append(&vi->letters[name - 'A'], text, n, lines);
@@ -109,8 +109,8 @@ bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg)
     const struct ed_vi *vi = &e->vi;
     char *text = NULL;
     if (!name || name == '"' || name == '+' || name == '*') {
-        *reg = (struct ed_vi_register){e->clipboard, e->clipboard_bytes, e->clipboard_lines, e->clipboard_block};
-        return e->clipboard && e->clipboard_bytes;
+        *reg = (struct ed_vi_register){e->clipboard.text, e->clipboard.n_bytes, e->clipboard.lines, e->clipboard.block};
+        return e->clipboard.text && e->clipboard.n_bytes;
     }
     if (name < 128 && isalpha((int)name)) {
         *reg = vi->letters[tolower((int)name) - 'a'];
@@ -120,7 +120,7 @@ bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg)
     if (name == '-') *reg = vi->small;
     if ((name >= '0' && name <= '9') || name == '-') return reg->n_bytes > 0;
     if (name == '%') text = e->window->doc->buffer->name;
-    if (name == '/') text = e->pattern;
+    if (name == '/') text = e->find.pattern;
     if (name == ':') text = e->vi.line;
     *reg = (struct ed_vi_register){text, text ? strlen(text) : 0, false, false};
     return reg->n_bytes > 0;

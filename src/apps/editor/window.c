@@ -16,7 +16,7 @@ struct ed_window *ed_window_new(ed *e, struct ed_doc *doc)
         return NULL;
     }
     window->n_cursors = 1;
-    window->wrap = e->wrap;
+    window->wrap = e->settings.wrap;
     window->n_rows = 1;
     window->n_columns = 1;
     ed_window_show(e, window, doc);
@@ -155,7 +155,7 @@ struct ed_window *ed_window_at(ed *e, int x, int y)
 
 int ed_window_margin(const ed *e, const struct ed_window *window)
 {
-    if (!e->numbers) return 0;
+    if (!e->settings.numbers) return 0;
     uint64_t n = whit_text_n_lines(window->doc->buffer->text);
     int digits = 3;
     if (n == UINT64_MAX) n = whit_text_size(window->doc->buffer->text) / 32;
@@ -252,8 +252,8 @@ void ed_windows_changed(ed *e, struct ed_doc *doc, uint64_t offset, uint64_t n_r
     if (e->root) window_changed(e->root, doc, offset, n_removed, n_inserted);
     for (size_t i = 0; i < e->n_jumps; i++)
         if (e->jumps[i].doc == doc) e->jumps[i].offset = moved(e->jumps[i].offset, offset, n_removed, n_inserted);
-    if (e->replace_to != ED_NONE && e->window && e->window->doc == doc)
-        e->replace_to = moved(e->replace_to, offset, n_removed, n_inserted);
+    if (e->find.to != ED_NONE && e->window && e->window->doc == doc)
+        e->find.to = moved(e->find.to, offset, n_removed, n_inserted);
     if (e->vi.on && e->window) ed_vi_changed(e, doc, offset, n_removed, n_inserted);
     doc->last_offset = moved(doc->last_offset, offset, n_removed, n_inserted);
 }

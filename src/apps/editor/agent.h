@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * The agent in the editor: its panel, what it asks and what it rewrites. */
+#ifndef WHIT_EDITOR_AGENT_H
+#define WHIT_EDITOR_AGENT_H
+
+#include "editor/command.h"
+#include "editor/panel.h"
+
+/* The agent's panel. */
+struct ed_panel {
+    struct ed_doc *doc; /* NULL: not used yet */
+    bool working;
+    const whit_panel_hunk *hunks; /* hunks that wait for an answer, or NULL */
+    size_t n_hunks, at, shown;
+    uint8_t *taken;
+    char question[200]; /* question that waits for an answer; "": no question */
+    uint64_t asked_ns;
+    struct ed_doc *rewritten; /* document whose `range` is to be replaced while it has `version` */
+    whit_range range;
+    uint64_t version;
+    char *model, *url, *name, *key_file; /* from the settings; NULL: not set */
+};
+
+/* panel.c */
+extern ed_command_fn ed_agent, ed_agent_stop, ed_agent_undo, ed_agent_redo, ed_explain, ed_rewrite;
+void ed_agent_task(ed *e, const char *text);
+void ed_rewrite_as(ed *e, const char *text);
+whit_panel_wish ed_panel_wish(const ed *e);
+bool ed_panel_waits(const ed *e); /* for an answer of the person's */
+void ed_panel_answer(ed *e, uint32_t letter);
+void ed_panel_scroll(ed *e, whit_key key);
+void ed_panel_reply(ed *e, const char *text); /* NULL: none */
+void ed_panel_forget(ed *e, const struct ed_doc *doc);
+void ed_panel_close(ed *e);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Changes of a text: typing, pasting, saving, reflow, indentation. */
+#ifndef WHIT_EDITOR_CHANGE_H
+#define WHIT_EDITOR_CHANGE_H
+
+#include "editor/window.h"
+
+#include <limits.h>
+
+/* Copied text. */
+struct ed_clipboard {
+    char *text; /* NULL: nothing was copied */
+    size_t n_bytes;
+    bool lines, block; /* whole lines; a block of vi */
+};
+
+/* change.c */
+bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n);
+void ed_type(ed *e, const char *text, size_t n);
+uint32_t ed_closing(int byte); /* the bracket or quote that closes one; 0: it opens nothing */
+void ed_paste(ed *e, const char *text, size_t n);
+bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
+void ed_copy_range(ed *e, whit_range range, bool lines);
+void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
+/* Applies the .editorconfig files' settings over the detected indentation. */
+void ed_project_settings(struct ed_doc *doc);
+void ed_save(ed *e, struct ed_doc *doc, bool force);
+/* Saves every text that is modified; stops at one that asks or fails, false then. */
+bool ed_save_all(ed *e);
+void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
+/* Writes the text to another file; the buffer stays what it is. Without `force`, not over a file that is there. */
+void ed_save_copy(ed *e, const char *path, bool force);
+/* Expands "~/" in a path as people type it to their home folder; a path that does not fit stays as it is. */
+const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
+
+/* Puts whole lines in where a line begins or the text ends, as one step of undo; the cursor goes to the first. */
+bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n);
+
+/* reflow.c: whole lines, from the beginning of one. Where the last of them begins; false, with a line, where the
+ * language has no brackets. */
+uint64_t ed_reflow(ed *e, whit_range lines);
+bool ed_reindent(ed *e, whit_range lines);
+
+/* commands_edit.c */
+/* Returns the ending of the line that begins at an offset, or the ending to give it: files with CR LF keep it. */
+const char *ed_line_ending(ed *e, uint64_t begin);
+/* Indent and outdent the line that begins there by one level. */
+void ed_indent_line(ed *e, uint64_t begin, bool even_empty);
+void ed_outdent_line(ed *e, uint64_t begin);
+/* Makes n steps of undo or redo. False, with a line, if fewer are possible; *changed: the last range, or ED_NONE. */
+bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed);
+
+#endif

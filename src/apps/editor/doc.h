@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ * A text with what the editor knows about it: its syntax, indentation, changes since the last commit, marks. */
+#ifndef WHIT_EDITOR_DOC_H
+#define WHIT_EDITOR_DOC_H
+
+#include "code/git.h"
+#include "editor/buffer.h"
+#include "editor/editorconfig.h"
+#include "editor/language.h"
+#include "editor/syntax.h"
+#include "editor/tree.h"
+#include "editor/vi.h"
+
+#define ED_NONE            UINT64_MAX
+#define ED_GIT_CHANGES_MAX 4096
+
+/* Changes since the last commit, as of one version of the text. */
+struct ed_git {
+    whit_git_file *file;
+    bool asked; /* git was asked whether there is a committed file */
+    uint64_t version;
+    whit_git_change *changes;
+    size_t n_changes;
+};
+
+/* The text that a document is compared with, and the runs of lines that differ (whit_diff_run), as of two versions. */
+struct ed_compared {
+    struct ed_doc *with; /* NULL: none */
+    whit_buf runs;
+    uint64_t version, other_version;
+};
+
+/* A buffer with what the editor knows about it. */
+struct ed_doc {
+    struct ed_doc *next;
+    whit_buffer *buffer;
+    whit_syntax *syntax;
+    whit_syntax_states states;
+    int tab_columns, indent_columns;
+    bool indent_tabs, told;    /* told: the person was told that another editor has it open */
+    whit_editorconfig project; /* the project's settings for the text */
+    struct ed_git git;
+    struct ed_compared compared;
+    struct ed_language language;
+    ed_tree *tree; /* NULL: not looked for yet */
+    bool conflict_shown, looked_for_server;
+    uint64_t last_offset; /* the cursor of a view that was closed */
+    uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end; /* vi's; ED_NONE: not set */
+};
+
+/* editor.c */
+struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes the buffer, also where it fails */
+struct ed_doc *ed_doc_find(const ed *e, const char *path);
+struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds one that is open */
+/* A copy of a file that is in no list of buffers and has no journal; for ed_doc_free. */
+struct ed_doc *ed_doc_peek(ed *e, const char *path);
+void ed_doc_free(struct ed_doc *doc);
+void ed_show(ed *e, struct ed_doc *doc);
+void ed_close_doc(ed *e, struct ed_doc *doc);
+
+/* pad.c: `like` is a file's name, for its colours; *pad NULL: it is made */
+struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like);
+void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n);
+void ed_pad_clear(struct ed_doc *doc);
+struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc); /* NULL: no window shows it */
+void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);               /* its end, in a window that becomes current */
+
+/* git.c */
+void ed_git_forget(struct ed_doc *doc); /* HEAD is looked at again */
+bool ed_git_update(struct ed_doc *doc); /* true: the marks may be others now */
+/* Takes git's answer as far as it has come; true: the screen would now be another. */
+bool ed_git_answer(ed *e);
+/* "+", "~" or "-" for a line (from 1); NULL where nothing was changed. */
+const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
+void ed_git_next(ed *e);
+void ed_git_previous(ed *e);
+
+/* compare.c */
+void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b);
+void ed_compare_forget(struct ed_doc *doc);
+bool ed_compare_update(struct ed_doc *doc); /* for a text that is compared; true: its marks may have changed */
+void ed_compare_scroll(ed *e);              /* the other window shows what stands beside the current one */
+
+#endif

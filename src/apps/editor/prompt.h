@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * The line at the bottom that asks, and the list above it. */
+#ifndef WHIT_EDITOR_PROMPT_H
+#define WHIT_EDITOR_PROMPT_H
+
+#include "editor/window.h"
+#include "editor/keys.h"
+
+typedef enum ed_prompt_kind {
+    ED_PROMPT_NONE,
+    ED_PROMPT_FIND,
+    ED_PROMPT_REPLACE,
+    ED_PROMPT_REPLACE_BY,
+    ED_PROMPT_REPLACE_PROJECT, /* the same in all files */
+    ED_PROMPT_REPLACE_PROJECT_BY,
+    ED_PROMPT_REPLACING, /* y, n, a, q at each match */
+    ED_PROMPT_LINE,
+    ED_PROMPT_SAVE_AS,
+    ED_PROMPT_OPEN,
+    ED_PROMPT_PALETTE,
+    ED_PROMPT_FILES,
+    ED_PROMPT_BUFFERS,
+    ED_PROMPT_PROJECT,
+    ED_PROMPT_RESULTS, /* a list to choose a place from, which is shown above it */
+    ED_PROMPT_SYMBOLS,
+    ED_PROMPT_CLOSE, /* save, discard, cancel */
+    ED_PROMPT_QUIT,
+    ED_PROMPT_CONFLICT,
+    ED_PROMPT_OVERWRITE, /* saving under the name of a file that exists, which is the prompt's text */
+    ED_PROMPT_RECOVER,
+    ED_PROMPT_HELP,
+    ED_PROMPT_VI,       /* a line after ':' */
+    ED_PROMPT_COMPLETE, /* a list of completions from a language server */
+    ED_PROMPT_RENAME,
+    ED_PROMPT_SHELL, /* a command */
+    ED_PROMPT_AGENT, /* a task */
+    ED_PROMPT_AGENT_REPLY,
+    ED_PROMPT_REWRITE,
+    ED_PROMPT_HUNK, /* y, n, a, d at each */
+    ED_PROMPT_SERVERS,
+    ED_PROMPT_ACTIONS, /* a list from a language server */
+} ed_prompt_kind;
+
+struct ed_item {
+    char *label;   /* shown, and searched */
+    char *path;    /* file of a place, or NULL */
+    uint64_t line; /* from 1 */
+    int command;
+};
+
+struct ed_prompt {
+    ed_prompt_kind kind;
+    char label[200];
+    char text[1024];
+    size_t n, at; /* bytes, cursor */
+    struct ed_item *items;
+    size_t n_items, items_room;
+    uint32_t *shown; /* items that match the text, best first */
+    size_t n_shown, chosen;
+    uint64_t origin; /* where a search began */
+    bool found;      /* the pattern was found */
+    bool is_offered; /* the text: the first letter that is typed takes its place */
+    uint64_t origin_top;
+};
+
+/* prompt.c */
+void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *text);
+void ed_prompt_close(ed *e);
+bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
+bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
+void ed_prompt_filter(ed *e);
+void ed_go_to_file(ed *e, const char *path, uint64_t line);
+void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a command's keys, blanks between them */
+bool ed_prompt_has_list(ed_prompt_kind kind);
+
+/* editor.c */
+/* Shows a text that is not saved and asks what becomes of it; false where nothing would be lost. */
+bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
+void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
+
+#endif

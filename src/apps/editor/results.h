@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Lists of places, the tree of files, jumps between files. */
+#ifndef WHIT_EDITOR_RESULTS_H
+#define WHIT_EDITOR_RESULTS_H
+
+#include "editor/command.h"
+#include "editor/prompt.h"
+
+/* The tree of the project's files. */
+struct ed_files {
+    struct ed_doc *doc;            /* NULL: not shown yet */
+    char **paths, **open, **lines; /* files; open folders, with a slash; a path for each line */
+    size_t n_paths, n_open, n_lines;
+};
+
+/* The last list of places, and the preview of the list that is open. */
+struct ed_results {
+    char label[64];
+    struct ed_item *items;
+    size_t n, at;
+    bool was_at;                  /* the person has been at that place */
+    struct ed_doc *from, *peeked; /* from: the text that was shown before, NULL: no preview; peeked: a copy of a file */
+    struct ed_cursor from_cursor;
+    uint64_t from_top;
+};
+
+struct ed_jump {
+    struct ed_doc *doc;
+    uint64_t offset;
+};
+
+/* results.c */
+void ed_results_begin(ed *e, const char *label); /* a new list that no prompt shows */
+bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line);
+void ed_results_go(ed *e, size_t at);
+void ed_results_preview(ed *e); /* shows the place that the prompt has chosen */
+void ed_results_keep(ed *e);    /* the prompt closes: its list stays */
+void ed_results_close(ed *e);
+extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
+
+/* files.c: the tree of files. True: the key was for it */
+extern ed_command_fn ed_files_toggle;
+bool ed_files_enter(ed *e);
+void ed_files_forget(ed *e, const struct ed_doc *doc);
+void ed_files_close(ed *e);
+
+/* jump.c */
+void ed_symbols_open(ed *e);
+void ed_definition(ed *e);
+void ed_definition_by_graph(ed *e);
+void ed_references(ed *e);
+void ed_graph_saved(ed *e, const struct ed_doc *doc); /* the graph follows */
+void ed_graph_close(ed *e);
+
+#endif
