@@ -70,6 +70,68 @@ static inline void reference_attention(reference *r, const whit_node *node)
     free(p);
 }
 
+/* Causal convolution of each channel; rows before a sequence are zeros. */
+static inline void reference_conv(reference *r, const whit_node *node)
+{
+    const double *x = r->values[node->input[0]], *w = r->weights[node->weight];
+    double *y = r->values[node->output];
+    size_t width = r->graph->values[node->output - 1].width;
+    for (size_t row = 0; row < r->n_rows; row++)
+        for (size_t c = 0; c < width; c++) {
+            double sum = 0;
+            for (size_t j = 0; j < node->n_taps; j++) {
+                size_t back = node->n_taps - 1 - j;
+                if (back <= row % r->n_tokens) sum += w[j * width + c] * x[(row - back) * width + c];
+            }
+            y[row * width + c] = node->is_silu ? sum / (1 + exp(-sum)) : sum;
+        }
+}
+
+/* Gated delta rule, a matrix S (key_dim, value_dim) for each value head. */
+static inline void reference_delta(reference *r, const whit_node *node)
+{
+    uint32_t nk = node->head_dim, nv = node->value_dim, keys = node->n_key_heads * nk;
+    size_t width = r->graph->values[node->input[0] - 1].width;
+    const double *mixed = r->values[node->input[0]], *beta = r->values[node->input[1]],
+                 *decay = r->values[node->input[2]], *a = r->weights[node->weight], *dt = r->weights[node->bias];
+    double *y = r->values[node->output], *state = malloc((size_t)nk * nv * sizeof *state);
+    for (uint32_t head = 0; head < node->n_heads; head++)
+        for (size_t row = 0; row < r->n_rows; row++) {
+            const double *q = mixed + row * width + head % node->n_key_heads * nk, *k = q + keys,
+                         *v = mixed + row * width + 2 * keys + head * nv;
+            size_t at = row * node->n_heads + head;
+            double qq = 1e-6, kk = 1e-6, b = 1 / (1 + exp(-beta[at])),
+                   g = exp(a[head] * log1p(exp(decay[at] + dt[head])));
+            if (row % r->n_tokens == 0) memset(state, 0, (size_t)nk * nv * sizeof *state);
+            for (uint32_t i = 0; i < nk; i++) {
+                qq += q[i] * q[i];
+                kk += k[i] * k[i];
+            }
+            for (uint32_t c = 0; c < nv; c++) {
+                double read = 0, out = 0;
+                for (uint32_t i = 0; i < nk; i++) read += g * state[i * nv + c] * k[i] / sqrt(kk);
+                for (uint32_t i = 0; i < nk; i++) {
+                    state[i * nv + c] = g * state[i * nv + c] + k[i] / sqrt(kk) * b * (v[c] - read);
+                    out += state[i * nv + c] * q[i] / sqrt(qq * nk);
+                }
+                y[at * nv + c] = out;
+            }
+        }
+    free(state);
+}
+
+static inline double reference_gate(uint8_t gate, double x)
+{
+    switch (gate) {
+    case WHIT_GATE_RELU2: return x > 0 ? x * x : 0;
+    case WHIT_GATE_GELU: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    case WHIT_GATE_SIGMOID: return 1 / (1 + exp(-x));
+    case WHIT_GATE_PRODUCT: return x;
+    case WHIT_GATE_SWISH1: return x / (1 + exp(-1.702 * x));
+    default: return x / (1 + exp(-x));
+    }
+}
+
 static inline void reference_node(reference *r, const whit_node *node, const int32_t *ids)
 {
     const double *a = r->values[node->input[0]], *b = r->values[node->input[1]];
@@ -106,13 +168,18 @@ static inline void reference_node(reference *r, const whit_node *node, const int
     case WHIT_OP_ATTENTION: reference_attention(r, node); break;
     case WHIT_OP_GATE:
         for (size_t i = 0; i < n; i++)
-            y[i] = b[i] * (node->gate == WHIT_GATE_RELU2 ? (a[i] > 0 ? a[i] * a[i] : 0) : a[i] / (1 + exp(-a[i])));
+            y[i] = (b[i] + (node->gate == WHIT_GATE_SWISH1)) * reference_gate(node->gate, a[i]);
         break;
     case WHIT_OP_ADD:
         for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
         break;
     case WHIT_OP_SCALE:
         for (size_t i = 0; i < n; i++) y[i] = node->constant * a[i];
+        break;
+    case WHIT_OP_CONV: reference_conv(r, node); break;
+    case WHIT_OP_DELTA: reference_delta(r, node); break;
+    case WHIT_OP_SCALE_ROWS:
+        for (size_t i = 0; i < n; i++) y[i] = a[i] / (1 + exp(-b[i / width]));
         break;
     default: memcpy(y, a, n * sizeof *y);
     }

@@ -27,11 +27,21 @@ static float noise(whit_rng *rng)
     return (float)(whit_rng_uniform(rng) * 2 - 1);
 }
 
+static void add_tensor(struct world *w, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout)
+{
+    whit_tensor_type type = {.layout = layout, .n_rows = n_rows, .n_cols = n_cols};
+    assert_ok(whit_params_add(&w->params, name, &type, false, &w->error), w->error);
+}
+
+static void add_matrix(struct world *w, const char *name, uint32_t n_rows, uint32_t n_cols)
+{
+    add_tensor(w, name, n_rows, n_cols, WHIT_LAYOUT_TILE16);
+}
+
+/* One row is a vector. */
 static void add(struct world *w, const char *name, uint32_t n_rows, uint32_t n_cols)
 {
-    whit_tensor_type type = {
-        .layout = n_rows == 1 ? WHIT_LAYOUT_PLAIN : WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
-    assert_ok(whit_params_add(&w->params, name, &type, false, &w->error), w->error);
+    add_tensor(w, name, n_rows, n_cols, n_rows == 1 ? WHIT_LAYOUT_PLAIN : WHIT_LAYOUT_TILE16);
 }
 
 static void fill(struct world *w)
@@ -72,7 +82,7 @@ static void close_world(struct world *w)
 
 /* ---- one operation -------------------------------------------------------------------------- */
 
-enum { WIDTH = 24, HEAD = 4 };
+enum { WIDTH = 24, HEAD = 4, TAPS = 3 };
 
 static whit_ref state_op_scale(whit_graph *g, whit_ref x)
 {
@@ -127,6 +137,59 @@ static whit_ref state_op_relu2(whit_graph *g, whit_ref x)
     return whit_graph_gate(g, -1, "y", WHIT_GATE_RELU2, x, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH));
 }
 
+static whit_ref gate_of(whit_graph *g, whit_ref x, whit_gate gate)
+{
+    return whit_graph_gate(g, -1, "y", gate, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH), x);
+}
+
+static whit_ref state_op_gelu(whit_graph *g, whit_ref x)
+{
+    return gate_of(g, x, WHIT_GATE_GELU);
+}
+
+static whit_ref state_op_sigmoid(whit_graph *g, whit_ref x)
+{
+    return gate_of(g, x, WHIT_GATE_SIGMOID);
+}
+
+static whit_ref state_op_product(whit_graph *g, whit_ref x)
+{
+    return gate_of(g, x, WHIT_GATE_PRODUCT);
+}
+
+static whit_ref state_op_swish1(whit_graph *g, whit_ref x)
+{
+    return gate_of(g, x, WHIT_GATE_SWISH1);
+}
+
+static whit_ref state_op_scale_rows(whit_graph *g, whit_ref x)
+{
+    return whit_graph_scale_rows(g, -1, "y", x, whit_graph_linear(g, -1, "a", x, "single", NULL, 1));
+}
+
+/* Adding its input makes the gradient of the input the second to be written. */
+static whit_ref state_op_conv(whit_graph *g, whit_ref x)
+{
+    return whit_graph_add(g, -1, "y", whit_graph_conv(g, -1, "c", x, "taps", TAPS, false), x);
+}
+
+static whit_ref state_op_conv_silu(whit_graph *g, whit_ref x)
+{
+    return whit_graph_conv(g, -1, "y", x, "taps", TAPS, true);
+}
+
+/* Four value heads on two key heads. */
+static whit_ref state_op_delta(whit_graph *g, whit_ref x)
+{
+    const whit_delta_shape shape = {.n_heads = 4, .n_key_heads = 2, .key_dim = HEAD, .value_dim = HEAD - 1};
+    whit_ref mixed = whit_graph_linear(g, -1, "m", x, "mixed", NULL, 4 * HEAD + 4 * (HEAD - 1)),
+             beta = whit_graph_linear(g, -1, "b", x, "four", NULL, 4),
+             decay = whit_graph_linear(g, -1, "d", x, "four2", NULL, 4);
+    whit_ref y = whit_graph_delta(g, -1, "y", mixed, beta, decay, "delta_a", "delta_dt", shape);
+    return whit_graph_delta(g, -1, "z", whit_graph_add(g, -1, "twice", mixed, mixed), beta,
+                            whit_graph_linear(g, -1, "back", y, "four_back", NULL, 4), "delta_a", "delta_dt", shape);
+}
+
 static whit_ref state_op_add(whit_graph *g, whit_ref x)
 {
     return whit_graph_add(g, -1, "y", x, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH));
@@ -171,7 +234,17 @@ static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_
     add(&w, "narrow2", 2 * HEAD, WIDTH);
     add(&w, "wide", 2 * WIDTH, WIDTH);
     add(&w, "bias", 1, 2 * WIDTH);
+    add_matrix(&w, "single", 1, WIDTH);
+    add(&w, "taps", 1, TAPS * WIDTH);
+    add(&w, "mixed", 4 * HEAD + 4 * (HEAD - 1), WIDTH);
+    add(&w, "four", 4, WIDTH);
+    add(&w, "four2", 4, WIDTH);
+    add(&w, "four_back", 4, 4 * (HEAD - 1));
+    add(&w, "delta_a", 1, 4);
+    add(&w, "delta_dt", 1, 4);
     fill(&w);
+    float *a = whit_param_latent(&w.params, &w.params.items[whit_params_find(&w.params, "delta_a")]);
+    for (int i = 0; i < 4; i++) a[i] = -a[i]; /* states decay */
     whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
     /* The gradient of the output takes its place, and attention needs what it gave. */
     whit_ref y =
@@ -218,6 +291,14 @@ static void operations(void **state)
     check_op("attention in a window", state_op_window);
     check_op("silu gate", state_op_silu);
     check_op("relu2 gate", state_op_relu2);
+    check_op("gelu gate", state_op_gelu);
+    check_op("sigmoid gate", state_op_sigmoid);
+    check_op("product gate", state_op_product);
+    check_op("gate of swish and one more", state_op_swish1);
+    check_op("rows times a sigmoid", state_op_scale_rows);
+    check_op("convolution", state_op_conv);
+    check_op("convolution with silu", state_op_conv_silu);
+    check_op("delta rule", state_op_delta);
     check_op("add", state_op_add);
     check_op("tied head", state_op_tied);
 }

@@ -7,13 +7,11 @@
  * state. */
 #include "model/exec_step.h"
 
-#include "kernels/math.h"
+#include "kernels/delta.h"
 
 #include <string.h>
 
 #define CHANNELS_TOGETHER 256
-#define L2_NORM_EPS       1e-6f /* for normalising queries and keys; fixed by the family, not a setting */
-#define SOFTPLUS_LINEAR   20.0f /* above it softplus(x) is exactly x in f32 */
 
 #define INPUT(i, r) whit_exec_row_of(step, exec, step->input[i], step->input_stride[i], r)
 #define OUTPUT(r)   whit_exec_row_of(step, exec, step->output, step->output_stride, r)
@@ -93,23 +91,6 @@ size_t whit_exec_state_scratch_bytes(const whit_plan_step *step)
     return ((size_t)step->head_dim * step->value_dim + step->head_dim) * sizeof(float);
 }
 
-static float sigmoid(float x)
-{
-    return 1.0f / (1.0f + whit_exp_f32(-x));
-}
-
-static float softplus(float x)
-{
-    return x > SOFTPLUS_LINEAR ? x : (float)whit_log_f64(1.0 + (double)whit_exp_f32(x));
-}
-
-/* out = x / sqrt(sum of x^2 + eps) * factor, (n). */
-static void normalise_head(const whit_exec *exec, const float *x, uint32_t n, float factor, float *out)
-{
-    exec->kernels->rms_norm(x, NULL, n, L2_NORM_EPS / (float)n, out);
-    exec->kernels->scale(out, factor / sqrtf((float)n), n);
-}
-
 static whit_delta_update update_at(const delta_run *d, uint32_t position)
 {
     const uint32_t at = position % WHIT_STATE_RING;
@@ -136,12 +117,15 @@ static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *
     const uint32_t key_dim = plan->head_dim, key_head = d->head % plan->n_key_heads, at = position % WHIT_STATE_RING;
     const float *queries = INPUT(0, r), *keys = queries + (size_t)plan->n_key_heads * key_dim,
                 *values = keys + (size_t)plan->n_key_heads * key_dim;
-    normalise_head(exec, queries + (size_t)key_head * key_dim, key_dim, 1.0f / sqrtf((float)key_dim), d->query);
-    normalise_head(exec, keys + (size_t)key_head * key_dim, key_dim, 1.0f, d->kept.keys + (size_t)at * key_dim);
-    d->kept.decays[at] = whit_exp_f32(step->vector[d->head] * softplus(INPUT(2, r)[d->head] + step->second[d->head]));
+    whit_delta_normalise(exec->kernels, queries + (size_t)key_head * key_dim, key_dim, 1.0f / sqrtf((float)key_dim),
+                         d->query);
+    whit_delta_normalise(exec->kernels, keys + (size_t)key_head * key_dim, key_dim, 1.0f,
+                         d->kept.keys + (size_t)at * key_dim);
+    d->kept.decays[at] =
+        whit_exp_f32(step->vector[d->head] * whit_delta_softplus(INPUT(2, r)[d->head] + step->second[d->head]));
     const whit_delta_update update = update_at(d, position);
     exec->kernels->delta_step(state, d->query, values + (size_t)d->head * plan->value_dim,
-                              sigmoid(INPUT(1, r)[d->head]), &update, key_dim, plan->value_dim,
+                              whit_delta_sigmoid(INPUT(1, r)[d->head]), &update, key_dim, plan->value_dim,
                               OUTPUT(r) + (size_t)d->head * plan->value_dim);
 }
 

@@ -20,13 +20,18 @@ whit_op_fn whit_op_attention, whit_op_attention_gradient;
 whit_op_fn whit_op_gate, whit_op_gate_gradient;
 whit_op_fn whit_op_add, whit_op_add_gradient;
 whit_op_fn whit_op_scale, whit_op_scale_gradient;
+whit_op_fn whit_op_scale_rows, whit_op_scale_rows_gradient;
+whit_op_fn whit_op_conv, whit_op_conv_gradient;
+whit_op_fn whit_op_delta, whit_op_delta_gradient;
 
 /* Part of linear ones with an adapter; x as the product sees it. */
 void whit_op_low_rank(const whit_tape *tape, const whit_tape_step *step, const float *x);
 void whit_op_low_rank_gradient(const whit_tape *tape, const whit_tape_step *step, const float *x);
 
-/* Floats per thread that attention over sequences of n_tokens takes. */
+/* Floats per thread that attention, a convolution or a delta rule over sequences of n_tokens takes. */
 size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens);
+size_t whit_op_conv_scratch(uint32_t n_tokens);
+size_t whit_op_delta_scratch(const whit_node *node, uint32_t n_tokens);
 
 /* Operands of a step: input 0, 1, 2 and output. */
 static inline const float *whit_step_input(const whit_tape *tape, const whit_tape_step *step, int i)

@@ -2,6 +2,8 @@
  * Operations on rows: embedding, norms, RoPE, gates, sums. */
 #include "train/ops.h"
 
+#include "kernels/delta.h"
+
 #include <string.h>
 
 struct row_job {
@@ -136,27 +138,60 @@ void whit_op_rope_gradient(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- gates ---------------------------------------------------------------------------------- */
 
+/* f(gate) and its slope, of the gates that have no gradient among the loops: y = f(gate) (up + shift). */
+static float gate_value(whit_gate gate, float x, float *slope)
+{
+    if (gate == WHIT_GATE_PRODUCT) {
+        *slope = 1;
+        return x;
+    }
+    if (gate == WHIT_GATE_GELU) { /* 0.5 x (1 + tanh(c (x + 0.044715 x^3))), c = sqrt(2 / pi) */
+        const float c = 0.7978845608f, t = whit_tanh_f32(c * (x + 0.044715f * x * x * x));
+        *slope = 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * c * (1 + 3 * 0.044715f * x * x);
+        return 0.5f * x * (1 + t);
+    }
+    const float steepness = gate == WHIT_GATE_SWISH1 ? 1.702f : 1, s = 1.0f / (1.0f + whit_exp_f32(-steepness * x));
+    if (gate == WHIT_GATE_SIGMOID) {
+        *slope = s * (1 - s);
+        return s;
+    }
+    *slope = s * (1 + steepness * x * (1 - s));
+    return x * s;
+}
+
 ROWS(gate)
 {
     SPAN;
+    const whit_gate kind = (whit_gate)step->node->gate;
     const float *gate = whit_step_input(tape, step, 0) + at, *up = whit_step_input(tape, step, 1) + at;
-    float *y = whit_step_output(tape, step) + at;
-    if (step->node->gate == WHIT_GATE_RELU2)
+    float *y = whit_step_output(tape, step) + at, slope;
+    if (kind == WHIT_GATE_RELU2)
         tape->loops->relu2(gate, up, y, n);
-    else
+    else if (kind == WHIT_GATE_SILU)
         tape->loops->silu(gate, up, y, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            y[i] = gate_value(kind, gate[i], &slope) * (up[i] + (kind == WHIT_GATE_SWISH1 ? 1 : 0));
 }
 
 ROWS(gate_gradient)
 {
     SPAN;
+    const whit_gate kind = (whit_gate)step->node->gate;
     const float *gate = whit_step_input(tape, step, 0) + at, *up = whit_step_input(tape, step, 1) + at;
     const float *dy = whit_step_doutput(tape, step) + at;
-    float *dgate = whit_step_dinput(tape, step, 0) + at, *dup = whit_step_dinput(tape, step, 1) + at;
-    if (step->node->gate == WHIT_GATE_RELU2)
+    float *dgate = whit_step_dinput(tape, step, 0) + at, *dup = whit_step_dinput(tape, step, 1) + at, slope;
+    if (kind == WHIT_GATE_RELU2)
         tape->loops->relu2_gradient(gate, up, dy, dgate, step->overwrites[0], dup, step->overwrites[1], n);
-    else
+    else if (kind == WHIT_GATE_SILU)
         tape->loops->silu_gradient(gate, up, dy, dgate, step->overwrites[0], dup, step->overwrites[1], n);
+    else
+        for (size_t i = 0; i < n; i++) {
+            const float value = gate_value(kind, gate[i], &slope);
+            const float d = dy[i] * slope * (up[i] + (kind == WHIT_GATE_SWISH1 ? 1 : 0));
+            dgate[i] = step->overwrites[0] ? d : dgate[i] + d;
+            dup[i] = step->overwrites[1] ? dy[i] * value : dup[i] + dy[i] * value;
+        }
 }
 
 void whit_op_gate(const whit_tape *tape, const whit_tape_step *step)
@@ -167,6 +202,44 @@ void whit_op_gate(const whit_tape *tape, const whit_tape_step *step)
 void whit_op_gate_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     RUN(gate_gradient);
+}
+
+/* ---- rows times the sigmoid of an element ---------------------------------------------------- */
+
+ROWS(scale_rows)
+{
+    SPAN;
+    (void)n;
+    const float *x = whit_step_input(tape, step, 0), *gate = whit_step_input(tape, step, 1);
+    for (uint32_t r = begin; r < end; r++, at += width)
+        tape->loops->scale(whit_step_output(tape, step) + at, x + at, whit_delta_sigmoid(gate[r]), width);
+}
+
+ROWS(scale_rows_gradient)
+{
+    SPAN;
+    (void)n;
+    const float *x = whit_step_input(tape, step, 0), *gate = whit_step_input(tape, step, 1),
+                *dy = whit_step_doutput(tape, step);
+    float *dx = whit_step_dinput(tape, step, 0), *dgate = whit_step_dinput(tape, step, 1);
+    for (uint32_t r = begin; r < end; r++, at += width) {
+        const float s = whit_delta_sigmoid(gate[r]), d = s * (1 - s) * tape->loops->dot(x + at, dy + at, width);
+        dgate[r] = step->overwrites[1] ? d : dgate[r] + d;
+        if (step->overwrites[0])
+            tape->loops->scale(dx + at, dy + at, s, width);
+        else
+            tape->loops->add_scaled(dx + at, dy + at, s, width);
+    }
+}
+
+void whit_op_scale_rows(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(scale_rows);
+}
+
+void whit_op_scale_rows_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(scale_rows_gradient);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/tape.h"
 
-#include "kernels/kernels.h"
+#include "linalg/level.h"
 #include "train/ops.h"
 
 static const whit_train_op ops[WHIT_OP_COUNT] = {
@@ -14,6 +14,9 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
     [WHIT_OP_ADD] = {whit_op_add, whit_op_add_gradient},
     [WHIT_OP_SCALE] = {whit_op_scale, whit_op_scale_gradient},
     [WHIT_OP_SELECT] = {NULL, NULL},
+    [WHIT_OP_SCALE_ROWS] = {whit_op_scale_rows, whit_op_scale_rows_gradient},
+    [WHIT_OP_CONV] = {whit_op_conv, whit_op_conv_gradient},
+    [WHIT_OP_DELTA] = {whit_op_delta, whit_op_delta_gradient},
 };
 
 /* ---- memory layout -------------------------------------------------------------------------- */
@@ -184,8 +187,30 @@ static void find_sizes(whit_tape *tape)
             grow_to(&tape->partial_elems, tape->graph->values[node->output - 1].width);
         if (node->op == WHIT_OP_ATTENTION)
             grow_to(&tape->scratch_elems, whit_op_attention_scratch(node, tape->options.n_tokens));
+        if (node->op == WHIT_OP_CONV) grow_to(&tape->scratch_elems, whit_op_conv_scratch(tape->options.n_tokens));
+        if (node->op == WHIT_OP_DELTA) {
+            grow_to(&tape->scratch_elems, whit_op_delta_scratch(node, tape->options.n_tokens));
+            /* Two sums for each head and sequence. */
+            grow_to(&tape->partial_elems, 2 * (size_t)node->n_heads * tape->options.n_sequences);
+        }
         find_operands(tape, node);
     }
+    tape->scratch_elems = whit_round_up(tape->scratch_elems, 16); /* each worker's part is aligned */
+}
+
+/* Refuses a node that no operation of the tape computes. */
+static whit_status check_node(const whit_graph *graph, const whit_node *node, whit_error *error)
+{
+    const char *name = graph->values[node->output - 1].name;
+    if (node->op != WHIT_OP_SELECT && !ops[node->op].forward)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s", name,
+                         whit_op_name((whit_op)node->op));
+    const char *what = node->is_bidirectional                ? "attention to both sides"
+        : node->op == WHIT_OP_ATTENTION && node->weight >= 0 ? "attention with sinks"
+        : node->op == WHIT_OP_RMS_NORM && node->weight < 0   ? "norms without a weight"
+                                                             : NULL;
+    if (!what) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know %s", name, what);
 }
 
 whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
@@ -204,24 +229,10 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
-    for (uint32_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].is_bidirectional)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know attention to both sides",
-                             graph->values[graph->nodes[i].output - 1].name);
-    for (uint32_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].op > WHIT_OP_SELECT)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s",
-                             graph->values[graph->nodes[i].output - 1].name, whit_op_name((whit_op)graph->nodes[i].op));
-        else if (graph->nodes[i].op == WHIT_OP_ATTENTION && graph->nodes[i].weight >= 0)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know attention with sinks",
-                             graph->values[graph->nodes[i].output - 1].name);
-        else if (graph->nodes[i].op == WHIT_OP_RMS_NORM && graph->nodes[i].weight < 0)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know norms without a weight",
-                             graph->values[graph->nodes[i].output - 1].name);
-        else if (graph->nodes[i].op == WHIT_OP_GATE && graph->nodes[i].gate != WHIT_GATE_SILU &&
-                 graph->nodes[i].gate != WHIT_GATE_RELU2)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training knows the gates SiLU and ReLU² only",
-                             graph->values[graph->nodes[i].output - 1].name);
+    for (uint32_t i = 0; i < graph->n_nodes; i++) WHIT_TRY(check_node(graph, &graph->nodes[i], error));
+    whit_cpu cpu;
+    whit_linalg_detect(&cpu);
+    WHIT_TRY(whit_kernels_select(&cpu, NULL, &tape->kernels, error));
     for (uint32_t i = 0; i < tape->n_ropes; i++) tape->ropes[i] = whit_config_rope(config, i);
     size_t n = (size_t)graph->n_values + 1;
     tape->steps = whit_zalloc_array(allocator, tape->n_steps, sizeof *tape->steps);

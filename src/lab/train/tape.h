@@ -20,6 +20,7 @@
 #ifndef WHIT_TRAIN_TAPE_H
 #define WHIT_TRAIN_TAPE_H
 
+#include "kernels/kernels.h"
 #include "linalg/blas.h"
 #include "model/rope_scaling.h"
 #include "train/params.h"
@@ -45,6 +46,7 @@ typedef struct whit_tape {
     whit_pool *pool;
     const whit_allocator *allocator;
     const whit_loops *loops;
+    whit_kernels kernels; /* inference's, for operations that it defines */
     whit_blas blas;
     whit_tape_options options;
     uint32_t n_rows, n_ropes;
@@ -58,7 +60,7 @@ typedef struct whit_tape {
     float *rope[WHIT_ROPES_MAX]; /* (n_tokens, dims) cosines and sines of each table */
     float *scratch;              /* (threads, scratch_elems) */
     size_t scratch_elems;
-    float *partials; /* sums over row chunks: (n_chunks, widest vector) */
+    float *partials; /* sums over row chunks: (n_chunks, widest vector); or over sequences */
     size_t partial_elems;
     float *rounded;       /* (n_rows, widest rounded input) the rounded input of the current product */
     size_t rounded_elems; /* elements per row */

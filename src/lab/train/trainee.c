@@ -39,10 +39,21 @@ whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_col
     return WHIT_OK;
 }
 
+bool whit_trainee_keeps(const char *name)
+{
+    /* Steps and decays of a delta rule's states, the choice of experts, the weight of a shared one: under 1 % of the
+     * weights. */
+    static const char *const kept[] = {"beta", "decay", "router", "shared_weight"};
+    const char *last = strrchr(name, '.');
+    for (size_t i = 0; last && i < sizeof kept / sizeof *kept; i++)
+        if (strcmp(last + 1, kept[i]) == 0) return true;
+    return false;
+}
+
 /* The codec of a layer's matrix: of the last wish for its name, else that of the layers. */
 static const char *layer_codec(const whit_trainee_codecs *codecs, const char *name)
 {
-    const char *codec = codecs->layers, *last = strrchr(name, '.') + 1;
+    const char *codec = whit_trainee_keeps(name) ? "own" : codecs->layers, *last = strrchr(name, '.') + 1;
     for (size_t i = 0; i < codecs->n_mixed; i++) {
         const char *mixed = codecs->mixed[i];
         size_t n = strcspn(mixed, "=");

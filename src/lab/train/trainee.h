@@ -29,6 +29,10 @@ typedef struct whit_trainee {
 whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
                               whit_error *error);
 
+/* Whether a layer's matrix keeps its type whatever the codec of the layers is: a small one whose few outputs steer a
+ * whole layer. */
+bool whit_trainee_keeps(const char *name);
+
 /* Inputs are rounded as the model does it (W1.58A8), but for a student's float matrices.
  * Weights are decoded from the model, which must outlive the trainee; the trainee must stay where it
  * is. codecs NULL: f32 throughout, nothing to be trained. */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * The scalars and normalised heads of the gated delta rule (docs/dev/numerics.md), the same for inference and
+ * training. */
+#ifndef WHIT_KERNELS_DELTA_H
+#define WHIT_KERNELS_DELTA_H
+
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+
+#include <math.h>
+
+#define WHIT_DELTA_NORM_EPS        1e-6f /* for normalising queries and keys; fixed by the family, not a setting */
+#define WHIT_DELTA_SOFTPLUS_LINEAR 20.0f /* above it softplus(x) is exactly x in f32 */
+
+static inline float whit_delta_sigmoid(float x)
+{
+    return 1.0f / (1.0f + whit_exp_f32(-x));
+}
+
+static inline float whit_delta_softplus(float x)
+{
+    return x > WHIT_DELTA_SOFTPLUS_LINEAR ? x : (float)whit_log_f64(1.0 + (double)whit_exp_f32(x));
+}
+
+/* out = x / sqrt(sum of x^2 + eps) * factor, (n). */
+static inline void whit_delta_normalise(const whit_kernels *kernels, const float *x, uint32_t n, float factor,
+                                        float *out)
+{
+    kernels->rms_norm(x, NULL, n, WHIT_DELTA_NORM_EPS / (float)n, out);
+    kernels->scale(out, factor / sqrtf((float)n), n);
+}
+
+#endif
