@@ -65,7 +65,9 @@ unsigned whit_compress_stage_named(const char *name)
 /* Embedding and head of a file for GGUF: q8_0 where rows divide into its blocks. */
 static bool change_table(const struct compression *c, const whit_source_tensor *tensor, whit_convert_change *to)
 {
-    if (!c->has_form || tensor->type.layout != WHIT_LAYOUT_TILE16 || tensor->type.n_cols % 32) return false;
+    if (strncmp(tensor->name, "layers.", 7) == 0 || !c->has_form || tensor->type.layout != WHIT_LAYOUT_TILE16 ||
+        tensor->type.n_cols % 32)
+        return false;
     *to = (whit_convert_change){.type = {.codec = WHIT_CODEC_I8,
                                          .layout = WHIT_LAYOUT_TILE16,
                                          .scale_kind = WHIT_SCALE_GROUP,

@@ -4,6 +4,7 @@
 #include "compress/levels.h"
 #include "model/convert.h"
 #include "quant/requantise.h"
+#include "train/trainee.h"
 
 #include <string.h>
 
@@ -63,7 +64,8 @@ static const char *last_word(const char *name)
 
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor)
 {
-    return tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0;
+    return tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0 &&
+        !whit_trainee_keeps(tensor->name);
 }
 
 static const char *codec_of(const whit_compress_options *o, const char *name)

@@ -15,6 +15,7 @@ typedef struct whit_compress_types {
     uint32_t rank;
 } whit_compress_types;
 
+/* Whether the tensor is a matrix that takes the codec: all of the layers but a few small ones that steer them. */
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
 /* Type of a layer's matrix in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,

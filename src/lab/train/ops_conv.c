@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define CHANNELS 64 /* of an item */
+#define CHANNELS 64 /* per item */
 
 struct conv_job {
     const whit_tape *tape;

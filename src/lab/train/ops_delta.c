@@ -28,7 +28,7 @@ struct delta_job {
     const float *mixed, *beta, *decay, *a, *dt;
 };
 
-/* What a token does to a head's state. */
+/* The change of a token to the state of a head. */
 struct token {
     float *query, *key; /* (key_dim) normalised */
     float *change;      /* (value_dim) u */

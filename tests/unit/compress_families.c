@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ * Compression of models with recurrent layers: the tiny models of ../shared, rounded by every method. */
+#include "test.h"
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "compress/compress.h"
+#include "model/convert.h"
+#include "test_folder.h"
+
+#include <math.h>
+
+enum { N_IDS = 4096, WINDOW = 128, N_MEASURED = 96 };
+
+/* Models, and the codecs of the matrices that are not the ones to look at. */
+static const struct {
+    const char *name, *mixed[10];
+    size_t n_mixed;
+} models[] = {
+    {"qwen35-hybrid", {"gate=f16", "up=f16", "down=f16", "q=f16", "k=f16", "v=f16", "o=f16", "attn_gate=f16"}, 8},
+    {"lfm2", {"gate=f16", "up=f16", "down=f16", "q=f16", "k=f16", "v=f16", "o=f16"}, 7},
+};
+
+/* A few ids are frequent and most are rare, as in a text. */
+static int32_t *make_ids(uint32_t n_vocab, size_t n, uint64_t seed)
+{
+    whit_rng rng = {seed};
+    int32_t *ids = malloc(n * sizeof *ids);
+    assert_non_null(ids);
+    for (size_t i = 0; i < n; i++) {
+        double u = whit_rng_uniform(&rng);
+        ids[i] = (int32_t)(u * u * u * u * n_vocab);
+    }
+    return ids;
+}
+
+static void open_source(const char *name, whit_source *source)
+{
+    char relative[256];
+    whit_error error;
+    snprintf(relative, sizeof relative, "models-tiny/%s/hf", name);
+    assert_ok(whit_source_open(shared_path(relative), NULL, source, &error), error);
+}
+
+/* Stops the run after so many calls of its progress function; 0: never. */
+struct stop {
+    uint32_t after, n_calls;
+};
+
+static bool go_on(void *user, const char *what, double share)
+{
+    struct stop *stop = user;
+    (void)what;
+    (void)share;
+    return ++stop->n_calls != stop->after;
+}
+
+static whit_status compress(const char *name, whit_compress_options options, uint32_t stop_after, const char *path,
+                            uint32_t *n_calls, whit_error *error)
+{
+    whit_source source;
+    struct stop stop = {.after = stop_after};
+    open_source(name, &source);
+    int32_t *ids = make_ids(source.config.n_vocab, N_IDS, 1);
+    options.ids = ids;
+    options.n_ids = options.max_tokens = N_IDS;
+    options.n_tokens = WINDOW;
+    options.bos = -1;
+    options.progress = go_on;
+    options.user = &stop;
+    whit_status status = whit_compress(&source, &options, path, NULL, error);
+    if (n_calls) *n_calls = stop.n_calls;
+    free(ids);
+    whit_source_close(&source);
+    return status;
+}
+
+/* (N_MEASURED, vocabulary) logits of the model at `path`; the caller frees. */
+static float *find_logits(const char *path, uint32_t *n_vocab)
+{
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_model_options open = {.struct_bytes = sizeof open, .no_cache = true};
+    assert_ok(whit_model_open(path, &open, &model, &error), error);
+    whit_session_options options = whit_session_options_default();
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    options.n_threads = 1;
+    options.n_logits = N_MEASURED;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    *n_vocab = whit_model_vocab_size(model);
+    int32_t *ids = make_ids(*n_vocab, N_MEASURED, 2);
+    whit_step_token tokens[N_MEASURED];
+    for (int i = 0; i < N_MEASURED; i++) tokens[i] = (whit_step_token){.id = ids[i], .want_logits = true};
+    assert_ok(whit_session_step(session, tokens, N_MEASURED, &error), error);
+    float *logits = malloc((size_t)N_MEASURED * *n_vocab * sizeof *logits);
+    assert_non_null(logits);
+    for (uint32_t i = 0; i < N_MEASURED; i++)
+        memcpy(logits + (size_t)i * *n_vocab, whit_session_logits(session, i), *n_vocab * sizeof *logits);
+    whit_session_close(session);
+    whit_model_close(model);
+    free(ids);
+    return logits;
+}
+
+static double log_sum(const float *x, uint32_t n)
+{
+    double most = x[0], sum = 0;
+    for (uint32_t i = 1; i < n; i++) most = fmax(most, x[i]);
+    for (uint32_t i = 0; i < n; i++) sum += exp(x[i] - most);
+    return most + log(sum);
+}
+
+/* Mean KL(original || compressed) over a text of other ids than the calibration's. */
+static double find_kl(const char *name, const char *compressed)
+{
+    char relative[256];
+    uint32_t n, n_too;
+    snprintf(relative, sizeof relative, "models-tiny/%s/hf", name);
+    float *p = find_logits(shared_path(relative), &n), *q = find_logits(compressed, &n_too);
+    double sum = 0;
+    assert_int_equal(n, n_too);
+    for (uint32_t i = 0; i < N_MEASURED; i++) {
+        const float *x = p + (size_t)i * n, *y = q + (size_t)i * n;
+        double px = log_sum(x, n), qy = log_sum(y, n);
+        for (uint32_t k = 0; k < n; k++) sum += exp(x[k] - px) * ((x[k] - px) - (y[k] - qy));
+    }
+    free(p);
+    free(q);
+    return sum / N_MEASURED;
+}
+
+/* Eight bits lose nearly nothing; with four levels each method is better than the one before. */
+static void methods_in_order(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rtn", "gptq", "full"};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        whit_error error;
+        double kl = INFINITY;
+        char path[256];
+        snprintf(path, sizeof path, "%s", in_folder("out.ndf"));
+        whit_compress_options options = {.codec = "q8_0", .method = WHIT_COMPRESS_GPTQ, .n_threads = 1};
+        assert_ok(compress(models[m].name, options, 0, path, NULL, &error), error);
+        double near = find_kl(models[m].name, path);
+        print_message("%s: q8_0 %.3g\n", models[m].name, near);
+        for (int method = WHIT_COMPRESS_RTN; method <= WHIT_COMPRESS_FULL; method++) {
+            options = (whit_compress_options){.codec = "q2",
+                                              .method = (whit_compress_method)method,
+                                              .group = 64,
+                                              .n_threads = 1,
+                                              .mixed = models[m].mixed,
+                                              .n_mixed = models[m].n_mixed};
+            assert_ok(compress(models[m].name, options, 0, path, NULL, &error), error);
+            double now = find_kl(models[m].name, path);
+            print_message("%s: q2 by %s %.4f\n", models[m].name, names[method], now);
+            assert_true(now < kl);
+            kl = now;
+        }
+        assert_true(near < 0.01 * kl);
+    }
+}
+
+static void assert_same_files(const char *a, const char *b)
+{
+    whit_map x = {0}, y = {0};
+    whit_error error;
+    assert_ok(whit_map_open(a, NULL, &x, &error), error);
+    assert_ok(whit_map_open(b, NULL, &y, &error), error);
+    assert_int_equal(x.size_bytes, y.size_bytes);
+    assert_memory_equal(x.data, y.data, x.size_bytes);
+    whit_map_close(&x);
+    whit_map_close(&y);
+}
+
+/* The bytes depend on neither the threads nor an interruption. */
+static void same_bytes(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        whit_error error;
+        char one[256], other[256];
+        uint32_t n_calls;
+        whit_compress_options options = {.codec = "t", .method = WHIT_COMPRESS_FULL, .n_threads = 1};
+        snprintf(one, sizeof one, "%s", in_folder("one.ndf"));
+        snprintf(other, sizeof other, "%s", in_folder("other.ndf"));
+        assert_ok(compress(models[m].name, options, 0, one, &n_calls, &error), error);
+        options.n_threads = 3;
+        assert_ok(compress(models[m].name, options, 0, other, NULL, &error), error);
+        assert_same_files(one, other);
+        assert_int_equal(compress(models[m].name, options, n_calls * 2 / 3, other, NULL, &error), WHIT_ERROR_CANCELLED);
+        options.resume = true;
+        options.n_threads = 2;
+        uint32_t n_left;
+        assert_ok(compress(models[m].name, options, 0, other, &n_left, &error), error);
+        assert_true(n_left < n_calls); /* finished layers are not solved again */
+        assert_same_files(one, other);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
