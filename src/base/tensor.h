@@ -29,6 +29,9 @@ typedef enum whit_codec {
     WHIT_CODEC_X9 = 15,  /* IQ2_XS's, 9 bits */
     WHIT_CODEC_X10 = 16, /* IQ2_S's, 10 bits */
     WHIT_CODEC_L2 = 17,  /* four levels of a group, -63, -r, r and 63 times its scale, in two bits */
+    WHIT_CODEC_U4 = 18,  /* 0 to 15 in four bits */
+    WHIT_CODEC_U5 = 19,  /* 0 to 31 in five bits */
+    WHIT_CODEC_I6 = 20,  /* -32 to 31 in six bits */
     WHIT_CODEC_COUNT
 } whit_codec;
 
@@ -59,6 +62,8 @@ typedef enum whit_scale_type {
     WHIT_SCALE_E4 = 7, /* E4M3 without a sign, times the type's `scale` */
     /* Two bytes per group, u: scale f16((u >> 6) << 5) / 64 and the low level r = u & 63: */
     WHIT_SCALE_L6 = 8,
+    /* Two bytes per group times f16 factors per superblock, as K4: */
+    WHIT_SCALE_K16 = 9, /* scale d b, offset -(e c) */
     WHIT_SCALE_TYPE_COUNT
 } whit_scale_type;
 

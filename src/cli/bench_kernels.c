@@ -43,6 +43,9 @@ static const struct {
     {WHIT_CODEC_F4, WHIT_SCALE_GROUP, false, WHIT_SCALE_E8, 32},
     {WHIT_CODEC_N4, WHIT_SCALE_GROUP, false, WHIT_SCALE_K8, 32},
     {WHIT_CODEC_I8, WHIT_SCALE_GROUP, false, WHIT_SCALE_K8, 16},
+    {WHIT_CODEC_I6, WHIT_SCALE_GROUP, false, WHIT_SCALE_K8, 16},
+    {WHIT_CODEC_U4, WHIT_SCALE_GROUP, false, WHIT_SCALE_K16, 32},
+    {WHIT_CODEC_U5, WHIT_SCALE_GROUP, false, WHIT_SCALE_K16, 32},
 };
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
@@ -77,7 +80,7 @@ static whit_tensor_type type_of(size_t i)
     if (formats[i].scale_type) {
         type.scale_type = formats[i].scale_type;
         type.group = formats[i].group;
-        type.has_offset = type.scale_type == WHIT_SCALE_K4;
+        type.has_offset = whit_scale_has_minima(type.scale_type);
     }
     return type;
 }

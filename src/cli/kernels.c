@@ -42,7 +42,7 @@ static whit_tensor_type usual_type(uint8_t codec)
     }
     while (!(info->scale_types >> type.scale_type & 1)) type.scale_type++;
     type.group = codec == WHIT_CODEC_F4 || codec == WHIT_CODEC_X8 || info->group_min > 16 ? 32 : 16;
-    type.has_offset = type.scale_type == WHIT_SCALE_K4;
+    type.has_offset = whit_scale_has_minima(type.scale_type);
     if (type.scale_type == WHIT_SCALE_E4) type.scale = 1;
     return type;
 }

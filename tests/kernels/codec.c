@@ -31,7 +31,8 @@ static void round_trip(const whit_tensor_type *type, void *user)
         fail_msg("codes of %s", describe(type));
     if (type->scale_kind >= WHIT_SCALE_ROW) {
         bool is_u8 = type->scale_type >= WHIT_SCALE_U8;
-        size_t per_row = type->scale_type >= WHIT_SCALE_E8 ? 0 : g.row_fields, u8_per_row = g.row_bytes;
+        size_t per_row = is_u8 && !whit_scale_has_factors(type->scale_type) ? 0 : g.row_fields,
+               u8_per_row = g.row_bytes;
         if (memcmp(found.fields, matrix.rows.fields + begin * per_row, n * per_row * sizeof(float)))
             fail_msg("fields of %s", describe(type));
         if (is_u8 && memcmp(found.fields_u8, matrix.rows.fields_u8 + begin * u8_per_row, n * u8_per_row))
@@ -252,6 +253,10 @@ static void sizes_are_as_documented(void **state)
     assert_int_equal(bytes_of(WHIT_CODEC_Q2, group, WHIT_SCALE_F16, 128, false, 16, 256), 18 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_L2, group, WHIT_SCALE_L6, 128, false, 16, 256), 17 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_I4, group, WHIT_SCALE_F16, 32, true, 16, 256), (32 + 8) * 64);
+    /* a line of factors and four or, of i6, as many of scales, then five or six lines per 32 columns, of u4 four */
+    assert_int_equal(bytes_of(WHIT_CODEC_U4, group, WHIT_SCALE_K16, 32, true, 16, 256), (5 + 32) * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_U5, group, WHIT_SCALE_K16, 32, true, 16, 256), (5 + 40) * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_I6, group, WHIT_SCALE_K8, 16, false, 16, 256), (5 + 48) * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_B1, group, WHIT_SCALE_F16, 128, false, 16, 2048), (64 + 8) * 64);
     /* odd sizes: rows to 16, columns to the line */
     assert_int_equal(bytes_of(WHIT_CODEC_F32, 0, 0, 0, false, 3, 5), 5 * 64);
@@ -290,7 +295,7 @@ static void impossible_types_are_refused(void **state)
     whit_tensor_type good = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, 16, 256), type;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
 #define REFUSE(change, reason) type = good, type.change, assert_refused(type, reason)
-    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 18");
+    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 21");
     REFUSE(layout = 2, "unknown layout");
     REFUSE(layout = WHIT_LAYOUT_PLAIN, "plain layout");
     REFUSE(act = 3, "activation rule");

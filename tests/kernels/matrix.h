@@ -249,7 +249,22 @@ static inline float content_value_by_bytes(const test_matrix *matrix, uint32_t r
     if (type->scale_type == WHIT_SCALE_K4)
         return (float)((double)d[0] * (byte & 15) * code - (double)d[1] * (byte >> 4));
     if (type->scale_type == WHIT_SCALE_K8) return (float)((double)d[0] * (byte - 128) * code);
+    if (type->scale_type == WHIT_SCALE_K16) {
+        const uint8_t *pair = matrix->rows.fields_u8 + 2 * at;
+        return (float)((double)d[0] * pair[0] * code - (double)d[1] * pair[1]);
+    }
     return (float)((double)d[0] * (2 * byte + 1) / 8 * code);
+}
+
+/* The offset of a group's values, 0 if the type has none: a value may be a small difference of a product and it. */
+static inline float content_offset(const test_matrix *matrix, uint32_t row, uint32_t k)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    if (!type->has_offset) return 0;
+    whit_geometry g = whit_codec_geometry(type);
+    float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS];
+    whit_tile_fields(&matrix->tensor, row / WHIT_TILE_ROWS, k / g.group_cols, fields);
+    return fields[g.n_fields - 1][row % WHIT_TILE_ROWS];
 }
 
 /* The value that content stands for, written down independently of the codec. */

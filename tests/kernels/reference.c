@@ -196,9 +196,9 @@ static void check_product(product_case *c, const test_matrix *matrix, const whit
         for (uint32_t row = 0; row < n_rows; row++) {
             double sum = 0, size = 0;
             for (uint32_t k = 0; k < n; k++) {
-                double term = (double)content_value(matrix, row, k) * seen_activation(&acts, t, k);
+                double act = seen_activation(&acts, t, k), term = (double)content_value(matrix, row, k) * act;
                 sum += term;
-                size += fabs(term);
+                size += fabs(term) + fabs((double)content_offset(matrix, row, k) * act);
             }
             assert_near(y[t * y_stride + row], sum, size * 3 + 1e-6, 4e-6, kernel->name);
         }

@@ -51,7 +51,8 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
     const whit_codec_info *codec = &whit_codecs[type->codec];
     whit_geometry g = {.n_tiles = (uint32_t)ceil_div(type->n_rows, WHIT_TILE_ROWS)};
     g.n_fields = codec->is_float ? 0 : codec->planes + (type->has_offset != 0);
-    bool two_bytes = type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_L6;
+    bool two_bytes =
+        type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_L6 || type->scale_type == WHIT_SCALE_K16;
     g.field_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : two_bytes ? 2 : 1;
     g.n_groups = 1;
     g.group_cols = type->n_cols;
@@ -68,7 +69,8 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
             if (rest) n_lines += (rest <= 128 ? 7 : 13) + g.block_lines;
         } else if (whit_scale_in_superblocks(type->scale_type)) { /* a line of factors, then bytes or nibbles */
             g.block_groups = WHIT_SUPER_COLS / type->group;
-            g.block_lines = 1 + (uint32_t)ceil_div(g.block_groups, type->scale_type == WHIT_SCALE_ODD4 ? 8 : 4);
+            uint32_t nibbles = type->scale_type == WHIT_SCALE_ODD4 ? 1 : 2 * g.field_bytes;
+            g.block_lines = 1 + (uint32_t)ceil_div(g.block_groups * nibbles, 8);
             g.block_lines += codec->high_bits;
             n_lines += ceil_div(g.n_groups, g.block_groups) * g.block_lines;
         } else {
@@ -160,7 +162,7 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
         return "a scale type without stored scales";
     if (whit_scale_in_bytes(type->scale_type) && type->scale_kind != WHIT_SCALE_GROUP)
         return "scales of bytes need groups";
-    if (type->scale_type > WHIT_SCALE_U8 && type->has_offset != (type->scale_type == WHIT_SCALE_K4))
+    if (type->scale_type > WHIT_SCALE_U8 && type->has_offset != whit_scale_has_minima(type->scale_type))
         return "an offset that this scale type has not, or lacks";
     if (whit_scale_in_superblocks(type->scale_type) && type->n_cols % WHIT_SUPER_COLS)
         return "columns that are not a multiple of 256";
@@ -240,7 +242,7 @@ size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type)
     whit_geometry g = whit_codec_geometry(type);
     size_t bytes = (size_t)ceil_div((uint64_t)type->n_cols * whit_codecs[type->codec].canonical_bits, 8);
     if (whit_scale_in_bytes(type->scale_type))
-        return bytes + g.row_bytes + (type->scale_type < WHIT_SCALE_E8 ? (size_t)g.row_fields * 2 : 0);
+        return bytes + g.row_bytes + (whit_scale_has_factors(type->scale_type) ? (size_t)g.row_fields * 2 : 0);
     if (type->scale_kind >= WHIT_SCALE_ROW) bytes += (size_t)g.n_groups * g.n_fields * g.field_bytes;
     return bytes;
 }

@@ -25,7 +25,7 @@
 #define WHIT_LINE_BYTES 64
 #define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31: int32 sums of any codec fit */
 #define WHIT_MAX_FIELDS 3     /* a, b, offset */
-#define WHIT_SUPER_COLS 256   /* columns that share the factors of WHIT_SCALE_K4, K8 and ODD4 */
+#define WHIT_SUPER_COLS 256   /* columns that share the factors of WHIT_SCALE_K4, K8, ODD4 and K16 */
 #define WHIT_SUPER_ACTS 128   /* columns of a superblock whose products are summed as integers, scales included */
 /* Columns unpacked at once; a multiple of every line period and of every group. */
 #define WHIT_CHUNK_COLS 1280
@@ -70,9 +70,9 @@ static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
     return bytes;
 }
 
-/* The factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4: offset =
- * -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns, without rounding. Numbers of K4
- * are 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with the factor d / 8. */
+/* The factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4 and K16:
+ * offset = -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns, without rounding.
+ * Numbers of K4 are 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with the factor d / 8, of K16 0 to 255. */
 static inline float whit_super_factor(unsigned scale_type, float d)
 {
     return scale_type == WHIT_SCALE_ODD4 ? d * 0.125f : d;
@@ -81,7 +81,17 @@ static inline float whit_super_factor(unsigned scale_type, float d)
 /* Whether the factors of the scales are stored before superblocks of 256 columns. */
 static inline bool whit_scale_in_superblocks(unsigned scale_type)
 {
-    return scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4;
+    return (scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4) || scale_type == WHIT_SCALE_K16;
+}
+/* Whether scales of bytes have f16 factors, of rows (U8) or superblocks. */
+static inline bool whit_scale_has_factors(unsigned scale_type)
+{
+    return scale_type == WHIT_SCALE_U8 || whit_scale_in_superblocks(scale_type);
+}
+/* Whether a group has a minimum beside its scale, and so a type of such scales an offset. */
+static inline bool whit_scale_has_minima(unsigned scale_type)
+{
+    return scale_type == WHIT_SCALE_K4 || scale_type == WHIT_SCALE_K16;
 }
 /* The parts of WHIT_SCALE_L6: a group's scale, exact, and its low level; the nearest u for a high and a low magnitude,
  * neither negative. */
@@ -111,10 +121,10 @@ static inline bool whit_scale_in_bytes(unsigned scale_type)
  *   elems      (n, n_cols): int8 codes (q2: bit 0 is s, bit 1 is e), or the elements of a float
  *              codec in its own width
  *   fields     (n, row_fields) of the geometry: n_groups times n_fields f32; with u8 scales n_fields f16
- *              factors of the row; with superblocks the f16 factors d (K4: d, e) of each. Unused with one
+ *              factors of the row; with superblocks the f16 factors d (K4, K16: d, e) of each. Unused with one
  *              scale per tensor, for float codecs and with E8, E4 and L6
- *   fields_u8  (n, row_bytes): scales of a byte or nibble, one per group (u8: n_groups times n_fields; L6: two bytes
- *              per group, the low one first) */
+ *   fields_u8  (n, row_bytes): scales of a byte or nibble, one per group (u8: n_groups times n_fields; L6 and K16:
+ *              two bytes per group, the low one, resp. the scale's, first) */
 typedef struct whit_rows {
     void *elems;
     float *fields;
@@ -160,7 +170,7 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
 /* Fields of one scale group of a tile: fields[f][r]. */
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
                       float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS]);
-/* Scales in superblocks: numbers[0] are those of a group's scales; for K4, numbers[1] those of its minima. */
+/* Scales in superblocks: numbers[0] are those of a group's scales; for K4 and K16, numbers[1] those of its minima. */
 void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group, int32_t numbers[2][WHIT_TILE_ROWS]);
 /* The factors of the superblock with column k: factors[0] for the scales, factors[1] for the minima. */
 void whit_tile_factors(const whit_tensor *tensor, uint32_t tile, uint32_t k, float factors[2][WHIT_TILE_ROWS]);

@@ -54,7 +54,7 @@ void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, cons
     whit_geometry g = whit_codec_geometry(type);
     bool in_bytes = whit_scale_in_bytes(type->scale_type);
     size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8,
-           n_fields = type->scale_type >= WHIT_SCALE_E8 ? 0 : g.row_fields;
+           n_fields = in_bytes && !whit_scale_has_factors(type->scale_type) ? 0 : g.row_fields;
     unsigned field_type = in_bytes ? WHIT_SCALE_F16 : type->scale_type;
     int bias = whit_codec_code_bias(type->codec);
     for (uint32_t row = 0; row < n; row++) {

@@ -125,6 +125,29 @@ static void levels_to_fields(const int8_t levels[16], unsigned n, const int8_t *
             if (levels[f] == codes[i]) fields[i] = (int8_t)f;
 }
 
+/* A period of a codec with top bits: lines of `bits`, then lines of the bits above. */
+static void unpack_period(const whit_codec_info *info, const uint8_t *line, int8_t *codes)
+{
+    unsigned n_low = info->lines - info->top_bits, low_cols = 32 / n_low, top_cols = 32u / info->top_bits;
+    int8_t top[32 * ROWS];
+    for (unsigned l = 0; l < n_low; l++, line += WHIT_LINE_BYTES)
+        unpack_bits(line, info->bits, 0, codes + l * low_cols * ROWS);
+    for (unsigned l = 0; l < info->top_bits; l++, line += WHIT_LINE_BYTES)
+        unpack_bits(line, info->top_bits, 0, top + l * top_cols * ROWS);
+    for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)((codes[i] | top[i] << info->bits) - info->bias);
+}
+
+static void pack_period(const whit_codec_info *info, uint8_t *line, const int8_t *codes)
+{
+    unsigned n_low = info->lines - info->top_bits, low_cols = 32 / n_low, top_cols = 32u / info->top_bits;
+    int8_t top[32 * ROWS];
+    for (unsigned i = 0; i < 32 * ROWS; i++) top[i] = (int8_t)((codes[i] + info->bias) >> info->bits);
+    for (unsigned l = 0; l < n_low; l++, line += WHIT_LINE_BYTES)
+        pack_bits(line, info->bits, info->bias, codes + l * low_cols * ROWS);
+    for (unsigned l = 0; l < info->top_bits; l++, line += WHIT_LINE_BYTES)
+        pack_bits(line, info->top_bits, 0, top + l * top_cols * ROWS);
+}
+
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
 {
     const whit_codec_info *info = &whit_codecs[codec];
@@ -142,14 +165,9 @@ void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
         for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)(codes[i] | extra[i] << 1);
         break;
     }
-    case WHIT_CODEC_I3: {
-        int8_t third[32 * ROWS];
-        unpack_bits(line, 2, 0, codes);
-        unpack_bits(line + WHIT_LINE_BYTES, 2, 0, codes + 16 * ROWS);
-        unpack_bits(line + 2 * WHIT_LINE_BYTES, 1, 0, third);
-        for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)((codes[i] | third[i] << 2) - info->bias);
-        break;
-    }
+    case WHIT_CODEC_I3:
+    case WHIT_CODEC_U5:
+    case WHIT_CODEC_I6: unpack_period(info, line, codes); break;
     default:
         unpack_bits(line, info->bits, info->levels ? 0 : whit_codec_code_bias(codec), codes);
         if (info->levels) fields_to_levels(info->levels, info->line_cols * ROWS, codes);
@@ -175,12 +193,16 @@ void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
     if (info->levels) fields_to_levels(info->levels, info->line_cols, codes);
 }
 
-void whit_dwords_unpack_i3(const uint8_t *dword, int8_t *codes)
+void whit_dwords_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
 {
+    const whit_codec_info *info = &whit_codecs[codec];
+    const unsigned bits = info->bits, n_top = info->top_bits, n_low = info->lines - n_top, low_cols = 32 / n_low,
+                   top_cols = 32 / n_top;
+    const uint8_t *top = dword + (size_t)n_low * WHIT_LINE_BYTES;
     for (unsigned k = 0; k < 32; k++) {
-        unsigned low = dword[k / 16 * WHIT_LINE_BYTES + k % 4] >> 2 * (k % 16 / 4) & 3;
-        unsigned third = dword[2 * WHIT_LINE_BYTES + k % 4] >> k / 4 & 1;
-        codes[k] = (int8_t)((int)(low | third << 2) - whit_codecs[WHIT_CODEC_I3].bias);
+        unsigned low = dword[k / low_cols * WHIT_LINE_BYTES + k % 4] >> bits * (k % low_cols / 4) & ((1u << bits) - 1);
+        unsigned high = top[k / top_cols * WHIT_LINE_BYTES + k % 4] >> n_top * (k % top_cols / 4) & ((1u << n_top) - 1);
+        codes[k] = (int8_t)((int)(low | high << bits) - info->bias);
     }
 }
 
@@ -190,14 +212,9 @@ void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
     switch (codec) {
     case WHIT_CODEC_I8S: pack_bits(line, 4, 0, codes); break;
     case WHIT_CODEC_T5: pack_t5(line, codes); break;
-    case WHIT_CODEC_I3: {
-        int8_t third[32 * ROWS];
-        for (unsigned i = 0; i < 32 * ROWS; i++) third[i] = (int8_t)((codes[i] + info->bias) >> 2 & 1);
-        pack_bits(line, 2, info->bias, codes);
-        pack_bits(line + WHIT_LINE_BYTES, 2, info->bias, codes + 16 * ROWS);
-        pack_bits(line + 2 * WHIT_LINE_BYTES, 1, 0, third);
-        break;
-    }
+    case WHIT_CODEC_I3:
+    case WHIT_CODEC_U5:
+    case WHIT_CODEC_I6: pack_period(info, line, codes); break;
     case WHIT_CODEC_B1:
     case WHIT_CODEC_Q2: {
         int8_t sign[32 * ROWS], extra[32 * ROWS];

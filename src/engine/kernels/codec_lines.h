@@ -7,16 +7,16 @@
 
 #include "kernels/codec.h"
 
-/* Codes of one period of lines: q2 has two, the sign plane first; i3 two of two bits and one of the third bits; i8s
- * the plane of high nibbles, as 0 to 15. Not for codebooks. Packing requires codes in the codec's range
- * (whit_codec_pack checks them). */
+/* Codes of one period of lines: q2 has two, the sign plane first; codecs with top bits have lines of `bits` and then
+ * lines of the bits above; i8s has the plane of high nibbles, as 0 to 15. Not for codebooks. Packing requires codes in
+ * the codec's range (whit_codec_pack checks them). */
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes);
 void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes);
 /* The same for one row: its dword of a line to the codes of the line's columns. Planes of b1 and q2
- * are bits. Not for i3 and codebooks, whose periods have several lines. */
+ * are bits. Not for codebooks and codecs with top bits, whose periods have several lines. */
 void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
-/* The three dwords of i3 of one row, a line apart, to 32 codes. */
-void whit_dwords_unpack_i3(const uint8_t *dword, int8_t *codes);
+/* The dwords of one row of a period with top bits, a line apart, to 32 codes. */
+void whit_dwords_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
 
 /* Codecs with a codebook, 32 columns of one row. `period` is the row's dword in the first of two lines: byte w is
  * the low index of eight columns, bit 4 i + w of the next line's dword the sign of weight i of them. `high` is the

@@ -108,7 +108,7 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
 
 /* ---- scales in bytes ------------------------------------------------------------------------ */
 
-/* Read and write the byte or nibble of a group, of L6 its two bytes. */
+/* Read and write the byte or nibble of a group, of L6 and K16 its two bytes. */
 static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t group,
                            uint32_t row)
 {
@@ -120,6 +120,7 @@ static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g,
     uint32_t place = group % g->block_groups;
     if (type->scale_type == WHIT_SCALE_ODD4)
         return bytes[place / 8 * WHIT_LINE_BYTES + place % 8 / 2] >> 4 * (place & 1) & 15u;
+    if (type->scale_type == WHIT_SCALE_K16) return whit_load_u16(bytes + place / 2 * WHIT_LINE_BYTES + place % 2 * 2);
     return bytes[place / 4 * WHIT_LINE_BYTES + place % 4];
 }
 
@@ -136,16 +137,20 @@ static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g,
     if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared */
         uint8_t *to = bytes + place / 8 * WHIT_LINE_BYTES + place % 8 / 2;
         *to = (uint8_t)(*to | (byte & 15) << 4 * (place & 1));
+    } else if (type->scale_type == WHIT_SCALE_K16) {
+        memcpy(bytes + place / 2 * WHIT_LINE_BYTES + place % 2 * 2, from, 2);
     } else {
         bytes[place / 4 * WHIT_LINE_BYTES + place % 4] = byte;
     }
 }
 
-/* The value of field f that a group's byte encodes; factors are d and, for K4, e. Field 1 of L6 is the low level. */
+/* The value of field f that a group's byte, of L6 and K16 its two bytes, encodes; factors are d and, for K4 and K16, e.
+ * Field 1 of L6 is the low level. */
 static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
 {
     switch (type->scale_type) {
     case WHIT_SCALE_K4: return f ? -(factors[1] * (float)(byte >> 4)) : factors[0] * (float)(byte & 15);
+    case WHIT_SCALE_K16: return f ? -(factors[1] * (float)(byte >> 8)) : factors[0] * (float)(byte & 255);
     case WHIT_SCALE_K8: return factors[0] * (float)((int)byte - 128);
     case WHIT_SCALE_ODD4: return factors[0] * (float)(2 * byte + 1) * 0.125f;
     case WHIT_SCALE_E8: return whit_f32_from_e8m0((uint8_t)byte) * 0.5f;
@@ -225,10 +230,15 @@ void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group,
     whit_geometry g = whit_codec_geometry(type);
     for (uint32_t r = 0; r < ROWS; r++) {
         int byte = (int)group_byte(type, &g, tile_start(tensor, &g, tile), group, r);
-        numbers[0][r] = type->scale_type == WHIT_SCALE_K4 ? byte & 15
-            : type->scale_type == WHIT_SCALE_K8           ? byte - 128
-                                                          : 2 * byte + 1;
-        numbers[1][r] = type->scale_type == WHIT_SCALE_K4 ? byte >> 4 : 0;
+        switch (type->scale_type) {
+        case WHIT_SCALE_K4: numbers[0][r] = byte & 15; break;
+        case WHIT_SCALE_K8: numbers[0][r] = byte - 128; break;
+        case WHIT_SCALE_K16: numbers[0][r] = byte & 255; break;
+        default: numbers[0][r] = 2 * byte + 1; break;
+        }
+        numbers[1][r] = type->scale_type == WHIT_SCALE_K4 ? byte >> 4
+            : type->scale_type == WHIT_SCALE_K16          ? byte >> 8
+                                                          : 0;
     }
 }
 
@@ -724,8 +734,8 @@ static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_
     uint32_t line_cols = whit_codec_find(codec)->line_cols;
     for (uint32_t k = 0; k < n; k += line_cols, codes += line_cols) {
         const uint8_t *dword = start + whit_line_offset(type, g, k_begin + k);
-        if (codec == WHIT_CODEC_I3) {
-            whit_dwords_unpack_i3(dword, codes);
+        if (whit_codecs[codec].top_bits) {
+            whit_dwords_unpack(codec, dword, codes);
             continue;
         }
         if (whit_codecs[codec].grid) {

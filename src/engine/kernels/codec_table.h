@@ -11,7 +11,7 @@ typedef struct whit_codec_info {
     const char *name;
     bool is_float;
     uint8_t line_cols;      /* columns that a period of lines covers */
-    uint8_t lines;          /* lines per period: 1; planes of q2: 2; i3: 3; codebooks: 2 */
+    uint8_t lines;          /* lines per period: 1; planes of q2: 2; codebooks: 2; with top bits their lines, too */
     uint8_t elem_bytes;     /* float codecs */
     uint8_t bits;           /* bits of a field in a line */
     uint8_t canonical_bits; /* per code in the canonical row */
@@ -26,6 +26,7 @@ typedef struct whit_codec_info {
     const uint16_t *grid; /* codebook: entries of eight levels, sorted; NULL: no codebook */
     uint8_t high_bits;    /* bits of a codebook index above the low eight: one line each before a superblock's codes */
     bool group_levels;    /* u is a level of the group (WHIT_SCALE_L6); the code is the number of the level */
+    uint8_t top_bits;     /* bits of u above the fields of `bits`: in that many lines at the end of a period of 32 */
 } whit_codec_info;
 
 static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
@@ -49,7 +50,8 @@ static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
     [WHIT_CODEC_Q2] =   {"q2",  false, 32, 2, 0, 1,  2,  1,   1,   true,  2, 0,    3,   32,  WHIT_SCALE_PLAIN},
     [WHIT_CODEC_I8S] =  {"i8s", false, 8,  1, 0, 8,  8,  128, 255, false, 1, -128, 127, 0,   WHIT_SCALE_PLAIN},
     [WHIT_CODEC_U2] =   {"u2",  false, 16, 1, 0, 2,  2,  0,   3,   false, 1, 0,    3,   16,  WHIT_SCALE_BIT(K4)},
-    [WHIT_CODEC_I3] =   {"i3",  false, 32, 3, 0, 2,  4,  4,   7,   false, 1, -4,   3,   16,  WHIT_SCALE_BIT(K8)},
+    [WHIT_CODEC_I3] =   {"i3",  false, 32, 3, 0, 2,  4,  4,   7,   false, 1, -4,   3,   16,  WHIT_SCALE_BIT(K8),
+                         .top_bits = 1},
     [WHIT_CODEC_F4] =   {"f4",  false, 8,  1, 0, 4,  8,  128, 255, false, 1, -12,  12,  16,
                          WHIT_SCALE_BIT(E8) | WHIT_SCALE_BIT(E4), whit_levels_e2m1},
     [WHIT_CODEC_N4] =   {"n4",  false, 8,  1, 0, 4,  8,  128, 255, false, 1, -127, 113, 32,
@@ -62,6 +64,11 @@ static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
                          whit_levels_iq2, whit_grid_iq2_s, 2},
     [WHIT_CODEC_L2] =   {"l2",  false, 16, 1, 0, 2,  2,  63,  126, false, 1, 0,    3,   32,  WHIT_SCALE_BIT(L6),
                          NULL, NULL, 0, true},
+    [WHIT_CODEC_U4] =   {"u4",  false, 8,  1, 0, 4,  4,  0,   15,  false, 1, 0,    15,  16,  WHIT_SCALE_BIT(K16)},
+    [WHIT_CODEC_U5] =   {"u5",  false, 32, 5, 0, 4,  8,  0,   31,  false, 1, 0,    31,  16,  WHIT_SCALE_BIT(K16),
+                         .top_bits = 1},
+    [WHIT_CODEC_I6] =   {"i6",  false, 32, 6, 0, 4,  8,  32,  63,  false, 1, -32,  31,  16,  WHIT_SCALE_BIT(K8),
+                         .top_bits = 2},
 };
 /* clang-format on */
 

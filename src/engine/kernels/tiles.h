@@ -12,12 +12,13 @@ typedef enum field_kind {
     FIELD_GROUP_F32,
     FIELD_GROUP_F16,
     FIELD_GROUP_U8,
-    FIELD_GROUP_K4, /* from here on a group has one byte or nibble; in the order of WHIT_SCALE_K4 to L6 */
+    FIELD_GROUP_K4, /* from here on a group has one byte or nibble; in the order of WHIT_SCALE_K4 to K16 */
     FIELD_GROUP_K8,
     FIELD_GROUP_ODD4,
     FIELD_GROUP_E8,
     FIELD_GROUP_E4,
-    FIELD_GROUP_L6, /* two bytes */
+    FIELD_GROUP_L6,  /* two bytes */
+    FIELD_GROUP_K16, /* two bytes */
 } field_kind;
 
 typedef struct tiles {
@@ -41,7 +42,7 @@ static inline tiles tiles_of(const whit_tensor *w)
         [WHIT_SCALE_TENSOR] = {FIELD_TENSOR},
         [WHIT_SCALE_ROW] = {FIELD_ROW_F32, FIELD_ROW_F16},
         [WHIT_SCALE_GROUP] = {FIELD_GROUP_F32, FIELD_GROUP_F16, FIELD_GROUP_U8, FIELD_GROUP_K4, FIELD_GROUP_K8,
-                              FIELD_GROUP_ODD4, FIELD_GROUP_E8, FIELD_GROUP_E4, FIELD_GROUP_L6},
+                              FIELD_GROUP_ODD4, FIELD_GROUP_E8, FIELD_GROUP_E4, FIELD_GROUP_L6, FIELD_GROUP_K16},
     };
     const whit_tensor_type *type = &w->type;
     const whit_codec_info *codec = whit_codec_find(type->codec);

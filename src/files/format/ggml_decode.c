@@ -77,24 +77,26 @@ static void iq4_nl(const uint8_t *b, int8_t *codes, float *scales, float *offset
     for (int j = 0; j < 32; j++) codes[j] = levels[codes[j]];
 }
 
-/* The K types: d and dmin, then eight pairs of six-bit (scale, minimum) in 12 bytes. The first four
- * pairs lie in the low six bits of bytes 0..3 and 4..7; the last four take nibbles of bytes 8..11
- * and the top two bits of the others. Offset = -(dmin * minimum). */
+void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16])
+{
+    const uint8_t *s = block + 4;
+    for (int j = 0; j < 4; j++) {
+        numbers[2 * j] = s[j] & 63;
+        numbers[2 * j + 1] = s[j + 4] & 63;
+        numbers[2 * j + 8] = (uint8_t)((s[j + 8] & 15) | (s[j] >> 6) << 4);
+        numbers[2 * j + 9] = (uint8_t)(s[j + 8] >> 4 | (s[j + 4] >> 6) << 4);
+    }
+}
+
+/* Q4_K and Q5_K begin with d and dmin. Offset = -(dmin * minimum). */
 static void k_scales(const uint8_t *b, float *scales, float *offsets)
 {
-    const uint8_t *s = b + 4;
     float d = f16_at(b), dmin = f16_at(b + 2);
+    uint8_t numbers[16];
+    whit_ggml_k_numbers(b, numbers);
     for (int j = 0; j < 8; j++) {
-        int scale, minimum;
-        if (j < 4) {
-            scale = s[j] & 63;
-            minimum = s[j + 4] & 63;
-        } else {
-            scale = (s[j + 4] & 15) | (s[j - 4] >> 6) << 4;
-            minimum = s[j + 4] >> 4 | (s[j] >> 6) << 4;
-        }
-        scales[j] = d * (float)scale;
-        offsets[j] = -(dmin * (float)minimum);
+        scales[j] = d * (float)numbers[2 * j];
+        offsets[j] = -(dmin * (float)numbers[2 * j + 1]);
     }
 }
 

@@ -136,11 +136,13 @@ bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind)
         uint16_t group;
         whit_ggml_kind kind;
     } rows[] = {
-        {WHIT_CODEC_U2, WHIT_SCALE_K4, 16, WHIT_GGML_Q2_K},     {WHIT_CODEC_I3, WHIT_SCALE_K8, 16, WHIT_GGML_Q3_K},
-        {WHIT_CODEC_I8, WHIT_SCALE_K8, 16, WHIT_GGML_Q6_K},     {WHIT_CODEC_X8, WHIT_SCALE_ODD4, 32, WHIT_GGML_IQ2_XXS},
-        {WHIT_CODEC_X9, WHIT_SCALE_ODD4, 16, WHIT_GGML_IQ2_XS}, {WHIT_CODEC_X10, WHIT_SCALE_ODD4, 16, WHIT_GGML_IQ2_S},
-        {WHIT_CODEC_N4, WHIT_SCALE_K8, 32, WHIT_GGML_IQ4_XS},   {WHIT_CODEC_N4, WHIT_SCALE_F16, 32, WHIT_GGML_IQ4_NL},
-        {WHIT_CODEC_F4, WHIT_SCALE_E8, 32, WHIT_GGML_MXFP4},    {WHIT_CODEC_F4, WHIT_SCALE_E4, 16, WHIT_GGML_NVFP4},
+        {WHIT_CODEC_U2, WHIT_SCALE_K4, 16, WHIT_GGML_Q2_K},      {WHIT_CODEC_I3, WHIT_SCALE_K8, 16, WHIT_GGML_Q3_K},
+        {WHIT_CODEC_U4, WHIT_SCALE_K16, 32, WHIT_GGML_Q4_K},     {WHIT_CODEC_U5, WHIT_SCALE_K16, 32, WHIT_GGML_Q5_K},
+        {WHIT_CODEC_I8, WHIT_SCALE_K8, 16, WHIT_GGML_Q6_K},      {WHIT_CODEC_I6, WHIT_SCALE_K8, 16, WHIT_GGML_Q6_K},
+        {WHIT_CODEC_X8, WHIT_SCALE_ODD4, 32, WHIT_GGML_IQ2_XXS}, {WHIT_CODEC_X9, WHIT_SCALE_ODD4, 16, WHIT_GGML_IQ2_XS},
+        {WHIT_CODEC_X10, WHIT_SCALE_ODD4, 16, WHIT_GGML_IQ2_S},  {WHIT_CODEC_N4, WHIT_SCALE_K8, 32, WHIT_GGML_IQ4_XS},
+        {WHIT_CODEC_N4, WHIT_SCALE_F16, 32, WHIT_GGML_IQ4_NL},   {WHIT_CODEC_F4, WHIT_SCALE_E8, 32, WHIT_GGML_MXFP4},
+        {WHIT_CODEC_F4, WHIT_SCALE_E4, 16, WHIT_GGML_NVFP4},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (type->codec != rows[i].codec || type->scale_type != rows[i].scale_type || type->group != rows[i].group ||
@@ -227,6 +229,36 @@ static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
     return true;
 }
 
+/* The inverse of whit_ggml_k_numbers; false if a number has more than six bits. */
+static bool put_k_numbers(const uint8_t numbers[16], uint8_t *s)
+{
+    for (int j = 0; j < 4; j++) {
+        const uint8_t low[2] = {numbers[2 * j], numbers[2 * j + 1]}, high[2] = {numbers[2 * j + 8], numbers[2 * j + 9]};
+        if ((low[0] | low[1] | high[0] | high[1]) > 63) return false;
+        s[j] = (uint8_t)(low[0] | high[0] >> 4 << 6);
+        s[j + 4] = (uint8_t)(low[1] | high[1] >> 4 << 6);
+        s[j + 8] = (uint8_t)((high[0] & 15) | (high[1] & 15) << 4);
+    }
+    return true;
+}
+
+/* Q4_K and Q5_K: factors, numbers, of Q5_K a line of fifth bits, nibbles. */
+static bool encode_k_block(whit_ggml_kind kind, const int8_t *codes, const uint8_t *bytes, const uint16_t halves[2],
+                           uint8_t *b)
+{
+    uint8_t *high = b + 16, *low = kind == WHIT_GGML_Q5_K ? b + 48 : b + 16;
+    memcpy(b, halves, 4);
+    memset(high, 0, 32);
+    for (int j = 0; j < 256; j += 64, low += 32)
+        for (int l = 0; l < 32; l++) {
+            int first = codes[j + l], second = codes[j + l + 32];
+            if (kind == WHIT_GGML_Q5_K)
+                high[l] = (uint8_t)(high[l] | (first >> 4) << j / 32 | (second >> 4) << (j / 32 + 1));
+            low[l] = (uint8_t)((first & 15) | (second & 15) << 4);
+        }
+    return put_k_numbers(bytes, b + 4);
+}
+
 static bool encode_block(whit_ggml_kind kind, const int8_t *codes, const uint8_t *bytes, const uint16_t halves[2],
                          uint8_t *b)
 {
@@ -249,6 +281,8 @@ static bool encode_block(whit_ggml_kind kind, const int8_t *codes, const uint8_t
         }
         memcpy(b + 108, halves, 2);
         return true;
+    case WHIT_GGML_Q4_K:
+    case WHIT_GGML_Q5_K: return encode_k_block(kind, codes, bytes, halves, b);
     case WHIT_GGML_Q6_K:
         memset(b, 0, 192);
         for (int j = 0; j < 256; j++) {
@@ -291,13 +325,15 @@ bool whit_ggml_encode_native(whit_ggml_kind kind, uint64_t n_cols, const whit_ro
 {
     const whit_ggml_info *info = whit_ggml_kind_info(kind);
     const uint64_t n_blocks = n_cols / info->block_elems;
-    const unsigned n_groups = info->block_elems / info->group_elems, n_factors = kind == WHIT_GGML_Q2_K ? 2 : 1;
+    const bool has_pairs = kind == WHIT_GGML_Q4_K || kind == WHIT_GGML_Q5_K;
+    const unsigned n_bytes = info->block_elems / info->group_elems * (has_pairs ? 2 : 1),
+                   n_factors = info->has_offset ? 2 : 1;
     const bool has_factors = kind != WHIT_GGML_MXFP4 && kind != WHIT_GGML_NVFP4;
     for (uint64_t i = 0; i < n_blocks; i++, out += info->block_bytes) {
         uint16_t halves[2] = {0};
         for (unsigned f = 0; has_factors && f < n_factors; f++)
             halves[f] = whit_f16_from_f32(rows->fields[i * n_factors + f]);
-        const uint8_t *bytes = rows->fields_u8 ? rows->fields_u8 + i * n_groups : NULL;
+        const uint8_t *bytes = rows->fields_u8 ? rows->fields_u8 + i * n_bytes : NULL;
         if (!encode_block(kind, (const int8_t *)rows->elems + i * info->block_elems, bytes, halves, out)) return false;
     }
     return true;

@@ -99,7 +99,9 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     case WHIT_GGML_IQ4_NL: type->codec = WHIT_CODEC_N4; break;
     case WHIT_GGML_Q2_K: use_native(type, WHIT_CODEC_U2, WHIT_SCALE_K4); break;
     case WHIT_GGML_Q3_K: use_native(type, WHIT_CODEC_I3, WHIT_SCALE_K8); break;
-    case WHIT_GGML_Q6_K: use_native(type, WHIT_CODEC_I8, WHIT_SCALE_K8); break;
+    case WHIT_GGML_Q4_K: use_native(type, WHIT_CODEC_U4, WHIT_SCALE_K16); break;
+    case WHIT_GGML_Q5_K: use_native(type, WHIT_CODEC_U5, WHIT_SCALE_K16); break;
+    case WHIT_GGML_Q6_K: use_native(type, WHIT_CODEC_I6, WHIT_SCALE_K8); break;
     case WHIT_GGML_IQ2_XXS: use_native(type, WHIT_CODEC_X8, WHIT_SCALE_ODD4); break;
     case WHIT_GGML_IQ2_XS: use_native(type, WHIT_CODEC_X9, WHIT_SCALE_ODD4); break;
     case WHIT_GGML_IQ2_S: use_native(type, WHIT_CODEC_X10, WHIT_SCALE_ODD4); break;
@@ -114,12 +116,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
         if (type->codec == WHIT_CODEC_I4) type->scale_type = WHIT_SCALE_F32;
         break;
-    case WHIT_GGML_Q4_K: /* scales of the K types are products of two factors: float32 */
-        type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
-        type->scale_type = WHIT_SCALE_F32;
-        break;
-    case WHIT_GGML_Q5_K:
-    case WHIT_GGML_IQ1_S:
+    case WHIT_GGML_IQ1_S: /* scales are products of two factors: float32 */
     case WHIT_GGML_IQ1_M:
     case WHIT_GGML_IQ3_XXS:
     case WHIT_GGML_IQ3_S:
@@ -163,7 +160,11 @@ static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes,
     unsigned high = kind == WHIT_GGML_IQ4_XS ? whit_load_u16(b + 2) : 0;
     int at = kind == WHIT_GGML_Q2_K ? 80 : kind == WHIT_GGML_Q3_K ? 108 : kind == WHIT_GGML_Q6_K ? 208 : 0;
     factors[0] = whit_f32_from_f16(whit_load_u16(b + at));
-    if (kind == WHIT_GGML_Q2_K) factors[1] = whit_f32_from_f16(whit_load_u16(b + at + 2));
+    factors[1] = whit_f32_from_f16(whit_load_u16(b + at + 2));
+    if (kind == WHIT_GGML_Q4_K || kind == WHIT_GGML_Q5_K) {
+        whit_ggml_k_numbers(b, bytes);
+        return;
+    }
     for (unsigned j = 0; j < n; j++) {
         unsigned nibble = b[(kind == WHIT_GGML_IQ2_XS      ? 66
                                  : kind == WHIT_GGML_IQ2_S ? 74
@@ -191,10 +192,11 @@ static void native_row(const whit_ggml_view *view, const whit_ggml_twin *twin, u
     uint64_t n_blocks = view->n_cols / info->block_elems;
     const uint8_t *block = view->data + row * n_blocks * info->block_bytes;
     bool super = whit_scale_in_superblocks(twin->type.scale_type);
+    size_t block_bytes = whit_codec_geometry(&twin->type).row_bytes / n_blocks;
     float unused[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS], factors[2];
     for (uint64_t i = 0; i < n_blocks; i++, block += info->block_bytes) {
         whit_ggml_block_codes(view, row, i, (int8_t *)rows->elems + i * info->block_elems, unused, offsets);
-        native_scales(view->kind, block, rows->fields_u8 + i * (info->block_elems / info->group_elems), factors);
+        native_scales(view->kind, block, rows->fields_u8 + i * block_bytes, factors);
         for (unsigned f = 0; super && f < 1u + twin->type.has_offset; f++)
             rows->fields[i * (1u + twin->type.has_offset) + f] = factors[f];
     }

@@ -114,9 +114,13 @@ void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes
 unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index, int8_t *codes, float *scales,
                                float *offsets);
 
+/* The eight pairs of six-bit numbers of a Q4_K or Q5_K block, a scale's and a minimum's. They lie in 12 bytes after two
+ * halves: the first four pairs in the low six bits of bytes 0..3 and 4..7, the last four in the nibbles of bytes 8..11
+ * and the top two bits of the others. */
+void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16]);
+
 /* The codec of ours that holds a tensor exactly. Found by reading the tensor: a ternary matrix is
- * t5 only if no code is 2, Q4_1 and Q4_K are i4 only if every shifted offset is exact in float32
- * (i8 otherwise). */
+ * t5 only if no code is 2, Q4_1 is i4 only if every shifted offset is exact in float32 (i8 otherwise). */
 typedef struct whit_ggml_twin {
     whit_tensor_type type; /* all fields except layout and act */
     bool is_ternary;       /* all codes are -1, 0 or 1, and there is no offset */

@@ -28,7 +28,7 @@ enum { GRID_BIAS = 64, GRID_ENTRIES_MAX = 1024 };
 typedef struct super_acts {
     const int8_t *q;           /* (n_cols), of codebooks with every eight in the order 0, 2, 4, 6, 1, 3, 5, 7 */
     const int32_t *minus_bias; /* (n_groups): -bias * sum of q */
-    const int8_t *high, *low;  /* (n_groups): sum of q = 128 high + low */
+    const int8_t *high, *low;  /* (n_groups): sum of q = 128 high + low; of K16 (n_groups, 2), a zero before each */
 } super_acts;
 
 INLINE int bias_of(const int codec)
@@ -38,29 +38,33 @@ INLINE int bias_of(const int codec)
 
 static inline size_t token_bytes(uint32_t n_cols, uint32_t n_groups)
 {
-    return ((size_t)n_cols + 6 * (size_t)n_groups + 127) / 64 * 64;
+    return ((size_t)n_cols + 8 * (size_t)n_groups + 127) / 64 * 64;
 }
 
 INLINE super_acts acts_of(const int codec, const whit_acts *x, const void *scratch, uint32_t token)
 {
     const uint8_t *memory = (const uint8_t *)scratch + token * token_bytes(x->n_cols, x->n_steps);
-    const int8_t *high = (const int8_t *)memory + 4 * (size_t)x->n_steps, *low = high + x->n_steps;
-    return (super_acts){whit_codecs[codec].grid ? low + x->n_steps : x->i8 + token * x->stride,
+    const int8_t *high = (const int8_t *)memory + 4 * (size_t)x->n_steps, *low = high + 2 * (size_t)x->n_steps;
+    return (super_acts){whit_codecs[codec].grid ? low + 2 * (size_t)x->n_steps : x->i8 + token * x->stride,
                         (const int32_t *)(const void *)memory, high, low};
 }
 
-INLINE void prepare_acts(const int codec, const whit_acts *x, void *scratch)
+INLINE void prepare_acts(const int codec, const int scale_type, const whit_acts *x, void *scratch)
 {
+    const bool in_pairs = scale_type == WHIT_SCALE_K16;
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         uint8_t *memory = (uint8_t *)scratch + t * token_bytes(x->n_cols, x->n_steps);
         int32_t *minus_bias = (int32_t *)(void *)memory;
-        int8_t *high = (int8_t *)memory + 4 * (size_t)x->n_steps, *low = high + x->n_steps, *q = low + x->n_steps;
+        int8_t *high = (int8_t *)memory + 4 * (size_t)x->n_steps, *low = high + 2 * (size_t)x->n_steps,
+               *q = low + 2 * (size_t)x->n_steps;
         const int8_t *from = x->i8 + t * x->stride;
         const int32_t *sums = x->sums + (size_t)t * x->n_steps;
         for (uint32_t i = 0; i < x->n_steps; i++) {
             minus_bias[i] = -bias_of(codec) * sums[i];
-            high[i] = (int8_t)(sums[i] >> 7);
-            low[i] = (int8_t)(sums[i] & 127);
+            const uint32_t at = in_pairs ? 2 * i + 1 : i;
+            if (in_pairs) high[at - 1] = low[at - 1] = 0;
+            high[at] = (int8_t)(sums[i] >> 7);
+            low[at] = (int8_t)(sums[i] & 127);
         }
         for (uint32_t k = 0; whit_codecs[codec].grid && k < x->n_cols; k++)
             q[k / 8 * 8 + k % 2 * 4 + k % 8 / 2] = from[k];
@@ -130,10 +134,11 @@ INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t
         prefetch_l2(line + l * WHIT_LINE_BYTES + SUPER_FAR_BYTES);
         prefetch_l1(line + l * WHIT_LINE_BYTES + SUPER_NEAR_BYTES);
     }
-    if (codec == WHIT_CODEC_I3) {
-        const __m512i lines[3] = {load_line(line), load_line(line + 64), load_line(line + 128)};
+    if (whit_codecs[codec].top_bits) {
+        __m512i lines[PERIOD_LINES_MAX];
+        load_period(codec, line, lines);
 #pragma GCC unroll 8
-        for (int j = 0; j < 8; j++) quads[j] = quad_of_i3(lines, j);
+        for (int j = 0; j < 8; j++) quads[j] = quad_of_period(codec, lines, j);
         return;
     }
     if (whit_codecs[codec].grid) {
@@ -173,6 +178,7 @@ INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t pl
         return _mm512_and_si512(_mm512_srl_epi32(nibbles, _mm_cvtsi32_si128((int)(4 * (place % 8)))),
                                 _mm512_set1_epi32(15));
     }
+    if (scale_type == WHIT_SCALE_K16) return byte_of(load_line(bytes + place / 2 * WHIT_LINE_BYTES), place % 2 * 2);
     __m512i dwords = load_line(bytes + place / 4 * WHIT_LINE_BYTES);
     if (scale_type == WHIT_SCALE_K4)
         return _mm512_and_si512(_mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(8 * (place % 4)))),
@@ -191,7 +197,7 @@ INLINE void add_group(const int codec, const int scale_type, super_total *total,
         total->scaled = _mm512_dpwssd_epi32(total->scaled, dot, number);
     else
         total->scaled = _mm512_add_epi32(total->scaled, _mm512_mullo_epi32(dot, number));
-    if (scale_type != WHIT_SCALE_K4) total->plain = _mm512_add_epi32(total->plain, dot);
+    if (!whit_scale_has_minima((unsigned)scale_type)) total->plain = _mm512_add_epi32(total->plain, dot);
 }
 
 /* The sum of number * dot. */
@@ -255,15 +261,17 @@ INLINE void multiply_half(const int codec, const int scale_type, const int group
             for (int c = 0; c < n; c++) add_group(codec, scale_type, &total[c], dots[c], number);
         }
     }
-    const uint32_t n_minima = scale_type == WHIT_SCALE_K4 ? WHIT_SUPER_ACTS / (uint32_t)group : 0;
+    const bool has_minima = whit_scale_has_minima((unsigned)scale_type);
+    const uint32_t of_group = scale_type == WHIT_SCALE_K16 ? 2 : 1; /* bytes */
+    const uint32_t n_minima = has_minima ? WHIT_SUPER_ACTS / (uint32_t)group * of_group : 0;
 #pragma GCC unroll 2
-    for (uint32_t g = 0; g < n_minima; g += 4) {
-        __m512i minima = _mm512_and_si512(_mm512_srli_epi16(load_line(bytes + (place + g) / 4 * WHIT_LINE_BYTES), 4),
-                                          _mm512_set1_epi8(15));
+    for (uint32_t b = 0; b < n_minima; b += 4) {
+        __m512i minima = load_line(bytes + (place * of_group + b) / 4 * WHIT_LINE_BYTES);
+        if (scale_type == WHIT_SCALE_K4) minima = _mm512_and_si512(_mm512_srli_epi16(minima, 4), _mm512_set1_epi8(15));
 #pragma GCC unroll 4
-        for (int c = 0; c < n; c++) {
-            total[c].high = add_products(total[c].high, minima, acts[c].high + first + g);
-            total[c].low = add_products(total[c].low, minima, acts[c].low + first + g);
+        for (int c = 0; c < n; c++) { /* the scales of K16 stand beside zeros */
+            total[c].high = add_products(total[c].high, minima, acts[c].high + first * of_group + b);
+            total[c].low = add_products(total[c].low, minima, acts[c].low + first * of_group + b);
         }
     }
     __m512 factor = factor_of(halves, 0), offset = factor_of(halves, 1);
@@ -273,7 +281,7 @@ INLINE void multiply_half(const int codec, const int scale_type, const int group
         __m512 scale_x = _mm512_set1_ps(x->scales[(size_t)(t + (uint32_t)c) * x->n_steps + first]);
         out[c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(total_of(scale_type, &total[c])), _mm512_mul_ps(factor, scale_x),
                                  out[c]);
-        if (scale_type != WHIT_SCALE_K4) continue;
+        if (!has_minima) continue;
         __m512i sum = _mm512_add_epi32(_mm512_slli_epi32(total[c].high, 7), total[c].low);
         out[c] = _mm512_fnmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_cvtepi32_ps(sum), out[c]);
     }
@@ -379,12 +387,12 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \
         return type->codec == WHIT_CODEC_##codec_name && type->scale_type == WHIT_SCALE_##scales &&                    \
-            type->group == (columns) && (!type->has_offset || WHIT_SCALE_##scales == WHIT_SCALE_K4) &&                 \
+            type->group == (columns) && (!type->has_offset || whit_scale_has_minima(WHIT_SCALE_##scales)) &&           \
             type->n_cols % UNIT_COLS == 0 && spec->kind == WHIT_ACTS_I8 && spec->step == (columns);                    \
     }                                                                                                                  \
     static void prepare_##lower(const whit_acts *x, void *scratch)                                                     \
     {                                                                                                                  \
-        prepare_acts(WHIT_CODEC_##codec_name, x, scratch);                                                             \
+        prepare_acts(WHIT_CODEC_##codec_name, WHIT_SCALE_##scales, x, scratch);                                        \
     }                                                                                                                  \
     static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,          \
                             float *y, size_t y_stride, void *scratch)                                                  \
@@ -410,6 +418,9 @@ MATMUL(x9_odd4, X9, ODD4, 16, UINT32_MAX)
 MATMUL(x10_odd4, X10, ODD4, 16, UINT32_MAX)
 MATMUL(n4_k8, N4, K8, 32, UINT32_MAX)
 MATMUL(i8_k8, I8, K8, 16, UINT32_MAX)
+MATMUL(i6_k8, I6, K8, 16, UINT32_MAX)
+MATMUL(u4_k16, U4, K16, 32, UINT32_MAX)
+MATMUL(u5_k16, U5, K16, 32, UINT32_MAX)
 /* More tokens are faster unpacked: matmul_i8_block_avx512.c. */
 MATMUL(f4_e8, F4, E8, 32, 8)
 MATMUL(f4_e4, F4, E4, 16, 8)

@@ -29,8 +29,8 @@ INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
     return is_f32 ? _mm512_loadu_ps(m->row_fields + 4 * index) : halves_to_floats(m->row_fields + 2 * index);
 }
 
-/* Field f of the group at `place` of a block whose scales are bytes, nibbles or, L6, pairs of bytes (base/tensor.h has
- * the formulas). */
+/* Field f of the group at `place` of a block whose scales are bytes, nibbles or, L6 and K16, pairs of bytes
+ * (base/tensor.h has the formulas). */
 INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8_t *lines, uint32_t place, uint32_t f)
 {
     if (kind == FIELD_GROUP_L6) {
@@ -43,6 +43,13 @@ INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8
         __m512i scale = _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0x1p106f)));
         __mmask16 is_special = _mm512_cmpge_epi32_mask(bits, _mm512_set1_epi32(31 << 23)); /* infinite, or no number */
         return _mm512_castsi512_ps(_mm512_mask_or_epi32(scale, is_special, scale, _mm512_set1_epi32(0x7F800000)));
+    }
+    if (kind == FIELD_GROUP_K16) {
+        __m512i halves = load_line(lines), dwords = load_line(lines + (1 + place / 2) * 64);
+        dwords = _mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(16 * (place % 2) + 8 * f)));
+        __m512 factor = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(f ? _mm512_srli_epi32(halves, 16) : halves));
+        __m512 product = _mm512_mul_ps(factor, _mm512_cvtepi32_ps(_mm512_and_si512(dwords, _mm512_set1_epi32(255))));
+        return f ? _mm512_xor_ps(product, _mm512_set1_ps(-0.0f)) : product;
     }
     const bool super = kind <= FIELD_GROUP_ODD4;
     const uint32_t bit = kind == FIELD_GROUP_ODD4 ? 4 * place : 8 * place;

@@ -43,13 +43,13 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
     unpack_t5_by(&tables, line, out, stride);
 }
 
-/* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane; of i3 its period. */
+/* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane; with top bits a period. */
 INLINE int quads_of_line(const int codec)
 {
-    return codec == WHIT_CODEC_T5 ? 5
-        : codec == WHIT_CODEC_I8S ? 2
-        : codec == WHIT_CODEC_I3  ? 8
-                                  : 8 / whit_codec_bits((unsigned)codec);
+    return codec == WHIT_CODEC_T5     ? 5
+        : codec == WHIT_CODEC_I8S     ? 2
+        : whit_codecs[codec].top_bits ? 8
+                                      : 8 / whit_codec_bits((unsigned)codec);
 }
 
 /* Lines that n_cols columns take, where no scales stand between them. */
@@ -75,21 +75,34 @@ INLINE void unpack_levels(const int codec, __m512i line, uint8_t *out, size_t st
     _mm512_storeu_si512(out + stride, _mm512_shuffle_epi8(levels, _mm512_and_si512(_mm512_srli_epi16(line, 4), mask)));
 }
 
-/* Quad j of i3, 0 to 7, from its three lines. */
-INLINE __m512i quad_of_i3(const __m512i lines[3], const int j)
+enum { PERIOD_LINES_MAX = 6 };
+
+/* Quad j, 0 to 7, of a period of a codec with top bits. */
+INLINE __m512i quad_of_period(const int codec, const __m512i lines[PERIOD_LINES_MAX], const int j)
 {
-    __m512i low = _mm512_srli_epi16(lines[j / 4], (unsigned)(2 * (j % 4)));
-    __m512i third =
-        j < 2 ? _mm512_slli_epi16(lines[2], (unsigned)(2 - j)) : _mm512_srli_epi16(lines[2], (unsigned)(j - 2));
-    low = _mm512_and_si512(low, _mm512_set1_epi8(3));
-    return _mm512_ternarylogic_epi32(low, third, _mm512_set1_epi8(4), 0xF8); /* low | (third & 4) */
+    const int bits = whit_codec_bits((unsigned)codec), n_top = whit_codecs[codec].top_bits, per_line = 8 / bits;
+    const __m512i low = _mm512_srli_epi16(lines[j / per_line], (unsigned)(bits * (j % per_line)));
+    const __m512i from = lines[8 / per_line + n_top * j / 8];
+    const int left = bits - n_top * j % 8; /* from the place of the quad's top bits to that above `bits` */
+    const __m512i top = left > 0 ? _mm512_slli_epi16(from, (unsigned)(left > 0 ? left : 0))
+                                 : _mm512_srli_epi16(from, (unsigned)(left > 0 ? 0 : -left));
+    const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1)),
+                  top_mask = _mm512_set1_epi8((char)(((1 << n_top) - 1) << bits));
+    return _mm512_ternarylogic_epi32(_mm512_and_si512(low, mask), top, top_mask, 0xF8); /* low | (top & top_mask) */
 }
 
-INLINE void unpack_i3(const uint8_t *from, uint8_t *out, size_t stride)
+INLINE void load_period(const int codec, const uint8_t *from, __m512i lines[PERIOD_LINES_MAX])
 {
-    const __m512i lines[3] = {load_line(from), load_line(from + 64), load_line(from + 128)};
+#pragma GCC unroll 6
+    for (int l = 0; l < whit_codecs[codec].lines; l++) lines[l] = load_line(from + l * WHIT_LINE_BYTES);
+}
+
+INLINE void unpack_period(const int codec, const uint8_t *from, uint8_t *out, size_t stride)
+{
+    __m512i lines[PERIOD_LINES_MAX];
+    load_period(codec, from, lines);
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_i3(lines, j));
+    for (int j = 0; j < 8; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_period(codec, lines, j));
 }
 
 /* Unpacks one line of any codec but i8s, whose low nibbles are in another part. */
@@ -183,9 +196,9 @@ INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t 
             line += m->scale_bytes;
             next_block += m->block_cols;
         }
-        if (codec == WHIT_CODEC_I3) {
-            unpack_i3(line, out, stride);
-            line += 3 * WHIT_LINE_BYTES;
+        if (whit_codecs[codec].top_bits) {
+            unpack_period(codec, line, out, stride);
+            line += whit_codecs[codec].lines * WHIT_LINE_BYTES;
             continue;
         }
         if (whit_codecs[codec].levels)
