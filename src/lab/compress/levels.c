@@ -14,8 +14,12 @@
 /* Grids are types whose levels are multiples of one scale, other than trits and signs. */
 static bool is_grid(const whit_tensor_type *type)
 {
-    return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || type->codec == WHIT_CODEC_U2 ||
-        type->codec == WHIT_CODEC_I3;
+    return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || whit_scale_in_superblocks(type->scale_type);
+}
+
+static bool has_minimum(const whit_tensor_type *type)
+{
+    return whit_scale_has_minima(type->scale_type);
 }
 
 bool whit_levels_know(const whit_tensor_type *type)
@@ -30,21 +34,24 @@ bool whit_levels_know(const whit_tensor_type *type)
     case WHIT_CODEC_I4: return type->scale_type == WHIT_SCALE_F16 && !type->has_offset;
     case WHIT_CODEC_N4: return type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_K8;
     case WHIT_CODEC_U2:
-    case WHIT_CODEC_I3: return true;
+    case WHIT_CODEC_I3:
+    case WHIT_CODEC_U4:
+    case WHIT_CODEC_U5:
+    case WHIT_CODEC_I6: return true;
     default: return false;
     }
 }
 
 bool whit_levels_have_second(const whit_tensor_type *type)
 {
-    return type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_L2 || type->codec == WHIT_CODEC_U2;
+    return type->codec == WHIT_CODEC_Q2 || type->codec == WHIT_CODEC_L2 || has_minimum(type);
 }
 
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2])
 {
     if (!isfinite(scales[0]) || !isfinite(scales[1])) return false;
-    bool any_sign = is_grid(type) && type->codec != WHIT_CODEC_U2;
-    return any_sign ? scales[0] != 0 : scales[0] > 0 && (type->codec != WHIT_CODEC_U2 || scales[1] >= 0);
+    bool any_sign = is_grid(type) && !has_minimum(type);
+    return any_sign ? scales[0] != 0 : scales[0] > 0 && (!has_minimum(type) || scales[1] >= 0);
 }
 
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
@@ -62,7 +69,7 @@ whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
     const whit_codec_info *info = whit_codec_find(type->codec);
     bool has_second = whit_levels_have_second(type);
     whit_levels levels = {0};
-    levels.n = type->codec == WHIT_CODEC_U2 ? 4 : type->codec == WHIT_CODEC_I3 ? 8 : 16;
+    levels.n = info->levels ? 16 : (uint32_t)(info->code_max - info->code_min + 1);
     for (uint32_t i = 0; i < levels.n; i++) {
         levels.code[i] = levels.first[i] = info->levels ? info->levels[i] : (int8_t)(info->code_min + (int)i);
         levels.second[i] = has_second ? -1 : 0;
@@ -89,24 +96,36 @@ uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
     return whit_scale_in_superblocks(type->scale_type) ? WHIT_SUPER_COLS / type->group : 0;
 }
 
+/* The range of the numbers of scales in the files that these types are for: six bits, but for Q6_K. */
+static void number_range(const whit_tensor_type *type, float *least, float *most)
+{
+    *least = 0, *most = type->scale_type == WHIT_SCALE_K4 ? 15 : 63;
+    if (type->scale_type != WHIT_SCALE_K8) return;
+    *most = type->codec == WHIT_CODEC_I6 ? 127 : 31;
+    *least = -*most - 1;
+}
+
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2])
 {
     bool has_second = whit_levels_have_second(type);
+    float least, most;
     if (type->codec == WHIT_CODEC_L2) {
         whit_level_pair(whit_level_of_pair(scales), stored);
         return;
     }
     stored[1] = 0;
+    number_range(type, &least, &most);
     switch (factors ? type->scale_type : WHIT_SCALE_F16) {
     case WHIT_SCALE_U8:
         stored[0] = nearest_multiple(scales[0], factors[0], 1, 255);
         if (has_second) stored[1] = nearest_multiple(scales[1], factors[1], 0, 255);
         return;
     case WHIT_SCALE_K4:
-        stored[0] = nearest_multiple(scales[0], factors[0], 0, 15);
-        stored[1] = nearest_multiple(scales[1], factors[1], 0, 15);
+    case WHIT_SCALE_K8:
+    case WHIT_SCALE_K16:
+        stored[0] = nearest_multiple(scales[0], factors[0], least, most);
+        if (has_second) stored[1] = nearest_multiple(scales[1], factors[1], least, most);
         return;
-    case WHIT_SCALE_K8: stored[0] = nearest_multiple(scales[0], factors[0], -32, 31); return;
     default: break;
     }
     stored[0] = is_grid(type) ? to_f16(scales[0]) : to_f16(fmaxf(scales[0], TINIEST));
@@ -115,7 +134,9 @@ void whit_levels_store(const whit_tensor_type *type, const float scales[2], cons
 
 void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint32_t n_groups, float factors[2])
 {
-    float largest = type->scale_type == WHIT_SCALE_U8 ? LARGEST_BYTE : type->scale_type == WHIT_SCALE_K4 ? 15 : 31;
+    float least, largest;
+    number_range(type, &least, &largest);
+    if (type->scale_type == WHIT_SCALE_U8) largest = LARGEST_BYTE;
     for (int f = 0; f < 2; f++) {
         float most = 0;
         for (uint32_t group = 0; group < n_groups; group++) most = fmaxf(most, fabsf(scales[2 * group + f]));
@@ -177,11 +198,11 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     bool solved = whit_levels_have_second(type) && determinant > 1e-9 * ff * ss;
     if (solved) {
         float both[2] = {(float)((ss * fw - fs * sw) / determinant), (float)((ff * sw - fs * fw) / determinant)};
-        solved = type->codec != WHIT_CODEC_U2 || both[1] >= 0; /* its offsets are never above zero */
+        solved = !has_minimum(type) || both[1] >= 0; /* its offsets are never above zero */
         if (solved) scales[0] = both[0], scales[1] = both[1];
     }
     if (!solved && ff > 0) {
-        if (type->codec == WHIT_CODEC_U2) scales[1] = 0;
+        if (has_minimum(type)) scales[1] = 0;
         scales[0] = (float)(fw / ff);
     }
     return error;
@@ -195,14 +216,14 @@ static bool find_start(const whit_tensor_type *type, const float *w, size_t n, u
     const uint32_t n_shares = sizeof shares / sizeof *shares;
     float least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < n; i++) least = fminf(least, w[i]), most = fmaxf(most, w[i]);
-    if (type->codec == WHIT_CODEC_U2) {
+    const whit_codec_info *info = whit_codec_find(type->codec);
+    if (has_minimum(type)) {
         if (s >= n_shares) return false;
         float low = fminf(least, 0) * shares[s], high = fmaxf(most, 0) * shares[s];
-        scales[0] = (high - low) / 3, scales[1] = -low;
+        scales[0] = (high - low) / info->code_max, scales[1] = -low;
         return true;
     }
     if (s >= 2 * n_shares) return false;
-    const whit_codec_info *info = whit_codec_find(type->codec);
     float largest = most > -least ? most : least, end = s < n_shares ? info->code_min : info->code_max;
     scales[0] = largest * shares[s % n_shares] / end, scales[1] = 0;
     return true;

@@ -6,7 +6,7 @@
 
 #include "base/tensor.h"
 
-enum { WHIT_LEVELS_MAX = 16 };
+enum { WHIT_LEVELS_MAX = 64 };
 
 typedef struct whit_levels {
     uint32_t n;
@@ -16,22 +16,30 @@ typedef struct whit_levels {
     int8_t second[WHIT_LEVELS_MAX];
 } whit_levels;
 
-/* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3, n4
- * with scales in superblocks. */
+/* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3,
+ * u4, u5, i6, n4 with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
-/* Levels of a group at its scales a and b: those of q2 and l2 are a s + b e, those of u2 are a code - b; the others
- * have no b. */
+/* Levels of a group at its scales a and b: those of q2 and l2 are a s + b e, those of u2, u4 and u5 are a code - b; the
+ * others have no b. */
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
 /* Whether the type has a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
 /* Whether a pair of scales is one that a group of the type may have: most need a > 0. */
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2]);
-/* The number of the nearest level. */
+/* The number of the nearest level, the first of equally near ones. More than sixteen levels are equally spaced: only
+ * those beside the quotient are compared. */
 static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
 {
-    uint32_t best = 0;
-    float least = (w - levels->value[0]) * (w - levels->value[0]);
-    for (uint32_t i = 1; i < levels->n; i++) {
+    uint32_t best = 0, end = levels->n;
+    if (levels->n > 16) {
+        float place = (w - levels->value[0]) / (levels->value[1] - levels->value[0]);
+        float last = (float)(levels->n - 1);
+        place = place > 1 ? (place < last ? place : last) : 1; /* also where it is no number */
+        best = (uint32_t)place - 1;
+        end = best + 4 < levels->n ? best + 4 : levels->n;
+    }
+    float least = (w - levels->value[best]) * (w - levels->value[best]);
+    for (uint32_t i = best + 1; i < end; i++) {
         float error = (w - levels->value[i]) * (w - levels->value[i]);
         if (error < least) {
             least = error;

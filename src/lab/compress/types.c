@@ -25,8 +25,10 @@ static const struct form {
     {"q8_0", WHIT_CODEC_I8, WHIT_SCALE_F16, 32},   {"q4_0", WHIT_CODEC_I4, WHIT_SCALE_F16, 32},
     {"iq4_nl", WHIT_CODEC_N4, WHIT_SCALE_F16, 32}, {"iq4_xs", WHIT_CODEC_N4, WHIT_SCALE_K8, 32},
     {"q3_k", WHIT_CODEC_I3, WHIT_SCALE_K8, 16},    {"q2_k", WHIT_CODEC_U2, WHIT_SCALE_K4, 16},
-    {"q2_0", WHIT_CODEC_T2, WHIT_SCALE_F16, 64},   {"tq2_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256},
-    {"tq1_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256}, {"q1_0", WHIT_CODEC_B1, WHIT_SCALE_F16, 128},
+    {"q4_k", WHIT_CODEC_U4, WHIT_SCALE_K16, 32},   {"q5_k", WHIT_CODEC_U5, WHIT_SCALE_K16, 32},
+    {"q6_k", WHIT_CODEC_I6, WHIT_SCALE_K8, 16},    {"q2_0", WHIT_CODEC_T2, WHIT_SCALE_F16, 64},
+    {"tq2_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256}, {"tq1_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256},
+    {"q1_0", WHIT_CODEC_B1, WHIT_SCALE_F16, 128},
 };
 
 static const struct form *find_form(const char *name)
@@ -52,7 +54,7 @@ static bool form_type(const struct form *form, const whit_source_tensor *tensor,
     type->codec = form->codec;
     type->scale_type = form->scale_type;
     type->group = form->group;
-    type->has_offset = form->scale_type == WHIT_SCALE_K4;
+    type->has_offset = whit_scale_has_minima(form->scale_type);
     return true;
 }
 
