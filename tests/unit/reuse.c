@@ -138,6 +138,53 @@ static void ended_sequences_are_found(void **state)
     whit_session_close(session);
 }
 
+/* The prefix cache as its events tell it. */
+static struct mirror {
+    uint8_t keys[64][WHIT_CACHE_KEY_BYTES];
+    size_t n, n_stored, n_removed;
+} mirror;
+
+static size_t find_key(const uint8_t *key)
+{
+    size_t i = 0;
+    while (i < mirror.n && memcmp(mirror.keys[i], key, WHIT_CACHE_KEY_BYTES) != 0) i++;
+    return i;
+}
+
+static void follow_event(void *user, const whit_cache_event *event)
+{
+    const whit_session *session = user;
+    const size_t at = find_key(event->key);
+    if (event->ids) {
+        uint8_t key[WHIT_HASH_BYTES];
+        assert_int_equal(at, mirror.n);
+        assert_in_range(mirror.n, 0, 63);
+        memcpy(mirror.keys[mirror.n++], event->key, WHIT_CACHE_KEY_BYTES);
+        mirror.n_stored++;
+        /* Ids and parent are those of the sequence that the block was computed for. */
+        const int32_t *ids = whit_session_tokens_of(session, event->sequence);
+        const uint32_t b = (uint32_t)(event->ids - ids) / WHIT_CACHE_BLOCK_TOKENS;
+        assert_int_equal(event->parent == NULL, b == 0);
+        whit_session_block_key(session, event->sequence, b, key);
+        if (event->parent) assert_memory_equal(event->parent, key, sizeof key);
+    } else {
+        assert_true(at < mirror.n);
+        memmove(mirror.keys[at], mirror.keys[--mirror.n], WHIT_CACHE_KEY_BYTES);
+        mirror.n_removed++;
+    }
+}
+
+static void compare_with_mirror(whit_session *session)
+{
+    uint32_t n_blocks, n_found;
+    whit_session_count_blocks(session, &n_blocks, &n_found);
+    assert_int_equal(n_found, mirror.n);
+    assert_true(n_found <= n_blocks);
+    const whit_kv_pool *pool = &whit_kv_told_class(&session->kv)->pool;
+    assert_int_equal(n_blocks, pool->n_blocks);
+    for (size_t i = 0; i < mirror.n; i++) assert_true(whit_kv_pool_knows(pool, mirror.keys[i]));
+}
+
 /* Prompts from a tree with few branches, adapters that come and go, cuts anywhere: always the logits of a
  * session that computes everything. */
 static void is_what_would_be_computed(void **state)
@@ -147,6 +194,8 @@ static void is_what_would_be_computed(void **state)
     whit_rng rng = {7};
     whit_session *session = open_session(N_SEQUENCES), *plain = open_session(1);
     size_t n_vocab = whit_model_vocab_size(model), n_found = 0;
+    mirror = (struct mirror){.n = 0};
+    whit_session_watch_cache(session, follow_event, session);
     const int rounds = tests_are_brief() ? 20 : 150;
     for (int round = 0; round < rounds; round++) {
         int32_t ids[N_CTX];
@@ -172,7 +221,9 @@ static void is_what_would_be_computed(void **state)
             cut = whit_session_position(session, sequence);
             assert_ok(whit_session_share(session, sequence, to, cut, &error), error);
         }
+        compare_with_mirror(session);
     }
+    assert_true(mirror.n_stored > (size_t)rounds / 2 && mirror.n_removed > (size_t)rounds / 2);
     assert_true(n_found > (size_t)rounds * 20);
     whit_session_close(session);
     whit_session_close(plain);

@@ -316,14 +316,30 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
 
 /* ---- prefix cache --------------------------------------------------------------------------- */
 
-void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
-                        const int32_t ids[WHIT_KV_BLOCK_TOKENS])
+whit_kv_class *whit_kv_told_class(whit_kv *kv)
 {
+    whit_kv_class *first = NULL;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
-        if (whit_kv_has(class, sequence, block))
-            whit_kv_pool_name(&class->pool, *whit_kv_entry(class, sequence, block), key, ids);
+        if (class->role != WHIT_KV_ROLE_LAYERS) continue;
+        if (!class->window) return class;
+        if (!first) first = class;
     }
+    return first;
+}
+
+bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
+                        const int32_t ids[WHIT_KV_BLOCK_TOKENS])
+{
+    const whit_kv_class *told = whit_kv_told_class(kv);
+    bool is_new = false;
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        if (!whit_kv_has(class, sequence, block)) continue;
+        bool named = whit_kv_pool_name(&class->pool, *whit_kv_entry(class, sequence, block), key, ids);
+        if (class == told) is_new = named;
+    }
+    return is_new;
 }
 
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block)

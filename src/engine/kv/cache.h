@@ -111,8 +111,11 @@ static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
-/* Names a full block of a sequence in every class that stores it. */
-void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
+/* The class whose named blocks stand for the prefix cache: the first without a window that layers name, else the first;
+ * NULL if no layer has attention. */
+whit_kv_class *whit_kv_told_class(whit_kv *kv);
+/* Names a full block of a sequence in every class that stores it. True if whit_kv_told_class did not know the name. */
+bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* The name of a sequence's block; NULL if it is not named. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);

@@ -33,7 +33,7 @@ uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory)
         pool->free_blocks[i] = pool->n_blocks - 1 - i; /* handed out from the end: block 0 first */
     }
     pool->n_free = pool->n_blocks;
-    pool->oldest = pool->newest = 0;
+    pool->oldest = pool->newest = pool->n_named = 0;
     return (uint8_t *)(pool->buckets + pool->n_buckets);
 }
 
@@ -49,9 +49,11 @@ void whit_kv_pool_forget(whit_kv_pool *pool, uint32_t block)
     whit_kv_name *name = &pool->names[block];
     if (!name->is_named) return;
     uint32_t *at = bucket_of(pool, name->key);
+    if (pool->on_forget) pool->on_forget(pool->user, name);
     while (*at != block + 1) at = &pool->names[*at - 1].next;
     *at = name->next;
     name->is_named = false;
+    pool->n_named--;
 }
 
 static void keep(whit_kv_pool *pool, uint32_t block)
@@ -73,17 +75,19 @@ static void keep_no_longer(whit_kv_pool *pool, uint32_t block)
     name->is_kept = false;
 }
 
-void whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
+bool whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS])
 {
     whit_kv_name *name = &pool->names[block];
     uint32_t *bucket = bucket_of(pool, key);
-    if (name->is_named || whit_kv_pool_find(pool, key, ids) != UINT32_MAX) return;
+    if (name->is_named || whit_kv_pool_find(pool, key, ids) != UINT32_MAX) return false;
     memcpy(name->key, key, sizeof name->key);
     memcpy(name->ids, ids, sizeof name->ids);
     name->next = *bucket;
     name->is_named = true;
     *bucket = block + 1;
+    pool->n_named++;
+    return true;
 }
 
 uint32_t whit_kv_pool_find(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES],

@@ -36,6 +36,10 @@ typedef struct whit_kv_pool {
     uint32_t *buckets;       /* (n_buckets) by key: block number + 1, or 0 */
     uint32_t n_buckets;      /* a power of two */
     uint32_t oldest, newest; /* kept blocks: number + 1, or 0 */
+    uint32_t n_named;        /* blocks with a name */
+    /* Called with `user` before a block loses its name; may be NULL. */
+    void (*on_forget)(void *user, const whit_kv_name *name);
+    void *user;
 } whit_kv_pool;
 
 /* Sets the sizes of a pool; false where they overflow. */
@@ -53,8 +57,8 @@ void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_drop(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_copy(whit_kv_pool *pool, uint32_t from, uint32_t to);
 
-/* Names a full block; does nothing if it has a name or another block has this one. */
-void whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
+/* Names a full block; does nothing and returns false if it has a name or another block has this one. */
+bool whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Removes the name of a block that is about to be overwritten. */
 void whit_kv_pool_forget(whit_kv_pool *pool, uint32_t block);

@@ -54,9 +54,46 @@ void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from,
     uint8_t key[WHIT_HASH_BYTES];
     whit_session_block_key(s, sequence, from / BLOCK, key);
     for (uint32_t b = from / BLOCK; b < n; b++) {
+        uint8_t parent[WHIT_HASH_BYTES];
+        memcpy(parent, key, sizeof parent);
         next_key(ids + b * BLOCK, key);
-        whit_kv_name_block(&s->kv, sequence, b, key, ids + b * BLOCK);
+        if (!whit_kv_name_block(&s->kv, sequence, b, key, ids + b * BLOCK) || !s->on_cache_event) continue;
+        const whit_cache_event event = {.struct_bytes = sizeof event,
+                                        .key = key,
+                                        .ids = ids + b * BLOCK,
+                                        .parent = b ? parent : NULL,
+                                        .sequence = sequence};
+        s->on_cache_event(s->cache_event_user, &event);
     }
+}
+
+/* ---- telling changes ------------------------------------------------------------------------ */
+
+_Static_assert(WHIT_CACHE_KEY_BYTES == WHIT_HASH_BYTES && WHIT_CACHE_BLOCK_TOKENS == BLOCK,
+               "as the public header says");
+
+static void tell_removal(void *user, const whit_kv_name *name)
+{
+    const whit_session *s = user;
+    const whit_cache_event event = {.struct_bytes = sizeof event, .key = name->key};
+    s->on_cache_event(s->cache_event_user, &event);
+}
+
+void whit_session_watch_cache(whit_session *s, whit_cache_event_fn *on_event, void *user)
+{
+    whit_kv_class *told = s ? whit_kv_told_class(&s->kv) : NULL;
+    if (!told) return;
+    s->on_cache_event = on_event;
+    s->cache_event_user = user;
+    told->pool.on_forget = on_event ? tell_removal : NULL;
+    told->pool.user = s;
+}
+
+void whit_session_count_blocks(const whit_session *s, uint32_t *n_blocks, uint32_t *n_found)
+{
+    const whit_kv_class *told = s ? whit_kv_told_class((whit_kv *)&s->kv) : NULL;
+    *n_blocks = told ? told->pool.n_blocks : 0;
+    *n_found = told ? told->pool.n_named : 0;
 }
 
 /* ---- marks ---------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "model/exec.h"
 #include "runtime/marks.h"
 #include "runtime/model.h"
+#include "whit/cache.h"
 
 /* The adapters mounted on a sequence, as passed by the caller except those of strength 0. */
 typedef struct whit_session_mounts {
@@ -47,6 +48,8 @@ struct whit_session {
     uint32_t *selected;  /* index among the wanted rows -> row */
     uint32_t *tops;      /* index among the wanted rows -> how many of its largest logits must be exact, 0: all */
     uint32_t n_selected; /* number of wanted rows of the last step */
+    whit_cache_event_fn *on_cache_event; /* may be NULL */
+    void *cache_event_user;
 };
 
 /* Runs a step in which no sequence can make another fail. If logits are not finite, whit_session_step fails; this
