@@ -13,7 +13,7 @@ pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 target_link_libraries(whit_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::PCRE2 PkgConfig::UTF8PROC
                                                   PkgConfig::SODIUM Threads::Threads m)
 foreach(lib IN ITEMS libedit:EDIT libcurl:CURL libmicrohttpd:MICROHTTPD openblas:OPENBLAS hwloc:HWLOC
-                     libseccomp:SECCOMP ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2)
+                     libseccomp:SECCOMP ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2 libzmq:ZMQ)
   string(REPLACE ":" ";" pair ${lib})
   list(GET pair 0 module)
   list(GET pair 1 name)

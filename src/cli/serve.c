@@ -18,7 +18,7 @@ struct serve_values {
     bool log_texts, no_sandbox, no_tool_fallback;
     uint32_t port, n_parallel, n_queue, timeout_s;
     cli_list models, adapters, keys;
-    const char *family, *cache_dir;
+    const char *family, *cache_dir, *kv_events, *kv_replay, *advertise;
     bool no_cache;
     uint32_t max_memory_mb, request_memory_mb;
     cli_session_flags session;
@@ -52,6 +52,11 @@ static const cli_option options[] = {
      "Ask for one of these keys, one a line, after a name for the log if it has one: anna sk-..."},
     {"--cache-dir", CLI_FILE, AT(cache_dir), "DIR",
      "Keep the beginnings that slots hold here, so that they are found again after a restart."},
+    {"--kv-events", CLI_TEXT, AT(kv_events), "tcp://HOST:PORT",
+     "Publish by ZeroMQ, for routers, which prefixes are cached, in vLLM's format; * is every address."},
+    {"--kv-replay", CLI_TEXT, AT(kv_replay), "tcp://HOST:PORT", "Repeat events there to subscribers that missed some."},
+    {"--advertise", CLI_TEXT, AT(advertise), "HOST:PORT",
+     "How events name this server; the address that it listens on."},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
     {"--log-texts", CLI_FLAG, AT(log_texts), NULL, "What was asked and answered goes to the log, too."},
     {"--no-tool-fallback", CLI_FLAG, AT(no_tool_fallback), NULL,
@@ -297,7 +302,10 @@ static int run(cli_call *call)
                                   .n_batch_tokens = values->session.n_batch,
                                   .exact_head = session.exact_head,
                                   .no_tool_fallback = values->no_tool_fallback,
-                                  .cache_dir = values->cache_dir};
+                                  .cache_dir = values->cache_dir,
+                                  .kv_events = values->kv_events,
+                                  .kv_replay = values->kv_replay,
+                                  .advertise = values->advertise};
     struct sigaction action = {.sa_handler = on_signal}, hangup = {.sa_handler = on_hangup}, before[3];
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);

@@ -629,6 +629,21 @@ void whit_completions_post(whit_call *call)
     answer_call(call, false);
 }
 
+json_t *whit_ask_token_lists(whit_api *api, const json_t *body, whit_web_reply *reply)
+{
+    whit_ask ask = {.api = api, .n_each = 1};
+    struct prompts prompts = {.n = 0};
+    json_t *lists = read_prompts(&ask, body, &prompts, reply) ? json_array() : NULL;
+    for (uint32_t i = 0; i < prompts.n; i++) {
+        json_t *list = json_array();
+        for (size_t k = 0; lists && k < prompts.n_ids[i]; k++)
+            json_array_append_new(list, json_integer(prompts.ids[i][k]));
+        json_array_append_new(lists, list);
+        free(prompts.ids[i]);
+    }
+    return lists;
+}
+
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply)
 {
     whit_ask ask = {.api = api, .is_chat = true, .n_each = 1};

@@ -63,6 +63,7 @@ struct whit_ask {
     const char *form_param;                       /* the request member that holds the grammar, a constant */
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* the prompts' texts, for echo */
     char id[40];
+    char request_id[132];      /* X-Request-Id of the request; "": absent */
     unsigned long long number; /* number that is part of the id */
     time_t created;
     int fd;
@@ -88,6 +89,9 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
 /* Renders the prompt of a chat request, which the caller frees; false: refused, and the reply says why. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
                      whit_web_reply *reply);
+/* Tokenizes the prompts of a completion request: a list of lists of ids, the caller's. NULL: refused, and the reply
+ * says why. */
+json_t *whit_ask_token_lists(whit_api *api, const json_t *body, whit_web_reply *reply);
 /* Counts the tokens of a chat request; false: the reply says why not. */
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
 

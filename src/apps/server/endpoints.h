@@ -11,7 +11,7 @@ whit_handler whit_page_get, whit_manifest_get, whit_icon_get, whit_metrics_get;
 whit_handler whit_models_list, whit_models_get, whit_health_get, whit_slots_get, whit_props_get, whit_models_load,
     whit_models_unload_post;
 /* adapters.c, render.c */
-whit_handler whit_adapters_get, whit_adapters_set, whit_render_post;
+whit_handler whit_adapters_get, whit_adapters_set, whit_render_post, whit_completions_render_post;
 /* slots.c */
 whit_handler whit_slots_act;
 /* tokens.c: texts, tokens and prompts */

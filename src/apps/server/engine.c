@@ -9,8 +9,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "server/keep.h"
 #include "server/embedder.h"
+#include "server/keep.h"
+#include "server/kv_events.h"
 
 enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
 
@@ -415,9 +416,10 @@ static bool take_output(whit_engine *e, slot *s)
 }
 
 /* Call with the lock held, in the engine's thread. */
-static void count_marks(whit_engine *e)
+static void count_cache(whit_engine *e)
 {
     whit_mark_counts marks = {.struct_bytes = sizeof marks};
+    whit_session_count_blocks(e->session, &e->counts.n_blocks, &e->counts.n_blocks_found);
     whit_session_count_marks(e->session, &marks);
     e->counts.mark_bytes = marks.n_marks * marks.mark_bytes;
     e->counts.mark_bytes_max = marks.n_marks_max * marks.mark_bytes;
@@ -440,6 +442,7 @@ static void step(whit_engine *e)
     whit_status status = whit_generations_step(e->session, generations, n, &n_open, &error);
     if (status != WHIT_OK)
         for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
+    whit_channel_publish(e->options.events); /* before an answer: whoever has that can ask for the events */
     pthread_mutex_lock(&e->lock);
     e->counts.n_steps++;
     e->counts.n_busy_slot_steps += n;
@@ -458,7 +461,7 @@ static void step(whit_engine *e)
     uint32_t n_kv = 0;
     for (uint32_t i = 0; i < e->options.n_slots; i++) n_kv += whit_session_position(e->session, i);
     e->counts.n_kv_tokens = n_kv;
-    count_marks(e);
+    count_cache(e);
     pthread_cond_broadcast(&e->changed);
 }
 
@@ -540,6 +543,30 @@ whit_status whit_engine_act(whit_engine *e, whit_slot_action *action, whit_error
     return wait_for(e, &own);
 }
 
+/* ---- KV events --------------------------------------------------------------------------------- */
+
+/* Bits of the adapters that are mounted, by their number in the options. */
+static uint64_t adapter_bits(const whit_engine *e, const whit_mount *mounts, size_t n_mounts)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < n_mounts; i++)
+        for (size_t k = 0; k < e->options.n_adapters; k++)
+            if (e->options.adapters[k] == mounts[i].adapter) bits |= (uint64_t)1 << k;
+    return bits;
+}
+
+static void on_cache_event(void *user, const whit_cache_event *event)
+{
+    whit_engine *e = user;
+    if (!event->ids) {
+        whit_channel_remove(e->options.events, event);
+        return;
+    }
+    const slot *s = &e->slots[event->sequence];
+    const uint64_t bits = adapter_bits(e, s->mounts, s->n_mounts);
+    whit_channel_store(e->options.events, event, s->n_mounts == 1 && bits ? (uint32_t)__builtin_ctzll(bits) + 1 : 0);
+}
+
 /* ---- across restarts ----------------------------------------------------------------------------- */
 
 static void load_kept(whit_engine *e)
@@ -601,11 +628,15 @@ static bool open_session(whit_engine *e)
     whit_status status = whit_session_open(e->model, &wanted, &e->session, e->opening);
     if (status == WHIT_OK)
         status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_twin, &wanted, &e->keep, e->opening);
+    if (status == WHIT_OK && e->options.events) {
+        whit_channel_clear(e->options.events);
+        whit_session_watch_cache(e->session, on_cache_event, e);
+    }
     pthread_mutex_lock(&e->lock);
     e->counts.n_slots = e->options.n_slots;
     if (status == WHIT_OK) {
         e->counts.n_ctx_tokens = whit_session_context_size(e->session);
-        count_marks(e);
+        count_cache(e);
     }
     e->status = status;
     e->opening = NULL;
@@ -619,7 +650,9 @@ static void *run(void *user)
     whit_engine *e = user;
     if (!open_session(e)) return NULL;
     load_kept(e);
+    whit_channel_publish(e->options.events);
     pthread_mutex_lock(&e->lock);
+    count_cache(e);
     while (!e->stop) {
         start_jobs(e);
         errand *one = next_errand(e);
@@ -628,7 +661,9 @@ static void *run(void *user)
             whit_status status = one->action
                 ? act_on_slot(e, one->action, one->error)
                 : whit_embedder_run(&e->embedder, e->model, &e->options, one->work, one->error);
+            whit_channel_publish(e->options.events);
             pthread_mutex_lock(&e->lock);
+            count_cache(e);
             finish_errand(e, one, status);
         }
         if (e->counts.n_busy == 0) {
@@ -641,6 +676,8 @@ static void *run(void *user)
     }
     pthread_mutex_unlock(&e->lock);
     for (uint32_t i = 0; i < e->options.n_slots; i++) keep_slot(e, i);
+    whit_session_watch_cache(e->session, NULL, NULL);
+    whit_channel_clear(e->options.events);
     return NULL;
 }
 
@@ -796,6 +833,11 @@ void whit_engine_count(whit_engine *e, whit_engine_counts *counts)
 {
     pthread_mutex_lock(&e->lock);
     *counts = e->counts;
+    for (uint32_t i = 0; i < e->options.n_slots; i++)
+        if (e->slots[i].job)
+            counts->running_loras |= adapter_bits(e, e->slots[i].job->mounts, e->slots[i].job->n_mounts);
+    for (const whit_job *job = e->first; job; job = job->next)
+        counts->waiting_loras |= adapter_bits(e, job->mounts, job->n_mounts);
     pthread_mutex_unlock(&e->lock);
 }
 

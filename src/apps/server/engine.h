@@ -19,6 +19,7 @@ void whit_shared_grammar_release(whit_shared_grammar *shared);
 whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared);
 
 struct whit_vector_work;
+struct whit_event_channel;
 
 /* How far a prompt was after a step: tokens that were computed or cached, and when. */
 typedef struct whit_progress {
@@ -80,6 +81,8 @@ typedef struct whit_engine_counts {
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
     uint64_t mark_bytes, mark_bytes_max; /* memory of checkpoints: in use, and at most */
     uint64_t n_marks_made, n_marks_used, n_marks_evicted;
+    uint32_t n_blocks, n_blocks_found;     /* prefix cache: blocks that fit, and that can be found */
+    uint64_t running_loras, waiting_loras; /* bit k: adapter k of the server's options is used, or waited for */
 } whit_engine_counts;
 
 #define WHIT_ENGINE_MOST_SLOTS 256u
@@ -95,6 +98,9 @@ typedef struct whit_engine_options {
     bool exact_head;
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */
     uint32_t i_twin;       /* number among engines with the same weights in that folder; each has its own files */
+    struct whit_event_channel *events; /* changes of the prefix cache are published there; NULL: not published */
+    whit_adapter *const *adapters; /* (n_adapters) adapters that jobs may mount, by number; NULL: for another model */
+    size_t n_adapters;
 } whit_engine_options;
 /* Options of the session that the engine opens. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);

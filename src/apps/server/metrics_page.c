@@ -2,11 +2,13 @@
  * GET /metrics: Prometheus' text. Every line names its model; counters of one that was closed stay. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "server/endpoints.h"
 #include "server/models.h"
+#include "whit/cache.h"
 
-enum { N_ROWS = 20 };
+enum { N_ROWS = 22 };
 
 static const struct {
     const char *name, *type, *help;
@@ -32,6 +34,8 @@ static const struct {
     {"state_checkpoints_made_total", "counter", "Checkpoints made."},
     {"state_checkpoints_used_total", "counter", "Times that a sequence resumed at a checkpoint."},
     {"state_checkpoints_evicted_total", "counter", "Checkpoints that gave way to others."},
+    {"kv_blocks", "gauge", "Blocks of 64 tokens that the prefix cache can find."},
+    {"kv_blocks_max", "gauge", "Blocks that there is memory for."},
 };
 
 static void list_values(const whit_engine_counts *c, double values[N_ROWS])
@@ -56,19 +60,56 @@ static void list_values(const whit_engine_counts *c, double values[N_ROWS])
                                  (double)c->mark_bytes_max,
                                  (double)c->n_marks_made,
                                  (double)c->n_marks_used,
-                                 (double)c->n_marks_evicted};
+                                 (double)c->n_marks_evicted,
+                                 c->n_blocks_found,
+                                 c->n_blocks};
     memcpy(values, list, sizeof list);
 }
 
 /* A label's value as the format wants it. */
-static void append_escaped(whit_buf *out, const char *text)
+static void append_label(whit_buf *out, const char *text)
 {
     for (; *text; text++) {
         char c = *text;
         if (c == '\\' || c == '"' || c == '\n') whit_buf_append(out, "\\", 1);
         whit_buf_append(out, c == '\n' ? "n" : &c, 1);
     }
-    whit_buf_append(out, "", 1);
+}
+
+/* Names of the adapters whose bits are set, separated by commas. */
+static void append_adapters(const whit_server_options *options, uint64_t bits, whit_buf *out)
+{
+    bool is_first = true;
+    for (size_t k = 0; k < options->n_adapters; k++) {
+        if (!(bits >> k & 1)) continue;
+        if (!is_first) whit_buf_append(out, ",", 1);
+        append_label(out, options->adapters[k].name);
+        is_first = false;
+    }
+}
+
+/* Appends the size of the prefix cache and the adapters in use, as routers of vLLM's replicas read them. */
+static void append_infos(const whit_site *site, const whit_engine_counts *counts, const whit_buf *names, whit_buf *out)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    whit_buf_append_str(out,
+                        "# HELP vllm:cache_config_info Blocks of the prefix cache.\n"
+                        "# TYPE vllm:cache_config_info gauge\n");
+    for (size_t i = 0; i < site->models->n; i++)
+        whit_buf_printf(out, "vllm:cache_config_info{model_name=\"%s\",block_size=\"%d\",num_gpu_blocks=\"%u\"} 1\n",
+                        (const char *)names[i].data, WHIT_CACHE_BLOCK_TOKENS, counts[i].n_blocks);
+    whit_buf_append_str(out,
+                        "# HELP vllm:lora_requests_info Adapters of requests; the value is the time.\n"
+                        "# TYPE vllm:lora_requests_info gauge\n");
+    for (size_t i = 0; i < site->models->n; i++) {
+        whit_buf_printf(out, "vllm:lora_requests_info{model_name=\"%s\",max_lora=\"%zu\",running_lora_adapters=\"",
+                        (const char *)names[i].data, site->options->n_adapters);
+        append_adapters(site->options, counts[i].running_loras, out);
+        whit_buf_append_str(out, "\",waiting_lora_adapters=\"");
+        append_adapters(site->options, counts[i].waiting_loras, out);
+        whit_buf_printf(out, "\"} %lld\n", (long long)now.tv_sec);
+    }
 }
 
 void whit_metrics_get(whit_call *call)
@@ -84,7 +125,8 @@ void whit_metrics_get(whit_call *call)
         const char *name = site->models->entries[i].options->name;
         whit_models_count(site, name, &counts[i]);
         list_values(&counts[i], values[i]);
-        append_escaped(&names[i], name);
+        append_label(&names[i], name);
+        whit_buf_append(&names[i], "", 1);
         ok = !names[i].failed;
     }
     const struct {
@@ -117,6 +159,7 @@ void whit_metrics_get(whit_call *call)
             whit_buf_printf(out, "vllm:%s{model_name=\"%s\"} %.9g\n", rows[k].vllm, (const char *)names[i].data,
                             values[i][k]);
     }
+    if (ok) append_infos(site, counts, names, out);
     for (size_t i = 0; names && i < n; i++) whit_buf_free(&names[i]);
     free(names);
     free(values);

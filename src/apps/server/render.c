@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * POST /v1/chat/completions/render: the exact prompt of a chat request, as text and as tokens. */
+ * POST /v1/chat/completions/render and /v1/completions/render: the exact prompt of a request, as text and as tokens. */
 #include "server/ask.h"
 #include "server/endpoints.h"
 
@@ -19,4 +19,21 @@ void whit_render_post(whit_call *call)
     }
     whit_chat_prompt_close(ask.prompt);
     json_decref(ask.calls.name);
+}
+
+/* One object for each prompt, with the ids under both names that renderers of vLLM use. */
+void whit_completions_render_post(whit_call *call)
+{
+    json_t *lists = whit_ask_token_lists(call->api, call->body, call->reply), *ids;
+    json_t *prompts = json_array();
+    size_t i;
+    if (lists) {
+        json_array_foreach(lists, i, ids)
+            json_array_append_new(prompts,
+                                  json_pack("{s:s, s:O, s:O, s:I}", "model", call->api->name, "token_ids", ids,
+                                            "prompt_token_ids", ids, "n_tokens", (json_int_t)json_array_size(ids)));
+        whit_api_reply(call->reply, json_incref(prompts));
+    }
+    json_decref(lists);
+    json_decref(prompts);
 }

@@ -103,6 +103,7 @@ static void log_ask(const whit_ask *ask, int status)
                   (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
     const char *who = whit_access_key_name(api->site, ask->key);
     if (*who) json_object_set_new(line, "name", json_string(who));
+    if (ask->request_id[0]) json_object_set_new(line, "request_id", json_string(ask->request_id));
     if (api->log.texts) {
         json_object_set_new(line, "request", json_string(ask->body ? ask->body : ""));
         json_object_set(line, "answers", answers);
@@ -781,7 +782,10 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
 {
     reply->is_logged = true;
-    snprintf(reply->id, sizeof reply->id, "%s", ask->id);
+    if (reply->is_id_given)
+        snprintf(ask->request_id, sizeof ask->request_id, "%s", reply->id);
+    else
+        snprintf(reply->id, sizeof reply->id, "%s", ask->id);
     if (ask->stream && wait_for_start(ask)) {
         start_stream(ask, reply);
         return;

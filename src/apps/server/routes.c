@@ -46,6 +46,7 @@ static const whit_route routes[] = {
     {"POST", "/chat/completions", whit_chat_post, WORK, OPENAI},
     {"POST", "/chat/completions/render", whit_render_post, WORK, OPENAI},
     {"POST", "/completions", whit_completions_post, WORK, OPENAI},
+    {"POST", "/completions/render", whit_completions_render_post, WORK, OPENAI},
     {"POST", "/embeddings", whit_embeddings_post, WORK, OPENAI},
     {"POST", "/rerank", whit_rerank_post, WORK, OPENAI},
     {"POST", "/reranking", whit_rerank_post, WORK, OPENAI},
@@ -217,13 +218,27 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
     return found->route != NULL;
 }
 
+/* The id of a request: that of its header X-Request-Id, so that it can be followed through proxies, or a new one. */
+static void choose_id(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
+{
+    const char *given = whit_web_header(request, "X-Request-Id");
+    const size_t n = given ? strlen(given) : 0;
+    bool is_plain = n && n < sizeof reply->id;
+    for (size_t i = 0; is_plain && i < n; i++) is_plain = given[i] > ' ' && given[i] < 127;
+    reply->is_id_given = is_plain;
+    if (is_plain)
+        memcpy(reply->id, given, n + 1);
+    else
+        snprintf(reply->id, sizeof reply->id, "req_%016llx",
+                 atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (unsigned long long)time(NULL));
+}
+
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_site *site = user;
     uint64_t key = 0, begun_ns = whit_now_ns();
     reply->status = 0;
-    snprintf(reply->id, sizeof reply->id, "req_%016llx",
-             atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (unsigned long long)time(NULL));
+    choose_id(site, request, reply);
     if (whit_cors_answer(site, request, reply)) return;
     struct match found = find_route(request->method, request->path);
     if (found.route && found.route->flags & SHARED && whit_web_header(request, "anthropic-version"))
@@ -243,7 +258,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     bool refused = request->headers_only && reply->status;
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)
         whit_request_log_write(&site->log,
-                               json_pack("{s:o, s:o, s:i, s:I}", "method", whit_api_any_text(request->method), "path",
-                                         whit_api_any_text(request->path), "status", reply->status, "total_us",
+                               json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",
+                                         whit_api_any_text(request->method), "path", whit_api_any_text(request->path),
+                                         "status", reply->status, "total_us",
                                          (json_int_t)((whit_now_ns() - begun_ns) / 1000)));
 }

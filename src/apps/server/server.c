@@ -2,86 +2,25 @@
  * Listening, running and ending. */
 #include "server/server.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/malloc.h"
 #include "sandbox/sandbox.h"
+#include "server/kv_events.h"
+#include "server/listen.h"
 #include "server/models.h"
 #include "server/notify.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
-
-/* Detects the socket of a server that was killed, on which nobody listens. connect() refuses other files as well, but
- * these must not be removed. */
-static bool is_stale(const struct sockaddr_un *address)
-{
-    struct stat about;
-    if (lstat(address->sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool stale =
-        probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
-    if (probe >= 0) close(probe);
-    return stale;
-}
-
-static whit_status listen_unix(const char *path, int *fd, whit_error *error)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: too long for a socket's path", path);
-    strcpy(address.sun_path, path);
-    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool ok = *fd >= 0;
-    if (ok && bind(*fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        int failure = errno;
-        bool stale = failure == EADDRINUSE && is_stale(&address);
-        ok = stale && unlink(path) == 0 && bind(*fd, (struct sockaddr *)&address, sizeof address) == 0;
-        if (!stale) errno = failure;
-    }
-    if (!ok || listen(*fd, 128) != 0) return whit_fail_errno(error, path, "listen on");
-    return WHIT_OK;
-}
-
-static whit_status listen_tcp(const char *host, uint32_t port, int *fd, char *address, size_t room, whit_error *error)
-{
-    char service[8], name[300];
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
-    snprintf(service, sizeof service, "%u", port);
-    snprintf(name, sizeof name, "%s:%u", host, port);
-    int reason = getaddrinfo(host, service, &hints, &found);
-    if (reason) return whit_fail(error, WHIT_ERROR_IO, "%s: %s", name, gai_strerror(reason));
-    int yes = 1;
-    *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool ok = *fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        bind(*fd, found->ai_addr, found->ai_addrlen) == 0 && listen(*fd, 128) == 0;
-    int failure = errno;
-    freeaddrinfo(found);
-    errno = failure;
-    if (!ok && failure == EADDRINUSE)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: another program listens there; --port takes another, 0 any", name);
-    if (!ok) return whit_fail_errno(error, name, "listen on");
-    struct sockaddr_storage own;
-    socklen_t n = sizeof own;
-    char digits[16] = "";
-    if (getsockname(*fd, (struct sockaddr *)&own, &n) == 0)
-        getnameinfo((struct sockaddr *)&own, n, NULL, 0, digits, sizeof digits, NI_NUMERICSERV);
-    snprintf(address, room, strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, digits);
-    return WHIT_OK;
-}
 
 enum { MOST_FOLDERS = 128 };
 
@@ -168,11 +107,14 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     snprintf(address, sizeof address, "unix:%s", options->socket_path ? options->socket_path : "");
     whit_status status = whit_models_open(&site, error);
     if (status == WHIT_OK)
-        status = options->socket_path ? listen_unix(options->socket_path, &fd, error)
-                                      : listen_tcp(options->host, options->port, &fd, address, sizeof address, error);
+        status = options->socket_path ? whit_listen_unix(options->socket_path, &fd, error)
+                                      : whit_listen_tcp(options->host, options->port, "--port takes another, 0 any",
+                                                        &fd, address, sizeof address, error);
+    if (status == WHIT_OK) status = whit_events_open(options, address, &site.events, error);
     if (status == WHIT_OK) status = whit_site_open(&site, error);
     if (status == WHIT_OK) site.models->entries[0].api->log = site.log;
     if (status == WHIT_OK && !options->is_unconfined) status = confine(&site, error);
+    if (status == WHIT_OK) status = whit_events_start(site.events, error);
     if (status == WHIT_OK) status = whit_models_start(&site, error);
     if (status == WHIT_OK)
         status =
@@ -181,6 +123,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         if (fd >= 0) close(fd);
         if (notify >= 0) close(notify);
         whit_models_close(&site);
+        whit_events_close(site.events);
         whit_site_close(&site);
         return status;
     }
@@ -212,6 +155,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     }
     whit_web_close(server);
     whit_models_close(&site);
+    whit_events_close(site.events);
     whit_site_close(&site);
     if (notify >= 0) close(notify);
     return WHIT_OK;

@@ -54,6 +54,9 @@ typedef struct whit_server_options {
     bool exact_head;
     bool no_tool_fallback; /* a template without tools takes none */
     const char *cache_dir; /* folder where prefixes outlive the server; NULL: not saved */
+    /* KV events (kv_events.h): endpoints tcp://HOST:PORT for them and for replays, and HOST:PORT that topics name.
+     * NULL: no events, no replays, the address that the server listens on. */
+    const char *kv_events, *kv_replay, *advertise;
 } whit_server_options;
 
 /* Serves until *stop is 1 and what runs has ended, or *stop is 2; looks for replaced files where *reload is not 0.

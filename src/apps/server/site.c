@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "server/access.h"
+#include "server/kv_events.h"
 #include "server/models.h"
 
 whit_status whit_site_open(whit_site *site, whit_error *error)
@@ -65,6 +66,9 @@ whit_status whit_api_start(whit_api *api, whit_error *error)
 {
     whit_engine_options engine = whit_api_engine_options(api->options);
     engine.i_twin = whit_models_twin(api->site, api->name);
+    engine.events = whit_events_channel(api->site->events, api->name);
+    engine.adapters = api->adapters;
+    engine.n_adapters = api->options->n_adapters;
     return whit_engine_open(api->model, &engine, &api->engine, error);
 }
 

@@ -22,6 +22,7 @@ typedef struct whit_site {
     const whit_server_options *options;
     const atomic_int *stop;
     struct whit_models *models;
+    struct whit_events *events; /* NULL: no KV events are published */
     struct whit_key *keys;
     size_t n_keys;
     whit_request_log log;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "server/endpoints.h"
+#include "server/json_text.h"
 #include "server/models.h"
 #include "server/replies.h"
 #include "server/settings.h"
@@ -103,6 +104,27 @@ void whit_models_get(whit_call *call)
     free(id);
 }
 
+/* Adds the state to a reply of /health. */
+static void set_state(whit_web_reply *reply, const char *state)
+{
+    json_error_t ignored;
+    json_t *body = whit_json_read((const char *)reply->body.data, reply->body.size_bytes, &ignored);
+    json_object_set_new(body, "state", json_string(state));
+    whit_api_reply(reply, body);
+}
+
+/* Whether requests wait for a model that is being opened while none is open. */
+static bool is_loading(whit_site *site)
+{
+    whit_entry entry;
+    bool is_opening = false;
+    for (size_t i = 0; whit_models_at(site, i, &entry); i++) {
+        if (entry.api) return false;
+        is_opening |= entry.is_opening;
+    }
+    return is_opening;
+}
+
 void whit_health_get(whit_call *call)
 {
     whit_site *site = call->site;
@@ -112,6 +134,7 @@ void whit_health_get(whit_call *call)
     bool strict = whit_web_query(call->request, "fail_on_no_slot") != NULL;
     if (*site->stop) {
         whit_api_fail(reply, 503, "unavailable_error", NULL, "the server is ending");
+        set_state(reply, "draining");
         return;
     }
     /* No model may be open between two: one is opened for the next request. */
@@ -120,8 +143,9 @@ void whit_health_get(whit_call *call)
         return;
     }
     whit_api_reply(reply,
-                   json_pack("{s:s, s:I, s:I}", "status", "ok", "slots_idle", (json_int_t)(c.n_slots - c.n_busy),
-                             "slots_processing", (json_int_t)c.n_busy));
+                   json_pack("{s:s, s:s, s:I, s:I}", "status", "ok", "state", is_loading(site) ? "loading" : "ready",
+                             "slots_idle", (json_int_t)(c.n_slots - c.n_busy), "slots_processing",
+                             (json_int_t)c.n_busy));
 }
 
 void whit_slots_get(whit_call *call)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/listen.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Detects the socket of a server that was killed, on which nobody listens. connect() refuses other files as well, but
+ * these must not be removed. */
+static bool is_stale(const struct sockaddr_un *address)
+{
+    struct stat about;
+    if (lstat(address->sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool stale =
+        probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
+    if (probe >= 0) close(probe);
+    return stale;
+}
+
+whit_status whit_listen_unix(const char *path, int *fd, whit_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: too long for a socket's path", path);
+    strcpy(address.sun_path, path);
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = *fd >= 0;
+    if (ok && bind(*fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        int failure = errno;
+        bool stale = failure == EADDRINUSE && is_stale(&address);
+        ok = stale && unlink(path) == 0 && bind(*fd, (struct sockaddr *)&address, sizeof address) == 0;
+        if (!stale) errno = failure;
+    }
+    if (!ok || listen(*fd, 128) != 0) return whit_fail_errno(error, path, "listen on");
+    return WHIT_OK;
+}
+
+whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
+                            size_t address_bytes, whit_error *error)
+{
+    char service[8], name[300];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+    snprintf(service, sizeof service, "%u", port);
+    snprintf(name, sizeof name, "%s:%u", host, port);
+    *fd = -1;
+    int reason = getaddrinfo(host, service, &hints, &found);
+    if (reason) return whit_fail(error, WHIT_ERROR_IO, "%s: %s", name, gai_strerror(reason));
+    int yes = 1;
+    *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = *fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        bind(*fd, found->ai_addr, found->ai_addrlen) == 0 && listen(*fd, 128) == 0;
+    int failure = errno;
+    freeaddrinfo(found);
+    errno = failure;
+    if (!ok && failure == EADDRINUSE)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: another program listens there; %s", name, option);
+    if (!ok) return whit_fail_errno(error, name, "listen on");
+    struct sockaddr_storage own;
+    socklen_t n = sizeof own;
+    char digits[16] = "";
+    if (getsockname(*fd, (struct sockaddr *)&own, &n) == 0)
+        getnameinfo((struct sockaddr *)&own, n, NULL, 0, digits, sizeof digits, NI_NUMERICSERV);
+    snprintf(address, address_bytes, strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, digits);
+    return WHIT_OK;
+}

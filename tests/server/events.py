@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""A subscriber reconstructs from KV events what a replica holds: every prompt's cached tokens are those that it
+predicts, and the number of blocks is the replica's own, with evictions, gaps, a kill and a restart from a cache."""
+import os
+import random
+import shutil
+import socket
+import sys
+import threading
+import time
+
+import client
+from client import Server, check
+from fleet import BLOCK, Subscriber
+
+EVENTS = int(os.environ["EVENTS"])
+rng = random.Random(5)
+N_VOCAB = 200
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+PORTS = free_port(), free_port()
+ENDPOINTS = ["tcp://127.0.0.1:%d" % port for port in PORTS]
+
+
+def start(*more):
+    return Server("-c", "512", "-np", "3", "--kv-events", ENDPOINTS[0], "--kv-replay", ENDPOINTS[1],
+                  "--alias", "tales", "--advertise", "replica:8080", *more)
+
+
+def prompt():
+    """From a tree with few branches; never so long that an answer of one token fills a block."""
+    ids = []
+    for at in range(rng.randrange(1, 7)):
+        branch = random.Random(at * 10 + rng.randrange(3 if at < 2 else 6))
+        ids += [10 + branch.randrange(N_VOCAB) for _ in range(BLOCK)]
+    return ids + [10 + rng.randrange(N_VOCAB) for _ in range(rng.randrange(1, 60))]
+
+
+def ask(server, ids, **more):
+    done = server.post("/v1/completions", {"prompt": ids, "max_tokens": 1, "temperature": 0, **more})
+    return done["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+def compare(server, subscriber):
+    subscriber.receive()
+    subscriber.replay()
+    check(len(subscriber.held) == server.metric("kv_blocks"), "it holds", server.metric("kv_blocks"), "not",
+          len(subscriber.held))
+
+
+def play(server, subscriber, n_events):
+    before = subscriber.n_events
+    while subscriber.n_events < before + n_events and not client.failures:
+        ids = prompt()
+        known = subscriber.chain(ids)
+        cached = ask(server, ids)
+        check(cached // BLOCK == known // BLOCK, "cached", cached, "predicted", known, "of", len(ids))
+        compare(server, subscriber)
+
+
+shutil.rmtree("kept", ignore_errors=True)
+server = start("--cache-dir", "kept")
+subscriber = Subscriber(*ENDPOINTS)
+compare(server, subscriber)
+play(server, subscriber, EVENTS // 2)
+check(subscriber.n_removed > EVENTS // 12, "few evictions", subscriber.n_removed)
+topic = subscriber.topic.decode()
+check(not topic or topic == "kv@replica:8080@tales", topic)
+
+# Answers of several clients at once, of many tokens, some of which leave.
+threads = [threading.Thread(target=lambda: [ask(server, prompt(), max_tokens=90) for _ in range(4)]) for _ in range(5)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+compare(server, subscriber)
+late = Subscriber(*ENDPOINTS)
+late.replay()
+check(late.held == subscriber.held, "a late subscriber knows something else")
+late.close()
+
+# Killed, and started again: the new numbers are a gap, and the replay begins with an empty cache.
+server.process.kill()
+server.process.wait()
+server = start("--cache-dir", "kept")
+compare(server, subscriber)
+check(subscriber.n_lost == 1, "the restart was not seen", subscriber.n_lost)
+play(server, subscriber, EVENTS // 4)
+server.end()
+subscriber.receive(2000)
+check(not subscriber.held, "after its end it holds", len(subscriber.held))
+
+# Beginnings from the folder are told, too.
+server = start("--cache-dir", "kept")
+deadline = time.time() + 60
+while not subscriber.held and time.time() < deadline:
+    subscriber.replay()  # what was published before it was connected again
+    time.sleep(0.02)
+check(subscriber.held, "nothing is found again after the restart")
+compare(server, subscriber)
+play(server, subscriber, EVENTS // 4)
+status, page = server.ask("GET", "/metrics")
+check(b'vllm:cache_config_info{model_name="tales",block_size="64",num_gpu_blocks="24"} 1' in page, "cache_config_info")
+server.end()
+subscriber.close()
+
+# The endpoint is taken: one line, and no server.
+with socket.socket() as taken:
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    taken.bind(("127.0.0.1", PORTS[0]))
+    taken.listen()
+    said = client.refused("--kv-events", ENDPOINTS[0])
+    check("another program listens" in said, said)
+print("%d events followed, %d stored, %d removed, %d gaps" %
+      (subscriber.n_events, subscriber.n_stored, subscriber.n_removed, subscriber.n_gaps))
+sys.exit(1 if client.failures else 0)
