@@ -55,6 +55,13 @@ static void count_tensor(const whit_session *session, const whit_exec_step *step
     if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
 }
 
+/* Bytes of a recurrent layer's states. Each pass reads them; those that decode one token write them each
+ * WHIT_STATE_BACK_TOKENS tokens. */
+static double state_bytes(const whit_plan_step *step)
+{
+    return (double)step->n_heads * step->head_dim * step->value_dim * sizeof(float);
+}
+
 static void count_step(const whit_session *session, const whit_exec_step *step, uint32_t n_rows, bench_count *count)
 {
     if (step->plan->op == WHIT_PLAN_EXPERT_LINEAR) {
@@ -62,6 +69,9 @@ static void count_step(const whit_session *session, const whit_exec_step *step, 
     } else if (step->run_tiles) {
         count_tensor(session, step, step->plan->weight, step->tensor, count);
         if (step->gated) count_tensor(session, step, step->plan->gated, step->gated, count);
+    } else if (step->plan->op == WHIT_PLAN_DELTA) {
+        count->pass_bytes +=
+            (1 + 1.0 / WHIT_STATE_BACK_TOKENS) * session->kv.state.n_sequences * state_bytes(step->plan);
     } else if (step->plan->op == WHIT_PLAN_EMBED) {
         count->row_bytes += (double)whit_codec_tensor_bytes(step->tensor) / step->tensor->type.n_rows;
     } else if (step->vector && step->plan->op != WHIT_PLAN_RESCORE) {
