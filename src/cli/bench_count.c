@@ -55,8 +55,8 @@ static void count_tensor(const whit_session *session, const whit_exec_step *step
     if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
 }
 
-/* Bytes of a recurrent layer's states. Each pass reads them; those that decode one token write them each
- * WHIT_STATE_BACK_TOKENS tokens. */
+/* Bytes of a recurrent layer's states. Each pass reads them; decoding writes them every WHIT_STATE_BACK_TOKENS
+ * tokens. */
 static double state_bytes(const whit_plan_step *step)
 {
     return (double)step->n_heads * step->head_dim * step->value_dim * sizeof(float);
