@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/cpu.h"
+#include "base/system.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,21 +37,12 @@ bool whit_isa_cap(const char *cap, whit_isa *isa)
 #if defined(__x86_64__)
 
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static uint64_t extended_control(void)
 {
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
-}
-
-/* Linux hands out the tile registers' state only to processes that ask. */
-static bool request_tiles(void)
-{
-    enum { ARCH_REQ_XCOMP_PERM_ = 0x1023, XFEATURE_XTILEDATA_ = 18 };
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM_, XFEATURE_XTILEDATA_) == 0;
 }
 
 static void detect_isa(whit_cpu *cpu)
@@ -78,7 +69,7 @@ static void detect_isa(whit_cpu *cpu)
     if (a71 >> 5 & 1) cpu->features |= WHIT_CPU_AVX512_BF16;
 
     const unsigned tile_int8 = 1u << 24 | 1u << 25;
-    if (tiles && (d7 & tile_int8) == tile_int8 && request_tiles()) cpu->isa = WHIT_ISA_AMX;
+    if (tiles && (d7 & tile_int8) == tile_int8 && whit_system_tiles()) cpu->isa = WHIT_ISA_AMX;
     bool bf16 = d7 >> 22 & 1 && cpu->features & WHIT_CPU_AVX512_BF16;
     if (cpu->isa == WHIT_ISA_AMX && bf16) cpu->features |= WHIT_CPU_AMX_BF16;
 }
@@ -97,16 +88,11 @@ static void detect_model(whit_cpu *cpu)
 
 #elif defined(__aarch64__)
 
-#include <sys/auxv.h>
-
 static void detect_isa(whit_cpu *cpu)
 {
-    /* Bits of the kernel's interface (arch/arm64 uapi): ASIMDDP of HWCAP, I8MM of HWCAP2. */
     cpu->isa = WHIT_ISA_NEON;
-    if (getauxval(AT_HWCAP) >> 20 & 1) {
-        cpu->isa = WHIT_ISA_DOTPROD;
-        if (getauxval(AT_HWCAP2) >> 13 & 1) cpu->isa = WHIT_ISA_I8MM;
-    }
+    if (!whit_system_has_dotprod()) return;
+    cpu->isa = whit_system_has_i8mm() ? WHIT_ISA_I8MM : WHIT_ISA_DOTPROD;
 }
 
 static void detect_model(whit_cpu *cpu)
@@ -124,38 +110,6 @@ static void detect_model(whit_cpu *cpu)
 }
 
 #endif
-
-/* The lowest processor of the core that `index` is a thread of; itself where Linux does not say. */
-static unsigned first_sibling(unsigned index)
-{
-    char path[96], text[64];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", index);
-    FILE *file = fopen(path, "re");
-    if (!file) return index;
-    unsigned first = index;
-    if (fgets(text, sizeof text, file)) first = (unsigned)strtoul(text, NULL, 10);
-    fclose(file);
-    return first;
-}
-
-static void detect_cores(whit_cpu *cpu)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-        cpu->n_logical = cpu->n_cores = 1;
-        return;
-    }
-    cpu_set_t seen;
-    CPU_ZERO(&seen);
-    for (unsigned i = 0; i < CPU_SETSIZE; i++) {
-        if (!CPU_ISSET(i, &allowed)) continue;
-        cpu->n_logical++;
-        unsigned first = first_sibling(i);
-        if (first >= CPU_SETSIZE || CPU_ISSET(first, &seen)) continue;
-        CPU_SET(first, &seen);
-        if (cpu->n_cores < WHIT_CPU_MAX_CORES) cpu->core_cpu[cpu->n_cores++] = (uint16_t)i;
-    }
-}
 
 /* ---- quotas --------------------------------------------------------------------------------- */
 
@@ -235,30 +189,11 @@ void whit_cpu_detect(whit_cpu *cpu)
 {
     whit_cpu_detect_isa(cpu);
     detect_model(cpu);
-    detect_cores(cpu);
+    whit_system_cores(cpu);
     /* Threads beyond the quota would be stopped in the middle of their work, and the others wait. */
     double quota = whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
     cpu->n_threads = cpu->n_cores ? cpu->n_cores : 1;
     if (quota > 0 && quota < cpu->n_threads) cpu->n_threads = quota < 1 ? 1 : (uint32_t)quota;
-}
-
-/* Reads the number after `key` at the beginning of a line of a file; 0 if not found. */
-static uint64_t read_number(const char *path, const char *key)
-{
-    char line[256];
-    uint64_t number = 0;
-    FILE *file = fopen(path, "re");
-    while (file && !number && fgets(line, sizeof line, file))
-        if (!strncmp(line, key, strlen(key))) number = strtoull(line + strlen(key), NULL, 10);
-    if (file) fclose(file);
-    return number;
-}
-
-uint64_t whit_memory_available(void)
-{
-    const uint64_t available = read_number("/proc/meminfo", "MemAvailable:") << 10;
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""); /* "max" is 0 */
-    return limit && limit < available ? limit : available;
 }
 
 bool whit_cpu_flush(const void *data, size_t size_bytes)

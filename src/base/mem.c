@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mem.h"
+#include "base/system.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ void *whit_alloc(const whit_allocator *allocator, size_t size_bytes)
     if (allocator && allocator->alloc) return allocator->alloc(allocator->user, size_bytes, WHIT_ALIGN_BYTES);
     size_t padded;
     if (!whit_add_size(size_bytes, WHIT_ALIGN_BYTES - 1, &padded)) return NULL;
-    return aligned_alloc(WHIT_ALIGN_BYTES, padded & ~(size_t)(WHIT_ALIGN_BYTES - 1));
+    return whit_system_alloc(padded & ~(size_t)(WHIT_ALIGN_BYTES - 1));
 }
 
 void *whit_zalloc(const whit_allocator *allocator, size_t size_bytes)
@@ -36,7 +37,7 @@ void whit_free(const whit_allocator *allocator, void *memory, size_t size_bytes)
     if (allocator && allocator->free)
         allocator->free(allocator->user, memory, size_bytes ? size_bytes : 1);
     else
-        free(memory);
+        whit_system_free(memory);
 }
 
 bool whit_buf_reserve(whit_buf *buf, size_t extra_bytes)

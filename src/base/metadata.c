@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "base/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -36,24 +34,4 @@ bool whit_copy_metadata(int from, int to)
         return false;
     /* The mode comes last: a new owner takes bits of it away, and a list of rights has some of its own. */
     return copy_attributes(from, to) && fchmod(to, about.st_mode & 07777) == 0;
-}
-
-whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat about;
-    if (fd < 0) return whit_fail_errno(error, path, "write");
-    bool ok = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-    if (ok && (uint64_t)about.st_size < size_bytes &&
-        (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
-        int why = errno;
-        if (ftruncate(fd, about.st_size)) {
-        } /* best effort: the old bytes are there in any case */
-        errno = why;
-        ok = false;
-    }
-    ok = ok && whit_write_all(fd, data, size_bytes) && ftruncate(fd, (off_t)size_bytes) == 0 && fsync(fd) == 0;
-    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, path, "write");
-    close(fd);
-    return status;
 }

@@ -24,17 +24,11 @@
 #include "base/cpu.h"
 #include "base/fpenv.h"
 #include "base/mem.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CHUNKS_MAX    UINT32_C(0xFFFF)
 #define CALLER_SLEEPS UINT32_C(0x80000000)
@@ -83,17 +77,6 @@ static void relax(void)
 #endif
 }
 
-/* Returns when woken, when *word is not `expected`, at the timeout (NULL: no timeout), or spuriously. */
-static void futex_wait(_Atomic uint32_t *word, uint32_t expected, const struct timespec *timeout)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word, int n)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
-}
-
 static uint64_t run_of(uint32_t epoch, uint32_t first, uint32_t end)
 {
     return (uint64_t)epoch << 32 | first << 16 | end;
@@ -132,7 +115,7 @@ static uint32_t work(whit_pool *pool, uint32_t worker_index, uint64_t *late_ns)
     if (n_done == 0) return 0;
     uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n_done, memory_order_acq_rel);
     if (before - n_done == CALLER_SLEEPS) {
-        futex_wake(&pool->pending, 1);
+        whit_word_wake(&pool->pending, 1);
         uint64_t late_after_ns = atomic_load_explicit(&pool->late_after_ns, memory_order_relaxed);
         uint64_t now_ns = whit_now_ns();
         if (now_ns > late_after_ns) *late_ns = now_ns - late_after_ns;
@@ -152,15 +135,14 @@ static void worker_wait(whit_pool *pool, uint32_t epoch)
     } while (whit_now_ns() < until_ns);
     /* Announce, then look again: the caller publishes, then looks for the announcement. */
     atomic_fetch_add(&pool->n_asleep, 1);
-    if (atomic_load(&pool->epoch) == epoch) futex_wait(&pool->epoch, epoch, NULL);
+    if (atomic_load(&pool->epoch) == epoch) whit_word_wait(&pool->epoch, epoch, WHIT_NO_TIMEOUT);
     atomic_fetch_sub(&pool->n_asleep, 1);
 }
 
 static void worker_rest(whit_pool *pool, uint64_t late_ns)
 {
     uint64_t rest_ns = late_ns < REST_MAX_NS / REST_PER_LATENESS ? REST_PER_LATENESS * late_ns : REST_MAX_NS;
-    struct timespec timeout = {.tv_sec = (time_t)(rest_ns / 1000000000), .tv_nsec = (long)(rest_ns % 1000000000)};
-    futex_wait(&pool->stop, 0, &timeout);
+    whit_word_wait(&pool->stop, 0, rest_ns);
 }
 
 static void *worker_main(void *argument)
@@ -169,7 +151,7 @@ static void *worker_main(void *argument)
     whit_pool *pool = self->pool;
     char name[16];
     snprintf(name, sizeof name, "whit-%u", self->index);
-    pthread_setname_np(pthread_self(), name);
+    whit_thread_name(name);
     whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
     for (;;) {
         /* First the epoch: the last one comes after `stop`, and nobody would wake who waits for another. */
@@ -188,7 +170,7 @@ static void *worker_main(void *argument)
 static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_wake)
 {
     atomic_store(&pool->epoch, epoch);
-    if (atomic_load(&pool->n_asleep)) futex_wake(&pool->epoch, (int)n_wake);
+    if (atomic_load(&pool->n_asleep)) whit_word_wake(&pool->epoch, n_wake);
 }
 
 /* Called when the caller has no chunk left to take: waits for the chunks that workers have begun. `own_from_ns` is when
@@ -209,7 +191,7 @@ static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
     atomic_store_explicit(&pool->late_after_ns, late_after_ns, memory_order_relaxed);
     uint32_t pending = atomic_fetch_or(&pool->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
     while (pending != CALLER_SLEEPS) {
-        futex_wait(&pool->pending, pending, NULL);
+        whit_word_wait(&pool->pending, pending, WHIT_NO_TIMEOUT);
         pending = atomic_load_explicit(&pool->pending, memory_order_acquire);
     }
 }
@@ -280,35 +262,17 @@ whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context,
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* The lowest logical CPU of a CPU's physical core, which names the core; the CPU itself where the
- * system does not say. */
-static int core_of(int cpu)
-{
-    char path[96];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    FILE *file = fopen(path, "re");
-    if (!file) return cpu;
-    int first = cpu;
-    if (fscanf(file, "%d", &first) != 1 || first < 0 || first >= CPU_SETSIZE) first = cpu;
-    fclose(file);
-    return first;
-}
-
 /* Pins workers to the cores that follow the caller's present one, which is left to the caller: pools
  * that are opened on different cores begin at different ones. */
 static void pin_workers(whit_pool *pool, const whit_cpu *cpu)
 {
     if (pool->n_threads > cpu->n_cores || cpu->n_cores > WHIT_CPU_MAX_CORES) return;
     uint32_t own = 0;
-    int core = core_of(sched_getcpu());
+    unsigned core = whit_processor_core(whit_thread_processor());
     /* A core is named by its lowest processor, so those below are others, and need no look at a file. */
-    while (own < cpu->n_cores && (cpu->core_cpu[own] < core || core_of(cpu->core_cpu[own]) != core)) own++;
-    for (uint32_t i = 1; i < pool->n_threads; i++) {
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        CPU_SET(cpu->core_cpu[(own + i) % cpu->n_cores], &mask);
-        pthread_setaffinity_np(pool->workers[i].thread, sizeof mask, &mask); /* only a hint */
-    }
+    while (own < cpu->n_cores && (cpu->core_cpu[own] < core || whit_processor_core(cpu->core_cpu[own]) != core)) own++;
+    for (uint32_t i = 1; i < pool->n_threads; i++)
+        whit_thread_pin(pool->workers[i].thread, cpu->core_cpu[(own + i) % cpu->n_cores]);
 }
 
 /* Workers leave the host's signals to the host's threads; faults stay with who makes them. */
@@ -380,7 +344,7 @@ void whit_pool_close(whit_pool *pool)
 {
     if (!pool) return;
     atomic_store(&pool->stop, 1);
-    futex_wake(&pool->stop, WHIT_POOL_THREADS_MAX);
+    whit_word_wake(&pool->stop, WHIT_POOL_THREADS_MAX);
     publish(pool, atomic_load(&pool->epoch) + 1, WHIT_POOL_THREADS_MAX);
     for (uint32_t i = 1; i <= pool->n_started; i++) pthread_join(pool->workers[i].thread, NULL);
     whit_free(pool->allocator, pool, pool->size_bytes);

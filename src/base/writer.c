@@ -393,6 +393,26 @@ bool whit_write_all(int fd, const void *data, size_t size_bytes)
     return true;
 }
 
+whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat about;
+    if (fd < 0) return whit_fail_errno(error, path, "write");
+    bool ok = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    if (ok && (uint64_t)about.st_size < size_bytes &&
+        (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
+        int why = errno;
+        if (ftruncate(fd, about.st_size)) {
+        } /* best effort: the old bytes are there in any case */
+        errno = why;
+        ok = false;
+    }
+    ok = ok && whit_write_all(fd, data, size_bytes) && ftruncate(fd, (off_t)size_bytes) == 0 && fsync(fd) == 0;
+    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, path, "write");
+    close(fd);
+    return status;
+}
+
 whit_status whit_write_file(const char *path, const void *data, size_t size_bytes, whit_error *error)
 {
     whit_writer writer;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "cli/habits.h"
 #include "cli/names.h"
 #include "cli/tales.h"
@@ -87,6 +88,7 @@ static int no_such_verb(const cli_call *call, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    whit_system_begin(&argc, &argv);
     cli_signals_install();
     cli_call call = {0};
     int status = CLI_OK;

@@ -18,6 +18,8 @@ $name
 "* | *"
 ${name#*/}
 "*) continue ;; esac
+    # Headers of Windows are compiled by its build.
+    case $header in */base/windows/*) continue ;; esac
     # Built where libcurl's header is.
     case $header in */endpoint/libcurl.h) echo '#include <curl/curl.h>' | "$CC" -E -x c - >/dev/null 2>&1 || continue ;; esac
     # A header of one ISA may need its flags; it says so itself: "compile with: -mavx2 -mfma".

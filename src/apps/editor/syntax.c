@@ -6,20 +6,17 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/embed.h"
+
 #define N_SPANS     16
 #define TOKEN_BYTES 12
 #define N_SLOTS     1024 /* hash table of words; a power of two, twice what any language has */
 #define MARK_BYTES  8192 /* a state is kept about this often */
 #define LINE_BYTES  4096 /* longer lines are coloured in parts */
 
-/* Embedded by the assembler: all tables, one after the other. */
-__asm__(".section .rodata\n"
-        ".global whit_languages_text\n"
-        "whit_languages_text:\n"
-        ".incbin \"" WHIT_LANGUAGES_FILE "\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char whit_languages_text[];
+/* All tables, one after the other. */
+WHIT_EMBED_FILE("whit_languages", WHIT_LANGUAGES_FILE);
+extern const char whit_languages_begin[];
 
 struct span {
     char open[TOKEN_BYTES], close[TOKEN_BYTES]; /* close empty: the end of the line */
@@ -174,14 +171,14 @@ whit_syntax *whit_syntax_for(const char *path, const char *first_line)
     const char *file = path ? strrchr(path, '/') : NULL;
     file = file ? file + 1 : path;
     for (int pass = 0; pass < 2; pass++)
-        for (const char *at = whit_languages_text; (at = next_table(at)); at = next_line(at))
+        for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at))
             if (table_is_for(at, pass ? NULL : file, pass ? first_line : NULL)) return read_table(at);
     return NULL;
 }
 
 const char *whit_syntax_language(size_t i, char *name, size_t room_bytes)
 {
-    for (const char *at = whit_languages_text; (at = next_table(at)); at = next_line(at), i--)
+    for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at), i--)
         if (!i) return next_word(at + 9, name, room_bytes) ? name : NULL;
     return NULL;
 }
@@ -189,7 +186,7 @@ const char *whit_syntax_language(size_t i, char *name, size_t room_bytes)
 whit_syntax *whit_syntax_open(const char *language)
 {
     char name[32];
-    for (const char *at = whit_languages_text; (at = next_table(at)); at = next_line(at))
+    for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at))
         if (next_word(at + 9, name, sizeof name) && !strcmp(name, language)) return read_table(at);
     return NULL;
 }

@@ -4,24 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "server/endpoints.h"
 #include "server/replies.h"
 
-/* The assembler puts the file's bytes among the constants, on every architecture alike. A zero byte follows them. */
-#define EMBED_FILE(name, file)                                                                                         \
-    __asm__(".pushsection .rodata\n"                                                                                   \
-            ".globl whit_" name "_begin\n"                                                                             \
-            ".hidden whit_" name "_begin\n"                                                                            \
-            "whit_" name "_begin:\n"                                                                                   \
-            ".incbin \"" file "\"\n"                                                                                   \
-            ".globl whit_" name "_end\n"                                                                               \
-            ".hidden whit_" name "_end\n"                                                                              \
-            "whit_" name "_end:\n"                                                                                     \
-            ".byte 0\n"                                                                                                \
-            ".popsection\n")
-EMBED_FILE("page", WHIT_PAGE_FILE);
-EMBED_FILE("manifest", WHIT_MANIFEST_FILE);
-EMBED_FILE("icon", WHIT_ICON_FILE);
+WHIT_EMBED_FILE("whit_page", WHIT_PAGE_FILE);
+WHIT_EMBED_FILE("whit_manifest", WHIT_MANIFEST_FILE);
+WHIT_EMBED_FILE("whit_icon", WHIT_ICON_FILE);
 extern const char whit_page_begin[], whit_page_end[], whit_manifest_begin[], whit_manifest_end[], whit_icon_begin[],
     whit_icon_end[];
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * What base asks of the operating system beyond POSIX: system_linux.c and system_windows.c implement it, and the
+ * build chooses one of them. A system that cannot do a thing says so by the result; nothing here is fatal. */
+#ifndef WHIT_BASE_SYSTEM_H
+#define WHIT_BASE_SYSTEM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/cpu.h"
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+/* Called first in main: arguments become UTF-8, standard streams binary, a console shows UTF-8 and colours. *argv is
+ * replaced where the system gives another form. */
+void whit_system_begin(int *argc, char ***argv);
+/* Memory aligned to WHIT_ALIGN_BYTES, of a multiple of that size; NULL if out of memory. */
+void *whit_system_alloc(size_t size_bytes);
+void whit_system_free(void *memory);
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+#define WHIT_NO_TIMEOUT UINT64_MAX
+
+/* Returns when woken, when *word is not `expected`, after timeout_ns, or spuriously. */
+void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+/* Wakes up to n threads that wait on the word. */
+void whit_word_wake(_Atomic uint32_t *word, uint32_t n);
+
+/* Names the calling thread, for debuggers. */
+void whit_thread_name(const char *name);
+/* The logical processor that the calling thread runs on. */
+unsigned whit_thread_processor(void);
+/* Binds a thread to a logical processor; only a hint. */
+void whit_thread_pin(pthread_t thread, unsigned processor);
+
+/* ---- the machine ---------------------------------------------------------------------------- */
+
+/* The lowest logical processor of the physical core that `processor` belongs to; itself if unknown. */
+unsigned whit_processor_core(unsigned processor);
+/* Fills n_logical, n_cores and core_cpu: the processors that this process may use. */
+void whit_system_cores(whit_cpu *cpu);
+/* Asks for the state of the tile registers (AMX); false if it is refused. */
+bool whit_system_tiles(void);
+/* Arm's optional instructions. */
+bool whit_system_has_dotprod(void);
+bool whit_system_has_i8mm(void);
+
+#endif

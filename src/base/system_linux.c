@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/system.h"
+#include "base/mem.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+void whit_system_begin(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+}
+
+void *whit_system_alloc(size_t size_bytes)
+{
+    return aligned_alloc(WHIT_ALIGN_BYTES, size_bytes);
+}
+
+void whit_system_free(void *memory)
+{
+    free(memory);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+    struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns == WHIT_NO_TIMEOUT ? NULL : &timeout, NULL, 0);
+}
+
+void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+void whit_thread_name(const char *name)
+{
+    pthread_setname_np(pthread_self(), name);
+}
+
+unsigned whit_thread_processor(void)
+{
+    int processor = sched_getcpu();
+    return processor < 0 ? 0 : (unsigned)processor;
+}
+
+void whit_thread_pin(pthread_t thread, unsigned processor)
+{
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(processor, &mask);
+    pthread_setaffinity_np(thread, sizeof mask, &mask);
+}
+
+/* ---- the machine ---------------------------------------------------------------------------- */
+
+unsigned whit_processor_core(unsigned processor)
+{
+    char path[96], text[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", processor);
+    FILE *file = fopen(path, "re");
+    if (!file) return processor;
+    unsigned first = processor;
+    if (fgets(text, sizeof text, file)) first = (unsigned)strtoul(text, NULL, 10);
+    fclose(file);
+    return first < CPU_SETSIZE ? first : processor;
+}
+
+void whit_system_cores(whit_cpu *cpu)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+        cpu->n_logical = cpu->n_cores = 1;
+        return;
+    }
+    cpu_set_t seen;
+    CPU_ZERO(&seen);
+    for (unsigned i = 0; i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, &allowed)) continue;
+        cpu->n_logical++;
+        unsigned first = whit_processor_core(i);
+        if (CPU_ISSET(first, &seen)) continue;
+        CPU_SET(first, &seen);
+        if (cpu->n_cores < WHIT_CPU_MAX_CORES) cpu->core_cpu[cpu->n_cores++] = (uint16_t)i;
+    }
+}
+
+/* Reads the number after `key` at the beginning of a line of a file; 0 if not found. */
+static uint64_t read_number(const char *path, const char *key)
+{
+    char line[256];
+    uint64_t number = 0;
+    FILE *file = fopen(path, "re");
+    while (file && !number && fgets(line, sizeof line, file))
+        if (!strncmp(line, key, strlen(key))) number = strtoull(line + strlen(key), NULL, 10);
+    if (file) fclose(file);
+    return number;
+}
+
+uint64_t whit_memory_available(void)
+{
+    const uint64_t available = read_number("/proc/meminfo", "MemAvailable:") << 10;
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""); /* "max" is 0 */
+    return limit && limit < available ? limit : available;
+}
+
+#if defined(__x86_64__)
+
+bool whit_system_tiles(void)
+{
+    /* Linux hands out the tile registers' state only to processes that ask. */
+    enum { ARCH_REQ_XCOMP_PERM_ = 0x1023, XFEATURE_XTILEDATA_ = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM_, XFEATURE_XTILEDATA_) == 0;
+}
+
+#elif defined(__aarch64__)
+
+#include <sys/auxv.h>
+
+/* Bits of the kernel's interface (arch/arm64 uapi): ASIMDDP of HWCAP, I8MM of HWCAP2. */
+bool whit_system_has_dotprod(void)
+{
+    return getauxval(AT_HWCAP) >> 20 & 1;
+}
+
+bool whit_system_has_i8mm(void)
+{
+    return getauxval(AT_HWCAP2) >> 13 & 1;
+}
+
+#endif
