@@ -12,6 +12,19 @@
 #include <stdint.h>
 #include <string.h>
 
+/* GCC's macros pass the stride as a long, which is half a register where longs have 32 bits (Windows). */
+#if defined(_tile_loadd_internal) && __SIZEOF_LONG__ < 8
+#undef _tile_loadd_internal
+#undef _tile_stream_loadd_internal
+#undef _tile_stored_internal
+#define _tile_loadd_internal(tile, from, stride)                                                                       \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"((const void *)(from)), "r"((int64_t)(stride)))
+#define _tile_stream_loadd_internal(tile, from, stride)                                                                \
+    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile ::"r"((const void *)(from)), "r"((int64_t)(stride)))
+#define _tile_stored_internal(tile, to, stride)                                                                        \
+    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"((void *)(to)), "r"((int64_t)(stride)) : "memory")
+#endif
+
 enum { AMX_TILES = 8, AMX_ROWS = 16, AMX_ROW_BYTES = 64 };
 
 /* Compiler barrier: GCC's tile loads do not declare that they read memory, so earlier stores could move after them. */
