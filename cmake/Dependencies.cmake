@@ -12,6 +12,9 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 target_link_libraries(whit_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::PCRE2 PkgConfig::UTF8PROC
                                                   PkgConfig::SODIUM Threads::Threads m)
+if(WIN32) # their headers declare imports from DLLs otherwise
+  target_compile_definitions(whit_dependencies INTERFACE PCRE2_STATIC SODIUM_STATIC UTF8PROC_STATIC)
+endif()
 foreach(lib IN ITEMS libedit:EDIT libcurl:CURL libmicrohttpd:MICROHTTPD openblas:OPENBLAS hwloc:HWLOC
                      libseccomp:SECCOMP ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2 libzmq:ZMQ)
   string(REPLACE ":" ";" pair ${lib})

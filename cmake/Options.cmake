@@ -26,3 +26,13 @@ if(WHIT_FUZZ)
   target_compile_options(whit_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
   target_link_options(whit_options INTERFACE -fsanitize=address,undefined)
 endif()
+if(WIN32)
+  target_compile_definitions(whit_options INTERFACE __USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0A00 WINVER=0x0A00
+                             WIN32_LEAN_AND_MEAN NOMINMAX)
+  target_compile_options(whit_options INTERFACE
+    -Wno-format       # checks Microsoft's printf, while mingw-w64's own is called
+    -Wno-shadow       # functions of POSIX are macros
+    -Wno-attributes   # visibility means nothing here
+  )
+  target_link_options(whit_options INTERFACE -Wl,--stack,8388608) # as Linux gives the main thread
+endif()

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * Consoles: UTF-8 both ways, sizes, waiting for input. */
+#include "wide.h"
+
+#include <stdarg.h>
+
+static bool is_console(HANDLE handle)
+{
+    DWORD mode;
+    return handle != INVALID_HANDLE_VALUE && GetConsoleMode(handle, &mode);
+}
+
+int whit_posix_isatty(int fd)
+{
+    if (is_console((HANDLE)_get_osfhandle(fd))) return 1;
+    errno = ENOTTY;
+    return 0;
+}
+
+/* Text of a console that is read but not yet taken, in UTF-8; one console has one reader. */
+static struct {
+    char text[4 * 512];
+    size_t begin, end;
+} typed;
+
+/* A console gives UTF-16 only: its bytes in code page 65001 have no letters beyond ASCII. Ctrl-Z at the beginning of
+ * a line ends the input. */
+static ssize_t read_console(HANDLE console, void *bytes, size_t n_bytes)
+{
+    if (typed.begin == typed.end) {
+        wchar_t wide[512];
+        DWORD n_wide = 0;
+        SetLastError(0);
+        if (!ReadConsoleW(console, wide, sizeof wide / sizeof *wide, &n_wide, NULL)) return whit_wide_error();
+        if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return whit_wide_error(); /* Ctrl-C */
+        if (!n_wide || wide[0] == 0x1A) return 0;
+        int n = WideCharToMultiByte(CP_UTF8, 0, wide, (int)n_wide, typed.text, sizeof typed.text, NULL, NULL);
+        typed.begin = typed.end = 0;
+        for (int i = 0; i < n; i++)
+            if (typed.text[i] != '\r') typed.text[typed.end++] = typed.text[i];
+    }
+    size_t n = typed.end - typed.begin;
+    if (n > n_bytes) n = n_bytes;
+    memcpy(bytes, typed.text + typed.begin, n);
+    typed.begin += n;
+    return (ssize_t)n;
+}
+
+ssize_t whit_posix_read(int fd, void *bytes, size_t n_bytes)
+{
+    HANDLE handle = (HANDLE)_get_osfhandle(fd);
+    DWORD n;
+    if (handle == INVALID_HANDLE_VALUE) {
+        errno = EBADF;
+        return -1;
+    }
+    if (is_console(handle)) return read_console(handle, bytes, n_bytes);
+    if (ReadFile(handle, bytes, n_bytes < 1u << 30 ? (DWORD)n_bytes : 1u << 30, &n, NULL)) return (ssize_t)n;
+    if (GetLastError() == ERROR_BROKEN_PIPE || GetLastError() == ERROR_HANDLE_EOF) return 0;
+    return whit_wide_error();
+}
+
+static bool is_ready(HANDLE handle, short events)
+{
+    DWORD n, kind = GetFileType(handle);
+    if (events & POLLOUT) return true;
+    if (kind == FILE_TYPE_PIPE) return !PeekNamedPipe(handle, NULL, 0, NULL, &n, NULL) || n > 0;
+    if (!is_console(handle)) return true;
+    return typed.begin < typed.end || WaitForSingleObject(handle, 0) == WAIT_OBJECT_0;
+}
+
+int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms)
+{
+    /* Pipes cannot be waited for, so they are looked at, every few milliseconds. */
+    enum { LOOK_MS = 5 };
+    ULONGLONG until_ms = GetTickCount64() + (timeout_ms > 0 ? (ULONGLONG)timeout_ms : 0);
+    for (;;) {
+        int n_ready = 0;
+        for (nfds_t i = 0; i < n; i++) {
+            wanted[i].revents = 0;
+            if (wanted[i].fd < 0) continue;
+            if (is_ready((HANDLE)_get_osfhandle(wanted[i].fd), wanted[i].events))
+                wanted[i].revents = wanted[i].events & (POLLIN | POLLOUT);
+            n_ready += wanted[i].revents != 0;
+        }
+        if (n_ready || (timeout_ms >= 0 && GetTickCount64() >= until_ms)) return n_ready;
+        Sleep(LOOK_MS);
+    }
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    CONSOLE_SCREEN_BUFFER_INFO info;
+    va_list arguments;
+    va_start(arguments, request);
+    struct winsize *size = va_arg(arguments, struct winsize *);
+    va_end(arguments);
+    if (request != TIOCGWINSZ || !GetConsoleScreenBufferInfo((HANDLE)_get_osfhandle(fd), &info)) {
+        errno = ENOTTY;
+        return -1;
+    }
+    *size = (struct winsize){.ws_row = (unsigned short)(info.srWindow.Bottom - info.srWindow.Top + 1),
+                             .ws_col = (unsigned short)(info.srWindow.Right - info.srWindow.Left + 1)};
+    return 0;
+}
+
+int tcgetattr(int fd, struct termios *settings)
+{
+    DWORD mode;
+    if (!GetConsoleMode((HANDLE)_get_osfhandle(fd), &mode)) {
+        errno = ENOTTY;
+        return -1;
+    }
+    *settings = (struct termios){.c_iflag = mode, .c_lflag = ECHO | ICANON | ISIG};
+    if (!(mode & ENABLE_ECHO_INPUT)) settings->c_lflag &= ~(tcflag_t)ECHO;
+    if (!(mode & ENABLE_LINE_INPUT)) settings->c_lflag &= ~(tcflag_t)ICANON;
+    return 0;
+}
+
+int tcsetattr(int fd, int when, const struct termios *settings)
+{
+    DWORD mode = settings->c_iflag & ~(DWORD)(ENABLE_ECHO_INPUT | ENABLE_LINE_INPUT | ENABLE_PROCESSED_INPUT);
+    (void)when;
+    if (settings->c_lflag & ECHO) mode |= ENABLE_ECHO_INPUT;
+    if (settings->c_lflag & ICANON) mode |= ENABLE_LINE_INPUT;
+    if (settings->c_lflag & ISIG) mode |= ENABLE_PROCESSED_INPUT;
+    if (SetConsoleMode((HANDLE)_get_osfhandle(fd), mode)) return 0;
+    errno = ENOTTY;
+    return -1;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ * Open files: descriptors of the C library over handles that share everything, as POSIX does: an open file can be
+ * renamed, replaced and removed. */
+#include "wide.h"
+
+/* A lock is of one byte that no file reaches, since locks of Windows would keep others from reading. */
+enum { LOCK_OFFSET_HIGH = 0x7FFFFFFF };
+
+static HANDLE handle_of(int fd)
+{
+    HANDLE handle = (HANDLE)_get_osfhandle(fd);
+    if (handle == INVALID_HANDLE_VALUE) errno = EBADF;
+    return handle;
+}
+
+int whit_posix_open(const char *path, int flags, ...)
+{
+    wchar_t wide[WHIT_WIDE_MAX];
+    if (!whit_wide_path(path, wide)) return -1;
+    int way = flags & (_O_RDONLY | _O_WRONLY | _O_RDWR);
+    DWORD access_rights = way == _O_RDONLY ? GENERIC_READ
+        : way == _O_WRONLY                 ? GENERIC_WRITE
+                                           : GENERIC_READ | GENERIC_WRITE;
+    DWORD attributes = FILE_ATTRIBUTE_NORMAL, creation = OPEN_EXISTING;
+    if (flags & O_NOFOLLOW) attributes |= FILE_FLAG_OPEN_REPARSE_POINT;
+    if (way == _O_RDONLY) attributes |= FILE_FLAG_BACKUP_SEMANTICS; /* folders, too, as POSIX opens them */
+    if (flags & _O_CREAT)
+        creation = flags & _O_EXCL ? CREATE_NEW : flags & _O_TRUNC ? CREATE_ALWAYS : OPEN_ALWAYS;
+    else if (flags & _O_TRUNC)
+        creation = TRUNCATE_EXISTING;
+    if (flags & _O_APPEND)
+        access_rights = (access_rights & ~GENERIC_WRITE) | FILE_APPEND_DATA | FILE_WRITE_ATTRIBUTES | SYNCHRONIZE;
+    HANDLE handle = CreateFileW(wide, access_rights, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+                                creation, attributes, NULL);
+    if (handle == INVALID_HANDLE_VALUE) {
+        DWORD was = GetFileAttributesW(wide);
+        whit_wide_error();
+        if (was != INVALID_FILE_ATTRIBUTES && was & FILE_ATTRIBUTE_DIRECTORY) errno = EISDIR;
+        return -1;
+    }
+    BY_HANDLE_FILE_INFORMATION info;
+    bool is_known = GetFileInformationByHandle(handle, &info);
+    bool is_folder = is_known && info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY;
+    if (flags & O_DIRECTORY && !is_folder) errno = ENOTDIR;
+    bool is_link = flags & O_NOFOLLOW && is_known && info.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT;
+    if (is_link) errno = ELOOP;
+    int fd = -1;
+    if (!is_link && !(flags & O_DIRECTORY && !is_folder))
+        fd = _open_osfhandle((intptr_t)handle, (flags & (_O_APPEND | _O_RDONLY | _O_NOINHERIT)) | _O_BINARY);
+    if (fd < 0) CloseHandle(handle);
+    return fd;
+}
+
+FILE *whit_posix_fopen(const char *path, const char *mode)
+{
+    bool updates = strchr(mode, '+');
+    int flags = *mode == 'r' ? 0 : *mode == 'w' ? _O_CREAT | _O_TRUNC : _O_CREAT | _O_APPEND;
+    if (strchr(mode, 'x')) flags |= _O_EXCL;
+    flags |= updates ? _O_RDWR : *mode == 'r' ? _O_RDONLY : _O_WRONLY;
+    int fd = whit_posix_open(path, flags | O_CLOEXEC, 0666);
+    if (fd < 0) return NULL;
+    char plain[4] = {*mode, 'b', updates ? '+' : 0};
+    FILE *file = _fdopen(fd, plain);
+    if (!file) _close(fd);
+    return file;
+}
+
+static unsigned at_most(size_t n_bytes)
+{
+    return n_bytes < 1u << 30 ? (unsigned)n_bytes : 1u << 30;
+}
+
+ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes)
+{
+    HANDLE handle = handle_of(fd);
+    DWORD n, mode;
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    if (GetFileType(handle) == FILE_TYPE_CHAR && GetConsoleMode(handle, &mode) && n_bytes > 8192)
+        n_bytes = 8192; /* a console refuses large blocks */
+    if (!WriteFile(handle, bytes, at_most(n_bytes), &n, NULL)) return whit_wide_error();
+    return (ssize_t)n;
+}
+
+static OVERLAPPED place_of(off_t offset)
+{
+    OVERLAPPED place = {0};
+    place.Offset = (DWORD)offset;
+    place.OffsetHigh = (DWORD)((uint64_t)offset >> 32);
+    return place;
+}
+
+ssize_t whit_posix_pread(int fd, void *bytes, size_t n_bytes, off_t offset)
+{
+    HANDLE handle = handle_of(fd);
+    OVERLAPPED place = place_of(offset);
+    DWORD n;
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    if (ReadFile(handle, bytes, at_most(n_bytes), &n, &place)) return (ssize_t)n;
+    return GetLastError() == ERROR_HANDLE_EOF ? 0 : whit_wide_error();
+}
+
+ssize_t whit_posix_pwrite(int fd, const void *bytes, size_t n_bytes, off_t offset)
+{
+    HANDLE handle = handle_of(fd);
+    OVERLAPPED place = place_of(offset);
+    DWORD n;
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    return WriteFile(handle, bytes, at_most(n_bytes), &n, &place) ? (ssize_t)n : whit_wide_error();
+}
+
+int whit_posix_fsync(int fd)
+{
+    HANDLE handle = handle_of(fd);
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    return FlushFileBuffers(handle) ? 0 : whit_wide_error();
+}
+
+int whit_posix_ftruncate(int fd, off_t size_bytes)
+{
+    HANDLE handle = handle_of(fd);
+    FILE_END_OF_FILE_INFO end = {.EndOfFile.QuadPart = size_bytes};
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    return SetFileInformationByHandle(handle, FileEndOfFileInfo, &end, sizeof end) ? 0 : whit_wide_error();
+}
+
+int whit_posix_fallocate(int fd, off_t offset, off_t size_bytes)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) return errno;
+    if (info.st_size >= offset + size_bytes) return 0;
+    return ftruncate(fd, offset + size_bytes) == 0 ? 0 : errno;
+}
+
+int whit_posix_flock(int fd, int operation)
+{
+    HANDLE handle = handle_of(fd);
+    OVERLAPPED place = {.OffsetHigh = LOCK_OFFSET_HIGH};
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    /* A lock is exchanged for one of the other kind by giving it up first, as flock does, too. */
+    bool was_held = UnlockFileEx(handle, 0, 1, 0, &place);
+    if (operation & LOCK_UN) return 0;
+    (void)was_held;
+    DWORD flags =
+        (operation & LOCK_EX ? LOCKFILE_EXCLUSIVE_LOCK : 0) | (operation & LOCK_NB ? LOCKFILE_FAIL_IMMEDIATELY : 0);
+    return LockFileEx(handle, flags, 0, 1, 0, &place) ? 0 : whit_wide_error();
+}
+
+int whit_posix_memfd(const char *name, unsigned flags)
+{
+    (void)name, (void)flags;
+    wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 1];
+    if (!GetTempPathW(MAX_PATH, folder) || !GetTempFileNameW(folder, L"wht", 0, path)) return whit_wide_error();
+    HANDLE handle =
+        CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    NULL, CREATE_ALWAYS, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+    if (handle == INVALID_HANDLE_VALUE) return whit_wide_error();
+    int fd = _open_osfhandle((intptr_t)handle, _O_BINARY | _O_NOINHERIT);
+    if (fd < 0) CloseHandle(handle);
+    return fd;
+}
+
+int whit_posix_pipe(int ends[2], int flags)
+{
+    return _pipe(ends, 65536, _O_BINARY | (flags & _O_NOINHERIT));
+}
+
+int dprintf(int fd, const char *format, ...)
+{
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    int n = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (n >= 0 && write(fd, text, (size_t)n) != n) n = -1;
+    free(text);
+    return n;
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    /* Access is by lists that a file inherits from its folder; a user's own folders are closed to other users. */
+    (void)mode;
+    return handle_of(fd) == INVALID_HANDLE_VALUE ? -1 : 0;
+}

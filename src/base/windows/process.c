@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ * The process: environment, users, random numbers, Ctrl-C, libraries, clocks of the calendar. */
+#include "wide.h"
+
+#include <bcrypt.h>
+
+/* ---- environment ---------------------------------------------------------------------------- */
+
+/* A value's copy is kept until the process ends, as getenv's callers expect. */
+typedef struct variable {
+    struct variable *next;
+    char *value;
+    char name[];
+} variable;
+static variable *variables;
+static pthread_mutex_t variables_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Names that Windows has for the places where POSIX programs keep things. */
+static const struct {
+    const char *name, *windows;
+    bool is_path;
+} places[] = {
+    {"HOME", "USERPROFILE", true},           {"XDG_CACHE_HOME", "LOCALAPPDATA", true},
+    {"XDG_DATA_HOME", "LOCALAPPDATA", true}, {"XDG_STATE_HOME", "LOCALAPPDATA", true},
+    {"XDG_CONFIG_HOME", "APPDATA", true},    {"TMPDIR", "TEMP", true},
+};
+
+/* The value in UTF-8, to be freed; NULL if the variable is not set. */
+static char *read_variable(const char *name)
+{
+    wchar_t wide_name[256];
+    if (MultiByteToWideChar(CP_UTF8, 0, name, -1, wide_name, 256) <= 0) return NULL;
+    DWORD n = GetEnvironmentVariableW(wide_name, NULL, 0);
+    if (!n) return NULL;
+    wchar_t *wide = malloc(n * sizeof *wide);
+    char *text = malloc((size_t)n * 3);
+    bool ok = wide && text && GetEnvironmentVariableW(wide_name, wide, n) < n &&
+        WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, (int)n * 3, NULL, NULL) > 0;
+    free(wide);
+    if (ok) return text;
+    free(text);
+    return NULL;
+}
+
+static char *find_value(const char *name)
+{
+    char *value = read_variable(name);
+    for (size_t i = 0; !value && i < sizeof places / sizeof *places; i++)
+        if (!strcmp(places[i].name, name)) value = read_variable(places[i].windows);
+    for (size_t i = 0; value && i < sizeof places / sizeof *places; i++)
+        if (!strcmp(places[i].name, name))
+            for (char *at = value; *at; at++)
+                if (*at == '\\') *at = '/';
+    return value;
+}
+
+char *whit_posix_getenv(const char *name)
+{
+    char *value = find_value(name);
+    if (!value) return NULL;
+    pthread_mutex_lock(&variables_lock);
+    variable *known = variables;
+    while (known && (strcmp(known->name, name) != 0 || strcmp(known->value, value) != 0)) known = known->next;
+    size_t n = strlen(name) + 1;
+    if (!known && (known = malloc(sizeof *known + n))) {
+        memcpy(known->name, name, n);
+        known->value = value;
+        known->next = variables;
+        variables = known;
+        value = NULL;
+    }
+    pthread_mutex_unlock(&variables_lock);
+    free(value);
+    return known ? known->value : NULL;
+}
+
+int setenv(const char *name, const char *value, int replace)
+{
+    wchar_t wide_name[256], *wide = NULL;
+    char *before = replace ? NULL : read_variable(name);
+    free(before);
+    if (before) return 0;
+    int n = value ? MultiByteToWideChar(CP_UTF8, 0, value, -1, NULL, 0) : 0;
+    if (value &&
+        (!(wide = malloc((size_t)n * sizeof *wide)) || MultiByteToWideChar(CP_UTF8, 0, value, -1, wide, n) <= 0)) {
+        free(wide);
+        errno = ENOMEM;
+        return -1;
+    }
+    bool ok = MultiByteToWideChar(CP_UTF8, 0, name, -1, wide_name, 256) > 0 && SetEnvironmentVariableW(wide_name, wide);
+    free(wide);
+    return ok ? 0 : whit_wide_error();
+}
+
+int unsetenv(const char *name)
+{
+    return setenv(name, NULL, 1);
+}
+
+uid_t getuid(void)
+{
+    return 1000; /* Windows has no numbers for users, and nobody is root */
+}
+
+uid_t geteuid(void)
+{
+    return getuid();
+}
+
+ssize_t getrandom(void *bytes, size_t n_bytes, unsigned flags)
+{
+    (void)flags;
+    if (BCryptGenRandom(NULL, bytes, (ULONG)n_bytes, BCRYPT_USE_SYSTEM_PREFERRED_RNG) == 0) return (ssize_t)n_bytes;
+    errno = EIO;
+    return -1;
+}
+
+/* ---- signals -------------------------------------------------------------------------------- */
+
+static struct sigaction actions[32];
+
+static BOOL WINAPI on_console_event(DWORD event)
+{
+    int number = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT ? SIGINT : SIGTERM;
+    void (*handler)(int) = actions[number].sa_handler;
+    if (handler == SIG_DFL) return FALSE;
+    if (handler != SIG_IGN) handler(number);
+    /* The process ends as soon as this returns for a closed console: its main thread gets a moment to finish. */
+    if (number == SIGTERM) Sleep(4000);
+    return TRUE;
+}
+
+int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    static bool is_installed;
+    if (number < 1 || number >= 32) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (before) *before = actions[number];
+    if (action) actions[number] = *action;
+    if ((number == SIGINT || number == SIGTERM) && !is_installed) {
+        is_installed = true;
+        SetConsoleCtrlHandler(on_console_event, TRUE);
+    }
+    return 0;
+}
+
+int sigemptyset(sigset_t *signals)
+{
+    *signals = 0;
+    return 0;
+}
+
+int sigfillset(sigset_t *signals)
+{
+    *signals = ~UINT64_C(0);
+    return 0;
+}
+
+int sigaddset(sigset_t *signals, int number)
+{
+    *signals |= UINT64_C(1) << number;
+    return 0;
+}
+
+int sigdelset(sigset_t *signals, int number)
+{
+    *signals &= ~(UINT64_C(1) << number);
+    return 0;
+}
+
+int whit_posix_sigmask(int how, const sigset_t *signals, sigset_t *before)
+{
+    /* Handlers run in a thread of their own here: nothing has to be kept from the others. */
+    (void)how, (void)signals;
+    if (before) *before = 0;
+    return 0;
+}
+
+int pause(void)
+{
+    Sleep(INFINITE);
+    return -1;
+}
+
+int kill(pid_t process, int number)
+{
+    if (process == (pid_t)GetCurrentProcessId() && number > 0 && number < 32) {
+        void (*handler)(int) = actions[number].sa_handler;
+        if (handler == SIG_DFL) ExitProcess(128u + (unsigned)number);
+        if (handler != SIG_IGN) handler(number);
+        return 0;
+    }
+    HANDLE other = OpenProcess(number ? PROCESS_TERMINATE : PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)process);
+    if (!other) {
+        errno = ESRCH;
+        return -1;
+    }
+    bool ok = number == 0 || TerminateProcess(other, 128u + (unsigned)number);
+    CloseHandle(other);
+    return ok ? 0 : whit_wide_error();
+}
+
+/* ---- libraries ------------------------------------------------------------------------------ */
+
+void *dlopen(const char *name, int flags)
+{
+    wchar_t wide[WHIT_WIDE_MAX];
+    (void)flags;
+    if (!name) return GetModuleHandleW(NULL);
+    if (!whit_wide_path(name, wide)) return NULL;
+    void *library = LoadLibraryW(wide);
+    if (!library) whit_wide_error();
+    return library;
+}
+
+void *dlsym(void *library, const char *name)
+{
+    return (void *)(uintptr_t)GetProcAddress(library, name);
+}
+
+int dlclose(void *library)
+{
+    return FreeLibrary(library) ? 0 : whit_wide_error();
+}
+
+char *dlerror(void)
+{
+    return strerror(errno);
+}
+
+/* ---- the calendar --------------------------------------------------------------------------- */
+
+struct tm *localtime_r(const time_t *when, struct tm *parts)
+{
+    return _localtime64_s(parts, when) == 0 ? parts : NULL;
+}
+
+struct tm *gmtime_r(const time_t *when, struct tm *parts)
+{
+    return _gmtime64_s(parts, when) == 0 ? parts : NULL;
+}
+
+time_t timegm(struct tm *parts)
+{
+    return _mkgmtime64(parts);
+}

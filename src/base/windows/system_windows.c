@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "wide.h"
+
+#include <shellapi.h>
+
+#include "base/mem.h"
+#include "base/system.h"
+
+#ifndef ENABLE_VIRTUAL_TERMINAL_PROCESSING
+#define ENABLE_VIRTUAL_TERMINAL_PROCESSING 4
+#endif
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+static UINT console_before;
+
+/* A shell that the program was started from continues with its own code page. */
+static void restore_console(void)
+{
+    SetConsoleOutputCP(console_before);
+}
+
+/* The arguments in UTF-8; false if memory is short. They are kept until the process ends. */
+static bool read_arguments(int *argc, char ***argv)
+{
+    int n;
+    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &n);
+    char **items = wide ? calloc((size_t)n + 1, sizeof *items) : NULL;
+    bool ok = items;
+    for (int i = 0; ok && i < n; i++) {
+        size_t size_bytes = wcslen(wide[i]) * 3 + 1;
+        items[i] = malloc(size_bytes);
+        ok = items[i] && WideCharToMultiByte(CP_UTF8, 0, wide[i], -1, items[i], (int)size_bytes, NULL, NULL) > 0;
+    }
+    if (wide) LocalFree(wide);
+    if (!ok) return false;
+    *argc = n;
+    *argv = items;
+    return true;
+}
+
+void whit_system_begin(int *argc, char ***argv)
+{
+    DWORD mode;
+    read_arguments(argc, argv);
+    for (int fd = 0; fd < 3; fd++) {
+        HANDLE handle = (HANDLE)_get_osfhandle(fd);
+        _setmode(fd, _O_BINARY);
+        if (fd && handle != INVALID_HANDLE_VALUE && GetConsoleMode(handle, &mode))
+            SetConsoleMode(handle, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    }
+    setvbuf(stderr, NULL, _IONBF, 0);
+    console_before = GetConsoleOutputCP();
+    if (console_before && console_before != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) atexit(restore_console);
+    /* Consoles of Windows 10 understand what is written to TERM's most usual terminal. */
+    if (!getenv("TERM") && _isatty(1)) setenv("TERM", "xterm-256color", 0);
+}
+
+void *whit_system_alloc(size_t size_bytes)
+{
+    return _aligned_malloc(size_bytes, WHIT_ALIGN_BYTES);
+}
+
+void whit_system_free(void *memory)
+{
+    _aligned_free(memory);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+    DWORD timeout_ms = timeout_ns == WHIT_NO_TIMEOUT ? INFINITE : (DWORD)((timeout_ns + 999999) / 1000000);
+    WaitOnAddress((volatile void *)word, &expected, sizeof expected, timeout_ms);
+}
+
+void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
+{
+    enum { SINGLE_MAX = 4 }; /* more threads are woken all at once: a wake-up without work is allowed */
+    if (n > SINGLE_MAX) {
+        WakeByAddressAll((void *)word);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) WakeByAddressSingle((void *)word);
+}
+
+void whit_thread_name(const char *name)
+{
+    (void)name; /* winpthreads raises an exception for a debugger, which costs more than a name is worth */
+}
+
+unsigned whit_thread_processor(void)
+{
+    return GetCurrentProcessorNumber();
+}
+
+void whit_thread_pin(pthread_t thread, unsigned processor)
+{
+    HANDLE handle = pthread_gethandle(thread);
+    if (processor < 64 && handle) SetThreadAffinityMask(handle, (DWORD_PTR)1 << processor);
+}
+
+/* ---- the machine ---------------------------------------------------------------------------- */
+
+/* Masks of the processors of each physical core, in the first group of 64. */
+static size_t read_cores(uint64_t *cores, size_t n_max)
+{
+    SYSTEM_LOGICAL_PROCESSOR_INFORMATION items[256];
+    DWORD size_bytes = sizeof items;
+    size_t n = 0;
+    if (!GetLogicalProcessorInformation(items, &size_bytes)) return 0;
+    for (size_t i = 0; i < size_bytes / sizeof *items && n < n_max; i++)
+        if (items[i].Relationship == RelationProcessorCore) cores[n++] = items[i].ProcessorMask;
+    return n;
+}
+
+unsigned whit_processor_core(unsigned processor)
+{
+    uint64_t cores[64];
+    size_t n = read_cores(cores, 64);
+    for (size_t i = 0; i < n; i++)
+        if (processor < 64 && cores[i] >> processor & 1) return (unsigned)__builtin_ctzll(cores[i]);
+    return processor;
+}
+
+void whit_system_cores(whit_cpu *cpu)
+{
+    uint64_t cores[64];
+    DWORD_PTR allowed = 0, all;
+    size_t n = read_cores(cores, 64);
+    GetProcessAffinityMask(GetCurrentProcess(), &allowed, &all);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t mine = cores[i] & allowed;
+        if (!mine) continue;
+        cpu->n_logical += (uint32_t)__builtin_popcountll(mine);
+        cpu->core_cpu[cpu->n_cores++] = (uint16_t)__builtin_ctzll(mine);
+    }
+    if (!cpu->n_cores) cpu->n_logical = cpu->n_cores = 1;
+}
+
+uint64_t whit_memory_available(void)
+{
+    MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
+    return GlobalMemoryStatusEx(&memory) ? memory.ullAvailPhys : 0;
+}
+
+bool whit_system_tiles(void)
+{
+    return true; /* Windows 11 gives the state to every process whose system has set it in XCR0 */
+}

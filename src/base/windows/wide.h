@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * What the files of this folder share: names in UTF-16, and errors of Windows as errno. They call Windows by its own
+ * names, so the renaming of posix.h is undone for the few that both know. */
+#ifndef WHIT_BASE_WINDOWS_WIDE_H
+#define WHIT_BASE_WINDOWS_WIDE_H
+
+#undef pollfd
+#include <winsock2.h>
+#undef POLLIN
+#undef POLLOUT
+#undef POLLPRI
+#undef POLLERR
+#undef POLLHUP
+#undef POLLNVAL
+#define pollfd whit_posix_pollfd
+/* winsock2.h comes before windows.h. */
+#include <windows.h>
+
+enum { WHIT_WIDE_MAX = 4200 }; /* units of a name in UTF-16, its prefix and zero included */
+
+/* Converts a path to UTF-16; a long one gets the prefix that lifts the limit of 260 units. False, with errno, if it is
+ * too long or not UTF-8. */
+bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX]);
+/* Converts to UTF-8, with "/" for "\" where `is_path`; false, with errno, if `text` is too small. */
+bool whit_wide_text(const wchar_t *wide, bool is_path, char *text, size_t text_bytes);
+/* Sets errno from GetLastError and returns -1. */
+int whit_wide_error(void);
+
+#endif
