@@ -17,6 +17,7 @@ whit_script(cli_tales ${cli}/tales.sh)
 whit_script(cli_train ${cli}/train.sh)
 whit_script(cli_signals ${cli}/signals.sh)
 whit_script(cli_pull ${cli}/pull.sh $<TARGET_FILE:hub_serve>)
+whit_script(cli_pull_tls ${cli}/pull_tls.sh $<TARGET_FILE:hub_serve>)
 if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD)
   # Sanitizers need more address space than the limit that this test sets.
   whit_script(cli_hostile ${cli}/hostile.sh)

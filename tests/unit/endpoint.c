@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * An answer that never ends, and never stalls either, is given up after the time of the whole request. */
-#include "test.h"
+#include "test_folder.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "endpoint/certificates.h"
 #include "endpoint/endpoint.h"
 
 static void begin_nothing(void *user)
@@ -74,9 +75,45 @@ static void test_trickle(void **state)
     close(listening);
 }
 
+/* The file of authorities: a variable's first, else that of whatever distribution this is. */
+static void test_certificates(void **state)
+{
+    static const char *const places[][2] = {
+        {"/etc/ssl/certs", "/ca-certificates.crt"},
+        {"/etc/pki/ca-trust/extracted/pem", "/tls-ca-bundle.pem"},
+        {"/etc/ssl", "/cert.pem"},
+    };
+    const char *root = test_folder;
+    char path[600], found[600], command[700];
+    bool is_chosen;
+    (void)state;
+    unsetenv("CURL_CA_BUNDLE");
+    unsetenv("SSL_CERT_FILE");
+    assert_false(whit_certificates_find(root, found, sizeof found, &is_chosen));
+    assert_string_equal(found, "");
+    for (size_t i = sizeof places / sizeof *places; i-- > 0;) { /* the first place comes before later ones */
+        snprintf(command, sizeof command, "mkdir -p %s%s", root, places[i][0]);
+        assert_int_equal(system(command), 0);
+        snprintf(path, sizeof path, "%s%s%s", root, places[i][0], places[i][1]);
+        fclose(fopen(path, "w"));
+        assert_true(whit_certificates_find(root, found, sizeof found, &is_chosen));
+        assert_string_equal(found, path);
+        assert_false(is_chosen);
+    }
+    assert_false(whit_certificates_find(root, found, 20, &is_chosen)); /* no part of a path */
+    setenv("CURL_CA_BUNDLE", "/b.pem", 1);
+    assert_true(whit_certificates_find(root, found, sizeof found, &is_chosen) && is_chosen);
+    assert_string_equal(found, "/b.pem");
+    setenv("SSL_CERT_FILE", "/a.pem", 1);
+    assert_true(whit_certificates_find(root, found, sizeof found, &is_chosen) && is_chosen);
+    assert_string_equal(found, "/a.pem");
+    unsetenv("CURL_CA_BUNDLE");
+    unsetenv("SSL_CERT_FILE");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trickle)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trickle), cmocka_unit_test(test_certificates)};
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -159,6 +159,7 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     CURL *curl = endpoint->curl;
     curl_off_t wait_s = 0;
     api->easy_reset(curl);
+    whit_libcurl_trust(api, curl);
     endpoint->said.size_bytes = endpoint->n_taken = 0;
     endpoint->is_enough = false;
     endpoint->ended_ns = 0;

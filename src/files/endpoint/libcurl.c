@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "endpoint/libcurl.h"
 
+#include "endpoint/certificates.h"
+
 #include <dlfcn.h>
 
 bool whit_libcurl_load(whit_libcurl *api)
@@ -29,4 +31,26 @@ bool whit_libcurl_load(whit_libcurl *api)
 bool whit_libcurl_open(whit_libcurl *api)
 {
     return whit_libcurl_load(api) && api->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+/* Was the library built with a place for certificate authorities? */
+static bool has_authorities(const whit_libcurl *api, CURL *curl)
+{
+#if LIBCURL_VERSION_NUM >= 0x075400
+    char *file = NULL, *folder = NULL;
+    return api->getinfo(curl, CURLINFO_CAINFO, &file) != CURLE_OK || file ||
+        api->getinfo(curl, CURLINFO_CAPATH, &folder) != CURLE_OK || folder;
+#else
+    (void)api, (void)curl;
+    return true;
+#endif
+}
+
+bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl)
+{
+    char path[1024];
+    bool is_chosen, found = whit_certificates_find("", path, sizeof path, &is_chosen);
+    if (!is_chosen && has_authorities(api, curl)) return true;
+    if (found) api->setopt(curl, CURLOPT_CAINFO, path);
+    return found;
 }

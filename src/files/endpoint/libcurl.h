@@ -27,4 +27,13 @@ bool whit_libcurl_load(whit_libcurl *api);
 /* Loads the library and initialises it for requests. False as above, or if the initialisation fails. */
 bool whit_libcurl_open(whit_libcurl *api);
 
+/* Has `curl` check https addresses with the authorities of whit_certificates_find, where a variable names their file or
+ * the library has no place of its own for it, as in the static program. easy_reset undoes it. False where there is no
+ * file: every https request will fail then. */
+bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
+
+/* The reason to give then. */
+#define WHIT_LIBCURL_NO_AUTHORITIES                                                                                    \
+    "no file of certificate authorities is on this machine: install ca-certificates, or name one in SSL_CERT_FILE"
+
 #endif

@@ -254,6 +254,10 @@ static whit_status get_once(whit_http *http, const char *url, uint64_t offset_by
     http->reason[0] = 0;
     http->answer->status = 0;
     set_options(http, url, headers);
+    if (!whit_libcurl_trust(&http->api, http->curl) && strncasecmp(url, "https:", 6) == 0) {
+        http->api.slist_free(headers);
+        return whit_fail(error, WHIT_ERROR_IO, "%.300s: " WHIT_LIBCURL_NO_AUTHORITIES, url);
+    }
     CURLcode code = http->api.perform(http->curl);
     http->api.slist_free(headers);
     if (http->failed != WHIT_OK) return http->failed;
