@@ -23,6 +23,7 @@
 #   make install         PREFIX=/usr/local (with sudo) or $HOME/.local, DESTDIR=
 #   make uninstall       removes what that put there: the same PREFIX and DESTDIR
 #   make static          build-static/whit, one file that runs on any Linux of this architecture
+#   make deb             build-package/packages/*.deb for Debian and Ubuntu; packaging/packages.mk has the others
 #   make fmt             formats the C files
 #   make clean
 PREFIX ?= /usr/local
@@ -152,7 +153,8 @@ wheel:
 	@python3 bindings/python/make_wheel.py build/libwhit.so -o build
 
 static:
-	@tools/deps check run
+	@tools/deps check static
+	@tools/cross/static.sh build-static/libraries
 	@TARGETS=whit tools/build static
 
 fmt:
@@ -160,4 +162,6 @@ fmt:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64
+	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64 build-package
+
+include packaging/packages.mk

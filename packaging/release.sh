@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# Facts that every package shares. Scripts in packaging/ read this file after setting `root`, the folder of the source.
+# The version has one place, include/whit/base.h; so has the changelog, packaging/changelog, whose newest entry must
+# name that version, and the number in the library's soname, CMakeLists.txt.
+: "${root:?}"
+umask 022
+export LC_ALL=C
+
+version=$(sed -n 's/^#define WHIT_VERSION_\(MAJOR\|MINOR\|PATCH\) *\([0-9]*\).*/\2/p' "$root/include/whit/base.h" | paste -sd .)
+soversion=$(sed -n 's/.*SOVERSION \([0-9]*\)).*/\1/p' "$root/CMakeLists.txt")
+changed=$(sed -n '1s/^whit (\(.*\)) .*/\1/p' "$root/packaging/changelog")
+maintainer=$(sed -n 's/^ -- \(.*>\)  .*/\1/p' "$root/packaging/changelog" | head -n 1)
+summary=$(sed -n '1s/^summary: //p' "$root/packaging/description")
+
+[ "$version" = "$changed" ] || {
+    echo "packaging: include/whit/base.h has version $version, but the newest entry of packaging/changelog $changed" >&2
+    exit 1
+}
+
+# Every time in a package is that of the commit, or of the changelog where there is no repository: two builds of the same
+# commit have the same bytes.
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+    SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null) ||
+        SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*>  //p' "$root/packaging/changelog" | head -n 1)" +%s)
+fi
+export SOURCE_DATE_EPOCH
+
+# Gives every file below FOLDER the time of the commit.
+set_times() { # FOLDER
+    find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+}
+
+# Installs BUILD below STAGE with the prefix /usr, stripped, man pages compressed, without what only a copy of the
+# source needs.
+stage_files() { # BUILD STAGE
+    rm -rf "$2"
+    DESTDIR=$2 cmake --install "$1" --prefix /usr >/dev/null
+    rm "$2/usr/share/doc/whit/LICENSE"
+    strip --strip-unneeded --remove-section=.comment --remove-section=.note "$2/usr/bin/whit"
+    find "$2/usr/lib" -name 'libwhit.so.*.*' -exec strip --strip-unneeded --remove-section=.comment {} +
+    find "$2/usr/lib" -name 'libwhit.a' -exec strip --strip-debug --enable-deterministic-archives {} +
+    gzip -9n "$2"/usr/share/man/man1/*
+    mkdir -p "$2/usr/lib/systemd/system" "$2/etc/whit" "$2/usr/lib/sysusers.d"
+    # A user of its own owns the cache, so that converted models are found again after an update.
+    sed -e 's|^ExecStart=/usr/local/|ExecStart=/usr/|' -e 's|^DynamicUser=yes|User=whit\nGroup=whit|' \
+        -e '1,/^\[Unit\]/{/^#/d}' "$root/deploy/whit.service" >"$2/usr/lib/systemd/system/whit.service"
+    cp "$root/packaging/serve.env" "$2/etc/whit/serve.env"
+    cp "$root/packaging/whit.sysusers" "$2/usr/lib/sysusers.d/whit.conf"
+}

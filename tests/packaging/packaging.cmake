@@ -1,0 +1,5 @@
+# Packages, made of the program that is built already. Sanitizers change nothing here.
+if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND NOT CMAKE_CROSSCOMPILING)
+  whit_script(packaging_deb ${CMAKE_CURRENT_LIST_DIR}/deb.sh)
+  whit_script(packaging_install ${CMAKE_CURRENT_LIST_DIR}/install.sh)
+endif()
