@@ -3,8 +3,15 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 add_library(whit_dependencies INTERFACE)
+# The static program links the optional libraries, too: Debian's archives (.a) and those of tools/cross/static.sh. What is
+# opened as it runs by nature, or is large, stays out: OpenBLAS, libgit2, grammars of tree-sitter, ZeroMQ.
+set(WHIT_STATIC_DEPS "" CACHE PATH "folder that tools/cross/static.sh has made, for WHIT_STATIC")
 if(WHIT_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  set(ENV{PKG_CONFIG_PATH} "${WHIT_STATIC_DEPS}/lib/pkgconfig:$ENV{PKG_CONFIG_PATH}")
+  foreach(name OPENBLAS TREE_SITTER GIT2 ZMQ)
+    set(WHIT_WITH_${name} OFF)
+  endforeach()
 endif()
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
@@ -15,13 +22,16 @@ target_link_libraries(whit_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::
 if(WIN32) # their headers declare imports from DLLs otherwise
   target_compile_definitions(whit_dependencies INTERFACE PCRE2_STATIC SODIUM_STATIC UTF8PROC_STATIC)
 endif()
-foreach(lib IN ITEMS libedit:EDIT libcurl:CURL libmicrohttpd:MICROHTTPD openblas:OPENBLAS hwloc:HWLOC
-                     libseccomp:SECCOMP ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2 libzmq:ZMQ)
+foreach(lib IN ITEMS libedit:EDIT libcurl:CURL libmicrohttpd:MICROHTTPD openblas:OPENBLAS libseccomp:SECCOMP
+                     ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2 libzmq:ZMQ)
   string(REPLACE ":" ";" pair ${lib})
   list(GET pair 0 module)
   list(GET pair 1 name)
   option(WHIT_WITH_${name} "use ${module} when it is found" ON)
-  if(WHIT_WITH_${name} AND NOT WHIT_STATIC)
+  if(WHIT_WITH_${name} AND WHIT_STATIC)
+    pkg_check_modules(${name} REQUIRED ${module})
+    list(APPEND WHIT_STATIC_LIBRARIES ${${name}_STATIC_LDFLAGS})
+  elseif(WHIT_WITH_${name})
     pkg_check_modules(${name} IMPORTED_TARGET ${module})
   endif()
   if(${name}_FOUND)

@@ -25,7 +25,7 @@ SCALARS = {
     "int8_t": "c_int8", "uint8_t": "c_uint8", "uint16_t": "c_uint16", "int32_t": "c_int32", "uint32_t": "c_uint32",
     "int64_t": "c_int64", "uint64_t": "c_uint64", "void": None,
 }
-BUNDLED = ("libjansson", "libpcre2-8", "libutf8proc", "libsodium", "libhwloc")
+BUNDLED = ("libjansson", "libpcre2-8", "libutf8proc", "libsodium")
 
 
 class Headers:

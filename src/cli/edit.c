@@ -122,9 +122,6 @@ static int run(cli_call *call)
     const struct edit_values *values = call->values;
     char *texts = NULL;
     if (values->list_keys) return list_keys(call);
-    if (WHIT_IS_STATIC)
-        return cli_fail(call, CLI_REFUSED,
-                        "this is the static build, which has no editor: 'make' builds whit with one");
     /* The default settings file may be absent; a file given by option must exist. */
     if (values->config && access(values->config, R_OK) != 0)
         return cli_fail(call, CLI_IO, "%s: cannot open: %s", values->config, strerror(errno));

@@ -257,10 +257,8 @@ static int run(cli_call *call)
     whit_error error;
     if (!whit_server_library())
         return cli_fail(call, CLI_REFUSED,
-                        WHIT_IS_STATIC
-                            ? "this is the static build, which has no server: 'make' builds whit with one"
-                            : "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
-                              "cannot serve");
+                        "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
+                        "cannot serve");
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
         return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
     int status = open_served(call, values, &served);

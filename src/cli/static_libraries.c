@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * The optional libraries in the static program. Elsewhere they are opened when they are needed (dlopen); here they
+ * are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no caller differs. A
+ * library without a table cannot be opened. Every name that a caller asks for must be in its library's table:
+ * tests/packaging/static.sh uses all of them. */
+#include <nss.h>
+#include <stddef.h>
+#include <string.h>
+
+#define CURL(X)                                                                                                        \
+    X(curl_global_init)                                                                                                \
+    X(curl_version)                                                                                                    \
+    X(curl_easy_init)                                                                                                  \
+    X(curl_easy_cleanup)                                                                                               \
+    X(curl_easy_reset)                                                                                                 \
+    X(curl_easy_setopt)                                                                                                \
+    X(curl_easy_getinfo)                                                                                               \
+    X(curl_easy_perform)                                                                                               \
+    X(curl_slist_append)                                                                                               \
+    X(curl_slist_free_all)
+#define MICROHTTPD(X)                                                                                                  \
+    X(MHD_get_version)                                                                                                 \
+    X(MHD_start_daemon)                                                                                                \
+    X(MHD_stop_daemon)                                                                                                 \
+    X(MHD_quiesce_daemon)                                                                                              \
+    X(MHD_create_response_from_buffer)                                                                                 \
+    X(MHD_create_response_from_callback)                                                                               \
+    X(MHD_add_response_header)                                                                                         \
+    X(MHD_queue_response)                                                                                              \
+    X(MHD_destroy_response)                                                                                            \
+    X(MHD_lookup_connection_value)                                                                                     \
+    X(MHD_get_connection_values_n)                                                                                     \
+    X(MHD_get_connection_info)                                                                                         \
+    X(MHD_set_connection_option)
+#define SECCOMP(X)                                                                                                     \
+    X(seccomp_init)                                                                                                    \
+    X(seccomp_release)                                                                                                 \
+    X(seccomp_attr_set)                                                                                                \
+    X(seccomp_syscall_resolve_name)                                                                                    \
+    X(seccomp_rule_add_array)                                                                                          \
+    X(seccomp_export_bpf)                                                                                              \
+    X(seccomp_arch_native)
+#define NCURSESW(X)                                                                                                    \
+    X(stdscr)                                                                                                          \
+    X(COLORS)                                                                                                          \
+    X(newterm)                                                                                                         \
+    X(endwin)                                                                                                          \
+    X(raw)                                                                                                             \
+    X(noecho)                                                                                                          \
+    X(nonl)                                                                                                            \
+    X(typeahead)                                                                                                       \
+    X(keypad)                                                                                                          \
+    X(start_color)                                                                                                     \
+    X(use_default_colors)                                                                                              \
+    X(init_pair)                                                                                                       \
+    X(setcchar)                                                                                                        \
+    X(wmove)                                                                                                           \
+    X(wadd_wch)                                                                                                        \
+    X(wrefresh)                                                                                                        \
+    X(wredrawln)                                                                                                       \
+    X(curs_set)                                                                                                        \
+    X(resizeterm)
+
+struct symbol {
+    const char *name;
+    void *address;
+};
+
+/* The types do not matter: addresses alone are used. */
+#define DECLARE(name) extern char name[];
+CURL(DECLARE)
+MICROHTTPD(DECLARE)
+SECCOMP(DECLARE)
+NCURSESW(DECLARE)
+
+#define ROW(name) {#name, name},
+static const struct symbol curl[] = {CURL(ROW){0}};
+static const struct symbol microhttpd[] = {MICROHTTPD(ROW){0}};
+static const struct symbol seccomp[] = {SECCOMP(ROW){0}};
+static const struct symbol ncursesw[] = {NCURSESW(ROW){0}};
+
+static const struct library {
+    const char *name;
+    const struct symbol *symbols;
+} libraries[] = {
+    {"libcurl.so.4", curl},
+    {"libmicrohttpd.so.12", microhttpd},
+    {"libseccomp.so.2", seccomp},
+    {"libncursesw.so.6", ncursesw},
+};
+
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlsym(void *library, const char *name);
+int __wrap_dlclose(void *library);
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+    (void)flags;
+    for (size_t i = 0; name && i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(libraries[i].name, name) == 0) return (void *)&libraries[i];
+    return NULL;
+}
+
+void *__wrap_dlsym(void *library, const char *name)
+{
+    for (const struct symbol *symbol = ((const struct library *)library)->symbols; symbol->name; symbol++)
+        if (strcmp(symbol->name, name) == 0) return symbol->address;
+    return NULL;
+}
+
+int __wrap_dlclose(void *library)
+{
+    (void)library;
+    return 0;
+}
+
+/* glibc finds names of hosts by modules that nsswitch.conf lists. It would open them (dlopen) even in a static program,
+ * and those of another glibc crash it. The modules files and dns are inside. */
+__attribute__((constructor)) static void choose_name_services(void)
+{
+    static const char *const databases[] = {"hosts", "services", "protocols", "networks", "passwd", "group"};
+    for (size_t i = 0; i < sizeof databases / sizeof *databases; i++)
+        __nss_configure_lookup(databases[i], i == 0 ? "files dns" : "files");
+}
