@@ -45,7 +45,7 @@ apt-get -q remove -y whit libwhit0 libwhit-dev >log 2>&1 || { tail log; fail "ap
 apt-get -q purge -y whit >log 2>&1 || { tail log; fail "apt-get purge"; }
 left=$(while read -r path; do if [ -e "$path" ] && [ ! -d "$path" ]; then echo "$path"; fi; done <files)
 [ -z "$left" ] || fail "left after purge: $left"
-left=$(list | grep -i whit || true)
+left=$(list | grep -E '/(lib|_)?whit([^a-z]|$)' || true)
 [ -z "$left" ] || fail "left after purge: $left"
 getent passwd | cmp -s - accounts.before || fail "the user is left after purge"
 [ -z "$(dpkg -l | grep -i whit || true)" ] || fail "dpkg still knows it"
