@@ -20,7 +20,8 @@ static const struct export_values defaults;
 static const cli_option options[] = {
     {"-o, --output", CLI_FILE, AT(output), "OUT", "The GGUF file to write; replaced when all is written.", 0, 0},
     {"--type", CLI_TEXT, AT(coded), "TYPE",
-     "Type of the matrices of the layers: q8_0 q6_k q5_k q4_k q4_0 iq4_nl iq4_xs q3_k q2_k q2_0 tq2_0 tq1_0 q1_0 f16 "
+     "Type of the matrices of the layers: q8_0 q6_k q5_k q4_k q4_0 iq4_nl iq4_xs q3_k q2_k iq2_s iq2_xs iq2_xxs q2_0 "
+     "tq2_0 tq1_0 q1_0 f16 "
      "bf16 f32. A "
      "matrix that it does not hold exactly is rounded again. By default the smallest type that holds each matrix "
      "exactly.",

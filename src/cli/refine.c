@@ -82,7 +82,8 @@ const cli_verb cli_refine_verb = {
     "make a GGUF file better, in the same types and size",
     "Rounds the original again to the types that the matrices of the layers have in FILE, with error feedback over a "
     "calibration text, and writes FILE with these codes and scales in place of its own. Every program that ran FILE "
-    "runs the result. Refined are Q6_K, Q5_K, Q4_K, Q4_0, IQ4_NL, IQ4_XS, Q3_K, Q2_K, Q2_0, TQ2_0, TQ1_0 and Q1_0; "
+    "runs the result. Refined are Q6_K, Q5_K, Q4_K, Q4_0, IQ4_NL, IQ4_XS, Q3_K, Q2_K, IQ2_S, IQ2_XS, IQ2_XXS, Q2_0, "
+    "TQ2_0, TQ1_0 and Q1_0; "
     "tensors of other "
     "types stay as they are. whit compare tells the difference.\n"
     "  whit refine model-Q2_K.gguf --original model-f16.gguf --calib text.txt -o better-Q2_K.gguf",

@@ -33,7 +33,7 @@ for type in q8_0 q6_k q5_k q4_k q3_k q2_k q1_0; do
     less "$last" "$now" "$type"
     last=$now
 done
-for type in q4_0 iq4_nl iq4_xs q2_0 tq2_0 tq1_0; do
+for type in q4_0 iq4_nl iq4_xs iq2_s iq2_xs iq2_xxs q2_0 tq2_0 tq1_0; do
     expect 0 whit export original.ndf --type $type -o $type.gguf
     grep -q "matrices rounded, mean relative squared error of the weights" err || complain "$type tells no loss: $(cat err)"
     expect 0 whit inspect $type.gguf
@@ -47,7 +47,7 @@ cmp -s one.gguf three.gguf || complain "three threads gave another file"
 [ $steps = 2 ] || less "$(divergence one.gguf)" "$(divergence q2_k.gguf)" "calibrated q2_k against plain"
 
 # ---- refine: the same types and bytes of the file, nearer to the original
-for type in q2_k q4_k q5_k q6_k iq4_xs; do
+for type in q2_k q4_k q5_k q6_k iq4_xs iq2_s iq2_xs iq2_xxs; do
     expect 0 whit refine $type.gguf --original original.ndf --calib calibration -o better.gguf
     grep -q "7 tensors were replaced" err || complain "$type: $(cat err)"
     [ "$(wc -c <better.gguf)" = "$(wc -c <$type.gguf)" ] || complain "$type: another size"

@@ -36,10 +36,13 @@ static const struct kind_name {
     const char *name;
     whit_ggml_kind kind;
 } kind_names[] = {
-    {"tq1_0", WHIT_GGML_TQ1_0}, {"tq2_0", WHIT_GGML_TQ2_0},   {"q2_0", WHIT_GGML_Q2_0},     {"q1_0", WHIT_GGML_Q1_0},
-    {"q8_0", WHIT_GGML_Q8_0},   {"q4_0", WHIT_GGML_Q4_0},     {"q2_k", WHIT_GGML_Q2_K},     {"q3_k", WHIT_GGML_Q3_K},
-    {"q6_k", WHIT_GGML_Q6_K},   {"iq4_nl", WHIT_GGML_IQ4_NL}, {"iq4_xs", WHIT_GGML_IQ4_XS}, {"f16", WHIT_GGML_F16},
-    {"bf16", WHIT_GGML_BF16},   {"f32", WHIT_GGML_F32},
+    {"tq1_0", WHIT_GGML_TQ1_0},     {"tq2_0", WHIT_GGML_TQ2_0}, {"q2_0", WHIT_GGML_Q2_0},
+    {"q1_0", WHIT_GGML_Q1_0},       {"q8_0", WHIT_GGML_Q8_0},   {"q4_0", WHIT_GGML_Q4_0},
+    {"q2_k", WHIT_GGML_Q2_K},       {"q3_k", WHIT_GGML_Q3_K},   {"q4_k", WHIT_GGML_Q4_K},
+    {"q5_k", WHIT_GGML_Q5_K},       {"iq2_s", WHIT_GGML_IQ2_S}, {"iq2_xs", WHIT_GGML_IQ2_XS},
+    {"iq2_xxs", WHIT_GGML_IQ2_XXS}, {"q6_k", WHIT_GGML_Q6_K},   {"iq4_nl", WHIT_GGML_IQ4_NL},
+    {"iq4_xs", WHIT_GGML_IQ4_XS},   {"f16", WHIT_GGML_F16},     {"bf16", WHIT_GGML_BF16},
+    {"f32", WHIT_GGML_F32},
 };
 
 static bool parse_kind(const char *name, whit_ggml_kind *kind)
@@ -315,10 +318,10 @@ static whit_status check_options(const whit_export_options *options, whit_error 
 {
     whit_ggml_kind kind;
     if (options->coded && !parse_kind(options->coded, &kind))
-        return whit_fail(
-            error, WHIT_ERROR_ARGUMENT,
-            "type '%s' is none of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q6_k iq4_nl iq4_xs f16 bf16 f32",
-            options->coded);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "type '%s' is none of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q4_k q5_k q6_k iq2_xxs iq2_xs "
+                         "iq2_s iq4_nl iq4_xs f16 bf16 f32",
+                         options->coded);
     if (options->floats && (!parse_kind(options->floats, &kind) || !is_float_kind(kind)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "float type '%s' is none of f16 bf16 f32", options->floats);
     return WHIT_OK;

@@ -37,7 +37,10 @@ bool whit_levels_know(const whit_tensor_type *type)
     case WHIT_CODEC_I3:
     case WHIT_CODEC_U4:
     case WHIT_CODEC_U5:
-    case WHIT_CODEC_I6: return true;
+    case WHIT_CODEC_I6:
+    case WHIT_CODEC_X8:
+    case WHIT_CODEC_X9:
+    case WHIT_CODEC_X10: return true;
     default: return false;
     }
 }
@@ -50,7 +53,7 @@ bool whit_levels_have_second(const whit_tensor_type *type)
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2])
 {
     if (!isfinite(scales[0]) || !isfinite(scales[1])) return false;
-    bool any_sign = is_grid(type) && !has_minimum(type);
+    bool any_sign = is_grid(type) && !has_minimum(type) && type->scale_type != WHIT_SCALE_ODD4;
     return any_sign ? scales[0] != 0 : scales[0] > 0 && (!has_minimum(type) || scales[1] >= 0);
 }
 
@@ -69,9 +72,14 @@ whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
     const whit_codec_info *info = whit_codec_find(type->codec);
     bool has_second = whit_levels_have_second(type);
     whit_levels levels = {0};
-    levels.n = info->levels ? 16 : (uint32_t)(info->code_max - info->code_min + 1);
+    for (int i = 0; info->grid && i < 3; i++) {
+        levels.code[2 - i] = (int8_t)-info->levels[i];
+        levels.code[3 + i] = info->levels[i];
+    }
+    levels.n = info->grid ? 6 : info->levels ? 16 : (uint32_t)(info->code_max - info->code_min + 1);
     for (uint32_t i = 0; i < levels.n; i++) {
-        levels.code[i] = levels.first[i] = info->levels ? info->levels[i] : (int8_t)(info->code_min + (int)i);
+        if (!info->grid) levels.code[i] = info->levels ? info->levels[i] : (int8_t)(info->code_min + (int)i);
+        levels.first[i] = levels.code[i];
         levels.second[i] = has_second ? -1 : 0;
         levels.value[i] = has_second ? fmaf((float)levels.code[i], a, -b) : (float)levels.code[i] * a;
     }
@@ -120,6 +128,11 @@ void whit_levels_store(const whit_tensor_type *type, const float scales[2], cons
         stored[0] = nearest_multiple(scales[0], factors[0], 1, 255);
         if (has_second) stored[1] = nearest_multiple(scales[1], factors[1], 0, 255);
         return;
+    case WHIT_SCALE_ODD4: { /* levels lie on both sides of zero, and so the scale has no sign */
+        float eighth = factors[0] * 0.125f;
+        stored[0] = eighth + nearest_multiple(fabsf(scales[0]) - eighth, 2 * eighth, 0, 15);
+        return;
+    }
     case WHIT_SCALE_K4:
     case WHIT_SCALE_K8:
     case WHIT_SCALE_K16:
@@ -137,6 +150,7 @@ void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint
     float least, largest;
     number_range(type, &least, &largest);
     if (type->scale_type == WHIT_SCALE_U8) largest = LARGEST_BYTE;
+    if (type->scale_type == WHIT_SCALE_ODD4) largest = 31 * 0.125f;
     for (int f = 0; f < 2; f++) {
         float most = 0;
         for (uint32_t group = 0; group < n_groups; group++) most = fmaxf(most, fabsf(scales[2 * group + f]));
@@ -158,6 +172,8 @@ void whit_levels_write(const whit_tensor_type *type, const float stored[2], cons
         bytes[0] = (uint8_t)(first | second << 4);
     } else if (type->scale_type == WHIT_SCALE_K8) {
         bytes[0] = (uint8_t)(first + 128);
+    } else if (type->scale_type == WHIT_SCALE_ODD4) {
+        bytes[0] = (uint8_t)(((int)rintf(stored[0] / (factors[0] * 0.125f)) - 1) / 2);
     } else {
         bytes[0] = (uint8_t)first;
         if (has_second) bytes[1] = (uint8_t)second;
@@ -168,6 +184,11 @@ void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const 
 {
     if (type->codec == WHIT_CODEC_L2) {
         whit_level_pair(bytes[0] | (unsigned)bytes[1] << 8, stored);
+        return;
+    }
+    if (type->scale_type == WHIT_SCALE_ODD4) {
+        stored[0] = factors[0] * 0.125f * (float)(2 * bytes[0] + 1);
+        stored[1] = 0;
         return;
     }
     bool has_second = whit_levels_have_second(type);

@@ -17,7 +17,7 @@ typedef struct whit_levels {
 } whit_levels;
 
 /* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3,
- * u4, u5, i6, n4 with scales in superblocks. */
+ * u4, u5, i6, n4, x8, x9, x10 with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
 /* Levels of a group at its scales a and b: those of q2 and l2 are a s + b e, those of u2, u4 and u5 are a code - b; the
  * others have no b. */

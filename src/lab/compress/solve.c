@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/solve.h"
 
+#include "compress/codebook.h"
 #include "compress/levels.h"
 #include "compress/permute.h"
 #include "kernels/codec.h"
@@ -78,21 +79,43 @@ static void fit_factors(struct walk *k, uint32_t row, const float *w, const floa
     }
 }
 
+static bool has_codebook(const struct walk *k)
+{
+    return whit_codec_find(k->s->type->codec)->grid != NULL;
+}
+
+/* The numbers of the levels that eight codes of a codebook are. */
+static void number_levels(const whit_levels *levels, const int8_t *codes, uint8_t *numbers)
+{
+    for (int i = 0; i < WHIT_CODEBOOK_COLS; i++) {
+        numbers[i] = 0;
+        while (levels->code[numbers[i]] != codes[i]) numbers[i]++;
+    }
+}
+
 /* Rounds the columns of groups [first, last) of one row. Updates w of the later columns of those groups; `errors` (n,
  * by column) is kept for the columns after them. */
 static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t first, uint32_t last,
                         const float *importance, float *errors)
 {
     const whit_loops *loops = k->blas->loops;
+    const whit_codec codec = (whit_codec)k->s->type->codec;
+    const bool by_eights = has_codebook(k);
     uint32_t end = k->begin[last];
     for (uint32_t group = first; group < last; group++) {
         float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
         fit_group(k, row, w, group, importance, stored);
         whit_levels levels = whit_levels_at(k->s->type, stored);
         for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
-            uint32_t level = whit_levels_nearest(&levels, w[j]);
             size_t at = (size_t)row * k->n + j;
-            k->levels[at] = (uint8_t)level;
+            if (!by_eights) {
+                k->levels[at] = (uint8_t)whit_levels_nearest(&levels, w[j]);
+            } else if ((j - k->begin[group]) % WHIT_CODEBOOK_COLS == 0) {
+                int8_t codes[1][WHIT_CODEBOOK_COLS];
+                whit_codebook_nearest(codec, w + j, importance + j, stored[0], 1, codes);
+                number_levels(&levels, codes[0], k->levels + at);
+            }
+            uint32_t level = k->levels[at];
             k->values[at] = levels.value[level];
             if (!k->u) continue;
             const float *u = k->u + (size_t)j * k->n;
@@ -165,6 +188,59 @@ static void push_on(const struct walk *k, uint32_t worker, const float *delta, u
                                        .beta = 1,
                                        .c = r + begin,
                                        .ldc = k->n});
+}
+
+/* The change of the error by eight codes from column j on: d^T H d + 2 r d, d their change of value. */
+static double entry_gain(const struct walk *k, uint32_t j, const float *values, const float *r, const int8_t *codes,
+                         float scale, float *d)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < WHIT_CODEBOOK_COLS; i++) d[i] = (float)codes[i] * scale - values[i];
+    for (uint32_t i = 0; i < WHIT_CODEBOOK_COLS; i++) {
+        const float *h = k->h + (size_t)(j + i) * k->n + j;
+        double product = 2 * (double)r[i];
+        for (uint32_t c = 0; c < WHIT_CODEBOOK_COLS; c++) product += (double)h[c] * (double)d[c];
+        sum += product * (double)d[i];
+    }
+    return sum;
+}
+
+/* As move_codes, of a codebook: eight codes move together, to the best of some entries that are near without regard to
+ * the products of different columns. */
+static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
+{
+    const whit_loops *loops = k->blas->loops;
+    const float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
+    const whit_levels levels = whit_levels_at(k->s->type, stored);
+    uint32_t from = k->begin[group], to = k->begin[group + 1];
+    bool moved = false;
+    memset(delta, 0, (to - from) * sizeof *delta);
+    for (uint32_t j = from; j < to; j += WHIT_CODEBOOK_COLS) {
+        int8_t codes[WHIT_CODEBOOK_CHOICES][WHIT_CODEBOOK_COLS];
+        float w[WHIT_CODEBOOK_COLS], weights[WHIT_CODEBOOK_COLS], d[WHIT_CODEBOOK_COLS];
+        float *values = k->values + (size_t)row * k->n + j;
+        for (uint32_t i = 0; i < WHIT_CODEBOOK_COLS; i++) {
+            weights[i] = k->h[(size_t)(j + i) * k->n + j + i];
+            w[i] = values[i] - r[j + i] / weights[i];
+        }
+        whit_codebook_nearest((whit_codec)k->s->type->codec, w, weights, stored[0], WHIT_CODEBOOK_CHOICES, codes);
+        double best = 0;
+        uint32_t chosen = WHIT_CODEBOOK_CHOICES;
+        for (uint32_t c = 0; c < WHIT_CODEBOOK_CHOICES; c++) {
+            double gain = entry_gain(k, j, values, r + j, codes[c], stored[0], d);
+            if (gain < best) best = gain, chosen = c;
+        }
+        if (chosen == WHIT_CODEBOOK_CHOICES) continue;
+        number_levels(&levels, codes[chosen], k->levels + (size_t)row * k->n + j);
+        for (uint32_t i = 0; i < WHIT_CODEBOOK_COLS; i++) {
+            delta[j - from + i] = (float)codes[chosen][i] * stored[0] - values[i];
+            values[i] = (float)codes[chosen][i] * stored[0];
+            if (delta[j - from + i] != 0)
+                loops->add_scaled(r + from, k->h + (size_t)(j + i) * k->n + from, delta[j - from + i], to - from);
+        }
+        moved = true;
+    }
+    return moved;
 }
 
 /* Every code of a row's group to its best level, given r = H (q - w), which is kept up in the group's own columns;
@@ -279,6 +355,7 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
     const struct walk *k = context;
     float *d = k->scratch + worker * k->scratch_elems, *more = d + (size_t)k->rows * k->n;
     const size_t part = (size_t)k->rows * k->widest;
+    const bool by_eights = has_codebook(k);
     const struct parts parts = {more, more + part, more + 2 * part, more + 3 * part};
     for (uint32_t item = begin; item < end; item++) {
         uint32_t row = item * k->rows, n_rows = (uint32_t)smaller(k->rows, k->m - row);
@@ -286,7 +363,8 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
         for (uint32_t group = 0; group < k->n_groups; group++) {
             bool any = false;
             for (uint32_t i = 0; i < n_rows; i++)
-                any |= move_codes(k, row + i, group, r + (size_t)i * k->n, d + (size_t)i * k->n);
+                any |= by_eights ? move_entries(k, row + i, group, r + (size_t)i * k->n, d + (size_t)i * k->n)
+                                 : move_codes(k, row + i, group, r + (size_t)i * k->n, d + (size_t)i * k->n);
             if (!any) continue;
             push_on(k, worker, d, n_rows, group, 0, k->begin[group], r);
             push_on(k, worker, d, n_rows, group, k->begin[group + 1], k->n, r);

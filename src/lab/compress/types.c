@@ -22,13 +22,14 @@ static const struct form {
     uint8_t codec, scale_type;
     uint16_t group;
 } forms[] = {
-    {"q8_0", WHIT_CODEC_I8, WHIT_SCALE_F16, 32},   {"q4_0", WHIT_CODEC_I4, WHIT_SCALE_F16, 32},
-    {"iq4_nl", WHIT_CODEC_N4, WHIT_SCALE_F16, 32}, {"iq4_xs", WHIT_CODEC_N4, WHIT_SCALE_K8, 32},
-    {"q3_k", WHIT_CODEC_I3, WHIT_SCALE_K8, 16},    {"q2_k", WHIT_CODEC_U2, WHIT_SCALE_K4, 16},
-    {"q4_k", WHIT_CODEC_U4, WHIT_SCALE_K16, 32},   {"q5_k", WHIT_CODEC_U5, WHIT_SCALE_K16, 32},
-    {"q6_k", WHIT_CODEC_I6, WHIT_SCALE_K8, 16},    {"q2_0", WHIT_CODEC_T2, WHIT_SCALE_F16, 64},
-    {"tq2_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256}, {"tq1_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256},
-    {"q1_0", WHIT_CODEC_B1, WHIT_SCALE_F16, 128},
+    {"q8_0", WHIT_CODEC_I8, WHIT_SCALE_F16, 32},    {"q4_0", WHIT_CODEC_I4, WHIT_SCALE_F16, 32},
+    {"iq4_nl", WHIT_CODEC_N4, WHIT_SCALE_F16, 32},  {"iq4_xs", WHIT_CODEC_N4, WHIT_SCALE_K8, 32},
+    {"q3_k", WHIT_CODEC_I3, WHIT_SCALE_K8, 16},     {"q2_k", WHIT_CODEC_U2, WHIT_SCALE_K4, 16},
+    {"q4_k", WHIT_CODEC_U4, WHIT_SCALE_K16, 32},    {"q5_k", WHIT_CODEC_U5, WHIT_SCALE_K16, 32},
+    {"q6_k", WHIT_CODEC_I6, WHIT_SCALE_K8, 16},     {"iq2_s", WHIT_CODEC_X10, WHIT_SCALE_ODD4, 16},
+    {"iq2_xs", WHIT_CODEC_X9, WHIT_SCALE_ODD4, 16}, {"iq2_xxs", WHIT_CODEC_X8, WHIT_SCALE_ODD4, 32},
+    {"q2_0", WHIT_CODEC_T2, WHIT_SCALE_F16, 64},    {"tq2_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256},
+    {"tq1_0", WHIT_CODEC_T5, WHIT_SCALE_F16, 256},  {"q1_0", WHIT_CODEC_B1, WHIT_SCALE_F16, 128},
 };
 
 static const struct form *find_form(const char *name)

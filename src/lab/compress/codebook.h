@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Eight weights at once as an entry of a codebook and signs: IQ2_XXS, IQ2_XS and IQ2_S. */
+#ifndef WHIT_COMPRESS_CODEBOOK_H
+#define WHIT_COMPRESS_CODEBOOK_H
+
+#include "base/tensor.h"
+
+enum { WHIT_CODEBOOK_COLS = 8, WHIT_CODEBOOK_CHOICES = 8 };
+
+/* Finds the n entries (1 to WHIT_CODEBOOK_CHOICES) with the least sum of weights[i] * (w[i] - scale * codes[i])^2, the
+ * best first, equal ones by their index. Signs follow w; where the GGUF type of the codec (x8, x9) needs an even number
+ * of negative ones, the sign that costs least is turned. `scale` is above zero. */
+void whit_codebook_nearest(whit_codec codec, const float w[WHIT_CODEBOOK_COLS], const float weights[WHIT_CODEBOOK_COLS],
+                           float scale, uint32_t n, int8_t codes[][WHIT_CODEBOOK_COLS]);
+
+#endif
