@@ -78,3 +78,20 @@ void whit_codebook_nearest(whit_codec codec, const float w[WHIT_CODEBOOK_COLS], 
     }
     for (uint32_t i = 0; i < n; i++) write_codes(info, best[i], w, weights, scale, turns, codes[i]);
 }
+
+void whit_codebook_numbers(const whit_levels *levels, const int8_t codes[WHIT_CODEBOOK_COLS],
+                           uint8_t numbers[WHIT_CODEBOOK_COLS])
+{
+    for (int i = 0; i < WHIT_CODEBOOK_COLS; i++) {
+        numbers[i] = 0;
+        while (levels->code[numbers[i]] != codes[i]) numbers[i]++;
+    }
+}
+
+void whit_codebook_round(whit_codec codec, const whit_levels *levels, const float w[WHIT_CODEBOOK_COLS],
+                         const float weights[WHIT_CODEBOOK_COLS], float scale, uint8_t numbers[WHIT_CODEBOOK_COLS])
+{
+    int8_t codes[1][WHIT_CODEBOOK_COLS];
+    whit_codebook_nearest(codec, w, weights, scale, 1, codes);
+    whit_codebook_numbers(levels, codes[0], numbers);
+}

@@ -3,7 +3,7 @@
 #ifndef WHIT_COMPRESS_CODEBOOK_H
 #define WHIT_COMPRESS_CODEBOOK_H
 
-#include "base/tensor.h"
+#include "compress/levels.h"
 
 enum { WHIT_CODEBOOK_COLS = 8, WHIT_CODEBOOK_CHOICES = 8 };
 
@@ -12,5 +12,12 @@ enum { WHIT_CODEBOOK_COLS = 8, WHIT_CODEBOOK_CHOICES = 8 };
  * of negative ones, the sign that costs least is turned. `scale` is above zero. */
 void whit_codebook_nearest(whit_codec codec, const float w[WHIT_CODEBOOK_COLS], const float weights[WHIT_CODEBOOK_COLS],
                            float scale, uint32_t n, int8_t codes[][WHIT_CODEBOOK_COLS]);
+
+/* The numbers of the levels that eight codes are. */
+void whit_codebook_numbers(const whit_levels *levels, const int8_t codes[WHIT_CODEBOOK_COLS],
+                           uint8_t numbers[WHIT_CODEBOOK_COLS]);
+/* The numbers of the levels of the nearest entry. */
+void whit_codebook_round(whit_codec codec, const whit_levels *levels, const float w[WHIT_CODEBOOK_COLS],
+                         const float weights[WHIT_CODEBOOK_COLS], float scale, uint8_t numbers[WHIT_CODEBOOK_COLS]);
 
 #endif

@@ -84,15 +84,6 @@ static bool has_codebook(const struct walk *k)
     return whit_codec_find(k->s->type->codec)->grid != NULL;
 }
 
-/* The numbers of the levels that eight codes of a codebook are. */
-static void number_levels(const whit_levels *levels, const int8_t *codes, uint8_t *numbers)
-{
-    for (int i = 0; i < WHIT_CODEBOOK_COLS; i++) {
-        numbers[i] = 0;
-        while (levels->code[numbers[i]] != codes[i]) numbers[i]++;
-    }
-}
-
 /* Rounds the columns of groups [first, last) of one row. Updates w of the later columns of those groups; `errors` (n,
  * by column) is kept for the columns after them. */
 static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t first, uint32_t last,
@@ -111,9 +102,7 @@ static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t f
             if (!by_eights) {
                 k->levels[at] = (uint8_t)whit_levels_nearest(&levels, w[j]);
             } else if ((j - k->begin[group]) % WHIT_CODEBOOK_COLS == 0) {
-                int8_t codes[1][WHIT_CODEBOOK_COLS];
-                whit_codebook_nearest(codec, w + j, importance + j, stored[0], 1, codes);
-                number_levels(&levels, codes[0], k->levels + at);
+                whit_codebook_round(codec, &levels, w + j, importance + j, stored[0], k->levels + at);
             }
             uint32_t level = k->levels[at];
             k->values[at] = levels.value[level];
@@ -231,7 +220,7 @@ static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, flo
             if (gain < best) best = gain, chosen = c;
         }
         if (chosen == WHIT_CODEBOOK_CHOICES) continue;
-        number_levels(&levels, codes[chosen], k->levels + (size_t)row * k->n + j);
+        whit_codebook_numbers(&levels, codes[chosen], k->levels + (size_t)row * k->n + j);
         for (uint32_t i = 0; i < WHIT_CODEBOOK_COLS; i++) {
             delta[j - from + i] = (float)codes[chosen][i] * stored[0] - values[i];
             values[i] = (float)codes[chosen][i] * stored[0];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/weighted.h"
 
+#include "compress/codebook.h"
 #include "compress/levels.h"
 #include "compress/stream.h"
 #include "model/import_gguf.h"
@@ -45,6 +46,8 @@ static void round_values(const struct job *job, uint32_t row, const float *w, fl
     const whit_tensor_type *type = job->type;
     uint32_t n_fields = job->g.n_fields, n_groups = job->g.n_groups, shared = job->shared;
     float *factors = scales + (size_t)2 * n_groups, *fields = job->fields + (size_t)row * job->g.row_fields;
+    const bool by_eights = whit_codec_find(type->codec)->grid != NULL;
+    uint8_t eight[WHIT_CODEBOOK_COLS] = {0};
     fit_row(job, w, scales, factors);
     for (uint32_t group = 0; shared && group < n_groups; group += shared)
         for (uint32_t f = 0; f < n_fields; f++) fields[group / shared * n_fields + f] = factors[group / shared * 2 + f];
@@ -58,7 +61,10 @@ static void round_values(const struct job *job, uint32_t row, const float *w, fl
                                   (size_t)group * (job->g.row_bytes / n_groups));
         for (uint32_t f = 0; !job->fields_u8 && f < n_fields; f++) fields[group * n_fields + f] = stored[f];
         for (size_t j = from; j < type->n_cols && j < from + job->g.group_cols; j++) {
-            uint32_t level = whit_levels_nearest(&levels, w[j]);
+            size_t place = (j - from) % WHIT_CODEBOOK_COLS;
+            if (by_eights && place == 0)
+                whit_codebook_round((whit_codec)type->codec, &levels, w + j, job->weights + j, stored[0], eight);
+            uint32_t level = by_eights ? eight[place] : whit_levels_nearest(&levels, w[j]);
             double miss = (double)(w[j] - levels.value[level]), weight = (double)job->weights[j];
             job->codes[(size_t)row * type->n_cols + j] = levels.code[level];
             job->sums[2 * (size_t)row] += weight * miss * miss;
