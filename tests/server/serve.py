@@ -750,6 +750,22 @@ def test_native():
     check(word["stopping_word"] == text[6:9] and whole["stopping_word"] == "", word)
     probs = post("/completion", {**asked, "n_probs": 2, "n_predict": 3})["completion_probabilities"]
     check(len(probs) == 3 and all(len(one["top_logprobs"]) == 2 and one["logprob"] <= 0 for one in probs), probs)
+    # Probabilities after the samplers are of what these left: they add up to one, and with top_k 2 there are two.
+    sampled = {"prompt": asked["prompt"], "n_predict": 8, "temperature": 0.8, "top_k": 3, "n_probs": 6, "post_sampling_probs": True,
+               "min_p": 0, "top_p": 1, "seed": 5}
+    after = post("/completion", sampled)
+    for one in after["completion_probabilities"]:
+        tops = one["top_probs"]
+        check(len(tops) == 3 and abs(sum(t["prob"] for t in tops) - 1) < 1e-6 and "logprob" not in one, one)
+        check([t["prob"] for t in tops] == sorted((t["prob"] for t in tops), reverse=True) and
+              one["prob"] == next(t["prob"] for t in tops if t["id"] == one["id"]), one)
+    check(after["generation_settings"]["post_sampling_probs"] is True, after)
+    status, stream = ask("POST", "/completion", {**sampled, "stream": True})
+    streamed = [one for line in stream.decode().split("\n\n") if line for one in json.loads(line[6:]).get("completion_probabilities", [])]
+    check(streamed == after["completion_probabilities"], streamed)
+    greedy = post("/completion", {**sampled, "temperature": 0})["completion_probabilities"]
+    check(all(one["prob"] == 1 and [t["id"] for t in one["top_probs"]] == [one["id"]] for one in greedy), greedy)
+    post("/completion", {**sampled, "post_sampling_probs": "yes"}, 400)
     check(whole["timings"]["predicted_n"] == 12 and whole["timings"]["predicted_per_second"] > 0, whole)
     echoed = {**asked, "echo": True, "n_probs": 1, "n_predict": 3}  # as OpenAI's: it has no meaning here
     check([post("/completion", {**echoed, "echo": echo})["completion_probabilities"] for echo in (True, False)] ==

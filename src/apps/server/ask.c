@@ -13,7 +13,7 @@
 #include "server/models.h"
 #include "server/json_text.h"
 
-enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
+enum { MOST_STOPS = 16, MOST_TOP = WHIT_TOP_MAX, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
 /* Limits of a request's program: a slow program delays all requests that are stepped together with it. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
@@ -434,8 +434,9 @@ static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, w
 
 /* ---- a request --------------------------------------------------------------------------------- */
 
-/* "logprobs", a switch or a number of them, and "top_logprobs", their number in chats. */
-static bool read_logprobs(const json_t *body, whit_job *job, whit_web_reply *reply)
+/* "logprobs", a switch or a number of them, "top_logprobs", their number in chats, and llama.cpp's
+ * "post_sampling_probs". */
+static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *given = json_object_get(body, "logprobs");
     double n_top = 0, n_more = 0;
@@ -449,7 +450,9 @@ static bool read_logprobs(const json_t *body, whit_job *job, whit_web_reply *rep
     if (n_more > 0 && !job->logprobs)
         return whit_field_refuse(reply, "top_logprobs", "there are none without logprobs");
     job->n_top = (uint32_t)(n_more > 0 ? n_more : n_top);
-    return true;
+    if (!whit_field_switch(body, "post_sampling_probs", &job->logs_drawn, reply)) return false;
+    return !job->logs_drawn || api->options->drawn ||
+        whit_field_refuse(reply, "post_sampling_probs", "only probabilities before sampling are known here");
 }
 
 /* Claims the memory that an answer takes until it is sent: ids twice, log-probabilities in the generation and in the
@@ -477,7 +480,7 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
         !read_biases(ask->api, body, job, reply) || !read_stops(ask, body, job, reply) ||
         !whit_mounts_read(ask->api, body, job, reply) || !open_form(ask, job, reply) ||
         !read_program(body, job, reply) || !read_thinking_budget(ask, body, job, reply) ||
-        !read_logprobs(body, job, reply) || !whit_field_switch(body, "ignore_eos", &job->ignore_end, reply))
+        !read_logprobs(ask->api, body, job, reply) || !whit_field_switch(body, "ignore_eos", &job->ignore_end, reply))
         return false;
     job->prompt_logprobs = ask->echo && job->logprobs;
     job->sampling.seed += i % ask->n_each;

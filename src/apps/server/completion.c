@@ -8,8 +8,6 @@
 #include "server/fields.h"
 #include "server/settings.h"
 
-enum { MOST_PROBS = 20 };
-
 /* ---- requests ------------------------------------------------------------------------------------ */
 
 /* Appends the text of a member of the request to `out`; it may be absent. */
@@ -65,9 +63,6 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
                (json_is_true(json_object_get(body, "stream")) || json_object_get(body, "n_probs"))) {
         ok = whit_field_refuse(reply, "prompt", "several prompts are answered whole, and without n_probs");
     }
-    if (ok && json_is_true(json_object_get(body, "post_sampling_probs")))
-        ok = whit_field_refuse(reply, "post_sampling_probs",
-                               "only probabilities before sampling are known; leave it out");
     if (most && !json_is_null(most)) /* below zero: as many as fit */
         json_object_set_new(own, "max_tokens",
                             json_is_number(most) && json_number_value(most) < 0 ? json_integer(1 << 30)
@@ -75,7 +70,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
     else if (!json_object_get(body, "max_tokens"))
         json_object_set_new(own, "max_tokens", json_integer(1 << 30));
     double n_logged = 0;
-    ok = ok && whit_field_count(body, "n_probs", 0, MOST_PROBS, &n_logged, reply);
+    ok = ok && whit_field_count(body, "n_probs", 0, WHIT_TOP_MAX, &n_logged, reply);
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
     json_object_del(own, "n"); /* OpenAI's, as is echo: the answer is one, and alone */
     json_object_del(own, "echo");
@@ -114,6 +109,7 @@ static json_t *settings_json(const whit_job *job)
         json_array_append_new(stops, whit_dialect_text(job->stops[i], strlen(job->stops[i])));
     json_object_set_new(settings, "stop", stops);
     json_object_set_new(settings, "n_predict", json_integer(job->is_clipped ? -1 : (json_int_t)job->n_tokens));
+    json_object_set_new(settings, "post_sampling_probs", json_boolean(job->logs_drawn));
     json_object_set_new(settings, "n_probs", json_integer(job->logprobs ? job->n_top : 0));
     json_object_set_new(settings, "ignore_eos", json_boolean(job->ignore_end));
     return settings;

@@ -390,7 +390,9 @@ static bool take_output(whit_engine *e, slot *s)
         job->last_ns = now;
     }
     for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
-        const whit_logprob *entries = whit_generation_logprobs(s->generation, i);
+        whit_logprob drawn[1 + WHIT_TOP_MAX];
+        const whit_logprob *entries = job->logs_drawn ? drawn : whit_generation_logprobs(s->generation, i);
+        if (job->logs_drawn) e->options.drawn(s->sampler, job->n_top, drawn); /* one pick a step: no drafts here */
         if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
     }
     if (job->prompt_logprobs && prompt_done && !job->prompt_logprobs_of.size_bytes)

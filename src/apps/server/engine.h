@@ -21,6 +21,8 @@ whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared);
 struct whit_vector_work;
 struct whit_event_channel;
 
+enum { WHIT_TOP_MAX = 20 }; /* largest n_top of a job */
+
 /* How far a prompt was after a step: tokens that were computed or cached, and when. */
 typedef struct whit_progress {
     uint32_t n_fed;
@@ -35,6 +37,7 @@ typedef struct whit_job {
     whit_sampler_options sampling; /* bias_ids and bias_values belong to the job */
     uint32_t n_tokens, n_top;
     bool logprobs, ignore_end, keep_special;
+    bool logs_drawn;      /* log-probabilities after the samplers, of the engine's `drawn` */
     bool prompt_logprobs; /* log-probabilities of the prompt's tokens, too; the prompt then reuses no cached prefix */
     int32_t end_id;       /* one more token that ends the answer; -1: no such token */
     char **stops;
@@ -96,6 +99,7 @@ typedef struct whit_engine_options {
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of other requests short */
     bool exact_head;
+    void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */
     uint32_t i_twin;       /* number among engines with the same weights in that folder; each has its own files */
     struct whit_event_channel *events; /* changes of the prefix cache are published there; NULL: not published */

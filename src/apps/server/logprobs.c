@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/logprobs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,14 +174,15 @@ static void write_value(float logprob, whit_buf *out)
     if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0");
 }
 
-/* "token": ..., "logprob": ..., "bytes": [...], "id": ... */
+/* "token": ..., "logprob" or "prob": ..., "bytes": [...], "id": ... */
 static void write_entry(const whit_logs *logs, whit_logprob entry, whit_buf *out)
 {
+    bool is_prob = logs->form == WHIT_LOGS_PROBS;
     whit_buf bytes = whit_api_token_bytes(logs->api, entry.id);
     whit_buf_append_str(out, "\"token\":");
     write_token(&bytes, out);
-    whit_buf_append_str(out, ",\"logprob\":");
-    write_value(entry.logprob, out);
+    whit_buf_append_str(out, is_prob ? ",\"prob\":" : ",\"logprob\":");
+    write_value(is_prob ? (float)exp((double)entry.logprob) : entry.logprob, out);
     whit_buf_append_str(out, ",\"bytes\":");
     write_byte_list(&bytes, out);
     whit_buf_printf(out, ",\"id\":%d", (int)entry.id);
@@ -191,8 +193,8 @@ static void write_chat_token(const whit_logs *logs, const whit_logprob *entries,
 {
     whit_buf_append_str(out, "{");
     write_entry(logs, entries[0], out);
-    whit_buf_append_str(out, ",\"top_logprobs\":[");
-    for (uint32_t k = 1; k <= logs->n_top; k++) {
+    whit_buf_append_str(out, logs->form == WHIT_LOGS_PROBS ? ",\"top_probs\":[" : ",\"top_logprobs\":[");
+    for (uint32_t k = 1; k <= logs->n_top && entries[k].id >= 0; k++) {
         whit_buf_append_str(out, k > 1 ? ",{" : "{");
         write_entry(logs, entries[k], out);
         whit_buf_append_str(out, "}");
@@ -219,7 +221,7 @@ static void write_tops(const whit_logs *logs, const whit_logprob *entries, whit_
 {
     whit_buf_append_str(out, "{");
     for (uint32_t k = 1; k <= logs->n_top; k++) {
-        if (is_repeated(logs, entries, k)) continue;
+        if (entries[k].id < 0 || is_repeated(logs, entries, k)) continue;
         whit_buf bytes = whit_api_token_bytes(logs->api, entries[k].id);
         if (k > 1) whit_buf_append_str(out, ",");
         write_token(&bytes, out);
@@ -303,7 +305,7 @@ void whit_ask_logs(const whit_ask *ask, uint32_t i, whit_logs_form form, whit_lo
     size_t token_bytes = (1 + job->n_top) * sizeof(whit_logprob);
     *logs = (whit_logs){
         .api = ask->api,
-        .form = form,
+        .form = form == WHIT_LOGS_LIST && ask->dialect && job->logs_drawn ? WHIT_LOGS_PROBS : form,
         .n_top = job->n_top,
         .first_id = job->prompt_logprobs ? job->ids[0] : -1,
         .parts = {(const whit_logprob *)(const void *)job->prompt_logprobs_of.data,

@@ -29,6 +29,7 @@ typedef enum whit_logs_form {
     WHIT_LOGS_CHAT,       /* {"content": [...], "refusal": null} */
     WHIT_LOGS_COMPLETION, /* {"tokens": [...], "token_logprobs": [...], "top_logprobs": [...], "text_offset": [...]} */
     WHIT_LOGS_LIST,       /* [...], as llama.cpp has it */
+    WHIT_LOGS_PROBS,      /* the same with probabilities after the samplers: "prob" and "top_probs" */
 } whit_logs_form;
 
 /* Tokens to write, and how far that is done. The entries are the caller's: 1 + n_top for each token. */

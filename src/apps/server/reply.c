@@ -623,9 +623,10 @@ static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news
     }
     if (!n) return false;
     whit_logs logs = {.api = s->ask->api,
-                      .form = s->ask->dialect || s->ask->ollama ? WHIT_LOGS_LIST
-                          : s->ask->is_chat                     ? WHIT_LOGS_CHAT
-                                                                : WHIT_LOGS_COMPLETION,
+                      .form = s->ask->dialect && job->logs_drawn ? WHIT_LOGS_PROBS
+                          : s->ask->dialect || s->ask->ollama    ? WHIT_LOGS_LIST
+                          : s->ask->is_chat                      ? WHIT_LOGS_CHAT
+                                                                 : WHIT_LOGS_COMPLETION,
                       .n_top = job->n_top,
                       .first_id = -1,
                       .parts = {NULL, news->entries},

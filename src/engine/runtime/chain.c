@@ -154,8 +154,13 @@ static double entropy(whit_candidates *c, const softmax *s)
 }
 
 /* One candidate by its probability: the cumulative sum runs down the order. */
-static uint64_t draw(whit_candidates *c, const softmax *s, whit_rng *rng)
+static uint64_t draw(whit_chain *chain, const softmax *s)
 {
+    whit_candidates *c = &chain->candidates;
+    whit_rng *rng = &chain->rng;
+    chain->drawn.max = s->max;
+    chain->drawn.temperature = s->temperature;
+    chain->drawn.sum = s->sum;
     double target = whit_rng_uniform(rng) * s->sum, sum = 0.0;
     uint32_t n = whit_candidates_count(c);
     for (uint32_t i = 0; i + 1 < n; i++) {
@@ -296,7 +301,7 @@ static uint64_t mirostat(whit_chain *chain)
     whit_candidates_keep(
         c, o->mirostat == 1 ? mirostat_count(c, t, chain->mirostat_mu) : mirostat_count_2(c, t, chain->mirostat_mu));
     softmax s = softmax_of(c, t);
-    uint64_t key = draw(c, &s, &chain->rng);
+    uint64_t key = draw(chain, &s);
     double bits = surprise(&s, key) / whit_quick_log(2.0);
     chain->mirostat_mu -= o->mirostat_eta * (bits - o->mirostat_tau);
     return key;
@@ -355,7 +360,7 @@ static uint64_t pick_by_chance(whit_chain *chain)
     xtc(c, o->xtc_probability, o->xtc_threshold, &chain->rng);
     double t = dynamic_temperature(c, o->temperature, o->dynatemp_range, o->dynatemp_exponent);
     softmax s = softmax_of(c, fmax(t, 1e-30)); /* an entropy of 0 may have made t 0 */
-    return draw(c, &s, &chain->rng);
+    return draw(chain, &s);
 }
 
 whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error)
@@ -369,6 +374,7 @@ whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id
     if (whit_candidates_count(c) == 0)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "every token is banned, by logit biases or a stage");
     uint64_t key;
+    chain->drawn.sum = 0;
     if (chain->options.temperature <= 0.0f)
         key = whit_candidates_max(c);
     else if (chain->options.mirostat != 0)
@@ -376,8 +382,22 @@ whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id
     else
         key = pick_by_chance(chain);
     *id = whit_key_id(key);
+    chain->drawn_key = key;
     whit_chain_accept(chain, *id);
     return WHIT_OK;
+}
+
+void whit_chain_drawn(whit_chain *chain, uint32_t n_top, whit_logprob *entries)
+{
+    const softmax s = {chain->drawn.max, chain->drawn.temperature, chain->drawn.sum};
+    bool is_drawn = s.sum > 0;
+    uint32_t n = is_drawn ? whit_candidates_count(&chain->candidates) : 1;
+    for (uint32_t i = 0; i <= n_top; i++) {
+        uint64_t key = i && is_drawn && i <= n ? whit_candidates_at(&chain->candidates, i - 1) : chain->drawn_key;
+        bool is_left = i <= n;
+        entries[i] = (whit_logprob){is_left ? (int32_t)whit_key_id(key) : -1,
+                                    is_left && is_drawn ? (float)-surprise(&s, key) : 0};
+    }
 }
 
 bool whit_chain_needs_only_top(const whit_chain *chain, uint32_t *k)

@@ -18,6 +18,11 @@ typedef struct whit_chain {
     whit_history history;
     whit_rng rng;
     double mirostat_mu; /* the surprise, in bits, above which mirostat cuts */
+    /* The last draw: the picked candidate, and the softmax over the candidates; sum 0: there was no draw. */
+    uint64_t drawn_key;
+    struct {
+        double max, temperature, sum;
+    } drawn;
     const whit_allocator *allocator;
 } whit_chain;
 
@@ -30,6 +35,8 @@ void whit_chain_close(whit_chain *chain);
  * one is not finite otherwise. */
 whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error);
 void whit_chain_accept(whit_chain *chain, uint32_t id);
+/* Log-probabilities of the last pick and of n_top candidates, as whit_sampler_drawn (drawn.h) has them. */
+void whit_chain_drawn(whit_chain *chain, uint32_t n_top, whit_logprob *entries);
 void whit_chain_reset(whit_chain *chain);
 /* True where a pick depends on nothing but the *k greatest logits, so that others need not be
  * known exactly. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The public sampler: the chain, joined to a model's vocabulary. */
 #include "runtime/chain.h"
+#include "runtime/drawn.h"
 #include "runtime/model.h"
 #include "runtime/session_frames.h"
 
@@ -57,6 +58,13 @@ whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_
     whit_fpenv_leave(caller);
     if (status == WHIT_OK) *id = (int32_t)picked;
     return status;
+}
+
+void whit_sampler_drawn(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries)
+{
+    whit_fpenv caller = whit_fpenv_enter();
+    whit_chain_drawn(&sampler->chain, n_top, entries);
+    whit_fpenv_leave(caller);
 }
 
 uint32_t whit_sampler_n_top(const whit_sampler *sampler)
