@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * "e" at a question of whit agent: the person edits what a model proposes. */
 #include "agent/changes.h"
-#include "agent/folders.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "cli/agent.h"
+#include "cli/external.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 
@@ -27,12 +23,10 @@ struct copies {
 
 static whit_status write_copies(struct copies *copies, const whit_changes *staged, whit_error *error)
 {
-    const char *place = getenv("TMPDIR");
     copies->n = whit_changes_count(staged);
     copies->paths = calloc(copies->n + 1, sizeof *copies->paths);
-    snprintf(copies->folder, sizeof copies->folder, "%s/whit-edit-XXXXXX", place && place[0] == '/' ? place : "/tmp");
     if (!copies->paths) return whit_fail_memory(error, "the copies", copies->n);
-    if (!mkdtemp(copies->folder)) return whit_fail_errno(error, copies->folder, "make");
+    WHIT_TRY(cli_editor_folder(copies->folder, error));
     copies->is_made = true;
     for (size_t i = 0; i < copies->n; i++) {
         const whit_change *c = whit_changes_at(staged, i);
@@ -70,39 +64,9 @@ static whit_status read_copies(const struct copies *copies, whit_changes *staged
 /* Removes the folder with all that the editor left in it: backups and swap files hold the same text. */
 static void remove_copies(struct copies *copies)
 {
-    if (copies->is_made) whit_agent_remove_all(AT_FDCWD, copies->folder);
+    if (copies->is_made) cli_editor_remove(copies->folder);
     for (size_t i = 0; copies->paths && i < copies->n; i++) free(copies->paths[i]);
     free(copies->paths);
-}
-
-/* Runs the editor on the copies at the person's terminal. Returns whether it ended well. */
-static bool run_editor(const struct copies *copies)
-{
-    const char *editor = getenv("VISUAL");
-    char *line = NULL;
-    if (!editor || !*editor) editor = getenv("EDITOR");
-    if (asprintf(&line, "%s \"$@\"", editor && *editor ? editor : "/proc/$PPID/exe edit") < 0) return false;
-    const char **arguments = calloc(copies->n + 5, sizeof *arguments);
-    pid_t child = -1;
-    int status = -1;
-    if (arguments) {
-        size_t n = 0;
-        arguments[n++] = "sh", arguments[n++] = "-c", arguments[n++] = line, arguments[n++] = "sh";
-        for (size_t i = 0; i < copies->n; i++)
-            if (copies->paths[i]) arguments[n++] = copies->paths[i];
-        child = n > 4 ? fork() : -1;
-    }
-    if (child == 0) {
-        int terminal = open("/dev/tty", O_RDWR);
-        for (int fd = 0; terminal >= 0 && fd < 3; fd++) dup2(terminal, fd);
-        execv("/bin/sh", (char *const *)(uintptr_t)arguments);
-        _exit(127);
-    }
-    while (child > 0 && waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) break;
-    free(arguments);
-    free(line);
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error)
@@ -110,7 +74,7 @@ whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error)
     struct copies copies = {.n = 0};
     whit_status status = write_copies(&copies, staged, error);
     if (status == WHIT_OK) {
-        if (run_editor(&copies))
+        if (cli_editor_run(copies.paths, copies.n))
             status = read_copies(&copies, staged, error);
         else
             cli_note("the editor did not end well ($VISUAL and $EDITOR name it): the changes are as they were");

@@ -125,7 +125,7 @@ whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error
 static void task_text(void *user, const char *text, size_t n)
 {
     struct cli_tasks *t = user;
-    if (!t->is_viewing) t->view = cli_view_begin(t->call, true);
+    if (!t->is_viewing) t->view = cli_view_begin(t->call, true, true);
     t->has_streamed = t->is_viewing = true;
     cli_view_part(&t->view, text, n, false);
 }

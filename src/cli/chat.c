@@ -19,7 +19,7 @@ struct chat_values {
     int32_t n_tokens;
     uint32_t n_draft, n_thinking;
     int thinking;
-    bool statistics, no_history, no_wrap, mcp;
+    bool statistics, no_history, no_wrap, no_markup, mcp;
     cli_list stops;
     cli_keep_flags keep;
     cli_model_flags model;
@@ -39,8 +39,8 @@ static const cli_option options[] = {
     {"--tools", CLI_FILE, AT(tools), "FILE",
      "Tools that the model may call, a JSON list (docs/use/chat.md); you type their results, or let commands run."},
     {"--mcp", CLI_FLAG, AT(mcp), NULL, "Offer the tools of the MCP servers in the agent's configuration, too."},
-    {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
-     "The chat template, in place of the model's own."},
+    {"--chat-template, --template, --chat-template-file", CLI_FILE, AT(template), "NAME|FILE",
+     "The chat template, in place of the model's own: chatml, llama3, ... or a file; a wrong name lists all."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
      "Number of tokens of an answer, or -1 for no limit but the context; -1.", -2, 1 << 30},
     {"--think", CLI_CHOICE, AT(thinking), "auto|on|off",
@@ -58,6 +58,8 @@ static const cli_option options[] = {
     {"--stats", CLI_FLAG, AT(statistics), NULL,
      "Show tokens per second and the use of the context after every answer, on stderr."},
     {"--no-wrap, --nowordwrap", CLI_FLAG, AT(no_wrap), NULL, "Do not break long lines between words on a terminal."},
+    {"--no-markup", CLI_FLAG, AT(no_markup), NULL,
+     "Show answers as the model writes them, with the marks of Markdown."},
     {"--no-history", CLI_FLAG, AT(no_history), NULL, "Neither read nor write the history of typed lines."},
     CLI_KEEP_OPTIONS(AT(keep)),
     CLI_ENDLESS_OPTIONS(AT(session)),
@@ -124,7 +126,7 @@ static bool answer_once(cli_chat *chat)
         cli_chat_remember(chat, opened);
         return false;
     }
-    cli_view view = cli_view_begin(chat->call, chat->wraps);
+    cli_view view = cli_view_begin(chat->call, chat->wraps, chat->has_markup);
     whit_conversation *conversation = chat->talk.conversation;
     const size_t n_before = whit_conversation_count(conversation);
     whit_answer_options wanted = whit_answer_options_default();
@@ -353,6 +355,61 @@ static int start(cli_chat *chat, const struct chat_values *values)
     return CLI_OK;
 }
 
+/* Options that neither the call nor /set changed are as the next model's authors advise. */
+static void advise_sampler(cli_sampler_flags *now, const cli_sampler_flags *given, const whit_model *before,
+                           const whit_model *next)
+{
+    cli_sampler_flags was = *given, is = *given;
+    cli_fill_sampler(&was, before);
+    cli_fill_sampler(&is, next);
+#define ADVISE(name)                                                                                                   \
+    if (now->name == was.name) now->name = is.name
+    ADVISE(temperature);
+    ADVISE(top_k);
+    ADVISE(top_p);
+    ADVISE(min_p);
+    ADVISE(typical_p);
+    ADVISE(repeat_penalty);
+#undef ADVISE
+}
+
+void cli_chat_switch(cli_chat *chat, const char *name)
+{
+    const struct chat_values *values = chat->call->values;
+    cli_model_flags wanted = values->model;
+    cli_talk next = {.model = NULL};
+    cli_grammar grammar = {.n_stages = 0};
+    whit_error error;
+    if (chat->keep.file) {
+        cli_chat_fail(chat, CLI_USAGE, "--session keeps this model's conversation: another model wants another call");
+        return;
+    }
+    wanted.path = name;
+    wanted.family = NULL;
+    int status = cli_talk_open(chat->call, &wanted, &values->session, &values->adapters, values->template,
+                               values->n_draft, &next);
+    if (status == CLI_OK) status = cli_chat_tools_offer(chat->call, &chat->tools, next.conversation);
+    if (status == CLI_OK) status = cli_open_grammar(chat->call, &values->grammar, next.model, &grammar);
+    for (size_t i = 0, n; status == CLI_OK && i < whit_conversation_count(chat->talk.conversation); i++) {
+        const char *message = whit_conversation_message(chat->talk.conversation, i, &n);
+        if (whit_conversation_append(next.conversation, message, n, &error) != WHIT_OK)
+            status = cli_fail_error(chat->call, &error);
+    }
+    if (status != CLI_OK) {
+        cli_close_grammar(&grammar);
+        cli_talk_close(&next);
+        cli_chat_remember(chat, status);
+        return;
+    }
+    advise_sampler(&chat->sampler, &values->sampler, chat->talk.model, next.model);
+    cli_close_grammar(&chat->grammar);
+    cli_talk_close(&chat->talk);
+    chat->talk = next;
+    chat->grammar = grammar;
+    cli_note("%s answers now; it reads the %zu message%s before its next answer", name,
+             whit_conversation_count(next.conversation), whit_conversation_count(next.conversation) == 1 ? "" : "s");
+}
+
 static int run(cli_call *call)
 {
     const struct chat_values *values = call->values;
@@ -361,6 +418,7 @@ static int run(cli_call *call)
                      .n_thinking = values->n_thinking,
                      .verbose = values->statistics,
                      .wraps = !values->no_wrap,
+                     .has_markup = !values->no_markup,
                      .n_tokens = values->n_tokens,
                      .n_draft = values->n_draft,
                      .stops = values->stops};

@@ -21,7 +21,7 @@ typedef struct cli_chat {
     cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
     whit_thinking thinking;
     uint32_t n_thinking; /* most tokens of thinking; 0: no limit */
-    bool verbose, wraps;
+    bool verbose, wraps, has_markup;
     int32_t n_tokens; /* -1: until the context is full */
     uint32_t n_draft;
     cli_list stops;
@@ -42,6 +42,13 @@ bool cli_chat_leaves(const char *line, size_t n_bytes);
 extern const char *const cli_chat_words[];
 /* Takes a message of the person, answers it, and forgets it if there is no answer. */
 void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);
+
+/* Continues with another model: messages and settings stay, and the former model is closed. */
+void cli_chat_switch(cli_chat *chat, const char *name);
+/* Puts the last answer, or with "code" its last block of code, into the terminal's clipboard. */
+void cli_chat_copy(cli_chat *chat, char *what);
+/* Lets the person edit the last message in an editor, and answers it anew; without messages a new one. */
+void cli_chat_edit(cli_chat *chat, char *nothing);
 
 /* Loads a conversation. CLI_OK or a status already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);

@@ -442,13 +442,12 @@ static void read_message(cli_chat *chat, char *path)
     whit_buf_free(&text);
 }
 
-/* A conversation belongs to the session of its model: another model wants another call, which a file makes short. */
 static void say_model(cli_chat *chat, char *name)
 {
-    show_model(chat);
     if (name[0])
-        cli_chat_fail(chat, CLI_USAGE,
-                      "another model wants another call: /save talk.json, then whit chat %s --load talk.json", name);
+        cli_chat_switch(chat, name);
+    else
+        show_model(chat);
 }
 
 static void list_models(cli_chat *chat, char *nothing)
@@ -483,12 +482,14 @@ static const struct {
     {"show", "[WHAT]", "info, template, parameters, context, history, system, prompt, tokens", show},
     {"save", "FILE", "write the conversation as JSON", save},
     {"load", "FILE", "go on with a conversation that was saved", load},
+    {"edit", "", "edit the last message in $VISUAL or $EDITOR, and answer it anew", cli_chat_edit},
+    {"copy", "[code]", "put the last answer, or its last block of code, into the clipboard", cli_chat_copy},
+    {"model", "[NAME]", "say which model answers, or go on with another", say_model},
     {"retry", "", "answer the last message again; so does /regen", answer_again},
     {"undo", "", "take back the last message and its answer", undo},
     {"clear", "", "begin anew; the system message stays", clear},
     {"bye", "", "leave; so does Ctrl-D", leave},
     {"help", "", "this list", help},
-    {"model", "", "say which model answers", say_model},
     {"format", "", NULL, take_format},
     {"file", "", NULL, read_message},
     {"list", "", NULL, list_models},
@@ -509,19 +510,13 @@ static void help(cli_chat *chat, char *nothing)
               "stops an answer");
 }
 
-const char *const cli_chat_words[] = {"/bye",           "/clear",
-                                      "/format json",   "/format off",
-                                      "/help",          "/load ",
-                                      "/model",         "/read ",
-                                      "/retry",         "/save ",
-                                      "/set format",    "/set seed",
-                                      "/set stats",     "/set system",
-                                      "/set temp",      "/set think",
-                                      "/show context",  "/show history",
-                                      "/show model",    "/show parameters",
-                                      "/show prompt",   "/show system",
-                                      "/show template", "/show tokens",
-                                      "/undo",          NULL};
+const char *const cli_chat_words[] = {"/bye",           "/clear",           "/copy",         "/edit",
+                                      "/format json",   "/format off",      "/help",         "/load ",
+                                      "/model",         "/read ",           "/retry",        "/save ",
+                                      "/set format",    "/set seed",        "/set stats",    "/set system",
+                                      "/set temp",      "/set think",       "/show context", "/show history",
+                                      "/show model",    "/show parameters", "/show prompt",  "/show system",
+                                      "/show template", "/show tokens",     "/undo",         NULL};
 
 bool cli_chat_leaves(const char *line, size_t n_bytes)
 {

@@ -21,9 +21,9 @@
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
-    {"-m, --model", CLI_FILE, AT(path), "FILE",
-     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, the built-in "
-     "one, without this."},
+    {"-m, --model, -hf, -hfr, --hf-repo", CLI_FILE, AT(path), "FILE",
+     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name, with a tag as in "
+     "OWNER/NAME:Q4_K_M; tales, the built-in one, without this."},
     {"--family", CLI_FILE, AT(family), "FILE",
      "The model's forward pass, a program of the array language, instead of its family's own; the model is converted "
      "with it."},

@@ -14,7 +14,7 @@
 
 static const cli_habit options[] = {
     /* Options that choose the model. */
-    {"-hf, -hfr, --hf-repo, -hff, --hf-file, -mu, --model-url, -dr, --docker-repo", CLI_HABIT_VALUE, NULL,
+    {"-hff, --hf-file, -mu, --model-url, -dr, --docker-repo", CLI_HABIT_VALUE, NULL,
      "'whit pull OWNER/NAME[:FILE]' downloads a model, then 'whit run OWNER/NAME[:FILE]' runs it"},
     {"-hft, --hf-token", CLI_HABIT_VALUE, NULL, "set HF_TOKEN, or give it to 'whit pull --token'"},
     {"--offline, --insecure", CLI_HABIT_FLAG, EVERY, "only 'whit pull' uses the network"},
@@ -25,8 +25,6 @@ static const cli_habit options[] = {
     {"-no-cnv, --no-conversation, --raw", CLI_HABIT_FLAG, NULL, "'whit run MODEL \"TEXT\" --raw' continues a text"},
     {"-sysf, --system-prompt-file", CLI_HABIT_VALUE, NULL, "-sys takes the text itself: -sys \"$(cat FILE)\""},
     {"--system", CLI_HABIT_VALUE, NULL, "the system message is -sys TEXT"},
-    {"--chat-template", CLI_HABIT_VALUE, NULL,
-     "the model's own chat template is used; --template FILE takes another from a file"},
     {"--chat-template-kwargs, -rea, --reasoning, --reasoning-budget, --reasoning-format", CLI_HABIT_VALUE, NULL,
      "'whit chat --think on|off' asks a reasoning model to think first, or not"},
     {"--think, --hidethinking, --nothink", CLI_HABIT_MAYBE, NULL,

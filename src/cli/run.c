@@ -49,8 +49,8 @@ static const cli_option options[] = {
     {"--chat", CLI_FLAG, AT(chat), NULL,
      "Answer the prompt as a message, and print the answer alone; the default for a model with a chat template."},
     {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message before it; means --chat."},
-    {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
-     "The chat template, in place of the model's own; means --chat."},
+    {"--chat-template, --template, --chat-template-file", CLI_FILE, AT(template), "NAME|FILE",
+     "The chat template, in place of the model's own: chatml, llama3, ... or a file; means --chat."},
     {"--spec", CLI_COUNT, AT(n_draft), "N",
      "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
      "0.",
@@ -199,7 +199,7 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
     whit_buf kept = {0};
     whit_answer answer = whit_answer_default();
     whit_error error;
-    cli_view view = cli_view_begin(call, false);
+    cli_view view = cli_view_begin(call, false, false);
     struct output output = {.call = call, .kept = &kept};
     whit_answer_options wanted = whit_answer_options_default();
     if (values->n_tokens >= 0) wanted.n_tokens = (uint32_t)values->n_tokens;

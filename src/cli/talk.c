@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/parts.h"
+#include "cli/templates.h"
 
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
                   const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk)
@@ -14,7 +15,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
     whit_error error;
     *talk = (cli_talk){.model = talk->model};
     if (template_file) {
-        int status = cli_read_text(call, template_file, &talk->template);
+        int status = cli_read_template(call, template_file, &talk->template);
         if (status != CLI_OK) return status;
     }
     int status = talk->model ? CLI_OK : cli_open_flagged_model(call, model, &talk->model);
@@ -27,6 +28,9 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
     chat.tool_fallback = true;
     if (whit_chat_template_open(talk->model, &chat, &talk->chat, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
+    if (template_file && !cli_model_template(talk->model))
+        cli_note("the model has no chat template of its own: whether it knows %.80s decides how it answers",
+                 template_file);
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
     wanted.n_logits = 1 + n_draft;
     if (whit_session_open(talk->model, &wanted, &talk->session, &error) != WHIT_OK ||

@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/lines.h"
 #include "cli/parts.h"
+#include "cli/templates.h"
 #include "cli/verbs.h"
 #include "template/chat.h"
 
@@ -18,7 +19,8 @@ static const struct template_values defaults;
 
 #define AT(member) offsetof(struct template_values, member)
 static const cli_option options[] = {
-    {"--template", CLI_FILE, AT(file), "FILE", "The template, in place of a model's own."},
+    {"--chat-template, --template", CLI_FILE, AT(file), "NAME|FILE",
+     "The template, in place of a model's own: chatml, llama3, ... or a file."},
     {"--now", CLI_TEXT, AT(now), "TIME", "What strftime_now gives: 2026-01-02T03:04:05; the clock by default."},
     {"--jsonl", CLI_FLAG, AT(jsonl), NULL, "One JSON object a line in, one out; the only form, and the default."},
     {0},
@@ -73,7 +75,7 @@ static int run(cli_call *call)
         renderer.options.now = &now;
     }
     if (values->file) {
-        status = cli_read_text(call, values->file, &text);
+        status = cli_read_template(call, values->file, &text);
         if (status == CLI_OK)
             status = open_template(call, values->file, text.data, text.size_bytes, &renderer.template);
     } else if (values->model.path) {

@@ -8,15 +8,6 @@
 
 #include "base/utf8.h"
 
-cli_view cli_view_begin(cli_call *call, bool wrap)
-{
-    const char *terminal = getenv("TERM");
-    cli_view view = {.call = call, .begins = true};
-    view.styled = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-    if (wrap) view.width = cli_columns(STDOUT_FILENO);
-    return view;
-}
-
 /* ---- wrapping ------------------------------------------------------------------------------- */
 
 /* Number of columns of a text on a terminal; an invalid byte counts as one. */
@@ -44,15 +35,15 @@ static bool put_word(cli_view *view)
     bool fits = view->column + wanted <= view->width,
          is_marks = !strncmp(view->word, "```", 3) && view->word_bytes >= 3;
     bool ok = true;
-    if (view->begins && is_marks) view->verbatim = !view->verbatim;
-    if (!fits && !view->verbatim && !view->begins && view->word_bytes) {
+    if (view->begins && is_marks && !view->has_markup) view->verbatim = !view->verbatim;
+    if (!fits && !view->verbatim && !view->begins && !view->is_joined && view->word_bytes) {
         ok = cli_write_data(view->call, "\n", 1);
         view->column = 0;
         view->n_blanks = 0;
     }
     for (; ok && view->n_blanks; view->n_blanks--) ok = put(view, " ", 1);
     if (ok && view->word_bytes) ok = put(view, view->word, view->word_bytes);
-    if (view->word_bytes) view->begins = false;
+    if (view->word_bytes) view->begins = view->is_joined = false;
     if (view->column > view->width) view->column = (view->column - 1) % view->width + 1; /* wrapped by it */
     view->word_bytes = 0;
     return ok;
@@ -76,11 +67,13 @@ static bool wrap(cli_view *view, const char *text, size_t n)
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
         if (code == ' ') {
             ok = put_word(view);
+            view->is_joined = false;
             view->n_blanks++;
         } else if (code == '\n') {
             ok = put_word(view) && cli_write_data(view->call, "\n", 1);
             view->column = view->n_blanks = 0;
             view->begins = true;
+            view->is_joined = false;
         } else if (code != WHIT_UTF8_INVALID && utf8proc_charwidth((utf8proc_int32_t)code) == 2) {
             ok = (!view->word_bytes || put_word(view)) && hold(view, text + i, length) && put_word(view);
         } else {
@@ -92,15 +85,75 @@ static bool wrap(cli_view *view, const char *text, size_t n)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
+static bool put_text(cli_view *view, const char *text, size_t n)
+{
+    return view->width ? wrap(view, text, n) : cli_write_data(view->call, text, n);
+}
+
+/* Switches to a style of markup.h. */
+static bool set_style(cli_view *view, unsigned style)
+{
+    static const struct {
+        unsigned style;
+        const char *code;
+    } codes[] = {{CLI_STYLE_BOLD, ";1"},     {CLI_STYLE_ITALIC, ";3"},  {CLI_STYLE_QUOTE, ";2"},
+                 {CLI_STYLE_KEYWORD, ";35"}, {CLI_STYLE_STRING, ";32"}, {CLI_STYLE_COMMENT, ";90"},
+                 {CLI_STYLE_NUMBER, ";33"}};
+    char sequence[64] = "\x1b[0";
+    if (style == view->style) return true;
+    if (view->width) {
+        bool is_within = view->word_bytes > 0;
+        if (!put_word(view)) return false;
+        view->is_joined = is_within;
+    }
+    view->style = style;
+    const unsigned coloured = CLI_STYLE_KEYWORD | CLI_STYLE_STRING | CLI_STYLE_COMMENT | CLI_STYLE_NUMBER;
+    if (style & CLI_STYLE_CODE && !(style & coloured)) strcat(sequence, ";36");
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (style & codes[i].style) strcat(sequence, codes[i].code);
+    return cli_control(view->call, strcat(sequence, "m"));
+}
+
+static bool put_styled(void *user, const char *text, size_t n, unsigned style, bool verbatim)
+{
+    cli_view *view = user;
+    if (!set_style(view, style)) return false;
+    view->verbatim = verbatim;
+    return put_text(view, text, n);
+}
+
+cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup)
+{
+    const char *terminal = getenv("TERM");
+    cli_view view = {.call = call, .begins = true, .markup = cli_markup_begin(put_styled, NULL)};
+    view.styled = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+    view.has_markup = has_markup && view.styled && cli_has_colours(STDOUT_FILENO);
+    if (wrap) view.width = cli_columns(STDOUT_FILENO);
+    return view;
+}
+
+/* Writes what is held, in its style, and begins a new text. */
+static bool end_markup(cli_view *view)
+{
+    view->markup.user = view;
+    bool ok = cli_markup_end(&view->markup) && set_style(view, 0);
+    view->markup = cli_markup_begin(put_styled, view);
+    view->verbatim = false;
+    return ok;
+}
+
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking)
 {
     if (!text_bytes) return true;
     if (view->styled && thinking != view->dim) {
+        if (thinking && view->has_markup && !end_markup(view)) return false;
         if ((view->width && !put_word(view)) || !cli_control(view->call, thinking ? "\x1b[2m" : "\x1b[0m"))
             return false;
         view->dim = thinking;
     }
-    bool ok = view->width ? wrap(view, text, text_bytes) : cli_write_data(view->call, text, text_bytes);
+    view->markup.user = view; /* the view may have moved since it began */
+    bool ok = view->has_markup && !thinking ? cli_markup_add(&view->markup, text, text_bytes)
+                                            : put_text(view, text, text_bytes);
     return ok && cli_flush(view->call);
 }
 
@@ -130,6 +183,7 @@ void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *optio
 
 bool cli_view_end(cli_view *view)
 {
+    if (view->has_markup) end_markup(view);
     if (view->width) put_word(view);
     if (view->dim) cli_control(view->call, "\x1b[0m");
     view->dim = false;

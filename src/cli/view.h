@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Prints an answer on stdout as it streams. On a terminal the model's thinking is dim, and lines can be wrapped
- * between words. */
+ * Prints an answer on stdout as it streams. On a terminal the model's thinking is dim, Markdown becomes styles, and
+ * lines can be wrapped between words. */
 #ifndef WHIT_CLI_VIEW_H
 #define WHIT_CLI_VIEW_H
 
 #include "cli/cli.h"
+#include "cli/markup.h"
 #include "whit/conversation.h"
 
 typedef struct cli_view {
@@ -19,10 +20,16 @@ typedef struct cli_view {
     bool verbatim, begins; /* verbatim: between lines of ```; begins: no word in the line yet */
     char word[256];
     size_t word_bytes;
+    bool is_joined; /* the word follows the one before without a blank, in another style */
+    /* Markdown, on a terminal with colours: */
+    bool has_markup;
+    cli_markup markup;
+    unsigned style; /* style of the last piece */
 } cli_view;
 
-/* `wrap`: wrap at the terminal's present width, if stdout is one. */
-cli_view cli_view_begin(cli_call *call, bool wrap);
+/* `wrap`: wrap at the terminal's present width, if stdout is one. `has_markup`: show Markdown as styles, if stdout has
+ * colours; else every byte as the model writes it. */
+cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup);
 /* Writes a part of a text; thinking is dim on a terminal. False once writing failed. */
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
 /* Makes the view the receiver of an answer: of its events on a terminal or if there are tools, else of its text as the

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A chat on a terminal of a known size (see talk.sh). The program is in argv.
+import base64
 import fcntl
 import json
 import os
@@ -130,4 +131,37 @@ if os.environ["EDITOR_BUILT"] == "1":
     check("pastes are marked no longer", b"\x1b[?2004l" in seen, seen)
     os.close(terminal.leader)
     check("history", "one line[31m pasted and typed" in history and "and the ocean" not in history, history)
+
+# Markdown is shown as styles on a terminal, and as it is in a pipe; a model's own escapes never get there.
+with open("marks.gbnf", "w") as grammar:
+    grammar.write(r'root ::= "# Title\n**bold** and `co`\n- item\n```python\nif 1: # x\n```\n\x1b[31mend"' + "\n")
+marked = "# Title\n**bold** and `co`\n- item\n```python\nif 1: # x\n```\n"
+options = ("--grammar-file", "marks.gbnf", "-n", "100")
+terminal = Terminal(*options)
+text = terminal.say(b"Hi.\n").decode()
+check("headings, bold and code", "\x1b[0;1mTitle\r\nbold\x1b[0m and \x1b[0;36mco\x1b[0m\r\n\u2022 item\r\n" in text, text)
+check("a block of code", "\x1b[0;35mif\x1b[0;36m \x1b[0;33m1\x1b[0;36m: \x1b[0;90m# x" in text, text)
+check("escapes of a model", "\x1b[31m" not in text and "\x1b[0m?[31mend" in text, text)
+# /copy fills the terminal's clipboard, /model goes on with another model, and /edit asks anew.
+copied = terminal.say(b"/copy code\n").decode()
+check("/copy code", "\x1b]52;c;" + base64.b64encode(b"if 1: # x\n").decode() + "\a" in copied, copied)
+copied = terminal.say(b"/copy\n").decode()
+check("/copy", base64.b64encode((marked + "\x1b[31mend").encode()).decode() in copied, copied)
+check("/model", "model.ndf answers now; it reads the 2 messages" in terminal.say(b"/model model.ndf\n").decode().replace("\r\n", " "))
+check("/model of nothing", "nothere: no pulled model" in terminal.say(b"/model nothere\n").decode().replace("\r\n", " "))
+with open("vim.sh", "w") as editor:
+    editor.write('#!/bin/sh\ngrep -q "^Hi.$" "$1" && echo "Ho." >"$1"; cp "$1" "$1~"\n')
+os.chmod("vim.sh", 0o755)
+terminal.end()
+os.makedirs("edited", exist_ok=True)
+os.environ.update(VISUAL=os.path.abspath("vim.sh"), TMPDIR=os.path.abspath("edited"))
+terminal = Terminal(*options, "--no-markup")
+check("--no-markup", "# Title\r\n**bold** and `co`\r\n- item\r\n" in terminal.say(b"Hi.\n").decode())
+terminal.say(b"/edit\n")
+shown = terminal.say(b"/show history\n").decode()
+check("/edit", "user: Ho.\r\nassistant: # Title" in shown and "Hi." not in shown and not os.listdir("edited"), shown)
+check("/edit of the same", "nothing changes" in terminal.say(b"/edit\n").decode().replace("\r\n", " "))
+terminal.end()
+piped = subprocess.run(program + ["chat", *options], input=b"Hi.\n/copy\n/edit\n", capture_output=True)
+check("Markdown in a pipe", piped.stdout.decode() == marked + "\x1b[31mend\n" and b"a terminal's" in piped.stderr, piped)
 sys.exit(failed)

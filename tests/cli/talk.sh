@@ -41,7 +41,7 @@ printf '%s\n' '/set parameter temperature 0.5' '/set system Be brief.' '/set pre
     'the land' '/save json.json' '/format off' 'exit' '/save never.json' |
     whit chat model.ndf -n 24 -s 1 >out 2>err
 for line in "temperature: 0.5" "the system message is set" "predict: at most 3 tokens" "think: off" "whit chat -c N" \
-    "part.txt: 12 bytes" "absent.txt" "empty.txt: is empty" "whit chat other --load talk.json" "whit list" "format: a JSON object" \
+    "part.txt: 12 bytes" "absent.txt" "empty.txt: is empty" "other: no pulled model" "whit list" "format: a JSON object" \
     "format: any text"; do
     grep -q "$line" err || complain "stderr lacks '$line': $(cat err)"
 done

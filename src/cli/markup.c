@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ *     START   the first bytes of a line, until they say which kind of line this is
+ *     TEXT    within a line
+ *     SPAN    a mark of bold, italics or code and what follows it, until its end is found
+ *     CODE    within a block of code; its first bytes of a line are START_CODE, as they may end the block
+ *     LABEL   the language after the marks that begin a block */
+#include "cli/markup.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { START, TEXT, SPAN, LABEL, START_CODE, CODE };
+
+cli_markup cli_markup_begin(cli_markup_fn *write, void *user)
+{
+    return (cli_markup){.write = write, .user = user, .before = '\n'};
+}
+
+static bool flush_out(cli_markup *m)
+{
+    size_t n = m->n_out;
+    m->n_out = 0;
+    return !n || m->write(m->user, m->out, n, m->out_style, m->out_verbatim);
+}
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+static bool put_bytes(cli_markup *m, const char *text, size_t n, unsigned style)
+{
+    bool is_verbatim = m->state >= LABEL, ok = true;
+    style |= m->line;
+    if (m->n_out && (style != m->out_style || is_verbatim != m->out_verbatim)) ok = flush_out(m);
+    m->out_style = style;
+    m->out_verbatim = is_verbatim;
+    for (size_t i = 0; ok && i < n; i++) {
+        bool is_full = m->n_out + 8 > sizeof m->out && !is_continuation(text[i]);
+        if (is_full || m->n_out == sizeof m->out) ok = flush_out(m);
+        m->out[m->n_out++] = text[i];
+    }
+    if (n) m->before = text[n - 1];
+    return ok;
+}
+
+static bool put_held(cli_markup *m, unsigned style)
+{
+    size_t n = m->n_held;
+    m->n_held = 0;
+    return put_bytes(m, m->held, n, style);
+}
+
+/* ---- code ----------------------------------------------------------------------------------------- */
+
+/* Whether the held word is one of the words that structure programs in many languages. */
+static bool is_keyword(const cli_markup *m)
+{
+    static const char words[] =
+        " and as async await bool break case catch char class const continue def default del do double elif else enum "
+        "except export extends extern false finally float fn for from func function go if impl import in int interface "
+        "is lambda let long loop match mod mut new nil None not null or package pass pub raise return self short "
+        "signed sizeof static struct switch then this throw trait True False try type typedef union unsigned use using "
+        "var void volatile while with yield true done esac fi local echo select where insert update delete ";
+    char word[20];
+    if (m->n_held + 3 > sizeof word) return false;
+    word[0] = ' ';
+    memcpy(word + 1, m->held, m->n_held);
+    word[m->n_held + 1] = ' ';
+    word[m->n_held + 2] = 0;
+    return strstr(words, word) != NULL;
+}
+
+static bool put_word(cli_markup *m)
+{
+    unsigned style = !m->n_held              ? 0
+        : isdigit((unsigned char)m->held[0]) ? CLI_STYLE_NUMBER
+        : is_keyword(m)                      ? CLI_STYLE_KEYWORD
+                                             : 0;
+    return put_held(m, CLI_STYLE_CODE | style);
+}
+
+/* Which byte begins a comment in the language of a block; unknown languages have C's comments. */
+static char find_comment(const char *label, size_t n)
+{
+    static const struct {
+        const char *names;
+        char byte;
+    } rows[] = {
+        {" python py sh bash shell zsh console ruby rb perl yaml yml toml make makefile dockerfile r julia elixir "
+         "cmake "
+         "conf ini nix awk tcl ",
+         '#'},
+        {" sql lua haskell hs ada elm ", '-'},
+        {" text txt markdown md json html xml css csv diff plain output ", 0},
+    };
+    char name[24] = " ";
+    size_t n_name = 0;
+    while (n_name < n && n_name + 3 < sizeof name && (isalnum((unsigned char)label[n_name]) || label[n_name] == '+')) {
+        name[n_name + 1] = (char)tolower((unsigned char)label[n_name]);
+        n_name++;
+    }
+    name[n_name + 1] = ' ';
+    name[n_name + 2] = 0;
+    for (size_t i = 0; n_name && i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(rows[i].names, name)) return rows[i].byte;
+    return n_name ? '/' : 0;
+}
+
+static bool add_code(cli_markup *m, char c)
+{
+    if (m->has_comment) return put_bytes(m, &c, 1, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
+    if (m->quote) {
+        if (!m->is_escaped && c == m->quote) m->quote = 0;
+        m->is_escaped = !m->is_escaped && c == '\\';
+        return put_bytes(m, &c, 1, CLI_STYLE_CODE | CLI_STYLE_STRING);
+    }
+    if (isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80) {
+        if (m->n_held + 8 > sizeof m->held && !is_continuation(c) && !put_word(m)) return false;
+        if (m->n_held == sizeof m->held && !put_word(m)) return false;
+        m->held[m->n_held++] = c;
+        return true;
+    }
+    /* "//" and "--" are comments, a lone byte is not: it waits for the next one. */
+    bool is_second = m->comment && m->comment != '#' && m->n_held == 1 && m->held[0] == m->comment && c == m->comment;
+    if (is_second) {
+        m->has_comment = true;
+        return put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT) &&
+            put_bytes(m, &c, 1, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
+    }
+    if (!put_word(m)) return false;
+    if (c == '#' && m->comment == '#' && strchr(" \t\n;", m->before)) {
+        m->has_comment = true;
+        return put_bytes(m, &c, 1, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
+    }
+    if (m->comment && m->comment != '#' && c == m->comment) {
+        m->held[m->n_held++] = c;
+        return true;
+    }
+    if (m->comment && (c == '"' || (c == '\'' && !isalnum((unsigned char)m->before)))) {
+        m->quote = c;
+        m->is_escaped = false;
+        return put_bytes(m, &c, 1, CLI_STYLE_CODE | CLI_STYLE_STRING);
+    }
+    return put_bytes(m, &c, 1, CLI_STYLE_CODE);
+}
+
+static bool end_code_line(cli_markup *m)
+{
+    bool ok = put_word(m) && put_bytes(m, "\n", 1, CLI_STYLE_CODE);
+    m->quote = 0;
+    m->has_comment = false;
+    m->state = START_CODE;
+    return ok;
+}
+
+/* Number of fence marks that the held line begins with, after blanks; *at: the place after them. */
+static size_t count_fence(const cli_markup *m, char mark, size_t *at)
+{
+    size_t begin = 0;
+    while (begin < m->n_held && m->held[begin] == ' ') begin++;
+    *at = begin;
+    while (*at < m->n_held && m->held[*at] == mark) ++*at;
+    return *at - begin;
+}
+
+/* The first bytes of a line of code: held while they may be the marks that end the block. */
+static bool add_start_code(cli_markup *m, char c)
+{
+    size_t at;
+    m->held[m->n_held++] = c;
+    size_t n = count_fence(m, m->fence, &at);
+    if (at == m->n_held && m->n_held < 80) return true; /* blanks, and marks after them */
+    if (n >= m->n_fence && c == '\n') {                 /* the marks alone end it */
+        bool ok = put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
+        m->state = START;
+        return ok;
+    }
+    if (n >= m->n_fence && c == ' ' && m->n_held < 80) return true;
+    char line[sizeof m->held];
+    size_t n_line = m->n_held;
+    memcpy(line, m->held, n_line);
+    m->n_held = 0;
+    m->state = CODE;
+    bool ok = true;
+    for (size_t i = 0; ok && i < n_line; i++) ok = line[i] == '\n' ? end_code_line(m) : add_code(m, line[i]);
+    return ok;
+}
+
+/* ---- spans ---------------------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* Whether a mark may stand after this byte: "2*3" and "snake_case" have none. */
+static bool opens_after(char c)
+{
+    return is_blank(c) || strchr("([{\"'>-/:,;", c) != NULL;
+}
+
+/* Length of the mark that the held span begins with: of `, **, __, *, _ ; marks of code may be longer. */
+static size_t mark_bytes(const cli_markup *m)
+{
+    size_t n = 1, most = m->held[0] == '`' ? 8 : 2;
+    while (n < m->n_held && n < most && m->held[n] == m->held[0]) n++;
+    return n;
+}
+
+static bool add_text(cli_markup *m, char c);
+
+/* Writes the held span as it is, but for the mark, which is no mark: the rest may hold others. */
+static bool give_up_span(cli_markup *m)
+{
+    char rest[sizeof m->held];
+    size_t n_mark = mark_bytes(m), n = m->n_held;
+    memcpy(rest, m->held, n);
+    m->n_held = 0;
+    m->state = TEXT;
+    bool ok = put_bytes(m, rest, n_mark, 0);
+    for (size_t i = n_mark; ok && i < n; i++) ok = add_text(m, rest[i]);
+    return ok;
+}
+
+/* Writes the held span without its marks, if these end it; c is the byte after them. */
+static bool close_span(cli_markup *m, char c, bool *is_closed)
+{
+    size_t n_mark = mark_bytes(m), n = m->n_held, n_end = 0;
+    char mark = m->held[0], text[sizeof m->held];
+    bool is_code = mark == '`';
+    while (n_end < n - n_mark && m->held[n - 1 - n_end] == mark) n_end++;
+    *is_closed = n > 2 * n_mark && n_end == n_mark && c != mark &&
+        (is_code ||
+         (!is_blank(m->held[n - n_mark - 1]) && !is_blank(m->held[n_mark]) &&
+          (mark == '*' || !isalnum((unsigned char)c))));
+    if (!*is_closed) return true;
+    memcpy(text, m->held + n_mark, n - 2 * n_mark);
+    m->n_held = 0;
+    m->state = TEXT;
+    return put_bytes(m, text, n - 2 * n_mark,
+                     is_code           ? CLI_STYLE_CODE
+                         : n_mark == 2 ? CLI_STYLE_BOLD
+                                       : CLI_STYLE_ITALIC);
+}
+
+static bool add_span(cli_markup *m, char c)
+{
+    size_t n_mark = mark_bytes(m);
+    bool is_code = m->held[0] == '`', is_closed = false;
+    bool is_more = m->n_held == n_mark && c == m->held[0] && n_mark < (is_code ? 8u : 2u);
+    if (!is_more && !close_span(m, c, &is_closed)) return false;
+    if (is_closed) return add_text(m, c);
+    bool is_empty = m->n_held == n_mark && !is_code && is_blank(c);
+    if (c == '\n' || is_empty || m->n_held + 1 >= sizeof m->held) return give_up_span(m) && add_text(m, c);
+    m->held[m->n_held++] = c;
+    return true;
+}
+
+static bool add_text(cli_markup *m, char c)
+{
+    if (m->state == SPAN) return add_span(m, c);
+    if (c == '\n') {
+        bool ok = put_bytes(m, &c, 1, 0);
+        m->line = 0;
+        m->state = START;
+        return ok;
+    }
+    if (c == '`' || ((c == '*' || c == '_') && opens_after(m->before))) {
+        m->held[m->n_held++] = c;
+        m->state = SPAN;
+        return true;
+    }
+    return put_bytes(m, &c, 1, 0);
+}
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+/* Sends the held first bytes of a line through the text's rules, from `i` on. */
+static bool begin_text(cli_markup *m, size_t i)
+{
+    char rest[sizeof m->held];
+    size_t n = m->n_held;
+    memcpy(rest, m->held, n);
+    m->n_held = 0;
+    m->state = TEXT;
+    bool ok = true;
+    for (; ok && i < n; i++) ok = add_text(m, rest[i]);
+    return ok;
+}
+
+/* The first bytes of a line: held until they are a mark of a line, or cannot become one. */
+static bool add_start(cli_markup *m, char c)
+{
+    size_t begin = 0, at;
+    m->held[m->n_held++] = c;
+    while (begin < m->n_held && m->held[begin] == ' ') begin++;
+    if (begin == m->n_held) return m->n_held < 40 || begin_text(m, 0);
+    const char *mark = m->held + begin;
+    size_t n = m->n_held - begin, n_same = 1;
+    while (n_same < n && mark[n_same] == mark[0]) n_same++;
+    bool all_same = n_same == n;
+    switch (mark[0]) {
+    case '#':
+        if (all_same && n <= 6) return true;
+        if (c != ' ' || n_same > 6) break;
+        m->line = CLI_STYLE_BOLD;
+        return begin_text(m, m->n_held); /* the marks are not written */
+    case '>':
+        if (n == 1) return true;
+        m->line = CLI_STYLE_QUOTE;
+        return begin_text(m, 0);
+    case '`':
+    case '~':
+        if (all_same && n < 3) return true;
+        if (n < 3 || !all_same) break;
+        m->n_fence = count_fence(m, mark[0], &at);
+        m->fence = mark[0];
+        m->state = LABEL;
+        return true;
+    case '-':
+    case '*':
+    case '+':
+        if (n == 1) return true;
+        if (n == 2 && c == ' ') { /* an item of a list */
+            static const char bullet[] = "\xe2\x80\xa2 ";
+            m->n_held = begin;
+            return put_held(m, 0) && put_bytes(m, bullet, sizeof bullet - 1, 0) && begin_text(m, 0);
+        }
+        break;
+    default: break;
+    }
+    return begin_text(m, 0);
+}
+
+/* The rest of the line that begins a block of code. */
+static bool add_label(cli_markup *m, char c)
+{
+    size_t at;
+    if (c == m->fence && m->n_fence < 12) {
+        size_t n = count_fence(m, m->fence, &at);
+        if (at == m->n_held) m->n_fence = n + 1;
+    }
+    if (c != '\n' && m->n_held + 1 < sizeof m->held) {
+        /* Marks of code within a line: ```one line``` is no block. */
+        m->held[m->n_held++] = c;
+        (void)count_fence(m, m->fence, &at);
+        if (c == '`' && m->fence == '`' && at < m->n_held) return begin_text(m, 0);
+        return true;
+    }
+    (void)count_fence(m, m->fence, &at);
+    while (at < m->n_held && m->held[at] == ' ') at++;
+    m->comment = find_comment(m->held + at, m->n_held - at);
+    m->quote = 0;
+    m->has_comment = false;
+    bool ok = put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
+    m->state = CODE;
+    if (c == '\n') return ok && end_code_line(m);
+    return ok && add_code(m, c);
+}
+
+static bool add_byte(cli_markup *m, char c)
+{
+    switch (m->state) {
+    case START: return add_start(m, c);
+    case LABEL: return add_label(m, c);
+    case START_CODE: return add_start_code(m, c);
+    case CODE: return c == '\n' ? end_code_line(m) : add_code(m, c);
+    default: return add_text(m, c);
+    }
+}
+
+/* Length of a run of bytes that are no marks, which is written at once: characters stay whole. */
+static size_t plain_run(const cli_markup *m, const char *text, size_t n)
+{
+    size_t i = 0;
+    if (m->state != TEXT) return 0;
+    while (i < n && !strchr("\n`*_", text[i] ? text[i] : '\n')) i++;
+    return i;
+}
+
+bool cli_markup_add(cli_markup *m, const char *text, size_t n_bytes)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < n_bytes;) {
+        size_t n = plain_run(m, text + i, n_bytes - i);
+        ok = n ? put_bytes(m, text + i, n, 0) : add_byte(m, text[i]);
+        i += n ? n : 1;
+    }
+    return ok && flush_out(m);
+}
+
+bool cli_markup_end(cli_markup *m)
+{
+    bool is_closed, ok = m->state != START || begin_text(m, 0);
+    while (ok && m->state == SPAN) ok = close_span(m, '\n', &is_closed) && (is_closed || give_up_span(m));
+    return ok && put_held(m, m->state >= LABEL ? CLI_STYLE_CODE : 0) && flush_out(m);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Markdown of an answer that streams to a terminal: headings, lists, quotes, bold, italics and code become styles.
+ *
+ * Every byte of the text but a mark that took effect is written, in order. A mark takes effect only once its end is
+ * there: a text is held back from the mark to its end, to the end of the line, or for MARKUP_BYTES, whichever comes
+ * first. The receiver writes; styles are numbers, never parts of the text, so that the text cannot make one. */
+#ifndef WHIT_CLI_MARKUP_H
+#define WHIT_CLI_MARKUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CLI_MARKUP_BYTES = 400 };
+
+/* Styles are sums of these. */
+enum {
+    CLI_STYLE_BOLD = 1,
+    CLI_STYLE_ITALIC = 2,
+    CLI_STYLE_CODE = 4,
+    CLI_STYLE_QUOTE = 8,
+    CLI_STYLE_KEYWORD = 16,
+    CLI_STYLE_STRING = 32,
+    CLI_STYLE_COMMENT = 64,
+    CLI_STYLE_NUMBER = 128,
+};
+
+/* Writes a piece of the answer in a style. `verbatim`: the piece is code, whose lines are not to be wrapped. False ends
+ * the answer. */
+typedef bool cli_markup_fn(void *user, const char *text, size_t n_bytes, unsigned style, bool verbatim);
+
+typedef struct cli_markup {
+    cli_markup_fn *write;
+    void *user;
+    char held[CLI_MARKUP_BYTES]; /* the beginning of a line, a span, or a word of code, not yet written */
+    size_t n_held;
+    int state;        /* what is held, and where in the text this is */
+    unsigned line;    /* style of the line: of a heading or a quote */
+    char before;      /* the last byte that was written; a line feed at first */
+    char quote;       /* the open quote in a line of code, or 0 */
+    char comment;     /* first byte of a comment in this language: '#', '/', '-', or 0 */
+    bool is_escaped;  /* the byte before was a backslash within a quote */
+    size_t n_fence;   /* marks that opened the block of code */
+    char fence;       /* '`' or '~' */
+    bool has_comment; /* the rest of this line of code is a comment */
+    /* Bytes for the receiver, all of one style, so that it gets whole characters. */
+    char out[256];
+    size_t n_out;
+    unsigned out_style;
+    bool out_verbatim;
+} cli_markup;
+
+/* Begins an answer; `write` gets its pieces. */
+cli_markup cli_markup_begin(cli_markup_fn *write, void *user);
+bool cli_markup_add(cli_markup *markup, const char *text, size_t n_bytes);
+/* Writes what is held, as it is. */
+bool cli_markup_end(cli_markup *markup);
+
+#endif

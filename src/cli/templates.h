@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * Chat templates that are known by name, as other programs have them (--chat-template). */
+#ifndef WHIT_CLI_TEMPLATES_H
+#define WHIT_CLI_TEMPLATES_H
+
+#include "cli/flags.h"
+
+/* Reads the template that an option names: a file; else one of the names; else the option's text, if it is Jinja. CLI_OK
+ * or a status already reported. *text is for free(). */
+int cli_read_template(cli_call *call, const char *given, cli_text *text);
+
+#endif
