@@ -114,6 +114,7 @@ test-long:
 test-clients:
 	@tools/deps install test
 	@tools/build release
+	@tests/clients/llama.sh
 	@tests/clients/run.sh
 	@tests/clients/agents.sh
 
