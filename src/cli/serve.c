@@ -10,11 +10,14 @@
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/tales.h"
+#include "cli/templates.h"
 #include "cli/verbs.h"
+#include "runtime/drawn.h"
 #include "server/server.h"
 
 struct serve_values {
-    const char *host, *socket_path, *key_file, *cors, *alias, *log;
+    const char *host, *socket_path, *key_file, *key_table, *cors, *alias, *log;
+    const char *template;
     bool log_texts, no_sandbox, no_tool_fallback;
     uint32_t port, n_parallel, n_queue, timeout_s;
     cli_list models, adapters, keys;
@@ -50,6 +53,8 @@ static const cli_option options[] = {
      "processes, unless it comes from $WHIT_API_KEY."},
     {"--api-key-file", CLI_FILE, AT(key_file), "FILE",
      "Ask for one of these keys, one a line, after a name for the log if it has one: anna sk-..."},
+    {"--keys", CLI_FILE, AT(key_table), "FILE",
+     "Ask for one of these keys, one a line as KEY NAME MODELS RATE: models between commas or *, requests a minute."},
     {"--cache-dir", CLI_FILE, AT(cache_dir), "DIR",
      "Keep the beginnings that slots hold here, so that they are found again after a restart."},
     {"--kv-events", CLI_TEXT, AT(kv_events), "tcp://HOST:PORT",
@@ -59,6 +64,8 @@ static const cli_option options[] = {
      "How events name this server; the address that it listens on."},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
     {"--log-texts", CLI_FLAG, AT(log_texts), NULL, "What was asked and answered goes to the log, too."},
+    {"--chat-template, --template, --chat-template-file", CLI_FILE, AT(template), "NAME|FILE",
+     "The first model's chat template, in place of its own: chatml, llama3, ... or a file."},
     {"--no-tool-fallback", CLI_FLAG, AT(no_tool_fallback), NULL,
      "Refuse tools where the model's chat template has none, rather than describe them in the system message."},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL, "Keep the rights to open files and connections after the start."},
@@ -67,7 +74,7 @@ static const cli_option options[] = {
 };
 
 static const cli_option model_options[] = {
-    {"-m, --model", CLI_REPEAT, AT(models), "[NAME=]FILE",
+    {"-m, --model, -hf, -hfr, --hf-repo", CLI_REPEAT, AT(models), "[NAME=]FILE",
      "A model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, the built-in one, "
      "without this. May be given again: the first is open from the start, others at their first request."},
     {"--family", CLI_FILE, AT(family), "FILE",
@@ -151,6 +158,7 @@ struct served {
     whit_server_adapter *adapters;
     size_t n_adapters;
     cli_text family; /* family's program of the first model */
+    cli_text template;
     bool no_cache;
 };
 
@@ -173,6 +181,7 @@ static void free_served(struct served *served)
     }
     for (size_t i = 0; i < served->n_adapters; i++) free((char *)served->adapters[i].name);
     free(served->family.data);
+    free(served->template.data);
     free(served->models);
     free(served->paths);
     free(served->adapters);
@@ -218,6 +227,10 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
     served->no_cache = values->no_cache;
     if (values->family) {
         int status = cli_read_text(call, values->family, &served->family);
+        if (status != CLI_OK) return status;
+    }
+    if (values->template) {
+        int status = cli_read_template(call, values->template, &served->template);
         if (status != CLI_OK) return status;
     }
     if (values->alias && !is_utf8(values->alias)) return cli_fail(call, CLI_USAGE, "--alias: the name is not UTF-8");
@@ -281,6 +294,7 @@ static int run(cli_call *call)
                                   .max_memory_mb = values->max_memory_mb,
                                   .request_memory_mb = values->request_memory_mb,
                                   .key_file = values->key_file,
+                                  .key_table = values->key_table,
                                   .keys = values->keys.items,
                                   .n_keys = values->keys.n,
                                   .cors_origin = values->cors,
@@ -300,6 +314,9 @@ static int run(cli_call *call)
                                   .n_batch_tokens = values->session.n_batch,
                                   .exact_head = session.exact_head,
                                   .no_tool_fallback = values->no_tool_fallback,
+                                  .chat_template = served.template.data,
+                                  .chat_template_name = values->template,
+                                  .drawn = whit_sampler_drawn,
                                   .cache_dir = values->cache_dir,
                                   .kv_events = values->kv_events,
                                   .kv_replay = values->kv_replay,

@@ -461,6 +461,33 @@ def test_origins():
     for path in ("/health", "/v1/health", "/models", "/v1/models", "/"):
         check(ask(server, "GET", path)[0] == 200, path, "asks for a key")
     check(ask(server, "GET", "/v1/props")[0] == 401, "/v1/props without a key")
+    server.end()
+    # A table of keys: which models each may use, and how many requests a minute.
+    with open("keys", "w", encoding="ascii") as keys:
+        keys.write("# KEY NAME MODELS RATE\nall\nfirst anna one\n slow - * 2\nboth ben two,one 100\n")
+    server = Server("-c", "512", "-m", "one=tales", "-m", "two=tales", "--keys", "keys")
+    for key, model, expected in (("all", "two", 200), ("first", "one", 200), ("first", "two", 403), ("both", "two", 200),
+                                 ("both", "one", 200), ("none", "one", 401)):
+        status, _, text = ask(server, "POST", "/v1/completions", {"model": model, "prompt": "a", "max_tokens": 1},
+                              {"Authorization": "Bearer " + key})
+        check(status == expected, key, model, status, text)
+    for path, member in (("/v1/models", "data"), ("/api/tags", "models"), ("/v1beta/models", "models")):
+        for key, n in (("first", 1), ("both", 2)):
+            _, _, text = ask(server, "GET", path, headers={"X-Api-Key": key})
+            check(len(json.loads(text)[member]) == n, path, key, text)
+    for path, wanted in (("/models/load", {"model": "two"}), ("/models/unload", {"model": "two"}), ("/lora-adapters", []), ("/api/show", {"model": "two"})):
+        check(ask(server, "POST", path, wanted, {"X-Api-Key": "first"})[0] == 403, path, "of another's model")
+    slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": "slow"}) for _ in range(3)]
+    check([one[0] for one in slow] == [200, 200, 429] and int(slow[2][1]["Retry-After"]) > 0, slow)
+    check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")
+    server.end()
+    for line, reason in (("a b c d e", "more than KEY NAME MODELS RATE"), ("a b c d", "requests a minute"), ("a b c -1", "requests a minute"), ("#", "no key")):
+        with open("keys", "w", encoding="ascii") as keys:
+            keys.write(line + "\n")
+        check(reason in client.refused("--keys", "keys", "-c", "512"), line)
+    with open("keys", "w", encoding="ascii") as keys:
+        keys.write("secret\n")
+    server = Server("-c", "512", "--api-key-file", "keys")
     # With a key, who asks is known, from wherever the page came.
     check(ask(server, "POST", CHAT, body, {"Origin": "https://own.example", "X-Api-Key": "secret"})[0] == 200, "a proxy's page")
     server.end()

@@ -2,13 +2,15 @@
  * Who may ask: API keys, pages of other sites, CORS. */
 #include "server/access.h"
 
+#include "base/clock.h"
+
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_KEYS = 4096, MOST_KEY_BYTES = 512 };
+enum { MOST_KEYS = 4096, MOST_KEY_BYTES = 512, MOST_LIST_BYTES = 2048 };
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
@@ -31,7 +33,7 @@ static whit_status add_key(whit_site *site, const char *place, const char *name,
     if (!larger) return whit_fail_memory(error, "the keys", (site->n_keys + 1) * sizeof *site->keys);
     site->keys = larger;
     struct whit_key *key = &site->keys[site->n_keys++];
-    *key = (struct whit_key){.name = ""};
+    *key = (struct whit_key){.models = NULL};
     memcpy(key->name, name, n_name);
     hash_key(text, n, key->hash);
     return WHIT_OK;
@@ -51,9 +53,39 @@ static whit_status add_line(whit_site *site, const char *path, const char *line,
                     : add_key(site, path, "", 0, word, n, error);
 }
 
-static whit_status read_file_keys(whit_site *site, const char *path, whit_error *error)
+/* Adds the key of a line of --keys: KEY NAME MODELS RATE, of which the last three may be absent. */
+static whit_status add_row(whit_site *site, const char *path, const char *line, whit_error *error)
 {
-    char line[MOST_KEY_BYTES + WHIT_KEY_NAME_BYTES + 16];
+    const char *words[4] = {"", "-", "*", "0"}, *at = line;
+    size_t n[4] = {0, 1, 1, 1}, n_words = 0;
+    for (;; n_words++) {
+        at += strspn(at, " \t\r\n");
+        if (!*at || (!n_words && *at == '#')) break;
+        if (n_words == 4)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than KEY NAME MODELS RATE", path);
+        words[n_words] = at;
+        n[n_words] = strcspn(at, " \t\r\n");
+        at += n[n_words];
+    }
+    if (!n_words) return WHIT_OK;
+    char *end;
+    unsigned long rate = strtoul(words[3], &end, 10);
+    if (end != words[3] + n[3] || words[3][0] == '-' || rate > 1000000)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RATE is a number of requests a minute, not '%.*s'", path,
+                         (int)(n[3] < 40 ? n[3] : 40), words[3]);
+    bool is_unnamed = n[1] == 1 && words[1][0] == '-', is_free = n[2] == 1 && words[2][0] == '*';
+    WHIT_TRY(add_key(site, path, words[1], is_unnamed ? 0 : n[1], words[0], n[0], error));
+    struct whit_key *key = &site->keys[site->n_keys - 1];
+    key->n_minute = (uint32_t)rate;
+    key->models = is_free ? NULL : strndup(words[2], n[2]);
+    return is_free || key->models ? WHIT_OK : whit_fail_memory(error, "the keys", n[2]);
+}
+
+typedef whit_status read_line(whit_site *site, const char *path, const char *line, whit_error *error);
+
+static whit_status read_file_keys(whit_site *site, const char *path, read_line *add, whit_error *error)
+{
+    char line[MOST_KEY_BYTES + WHIT_KEY_NAME_BYTES + MOST_LIST_BYTES + 16];
     FILE *file = fopen(path, "re");
     if (!file) return whit_fail_errno(error, path, "open");
     whit_status status = WHIT_OK;
@@ -62,7 +94,7 @@ static whit_status read_file_keys(whit_site *site, const char *path, whit_error 
             status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
                                MOST_KEY_BYTES);
         else
-            status = add_line(site, path, line, error);
+            status = add(site, path, line, error);
     }
     fclose(file);
     sodium_memzero(line, sizeof line);
@@ -73,7 +105,8 @@ static whit_status read_file_keys(whit_site *site, const char *path, whit_error 
 whit_status whit_keys_read(whit_site *site, whit_error *error)
 {
     const whit_server_options *options = site->options;
-    if (options->key_file) WHIT_TRY(read_file_keys(site, options->key_file, error));
+    if (options->key_file) WHIT_TRY(read_file_keys(site, options->key_file, add_line, error));
+    if (options->key_table) WHIT_TRY(read_file_keys(site, options->key_table, add_row, error));
     for (size_t i = 0; i < options->n_keys; i++)
         for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as llama.cpp has them: one, or a list */
             size_t n = strcspn(at, ",");
@@ -83,6 +116,13 @@ whit_status whit_keys_read(whit_site *site, whit_error *error)
     if (options->n_keys && !site->n_keys)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: there is no key in it");
     return WHIT_OK;
+}
+
+static struct whit_key *find_key(const whit_site *site, uint64_t key)
+{
+    for (size_t i = 0; i < site->n_keys; i++)
+        if (memcmp(&key, site->keys[i].hash, sizeof key) == 0) return &site->keys[i];
+    return NULL;
 }
 
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key)
@@ -102,9 +142,57 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
 
 const char *whit_access_key_name(const whit_site *site, uint64_t key)
 {
-    for (size_t i = 0; i < site->n_keys; i++)
-        if (memcmp(&key, site->keys[i].hash, sizeof key) == 0) return site->keys[i].name;
-    return "";
+    const struct whit_key *found = find_key(site, key);
+    return found ? found->name : "";
+}
+
+/* ---- limits of a key ------------------------------------------------------------------------------- */
+
+bool whit_key_is_limited(const whit_site *site, uint64_t key)
+{
+    const struct whit_key *found = find_key(site, key);
+    return found && found->models;
+}
+
+bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model)
+{
+    const struct whit_key *found = find_key(site, key);
+    size_t n_model = strlen(model);
+    if (!found || !found->models) return true;
+    for (const char *at = found->models; *at; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        if (n == n_model && !memcmp(at, model, n)) return true;
+        at += n;
+    }
+    return false;
+}
+
+void whit_key_refuse_model(whit_web_reply *reply)
+{
+    whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model");
+}
+
+/* The generic cell rate algorithm: each request moves `due` on by its share of a minute, and is refused where `due`
+ * would be more than a minute away. A key may thus use its whole minute at once. */
+bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
+{
+    const uint64_t minute_ns = 60000000000u, now_ns = whit_now_ns();
+    struct whit_key *found = find_key(site, key);
+    if (!found || !found->n_minute) return true;
+    unsigned long long due_ns = atomic_load(&found->due_ns), next_ns;
+    do {
+        next_ns = (due_ns > now_ns ? due_ns : now_ns) + minute_ns / found->n_minute;
+        if (next_ns > now_ns + minute_ns) {
+            uint64_t wait_s = (next_ns - now_ns - minute_ns) / 1000000000u + 1;
+            whit_api_fail(reply, 429, "rate_limit_error", NULL,
+                          "this key may make %u requests a minute; try again in %llu s", found->n_minute,
+                          (unsigned long long)wait_s);
+            whit_api_set_code(reply, "rate_limit_exceeded");
+            whit_reply_header(reply, "Retry-After", wait_s < 2 ? "1" : wait_s < 10 ? "10" : "60");
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&found->due_ns, &due_ns, next_ns));
+    return true;
 }
 
 /* ---- pages of other sites ------------------------------------------------------------------------ */

@@ -9,6 +9,14 @@
 whit_status whit_keys_read(whit_site *site, whit_error *error);
 /* The name of the key whose hash whit_key_allows gave; "" if it is unnamed. */
 const char *whit_access_key_name(const whit_site *site, uint64_t key);
+/* May the key of that hash use a model? All keys may if they have no list of models, and requests without a key. */
+bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model);
+/* Replies 403: the key may not use this model. */
+void whit_key_refuse_model(whit_web_reply *reply);
+bool whit_key_is_limited(const whit_site *site, uint64_t key); /* has it a list of models? */
+/* Counts one more request of the key. False: its requests of a minute are used up, and the reply (429) says until
+ * when. */
+bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply);
 /* Does the request give one of the keys, or is no key required? *key: a hash of the given key. Compares with every key,
  * in the same time whichever fits. */
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key);

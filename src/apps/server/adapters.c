@@ -2,6 +2,7 @@
  * llama.cpp's GET and POST /lora-adapters: the strengths of adapters for requests that name none. */
 #include <math.h>
 
+#include "server/access.h"
 #include "server/ask.h"
 #include "server/endpoints.h"
 
@@ -20,6 +21,10 @@ void whit_adapters_get(whit_call *call)
 void whit_adapters_set(whit_call *call)
 {
     whit_site *site = call->site;
+    if (whit_key_is_limited(site, call->key)) {
+        whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not set adapters for all requests");
+        return;
+    }
     float strengths[WHIT_SERVER_MOST_ADAPTERS] = {0}; /* adapters that the list leaves out are off */
     size_t n_on = 0;
     for (size_t i = 0; i < json_array_size(call->body); i++) {

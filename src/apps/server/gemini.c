@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/access.h"
 #include "server/dialect.h"
 #include "server/endpoints.h"
 #include "server/gemini.h"
@@ -172,7 +173,9 @@ void whit_gemini_models(whit_call *call)
 {
     json_t *models = json_array();
     whit_entry entry;
-    for (size_t i = 0; whit_models_at(call->site, i, &entry); i++) json_array_append_new(models, model_json(&entry));
+    for (size_t i = 0; whit_models_at(call->site, i, &entry); i++)
+        if (whit_key_may_use(call->site, call->key, entry.options->name))
+            json_array_append_new(models, model_json(&entry));
     whit_api_reply(call->reply, json_pack("{s:o}", "models", models));
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/access.h"
 #include "server/dialect.h"
 #include "server/embeddings.h"
 #include "whit/embeddings.h"
@@ -348,19 +349,19 @@ static json_t *details_json(const char *family)
 }
 
 /* Lists all models, or the open ones. */
-static void list_models(whit_site *site, bool open, whit_web_reply *reply)
+static void list_models(const whit_call *call, bool open)
 {
     whit_entry entry;
     json_t *list = json_array();
-    for (size_t i = 0; whit_models_at(site, i, &entry); i++)
-        if (!open || entry.api)
+    for (size_t i = 0; whit_models_at(call->site, i, &entry); i++)
+        if ((!open || entry.api) && whit_key_may_use(call->site, call->key, entry.options->name))
             json_array_append_new(list,
                                   json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:i, s:s, s:I}", "name",
                                             entry.options->name, "model", entry.options->name, "modified_at",
                                             now_text(), "size", (json_int_t)entry.n_file_bytes, "digest", entry.digest,
                                             "details", details_json(entry.family), "size_vram", 0, "expires_at",
                                             "9999-12-31T23:59:59Z", "context_length", (json_int_t)entry.n_ctx));
-    whit_api_reply(reply, json_pack("{s:o}", "models", list));
+    whit_api_reply(call->reply, json_pack("{s:o}", "models", list));
 }
 
 void whit_ollama_version(whit_call *call)
@@ -370,12 +371,12 @@ void whit_ollama_version(whit_call *call)
 
 void whit_ollama_tags(whit_call *call)
 {
-    list_models(call->site, false, call->reply);
+    list_models(call, false);
 }
 
 void whit_ollama_ps(whit_call *call)
 {
-    list_models(call->site, true, call->reply);
+    list_models(call, true);
 }
 
 /* The defaults of sampling, a line each. */

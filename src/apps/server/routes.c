@@ -169,7 +169,10 @@ static whit_api *choose_model(const whit_call *call)
     char *named = call->route->flags & WHIT_ROUTE_NAMED ? strndup(call->rest, call->n_rest) : NULL;
     whit_api *api = whit_models_acquire(call->site, named ? named : wanted, call->reply);
     free(named);
-    return api;
+    if (!api || whit_key_may_use(call->site, call->key, api->name)) return api;
+    whit_models_release(api);
+    whit_key_refuse_model(call->reply);
+    return NULL;
 }
 
 /* Reads the body, opens the model and calls the row's handler. */
@@ -183,9 +186,11 @@ static void serve_call(whit_call *call)
         call->body = body = is_absent ? json_object() : whit_body_read(call->request, type, call->reply);
         if (!body) return;
     }
-    if (flags & WHIT_ROUTE_WORK && *call->site->stop)
+    bool is_work = flags & WHIT_ROUTE_WORK;
+    if (is_work && *call->site->stop)
         whit_api_fail(call->reply, 503, "server_error", NULL, "the server is ending");
-    else if (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call)) != NULL)
+    else if ((!is_work || whit_key_count(call->site, call->key, call->reply)) &&
+             (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call)) != NULL))
         call->route->handler(call);
     if (call->api) {
         const char *name = call->api->name;

@@ -35,6 +35,7 @@ typedef struct whit_server_options {
     /* API keys: a file with one a line, after a name and blanks if it has one ("anna sk-..."), where '#' begins a
      * comment; and a list. Without both no key is asked for. */
     const char *key_file;
+    const char *key_table; /* another file: KEY NAME MODELS RATE in a line, as docs/use/server.md has it */
     const char *const *keys;
     size_t n_keys;
     const char *cors_origin;
@@ -52,7 +53,12 @@ typedef struct whit_server_options {
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: the server's own choice */
     bool exact_head;
+    /* The first model's chat template, in place of its own: Jinja, and its name in messages; NULL: its own. */
+    const char *chat_template, *chat_template_name;
     bool no_tool_fallback; /* a template without tools takes none */
+    /* Log-probabilities after the samplers, of a sampler's last pick: entries[0] is its own, then come the n_top most
+     * likely tokens that were left for the draw; id -1 where fewer were left. NULL: post_sampling_probs is refused. */
+    void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries);
     const char *cache_dir; /* folder where prefixes outlive the server; NULL: not saved */
     /* KV events (kv_events.h): endpoints tcp://HOST:PORT for them and for replays, and HOST:PORT that topics name.
      * NULL: no events, no replays, the address that the server listens on. */

@@ -4,6 +4,7 @@
 
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "server/access.h"
@@ -24,6 +25,7 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
 
 void whit_site_close(whit_site *site)
 {
+    for (size_t i = 0; i < site->n_keys; i++) free(site->keys[i].models);
     free(site->keys);
     whit_request_log_close(&site->log);
     site->keys = NULL;
@@ -35,7 +37,19 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     whit_error why;
     whit_chat_template_options chat = whit_chat_template_options_default();
     chat.tool_fallback = !api->options->no_tool_fallback;
-    if (whit_chat_template_open(api->model, &chat, &api->chat, &why) != WHIT_OK) api->chat = NULL;
+    const bool is_given = api->options->chat_template && api->name == api->options->models[0].name;
+    if (is_given) {
+        chat.source = api->options->chat_template;
+        chat.source_bytes = strlen(chat.source);
+        chat.name = api->options->chat_template_name;
+    }
+    if (whit_chat_template_open(api->model, &chat, &api->chat, &why) != WHIT_OK) {
+        api->chat = NULL;
+        if (is_given) {
+            *error = why;
+            return why.status;
+        }
+    }
     if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
     for (size_t k = 0; k < api->options->n_adapters; k++)
         if (whit_adapter_open(api->model, api->options->adapters[k].path, &api->adapters[k], &why) != WHIT_OK)
@@ -59,6 +73,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .act = options->act,
                                  .n_batch_tokens = options->n_batch_tokens,
                                  .exact_head = options->exact_head,
+                                 .drawn = options->drawn,
                                  .cache_dir = options->cache_dir};
 }
 

@@ -15,6 +15,9 @@
 struct whit_key {
     uint8_t hash[32];
     char name[WHIT_KEY_NAME_BYTES]; /* for the log; "": it has no name */
+    char *models;                   /* names of the models that it may use, between commas; NULL: all */
+    uint32_t n_minute;              /* requests a minute; 0: no limit */
+    atomic_ullong due_ns;           /* when the requests so far would be over at that rate */
 };
 
 /* State shared by all models. */

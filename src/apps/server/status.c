@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/access.h"
 #include "server/endpoints.h"
 #include "server/json_text.h"
 #include "server/models.h"
@@ -11,11 +12,12 @@
 #include "server/settings.h"
 
 /* Every model and adapter, as OpenAI lists them. */
-static json_t *list_models(whit_site *site)
+static json_t *list_models(whit_site *site, uint64_t key)
 {
     json_t *list = json_array();
     whit_entry entry;
-    for (size_t i = 0; whit_models_at(site, i, &entry); i++)
+    for (size_t i = 0; whit_models_at(site, i, &entry); i++) {
+        if (!whit_key_may_use(site, key, entry.options->name)) continue;
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:b}, s:{s:s}}", "id",
                                         entry.options->name, "object", "model", "created", (json_int_t)site->started,
@@ -24,11 +26,14 @@ static json_t *list_models(whit_site *site)
                                         (json_int_t)entry.n_bytes, "is_open", entry.api != NULL, "is_built_in",
                                         entry.options->path == NULL, "status", "value",
                                         entry.api ? "loaded" : "unloaded"));
-    for (size_t k = 0; k < site->options->n_adapters; k++)
+    }
+    for (size_t k = 0; k < site->options->n_adapters; k++) {
+        if (!whit_key_may_use(site, key, site->options->adapters[k].name)) continue;
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:I, s:s, s:b}", "id", site->options->adapters[k].name, "object",
                                         "model", "created", (json_int_t)site->started, "owned_by", "whit", "is_adapter",
                                         1));
+    }
     return list;
 }
 
@@ -79,7 +84,7 @@ static void reply_anthropic_list(whit_call *call, const json_t *list)
 
 void whit_models_list(whit_call *call)
 {
-    json_t *list = list_models(call->site);
+    json_t *list = list_models(call->site, call->key);
     if (call->vendor == WHIT_VENDOR_ANTHROPIC)
         reply_anthropic_list(call, list);
     else
@@ -89,7 +94,7 @@ void whit_models_list(whit_call *call)
 
 void whit_models_get(whit_call *call)
 {
-    json_t *list = list_models(call->site);
+    json_t *list = list_models(call->site, call->key);
     char *id = strndup(call->rest, call->n_rest);
     json_t *found = id ? json_array_get(list, find_model(list, id)) : NULL;
     if (found) {
@@ -195,13 +200,19 @@ void whit_models_load(whit_call *call)
     const char *name = wanted_model(call);
     whit_api *api = name ? whit_models_acquire(call->site, name, call->reply) : NULL;
     if (!api) return;
+    const bool may_use = whit_key_may_use(call->site, call->key, api->name);
     whit_models_release(api);
-    whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
+    if (may_use)
+        whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
+    else
+        whit_key_refuse_model(call->reply);
 }
 
 void whit_models_unload_post(whit_call *call)
 {
     const char *name = wanted_model(call);
-    if (name && whit_models_unload(call->site, name, call->reply))
+    if (name && !whit_key_may_use(call->site, call->key, name))
+        whit_key_refuse_model(call->reply);
+    else if (name && whit_models_unload(call->site, name, call->reply))
         whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
 }
