@@ -6,21 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2", "avx512", "amx", "neon", "dotprod", "i8mm"};
+static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2",    "avx512", "amx",
+                                                      "neon",    "dotprod", "i8mm",   "simd128"};
 
 const char *whit_isa_name(whit_isa isa)
 {
     return isa < WHIT_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
-static bool is_arm(whit_isa isa)
+/* Levels of one family include each other. */
+static int isa_family(whit_isa isa)
 {
-    return isa >= WHIT_ISA_NEON;
+    return isa >= WHIT_ISA_SIMD128 ? 3 : isa >= WHIT_ISA_NEON ? 2 : isa >= WHIT_ISA_AVX2;
 }
 
 bool whit_isa_allows(whit_isa available, whit_isa needed)
 {
-    return needed == WHIT_ISA_GENERIC || (is_arm(needed) == is_arm(available) && needed <= available);
+    return needed == WHIT_ISA_GENERIC || (isa_family(needed) == isa_family(available) && needed <= available);
 }
 
 bool whit_isa_cap(const char *cap, whit_isa *isa)
@@ -107,6 +109,18 @@ static void detect_model(whit_cpu *cpu)
     }
     fclose(file);
     if (part) snprintf(cpu->model, sizeof cpu->model, "ARM implementer 0x%02x part 0x%03x", implementer, part);
+}
+
+#elif defined(__wasm__)
+
+static void detect_isa(whit_cpu *cpu)
+{
+    cpu->isa = WHIT_ISA_SIMD128; /* a module with such instructions does not load where they are not known */
+}
+
+static void detect_model(whit_cpu *cpu)
+{
+    snprintf(cpu->model, sizeof cpu->model, "WebAssembly");
 }
 
 #endif

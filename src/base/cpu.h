@@ -17,6 +17,7 @@ typedef enum whit_isa {
     WHIT_ISA_NEON,   /* AArch64's base */
     WHIT_ISA_DOTPROD,
     WHIT_ISA_I8MM,
+    WHIT_ISA_SIMD128, /* WebAssembly's vectors */
     WHIT_ISA_COUNT
 } whit_isa;
 

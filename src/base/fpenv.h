@@ -43,8 +43,21 @@ static inline void whit_fpenv_write(uint64_t state)
     __asm__ volatile("msr fpcr, %0" : : "r"(state) : "memory");
 }
 
+#elif defined(__wasm__)
+
+#define WHIT_FPENV_STATE 0 /* WebAssembly has no other environment */
+
+static inline uint64_t whit_fpenv_read(void)
+{
+    return WHIT_FPENV_STATE;
+}
+static inline void whit_fpenv_write(uint64_t state)
+{
+    (void)state;
+}
+
 #else
-#error "whit knows the floating-point control of x86-64 and AArch64 only"
+#error "whit knows the floating-point control of x86-64, AArch64 and WebAssembly only"
 #endif
 
 /* Sets our environment and returns the one before it. */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * What emscripten's C library lacks; every file of the build sees it first. */
+#ifndef WHIT_BASE_WASM_POSIX_H
+#define WHIT_BASE_WASM_POSIX_H
+
+#include <stddef.h>
+
+void qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void *, const void *, void *),
+             void *context);
+
+#endif
