@@ -24,6 +24,9 @@
 #   make uninstall       removes what that put there: the same PREFIX and DESTDIR
 #   make static          build-static/whit, one file that runs on any Linux of this architecture
 #   make deb             build-package/packages/*.deb for Debian and Ubuntu; packaging/packages.mk has the others
+#   make npm             build-wasm/whit-VERSION.tgz, the package for JavaScript, and build-wasm/whit.html, a page
+#                        with the built-in model, by emscripten
+#   make test-everywhere tests of the builds for other systems that need tools of their own: WebAssembly
 #   make fmt             formats the C files
 #   make clean
 PREFIX ?= /usr/local
@@ -35,7 +38,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static wheel fmt clean
+.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static wheel npm test-everywhere fmt clean
 .NOTPARALLEL:
 
 build:
@@ -158,11 +161,22 @@ static:
 	@tools/cross/static.sh build-static/libraries
 	@TARGETS=whit tools/build static
 
+npm:
+	@tools/deps install wasm
+	@tools/cross/wasm.sh build-wasm
+	@bindings/js/make_npm.py build-wasm -o build-wasm
+	@bindings/js/make_npm.py build-wasm --page build-wasm/whit.html
+
+test-everywhere: npm
+	@tools/deps install test
+	@tools/build release
+	@WHIT_WASM=$(CURDIR)/build-wasm $(CTEST) --test-dir build -C Long -R '^js_'
+
 fmt:
 	@tools/deps install fmt
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64 build-package
+	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64 build-package build-wasm
 
 include packaging/packages.mk

@@ -1,0 +1,85 @@
+// The demo page: tells and chats with the built-in model, or one from a file or an address.
+const find = (id) => document.getElementById(id);
+const log = find("log");
+let model, chat, running;
+
+async function bytesOf(id, isPacked) {
+  const response = await fetch("data:application/octet-stream;base64," + find(id).textContent.trim());
+  const stream = isPacked ? response.body.pipeThrough(new DecompressionStream("gzip")) : response.body;
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function add(kind, text) {
+  const line = document.createElement("p");
+  line.className = kind;
+  line.textContent = text;
+  log.append(line);
+  return line;
+}
+
+async function load(source) {
+  find("send").disabled = true;
+  model?.close();
+  model = chat = undefined;
+  try {
+    model = await Model.open(source, {
+      onProgress: (done, total) => (find("about").textContent = `Loading: ${(done / 1e6).toFixed(1)} MB` + (total ? ` of ${(total / 1e6).toFixed(1)} MB` : "")),
+    });
+    find("about").textContent = `${source === "tales" ? "tales, the built-in model" : source.name ?? source}: ${model.architecture}, context ${model.contextSize}`;
+    find("mode").querySelector("[value=chat]").disabled = !model.hasChat;
+    if (!model.hasChat) find("mode").value = "tell";
+    find("send").disabled = false;
+  } catch (error) {
+    find("about").textContent = error.message;
+  }
+}
+
+async function answer(prompt, isChat) {
+  if (isChat) add("asked", prompt);
+  const line = add("answer", isChat ? "" : prompt);
+  running = new AbortController();
+  find("send").disabled = true;
+  find("stop").hidden = false;
+  try {
+    if (isChat) chat ??= await model.chat();
+    const options = { signal: running.signal, maxTokens: 300 };
+    const stream = isChat ? chat.stream(prompt, options) : model.generate(prompt, options);
+    for await (const piece of stream) line.textContent += piece;
+    const { tokens, generateMs } = await stream.result;
+    if (generateMs) add("counts", `${tokens} tokens, ${(tokens / generateMs * 1000).toFixed(0)} per second`);
+  } catch (error) {
+    if (error.name !== "AbortError") add("failed", error.message);
+  }
+  find("stop").hidden = true;
+  find("send").disabled = !model;
+  line.scrollIntoView({ block: "nearest" });
+}
+
+find("form").onsubmit = (event) => {
+  event.preventDefault();
+  if (find("send").disabled) return;
+  answer(find("prompt").value, find("mode").value === "chat");
+};
+find("prompt").onkeydown = (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  find("form").requestSubmit();
+};
+find("stop").onclick = () => running.abort();
+find("clear").onclick = () => {
+  running?.abort();
+  chat?.close();
+  chat = undefined;
+  log.replaceChildren();
+};
+find("file").onchange = () => load(find("file").files[0]);
+find("load").onsubmit = (event) => {
+  event.preventDefault();
+  load(find("address").value);
+};
+find("forget").onclick = () => clearStored();
+
+const script = URL.createObjectURL(new Blob([find("worker").textContent], { type: "text/javascript" }));
+const [wasm, tales] = await Promise.all([bytesOf("core", true), bytesOf("tales", false)]);
+setHost({ startWorker: (onMessage, onFailure) => startWorker(onMessage, onFailure, script), isFile, wasm, tales });
+load("tales");
