@@ -15,7 +15,15 @@ typedef struct reference {
     double **values;  /* per value */
     uint32_t n_params, n_sequences, n_tokens, n_rows;
     double theta;
+    const double *route; /* of the newest dispatch */
 } reference;
+
+/* Rows of a value; pairs of tokens and experts are by token here. */
+static inline size_t reference_rows(const reference *r, whit_ref value)
+{
+    bool pairs = r->graph->values[value - 1].rows == WHIT_ROWS_EXPERT;
+    return (size_t)r->n_rows * (pairs ? r->graph->n_used : 1);
+}
 
 static inline reference reference_open(const whit_graph *graph, const whit_params *params, uint32_t n_sequences,
                                        uint32_t n_tokens, double theta)
@@ -27,13 +35,14 @@ static inline reference reference_open(const whit_graph *graph, const whit_param
                    n_sequences,
                    n_tokens,
                    n_sequences * n_tokens,
-                   theta};
+                   theta,
+                   NULL};
     for (uint32_t i = 0; i < params->n; i++) {
         r.weights[i] = malloc(params->items[i].n * sizeof(double));
         for (size_t k = 0; k < params->items[i].n; k++) r.weights[i][k] = params->items[i].value[k];
     }
     for (uint32_t v = 1; v <= graph->n_values; v++)
-        r.values[v] = malloc((size_t)r.n_rows * graph->values[v - 1].width * sizeof(double));
+        r.values[v] = malloc(reference_rows(&r, v) * graph->values[v - 1].width * sizeof(double));
     return r;
 }
 
@@ -120,6 +129,56 @@ static inline void reference_delta(reference *r, const whit_node *node)
     free(state);
 }
 
+static inline void reference_route(reference *r, const whit_node *node)
+{
+    const uint32_t n = node->n_experts, n_used = node->n_used;
+    double *scores = malloc(n * sizeof *scores);
+    bool *taken = malloc(n * sizeof *taken);
+    for (size_t row = 0; row < r->n_rows; row++) {
+        const double *logits = r->values[node->input[0]] + row * n;
+        double *y = r->values[node->output] + row * 2 * n_used, all = 0, chosen = node->added;
+        for (uint32_t e = 0; e < n; e++) all += exp(logits[e]);
+        for (uint32_t e = 0; e < n; e++)
+            scores[e] = node->route & WHIT_ROUTE_SIGMOID ? 1 / (1 + exp(-logits[e])) : exp(logits[e]) / all;
+        memset(taken, 0, n * sizeof *taken);
+        for (uint32_t i = 0; i < n_used; i++) {
+            double most = -1e300;
+            uint32_t best = 0;
+            for (uint32_t e = 0; e < n; e++) {
+                double rank = scores[e] + (node->weight >= 0 ? r->weights[node->weight][e] : 0);
+                if (taken[e] || rank <= most) continue;
+                most = rank;
+                best = e;
+            }
+            taken[best] = true;
+            y[i] = best;
+            chosen += scores[best];
+        }
+        for (uint32_t i = 0; i < n_used; i++) {
+            double scale = node->bias >= 0 ? r->weights[node->bias][(size_t)y[i]] : 1;
+            y[n_used + i] =
+                scores[(size_t)y[i]] / (node->route & WHIT_ROUTE_NORM ? chosen : 1) * node->constant * scale;
+        }
+    }
+    free(scores);
+    free(taken);
+}
+
+static inline void reference_expert_linear(reference *r, const whit_node *node)
+{
+    const uint32_t n_used = node->n_used;
+    size_t width = r->graph->values[node->output - 1].width, k = r->graph->values[node->input[0] - 1].width;
+    for (size_t row = 0; row < (size_t)r->n_rows * n_used; row++) {
+        size_t expert = (size_t)r->route[row / n_used * 2 * n_used + row % n_used];
+        const double *x = r->values[node->input[0]] + row * k, *w = r->weights[node->weight] + expert * width * k;
+        double *y = r->values[node->output] + row * width;
+        for (size_t i = 0; i < width; i++) {
+            y[i] = node->bias >= 0 ? r->weights[node->bias][expert * width + i] : 0;
+            for (size_t j = 0; j < k; j++) y[i] += x[j] * w[i * k + j];
+        }
+    }
+}
+
 static inline double reference_gate(uint8_t gate, double x)
 {
     switch (gate) {
@@ -137,7 +196,8 @@ static inline void reference_node(reference *r, const whit_node *node, const int
     const double *a = r->values[node->input[0]], *b = r->values[node->input[1]];
     const double *w = node->weight >= 0 ? r->weights[node->weight] : NULL;
     double *y = r->values[node->output];
-    size_t width = r->graph->values[node->output - 1].width, n = r->n_rows * width, group = node->head_dim;
+    size_t width = r->graph->values[node->output - 1].width, n = reference_rows(r, node->output) * width,
+           group = node->head_dim;
     size_t k = node->input[0] ? r->graph->values[node->input[0] - 1].width : 0;
     switch (node->op) {
     case WHIT_OP_EMBED:
@@ -180,6 +240,25 @@ static inline void reference_node(reference *r, const whit_node *node, const int
     case WHIT_OP_DELTA: reference_delta(r, node); break;
     case WHIT_OP_SCALE_ROWS:
         for (size_t i = 0; i < n; i++) y[i] = a[i] / (1 + exp(-b[i / width]));
+        break;
+    case WHIT_OP_CLAMP:
+        for (size_t i = 0; i < n; i++)
+            y[i] = fmin(node->only_above ? a[i] : fmax(a[i], -node->constant), node->constant);
+        break;
+    case WHIT_OP_ROUTE: reference_route(r, node); break;
+    case WHIT_OP_DISPATCH:
+        r->route = b;
+        for (size_t i = 0; i < n; i++) y[i] = a[i / width / node->n_used * width + i % width];
+        break;
+    case WHIT_OP_EXPERT_LINEAR: reference_expert_linear(r, node); break;
+    case WHIT_OP_COMBINE:
+        memset(y, 0, n * sizeof *y);
+        for (size_t row = 0; row < (size_t)r->n_rows * node->n_used; row++) {
+            size_t token = row / node->n_used;
+            for (size_t i = 0; i < width; i++)
+                y[token * width + i] +=
+                    b[token * 2 * node->n_used + node->n_used + row % node->n_used] * a[row * width + i];
+        }
         break;
     default: memcpy(y, a, n * sizeof *y);
     }

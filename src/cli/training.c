@@ -52,6 +52,8 @@ const cli_option cli_recipe_options[] = {
     {"--beta2", CLI_REAL, AT(beta2), "X", "Adam's memory of squared gradients; 0.95.", 0, 0.9999},
     {"--warm-up", CLI_REAL, AT(warm_up), "X", "Share of the run with a rising rate; 0.03.", 0, 0.9},
     {"--ramp", CLI_REAL, AT(ramp), "X", "Share of the run over which rounding comes in; 0.", 0, 1},
+    {"--balance", CLI_REAL, AT(balance), "X",
+     "Weight of a loss that spreads tokens over the experts of a mixture; 0, 0.01 is usual.", 0, 1e3},
     {"--refit-scales", CLI_FLAG, AT(refit), NULL, "Recompute scales from the weights instead of learning them.", 0, 0},
     {"--sequences", CLI_COUNT, AT(n_sequences), "N", "Windows in a batch; 8.", 1, 65536},
     {"-c, --window", CLI_COUNT, AT(n_tokens), "N",
@@ -319,6 +321,7 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     o.n_steps = v->n_steps;
     o.seconds = (double)v->minutes * 60;
     o.seed = (uint64_t)v->seed;
+    o.balance = v->balance;
     o.ramp = v->ramp;
     o.refit_scales = v->refit;
     o.precision = v->precision ? WHIT_PRECISION_F32 : WHIT_PRECISION_BF16;

@@ -15,7 +15,7 @@ typedef struct cli_training_flags {
     uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_out_every, n_held_out_windows,
         checkpoint_seconds;
     int64_t seed;
-    float rate, scale_rate, decay, clip, warm_up, ramp, beta2;
+    float rate, scale_rate, decay, clip, warm_up, ramp, beta2, balance;
     bool specials, refit, recompute, resume;
 } cli_training_flags;
 

@@ -190,6 +190,46 @@ static whit_ref state_op_delta(whit_graph *g, whit_ref x)
                             whit_graph_linear(g, -1, "back", y, "four_back", NULL, 4), "delta_a", "delta_dt", shape);
 }
 
+static whit_ref state_op_clamp(whit_graph *g, whit_ref x)
+{
+    return whit_graph_clamp(g, -1, "z", whit_graph_clamp(g, -1, "y", x, 0.31, false), 0.17, true);
+}
+
+/* Two of five experts for a token, in two layers of which the second reads the first. */
+static whit_ref experts(whit_graph *g, whit_ref x, whit_route_shape shape)
+{
+    for (int layer = 0; layer < 2; layer++) {
+        whit_ref route = whit_graph_route(g, -1, layer ? "r2" : "r", whit_graph_linear(g, -1, "l", x, "five", NULL, 5),
+                                          shape),
+                 rows = whit_graph_dispatch(g, -1, "d", x, route),
+                 h = whit_graph_expert_linear(g, -1, "h", rows, "experts", "experts_bias", 16),
+                 up = whit_graph_expert_linear(g, -1, "u", rows, "experts2", NULL, 16);
+        h = whit_graph_gate(g, -1, "g", WHIT_GATE_SILU, h, up);
+        h = whit_graph_expert_linear(g, -1, "o", h, "experts_back", NULL, 32);
+        h = whit_graph_combine(g, -1, "c", h, route);
+        x = whit_graph_add(g, -1, "y", x, whit_graph_linear(g, -1, "n", h, "from_experts", NULL, WIDTH));
+    }
+    return x;
+}
+
+static whit_ref state_op_experts(whit_graph *g, whit_ref x)
+{
+    return experts(g, x, (whit_route_shape){.n_used = 2, .factor = 1.5});
+}
+
+static whit_ref state_op_experts_normed(whit_graph *g, whit_ref x)
+{
+    return experts(g, x,
+                   (whit_route_shape){.n_used = 2, .factor = 1, .flags = WHIT_ROUTE_NORM, .scales = "expert_scales"});
+}
+
+static whit_ref state_op_experts_sigmoid(whit_graph *g, whit_ref x)
+{
+    return experts(
+        g, x,
+        (whit_route_shape){.n_used = 2, .factor = 2, .added = 0.1, .flags = WHIT_ROUTE_NORM | WHIT_ROUTE_SIGMOID});
+}
+
 static whit_ref state_op_add(whit_graph *g, whit_ref x)
 {
     return whit_graph_add(g, -1, "y", x, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH));
@@ -240,6 +280,13 @@ static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_
     add(&w, "four", 4, WIDTH);
     add(&w, "four2", 4, WIDTH);
     add(&w, "four_back", 4, 4 * (HEAD - 1));
+    add(&w, "five", 5, WIDTH);
+    add(&w, "experts", 5 * 16, WIDTH);
+    add(&w, "experts2", 5 * 16, WIDTH);
+    add(&w, "experts_bias", 5, 16);
+    add(&w, "experts_back", 5 * 32, 16);
+    add(&w, "from_experts", WIDTH, 32);
+    add(&w, "expert_scales", 1, 5);
     add(&w, "delta_a", 1, 4);
     add(&w, "delta_dt", 1, 4);
     fill(&w);
@@ -299,6 +346,10 @@ static void operations(void **state)
     check_op("convolution", state_op_conv);
     check_op("convolution with silu", state_op_conv_silu);
     check_op("delta rule", state_op_delta);
+    check_op("clamps", state_op_clamp);
+    check_op("experts", state_op_experts);
+    check_op("experts, normalised and scaled", state_op_experts_normed);
+    check_op("experts by sigmoids", state_op_experts_sigmoid);
     check_op("add", state_op_add);
     check_op("tied head", state_op_tied);
 }

@@ -117,6 +117,18 @@ static void logits_of_bitnet(void **state)
     check_logits(open_model_at(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf")), "bitnet-b158", ids, 48);
 }
 
+/* Recurrent layers and experts. */
+static void logits_of_hybrids_and_mixtures(void **state)
+{
+    static const char *const names[] = {"qwen35-hybrid", "lfm2", "qwen3-moe", "lfm2-moe", "qwen35-moe"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char relative[128];
+        snprintf(relative, sizeof relative, "models-tiny/%s/hf", names[i]);
+        check_logits(open_model_at(shared_path(relative)), names[i], NULL, 100);
+    }
+}
+
 /* ---- runs ----------------------------------------------------------------------------------- */
 
 struct last {
@@ -618,6 +630,7 @@ int main(void)
         cmocka_unit_test(logits_of_stories),
         cmocka_unit_test(logits_of_prose),
         cmocka_unit_test(logits_of_bitnet),
+        cmocka_unit_test(logits_of_hybrids_and_mixtures),
         cmocka_unit_test(students_are_written),
         cmocka_unit_test(distilling_follows_the_teacher),
         cmocka_unit_test(a_line_is_learned_by_heart),

@@ -23,6 +23,11 @@ whit_op_fn whit_op_scale, whit_op_scale_gradient;
 whit_op_fn whit_op_scale_rows, whit_op_scale_rows_gradient;
 whit_op_fn whit_op_conv, whit_op_conv_gradient;
 whit_op_fn whit_op_delta, whit_op_delta_gradient;
+whit_op_fn whit_op_route, whit_op_route_gradient;
+whit_op_fn whit_op_dispatch, whit_op_dispatch_gradient;
+whit_op_fn whit_op_expert_linear, whit_op_expert_linear_gradient;
+whit_op_fn whit_op_combine, whit_op_combine_gradient;
+whit_op_fn whit_op_clamp, whit_op_clamp_gradient;
 
 /* Part of linear ones with an adapter; x as the product sees it. */
 void whit_op_low_rank(const whit_tape *tape, const whit_tape_step *step, const float *x);
@@ -32,6 +37,10 @@ void whit_op_low_rank_gradient(const whit_tape *tape, const whit_tape_step *step
 size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens);
 size_t whit_op_conv_scratch(uint32_t n_tokens);
 size_t whit_op_delta_scratch(const whit_node *node, uint32_t n_tokens);
+size_t whit_op_route_scratch(const whit_node *node);
+
+/* Sets tape->pairs to those of the step's route. */
+void whit_tape_find_pairs(const whit_tape *tape, const whit_tape_step *step);
 
 /* Operands of a step: input 0, 1, 2 and output. */
 static inline const float *whit_step_input(const whit_tape *tape, const whit_tape_step *step, int i)

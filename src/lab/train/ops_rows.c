@@ -16,8 +16,11 @@ static void run_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t 
 {
     (void)worker;
     const struct row_job *job = context;
-    for (uint32_t chunk = begin; chunk < end; chunk++)
-        job->run(job->tape, job->step, chunk, chunk * WHIT_TAPE_ROW_CHUNK, whit_chunk_end(job->tape, chunk));
+    const uint32_t n_rows = whit_tape_rows(job->tape, job->step->node->output);
+    for (uint32_t chunk = begin; chunk < end; chunk++) {
+        const uint32_t first = chunk * WHIT_TAPE_ROW_CHUNK, rest = n_rows - first;
+        job->run(job->tape, job->step, chunk, first, first + (rest < WHIT_TAPE_ROW_CHUNK ? rest : WHIT_TAPE_ROW_CHUNK));
+    }
 }
 
 #define ROWS(name)                                                                                                     \
@@ -26,7 +29,7 @@ static void run_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t 
 #define RUN(name)                                                                                                      \
     do {                                                                                                               \
         struct row_job job = {tape, step, name##_rows};                                                                \
-        whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks(tape), 1);                                        \
+        whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks_of(whit_tape_rows(tape, step->node->output)), 1); \
     } while (0)
 
 /* Offset and number of the floats of rows [begin, end) of the output. */
@@ -202,6 +205,42 @@ void whit_op_gate(const whit_tape *tape, const whit_tape_step *step)
 void whit_op_gate_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     RUN(gate_gradient);
+}
+
+/* ---- clamps --------------------------------------------------------------------------------- */
+
+static bool is_within(const whit_node *node, float x)
+{
+    return x <= node->constant && (node->only_above || x >= -node->constant);
+}
+
+ROWS(clamp)
+{
+    SPAN;
+    const float *x = whit_step_input(tape, step, 0) + at, limit = step->node->constant;
+    float *y = whit_step_output(tape, step) + at;
+    for (size_t i = 0; i < n; i++) y[i] = is_within(step->node, x[i]) ? x[i] : x[i] > limit ? limit : -limit;
+}
+
+ROWS(clamp_gradient)
+{
+    SPAN;
+    const float *x = whit_step_input(tape, step, 0) + at, *dy = whit_step_doutput(tape, step) + at;
+    float *dx = whit_step_dinput(tape, step, 0) + at;
+    for (size_t i = 0; i < n; i++) {
+        const float d = is_within(step->node, x[i]) ? dy[i] : 0;
+        dx[i] = step->overwrites[0] ? d : dx[i] + d;
+    }
+}
+
+void whit_op_clamp(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(clamp);
+}
+
+void whit_op_clamp_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(clamp_gradient);
 }
 
 /* ---- rows times the sigmoid of an element ---------------------------------------------------- */

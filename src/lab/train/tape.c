@@ -17,6 +17,11 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
     [WHIT_OP_SCALE_ROWS] = {whit_op_scale_rows, whit_op_scale_rows_gradient},
     [WHIT_OP_CONV] = {whit_op_conv, whit_op_conv_gradient},
     [WHIT_OP_DELTA] = {whit_op_delta, whit_op_delta_gradient},
+    [WHIT_OP_CLAMP] = {whit_op_clamp, whit_op_clamp_gradient},
+    [WHIT_OP_ROUTE] = {whit_op_route, whit_op_route_gradient},
+    [WHIT_OP_DISPATCH] = {whit_op_dispatch, whit_op_dispatch_gradient},
+    [WHIT_OP_EXPERT_LINEAR] = {whit_op_expert_linear, whit_op_expert_linear_gradient},
+    [WHIT_OP_COMBINE] = {whit_op_combine, whit_op_combine_gradient},
 };
 
 /* ---- memory layout -------------------------------------------------------------------------- */
@@ -27,6 +32,7 @@ static void cut_segments(whit_tape *tape)
 {
     const whit_graph *g = tape->graph;
     uint32_t segment = 0;
+    whit_ref route = 0;
     whit_ref given = tape->options.input;
     if (given) {
         tape->root[given] = given;
@@ -36,7 +42,8 @@ static void cut_segments(whit_tape *tape)
         const whit_node *node = &g->nodes[i];
         bool only_layer_ends = !segment && node->op == WHIT_OP_SELECT;
         if (i && (node->layer != g->nodes[i - 1].layer || only_layer_ends)) segment++;
-        tape->steps[i] = (whit_tape_step){.node = node, .segment = segment};
+        if (node->op == WHIT_OP_ROUTE) route = node->output;
+        tape->steps[i] = (whit_tape_step){.node = node, .segment = segment, .route = route};
         tape->segment_of[node->output] = segment;
         tape->root[node->output] = ops[node->op].forward ? node->output : tape->root[node->input[0]];
         for (int j = 0; j < 3; j++) {
@@ -88,7 +95,7 @@ static void place_inner(whit_tape *tape, struct placer *placer, float **what, ui
 {
     for (uint32_t v = 1; v <= tape->graph->n_values; v++)
         if (tape->root[v] == v && !tape->crosses[v] && tape->segment_of[v] == segment)
-            what[v] = place(placer, (size_t)tape->graph->values[v - 1].width * tape->n_rows);
+            what[v] = place(placer, (size_t)tape->graph->values[v - 1].width * whit_tape_rows(tape, v));
 }
 
 /* All segments one after the other, or all in the same place. */
@@ -103,13 +110,23 @@ static void place_segments(whit_tape *tape, struct placer *placer, float **what,
     placer->n_elems = end;
 }
 
+/* Indices take as many bytes as floats. */
+static void place_pairs(whit_tape *tape, struct placer *placer)
+{
+    const size_t n = (size_t)tape->n_rows * tape->pairs.n_used;
+    tape->pairs.first = (uint32_t *)(void *)place(placer, (size_t)tape->pairs.n_experts + 1);
+    tape->pairs.token_of = (uint32_t *)(void *)place(placer, n);
+    tape->pairs.weight_of = place(placer, n);
+    tape->pairs.row_of = (uint32_t *)(void *)place(placer, n);
+}
+
 static void place_all(whit_tape *tape, struct placer *placer)
 {
     const whit_graph *g = tape->graph;
     whit_ref output = tape->root[g->output];
     for (uint32_t v = 1; v <= g->n_values; v++) {
         if (tape->root[v] != v || !tape->crosses[v]) continue;
-        size_t n = (size_t)g->values[v - 1].width * tape->n_rows;
+        size_t n = (size_t)g->values[v - 1].width * whit_tape_rows(tape, v);
         tape->value[v] = place(placer, n);
         if (tape->options.gradients) tape->gradient[v] = v == output ? tape->value[v] : place(placer, n);
     }
@@ -120,6 +137,7 @@ static void place_all(whit_tape *tape, struct placer *placer)
     tape->partials = place(placer, tape->partial_elems * whit_tape_chunks(tape));
     tape->rounded = place(placer, tape->rounded_elems * tape->n_rows);
     tape->low = place(placer, tape->low_elems);
+    if (tape->pairs.n_used) place_pairs(tape, placer);
     tape->scratch = place(placer, tape->scratch_elems * whit_pool_size(tape->pool));
     for (uint32_t v = 1; v <= g->n_values; v++) {
         tape->value[v] = tape->value[tape->root[v]];
@@ -173,6 +191,13 @@ static void find_operands(whit_tape *tape, const whit_node *node)
         if (tape->params->items[node->weight].low_a >= 0) find_low_operands(tape, &tape->params->items[node->weight]);
         grow_to(&tape->common_elems, whit_blas_elems(weight->n_rows, weight->n_cols));
         if (tape->options.gradients) grow_to(&tape->common_elems, whit_blas_elems(weight->n_cols, tape->n_rows));
+    } else if (node->op == WHIT_OP_EXPERT_LINEAR) {
+        const size_t n_in = tape->params->items[node->weight].type.n_cols,
+                     n_out = tape->graph->values[node->output - 1].width;
+        grow_to(&tape->own_elems, whit_blas_elems(n_out, n_in));
+        grow_to(&tape->own_elems, whit_blas_elems(n_in, n_out));
+        if (tape->options.gradients)
+            grow_to(&tape->own_elems, whit_blas_elems(n_in, whit_tape_rows(tape, node->output)));
     } else if (node->op == WHIT_OP_ATTENTION) {
         grow_to(&tape->own_elems, whit_blas_elems(node->head_dim, tape->options.n_tokens));
     }
@@ -188,6 +213,10 @@ static void find_sizes(whit_tape *tape)
         if (node->op == WHIT_OP_ATTENTION)
             grow_to(&tape->scratch_elems, whit_op_attention_scratch(node, tape->options.n_tokens));
         if (node->op == WHIT_OP_CONV) grow_to(&tape->scratch_elems, whit_op_conv_scratch(tape->options.n_tokens));
+        if (node->op == WHIT_OP_ROUTE) {
+            grow_to(&tape->scratch_elems, whit_op_route_scratch(node));
+            grow_to(&tape->partial_elems, node->n_experts);
+        }
         if (node->op == WHIT_OP_DELTA) {
             grow_to(&tape->scratch_elems, whit_op_delta_scratch(node, tape->options.n_tokens));
             /* Two sums for each head and sequence. */
@@ -199,7 +228,8 @@ static void find_sizes(whit_tape *tape)
 }
 
 /* Refuses a node that no operation of the tape computes. */
-static whit_status check_node(const whit_graph *graph, const whit_node *node, whit_error *error)
+static whit_status check_node(const whit_graph *graph, const whit_params *params, const whit_node *node,
+                              whit_error *error)
 {
     const char *name = graph->values[node->output - 1].name;
     if (node->op != WHIT_OP_SELECT && !ops[node->op].forward)
@@ -207,8 +237,12 @@ static whit_status check_node(const whit_graph *graph, const whit_node *node, wh
                          whit_op_name((whit_op)node->op));
     const char *what = node->is_bidirectional                ? "attention to both sides"
         : node->op == WHIT_OP_ATTENTION && node->weight >= 0 ? "attention with sinks"
-        : node->op == WHIT_OP_RMS_NORM && node->weight < 0   ? "norms without a weight"
-                                                             : NULL;
+        : node->op == WHIT_OP_EXPERT_LINEAR && params->items[node->weight].rounds_input
+        ? "experts whose inputs are rounded"
+        : node->op == WHIT_OP_RMS_NORM && graph->values[node->output - 1].rows == WHIT_ROWS_EXPERT
+        ? "norms of experts' rows"
+        : node->op == WHIT_OP_RMS_NORM && node->weight < 0 ? "norms without a weight"
+                                                           : NULL;
     if (!what) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know %s", name, what);
 }
@@ -225,11 +259,12 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
                         .n_rows = options->n_sequences * options->n_tokens,
                         .n_ropes = whit_config_n_ropes(config),
                         .n_steps = graph->n_nodes,
+                        .pairs = {.n_experts = graph->n_experts, .n_used = graph->n_used},
                         .loops = params->loops};
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
-    for (uint32_t i = 0; i < graph->n_nodes; i++) WHIT_TRY(check_node(graph, &graph->nodes[i], error));
+    for (uint32_t i = 0; i < graph->n_nodes; i++) WHIT_TRY(check_node(graph, params, &graph->nodes[i], error));
     whit_cpu cpu;
     whit_linalg_detect(&cpu);
     WHIT_TRY(whit_kernels_select(&cpu, NULL, &tape->kernels, error));

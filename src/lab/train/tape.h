@@ -30,6 +30,7 @@ typedef struct whit_tape_options {
     bool gradients;  /* backward is wanted */
     bool checkpoint; /* keep little, compute again */
     whit_precision precision;
+    float balance;  /* weight of the loss that balances experts (ops_experts.c) */
     whit_ref input; /* a value that no node makes: the caller fills it before forward; 0: none */
 } whit_tape_options;
 
@@ -38,7 +39,17 @@ typedef struct whit_tape_step {
     uint32_t segment;
     bool needed;        /* the output depends on it; otherwise there is no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
+    whit_ref route;     /* the route whose pairs the operation runs; 0: no experts */
 } whit_tape_step;
+
+/* The (token, expert) pairs of the layer whose operation ran last, by expert, then by token. */
+typedef struct whit_tape_pairs {
+    uint32_t n_experts, n_used; /* 0: the graph has no experts */
+    uint32_t *first;            /* (n_experts + 1) first pair of each expert */
+    uint32_t *token_of;         /* (n_rows n_used) token of each pair */
+    float *weight_of;           /* (n_rows n_used) weight of each pair */
+    uint32_t *row_of;           /* (n_rows, n_used) pairs of each token, by rank */
+} whit_tape_pairs;
 
 typedef struct whit_tape {
     const whit_graph *graph;
@@ -66,6 +77,7 @@ typedef struct whit_tape {
     size_t rounded_elems; /* elements per row */
     float *low;           /* (2, n_rows, highest rank) values x Aᵀ of an adapter, and their gradient */
     size_t low_elems;
+    whit_tape_pairs pairs;
     size_t common_elems, own_elems; /* right operands of products */
     float *arena;
     size_t arena_bytes;
@@ -85,7 +97,12 @@ size_t whit_tape_bytes(const whit_tape *tape);
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
 /* Runs forward only up to the node that computes `value`; backward must not follow. */
 void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
-/* (n_rows, width); of crossing values always, of others while their segment is resident. */
+/* Rows of a value: n_rows, or a row for each (token, expert) pair. */
+static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
+{
+    return tape->graph->values[value - 1].rows == WHIT_ROWS_EXPERT ? tape->n_rows * tape->pairs.n_used : tape->n_rows;
+}
+/* (rows, width); of crossing values always, of others while their segment is resident. */
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 
@@ -99,9 +116,13 @@ void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user);
 
 #define WHIT_TAPE_ROW_CHUNK 64 /* rows of one item; sums over rows are one partial per chunk */
 
+static inline uint32_t whit_tape_chunks_of(uint32_t n_rows)
+{
+    return (n_rows + WHIT_TAPE_ROW_CHUNK - 1) / WHIT_TAPE_ROW_CHUNK;
+}
 static inline uint32_t whit_tape_chunks(const whit_tape *tape)
 {
-    return (tape->n_rows + WHIT_TAPE_ROW_CHUNK - 1) / WHIT_TAPE_ROW_CHUNK;
+    return whit_tape_chunks_of(tape->n_rows);
 }
 
 #endif

@@ -123,6 +123,7 @@ static void digest_settings(whit_trainer *d)
     }
     whit_hash_add(&hash, numbers, sizeof numbers);
     whit_hash_add(&hash, counts, sizeof counts);
+    if (o->balance > 0) whit_hash_add(&hash, &o->balance, sizeof o->balance);
     whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);
     whit_hash_end(&hash, d->progress.settings);
 }
@@ -205,6 +206,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     }
     batch.gradients = true;
     batch.checkpoint = o->recompute;
+    batch.balance = o->balance / (float)o->n_accumulate;
     WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch,
                             d->pool, a, error));
     if (o->hidden_weight > 0) WHIT_TRY(check_hidden(d, error));
@@ -330,6 +332,21 @@ static void round_student(whit_trainer *d, double share)
     whit_params_round(&d->student.params, d->pool);
 }
 
+/* States of a delta rule decay: the numbers that say how fast stay negative, as exp(-A) needs it in other formats. */
+static void keep_decays_negative(whit_trainer *d)
+{
+    const float most = -1.0f / 1024;
+    const whit_params *params = &d->student.params;
+    for (uint32_t i = 0; i < d->student.graph.n_nodes; i++) {
+        const whit_node *node = &d->student.graph.nodes[i];
+        if (node->op != WHIT_OP_DELTA) continue;
+        const whit_param *a = &params->items[node->weight];
+        float *latent = whit_param_latent(params, a);
+        for (size_t k = 0; !a->frozen && k < a->n; k++)
+            if (latent[k] > most) latent[k] = most;
+    }
+}
+
 static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
@@ -353,6 +370,7 @@ static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error
                          (unsigned long long)number + 1);
     report->gradient_norm = norm;
     whit_adamw_step(&o->adamw, params, d->pool, number + 1, (float)report->rate, norm);
+    keep_decays_negative(d);
     d->progress.step++;
     return WHIT_OK;
 }

@@ -52,6 +52,7 @@ typedef struct whit_trainer_options {
     uint64_t begun_ns; /* whit_now_ns() when the run began; 0: when the trainer was opened */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
+    float balance;            /* weight of the loss that balances experts; 0: without it */
     float ramp;               /* rounding comes in over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
     whit_precision precision; /* precision of matrix products; bf16 falls back to f32 if the processor lacks it */
