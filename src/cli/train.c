@@ -69,10 +69,25 @@ static whit_config default_config(uint32_t width)
     return c;
 }
 
+/* A shape whose layers differ, or have experts, is the configuration's alone. */
+static whit_status check_own_shape(const struct train_values *v, whit_config *c, whit_error *error)
+{
+    if (v->n_embd || v->n_layers || v->n_heads || v->n_kv_heads || v->n_ff)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: --width, --layers, --heads, --kv-heads and --ffn are for plain shapes; change the "
+                         "configuration instead",
+                         v->config);
+    replace(&c->n_ctx, v->n_ctx);
+    replace(&c->n_vocab, v->n_vocab);
+    if (v->own_head) c->tied_head = false;
+    return whit_config_check(c, v->config, error);
+}
+
 static whit_status find_config(const struct train_values *v, whit_config *c, whit_error *error)
 {
     *c = default_config(v->n_embd ? v->n_embd : 256);
     if (v->config) WHIT_TRY(whit_config_read_json(v->config, NULL, c, error));
+    if (whit_config_is_extended(c)) return check_own_shape(v, c, error);
     replace(&c->n_embd, v->n_embd);
     replace(&c->n_layers, v->n_layers);
     replace(&c->n_heads, v->n_heads);

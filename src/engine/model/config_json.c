@@ -10,11 +10,10 @@ whit_status whit_config_read_json(const char *path, const whit_allocator *alloca
     *config = (whit_config){0};
     WHIT_TRY(whit_hf_open_config(path, allocator, &importer.hf, error));
     whit_status status = whit_import_hf_config(&importer, config, error);
-    if (status == WHIT_OK && whit_config_is_extended(config))
-        status = whit_fail(
-            error, WHIT_ERROR_UNSUPPORTED,
-            "%s: a new model is of the families llama, qwen2, qwen3 or bitnet, with layers that are alike", path);
-    if (status == WHIT_OK && config->rope_factors)
+    bool scaled = config->rope_factors;
+    for (uint32_t i = 0; i < config->n_ropes; i++)
+        scaled = scaled || config->ropes[i].has_factors || config->ropes[i].scaling == WHIT_ROPE_LONG;
+    if (status == WHIT_OK && scaled)
         status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a new model cannot have scaled RoPE", path);
     whit_import_hf_free_divisors(&importer);
     config->tied_head = importer.tied;

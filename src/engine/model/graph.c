@@ -166,7 +166,13 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
     if (graph->status != WHIT_OK) return -1;
     char full[WHIT_VALUE_NAME_BYTES];
     full_name(full, layer, name);
-    int32_t index = graph->resolver.find(graph->resolver.context, full);
+    const whit_resolver *resolver = &graph->resolver;
+    int32_t index = resolver->find(resolver->context, full);
+    if (index < 0 && resolver->add && n_rows && n_cols) {
+        index = resolver->add(resolver->context, full, n_rows, n_cols, layout, graph->error);
+        if (index < 0) graph->status = WHIT_ERROR_LIMIT;
+        if (index < 0) return -1;
+    }
     if (index < 0) {
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is missing", full);
         return -1;

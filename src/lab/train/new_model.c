@@ -2,6 +2,7 @@
 #include "train/new_model.h"
 
 #include "base/rng.h"
+#include "kernels/math.h"
 #include "model/families.h"
 #include "train/trainee.h"
 
@@ -10,67 +11,14 @@
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-struct maker {
-    whit_params *params;
-    whit_error *error;
-    whit_status status;
-};
-
-static void add(struct maker *maker, int layer, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout)
+/* A tensor that the family's program asks for. */
+static int32_t add_tensor(void *context, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout,
+                          whit_error *error)
 {
-    char full[WHIT_VALUE_NAME_BYTES];
+    whit_params *params = context;
     whit_tensor_type type = {.codec = WHIT_CODEC_F32, .layout = layout, .n_rows = n_rows, .n_cols = n_cols};
-    if (layer >= 0)
-        snprintf(full, sizeof full, "layers.%d.%s", layer, name);
-    else
-        snprintf(full, sizeof full, "%s", name);
-    if (maker->status == WHIT_OK) maker->status = whit_params_add(maker->params, full, &type, false, maker->error);
-}
-
-static void add_matrix(struct maker *maker, int layer, const char *name, uint32_t n_rows, uint32_t n_cols)
-{
-    add(maker, layer, name, n_rows, n_cols, WHIT_LAYOUT_TILE16);
-}
-
-static void add_vector(struct maker *maker, int layer, const char *name, uint32_t n, bool wanted)
-{
-    if (wanted) add(maker, layer, name, 1, n, WHIT_LAYOUT_PLAIN);
-}
-
-/* The tensors that families.c asks for. */
-static void add_layer(struct maker *maker, const whit_config *c, int layer)
-{
-    uint32_t q_width = c->n_heads * c->head_dim, kv_width = c->n_kv_heads * c->head_dim;
-    add_vector(maker, layer, "attn_norm", c->n_embd, true);
-    add_matrix(maker, layer, "q", q_width, c->n_embd);
-    add_matrix(maker, layer, "k", kv_width, c->n_embd);
-    add_matrix(maker, layer, "v", kv_width, c->n_embd);
-    add_vector(maker, layer, "q_bias", q_width, c->attn_bias);
-    add_vector(maker, layer, "k_bias", kv_width, c->attn_bias);
-    add_vector(maker, layer, "v_bias", kv_width, c->attn_bias);
-    add_vector(maker, layer, "q_norm", c->head_dim, c->qk_norm);
-    add_vector(maker, layer, "k_norm", c->head_dim, c->qk_norm);
-    add_vector(maker, layer, "attn_sub_norm", q_width, c->sub_norm);
-    add_matrix(maker, layer, "o", c->n_embd, q_width);
-    add_vector(maker, layer, "o_bias", c->n_embd, c->out_bias);
-    add_vector(maker, layer, "ffn_norm", c->n_embd, true);
-    add_matrix(maker, layer, "gate", c->n_ff, c->n_embd);
-    add_matrix(maker, layer, "up", c->n_ff, c->n_embd);
-    add_vector(maker, layer, "gate_bias", c->n_ff, c->ffn_bias);
-    add_vector(maker, layer, "up_bias", c->n_ff, c->ffn_bias);
-    add_vector(maker, layer, "ffn_sub_norm", c->n_ff, c->sub_norm);
-    add_matrix(maker, layer, "down", c->n_embd, c->n_ff);
-    add_vector(maker, layer, "down_bias", c->n_embd, c->ffn_bias);
-}
-
-static whit_status add_tensors(whit_params *params, const whit_config *c, whit_error *error)
-{
-    struct maker maker = {params, error, WHIT_OK};
-    add_matrix(&maker, -1, "embed", c->n_vocab, c->n_embd);
-    for (uint32_t layer = 0; layer < c->n_layers; layer++) add_layer(&maker, c, (int)layer);
-    add_vector(&maker, -1, "final_norm", c->n_embd, true);
-    if (!c->tied_head) add_matrix(&maker, -1, "head", c->n_vocab, c->n_embd);
-    return maker.status;
+    if (whit_params_add(params, name, &type, false, error) != WHIT_OK) return -1;
+    return (int32_t)params->n - 1;
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -90,18 +38,53 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
+/* How the numbers of a tensor begin, by the end of its name. */
+enum start { START_RESIDUAL, START_ONE, START_ZERO, START_TAPS, START_DECAY, START_STEP };
+static const struct {
+    const char *end;
+    enum start start;
+} starts[] = {
+    {".o", START_RESIDUAL},
+    {".down", START_RESIDUAL},
+    {".delta_o", START_RESIDUAL},
+    {".conv_o", START_RESIDUAL},
+    {".expert_down", START_RESIDUAL},
+    {".shared_down", START_RESIDUAL},
+    {"norm", START_ONE},
+    {"_scales", START_ONE},
+    {"_bias", START_ZERO},
+    {".router_choice", START_ZERO},
+    {".conv", START_TAPS},
+    {".delta_a", START_DECAY},
+    {".delta_dt", START_STEP},
+};
+
+/* A matrix whose name has no row is normal, a vector 0. */
+static void fill_tensor(const whit_param *param, float *weight, const whit_config *c, whit_rng *rng)
+{
+    const bool matrix = param->type.layout == WHIT_LAYOUT_TILE16;
+    double deviation = matrix ? sqrt(2.0 / (5.0 * param->type.n_cols)) : 0, constant = 0;
+    size_t row = 0;
+    while (row < sizeof starts / sizeof *starts && !ends_with(param->name, starts[row].end)) row++;
+    const int start = row < sizeof starts / sizeof *starts ? (int)starts[row].start : -1;
+    if (start == START_RESIDUAL) deviation /= sqrt(2.0 * c->n_layers);
+    if (start == START_ONE) constant = 1;
+    if (start == START_ZERO) deviation = 0;
+    if (start == START_TAPS) deviation = sqrt(1.0 / c->conv_taps);
+    for (size_t k = 0; k < param->n; k++) {
+        weight[k] = deviation > 0 ? (float)deviation * normal(rng) : (float)constant;
+        if (start == START_DECAY) weight[k] = (float)-(1 + 15 * whit_rng_uniform(rng));
+        if (start == START_STEP) /* softplus gives steps from 0.001 to 0.1 in equal ratios */
+            weight[k] =
+                (float)whit_log_f64(whit_exp_f64(0.001 * whit_pow_f64(100, ((double)k + 0.5) / (double)param->n)) - 1);
+    }
+}
+
 static void fill(whit_params *params, const whit_config *c, uint64_t seed)
 {
     whit_rng rng = {seed};
-    for (uint32_t i = 0; i < params->n; i++) {
-        const whit_param *param = &params->items[i];
-        float *weight = whit_param_latent(params, param);
-        bool matrix = param->type.layout == WHIT_LAYOUT_TILE16;
-        double deviation = matrix ? sqrt(2.0 / (5.0 * param->type.n_cols)) : 0;
-        if (ends_with(param->name, ".o") || ends_with(param->name, ".down")) deviation /= sqrt(2.0 * c->n_layers);
-        float constant = ends_with(param->name, "norm") ? 1 : 0;
-        for (size_t k = 0; k < param->n; k++) weight[k] = matrix ? (float)deviation * normal(&rng) : constant;
-    }
+    for (uint32_t i = 0; i < params->n; i++)
+        fill_tensor(&params->items[i], whit_param_latent(params, &params->items[i]), c, &rng);
 }
 
 /* ---- the model ------------------------------------------------------------------------------ */
@@ -132,10 +115,16 @@ whit_status whit_new_model_open(const whit_new_model *new_model, const whit_allo
     whit_trainee trainee = {.config = *new_model->config, .allocator = allocator};
     whit_ndf_writer *writer = NULL;
     whit_params_begin(&trainee.params, allocator);
-    whit_graph_begin(&trainee.graph, allocator, whit_params_resolver(&trainee.params), error);
-    whit_status status = add_tensors(&trainee.params, &trainee.config, error);
-    if (status == WHIT_OK) status = whit_params_allocate(&trainee.params, false, error);
+    whit_resolver resolver = whit_params_resolver(&trainee.params);
+    resolver.add = add_tensor;
+    whit_graph_begin(&trainee.graph, allocator, resolver, error);
+    /* The table of tokens says how wide the stream is. */
+    whit_status status = add_tensor(&trainee.params, "embed", trainee.config.n_vocab, trainee.config.n_embd,
+                                    WHIT_LAYOUT_TILE16, error) < 0
+        ? WHIT_ERROR_LIMIT
+        : WHIT_OK;
     if (status == WHIT_OK) status = whit_family_build(&trainee.config, &trainee.graph);
+    if (status == WHIT_OK) status = whit_params_allocate(&trainee.params, false, error);
     if (status == WHIT_OK) {
         fill(&trainee.params, &trainee.config, new_model->seed);
         status = whit_ndf_writer_open(NULL, NULL, allocator, &writer, error);

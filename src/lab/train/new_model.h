@@ -3,7 +3,9 @@
  *
  * Matrices are normal with variance 2 / (5 inputs) (Nguyen, Salazar 2019); matrices whose output is added to the
  * residual stream are divided by sqrt(2 layers) (Radford et al. 2019) so that it does not grow with depth; norms are 1,
- * biases 0. The same seed gives the same bits on every machine. */
+ * biases 0. Taps of convolutions are normal with variance 1 / taps; decays of a delta rule are from -1 to -16, its
+ * steps from 0.001 to 0.1 (Gu, Dao 2023, section 3.6). The family's program names the tensors. The
+ * same seed gives the same bits on every machine. */
 #ifndef WHIT_TRAIN_NEW_MODEL_H
 #define WHIT_TRAIN_NEW_MODEL_H
 

@@ -45,9 +45,10 @@ bool whit_trainee_keeps(const char *name)
      * weights. */
     static const char *const kept[] = {"beta", "decay", "router", "shared_weight"};
     const char *last = strrchr(name, '.');
+    const size_t n = strlen(name), n_end = strlen("_bias"); /* biases of experts are matrices */
     for (size_t i = 0; last && i < sizeof kept / sizeof *kept; i++)
         if (strcmp(last + 1, kept[i]) == 0) return true;
-    return false;
+    return n > n_end && strcmp(name + n - n_end, "_bias") == 0;
 }
 
 /* The codec of a layer's matrix: of the last wish for its name, else that of the layers. */

@@ -32,7 +32,8 @@ static bool ends_with(const char *name, const char *end)
 
 static bool is_adapted(const whit_tuning *tuning, const char *name, const whit_tensor_type *type)
 {
-    if (!tuning->rank || !whit_adapter_may_change(name, type)) return false;
+    if (!tuning->rank || !whit_adapter_may_change(name, type) || strncmp(last_word(name), "expert_", 7) == 0)
+        return false; /* adapters are for matrices of all tokens */
     for (size_t i = 0; i < tuning->n_matrices; i++)
         if (strcmp(tuning->matrices[i], last_word(name)) == 0) return true;
     return tuning->n_matrices == 0;
