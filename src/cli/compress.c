@@ -133,9 +133,13 @@ static void on_matrix(void *user, const whit_compress_report *r)
     }
     if (listener->matrices)
         json_array_append_new(listener->matrices,
-                              json_pack("{s:s, s:s, s:f, s:f, s:i, s:I, s:b}", "name", r->name, "codec", codec,
-                                        "error_gptq", r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps,
-                                        "outliers", (json_int_t)r->n_outliers, "rotated", r->rotated));
+                              json_pack("{s:s, s:s, s:f, s:f, s:i, s:I, s:b, s:i, s:i}", "name", r->name, "codec",
+                                        codec, "error_gptq", r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps,
+                                        "outliers", (json_int_t)r->n_outliers, "rotated", r->rotated, "experts",
+                                        (int)r->n_experts, "unseen_experts", (int)r->n_unseen));
+    else if (r->n_experts && listener->verbose)
+        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u experts, %u of them saw no token\n", r->name,
+                  codec, r->type->group, r->error_gptq, r->error, r->n_experts, r->n_unseen);
     else if (listener->verbose)
         cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps, %llu outliers%s\n", r->name, codec,
                   r->type->group, r->error_gptq, r->error, r->sweeps, (unsigned long long)r->n_outliers,

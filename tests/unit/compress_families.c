@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compression of models with recurrent layers: the tiny models of ../shared, rounded by every method. */
+ * Compression of models with recurrent layers and with experts: the tiny models of ../shared, rounded by every method. */
 #include "test.h"
 
 #include "base/file.h"
@@ -10,7 +10,13 @@
 
 #include <math.h>
 
-enum { N_IDS = 4096, WINDOW = 128, N_MEASURED = 96 };
+/* Sanitizers see the same code with fewer tokens, which prove nothing of quality. */
+#ifdef __SANITIZE_ADDRESS__
+enum { N_IDS = 1024, IS_SHORT = true };
+#else
+enum { N_IDS = 4096, IS_SHORT = false };
+#endif
+enum { WINDOW = 128, N_MEASURED = 96 };
 
 /* Models, and the codecs of the matrices that are not the ones to look at. */
 static const struct {
@@ -19,7 +25,12 @@ static const struct {
 } models[] = {
     {"qwen35-hybrid", {"gate=f16", "up=f16", "down=f16", "q=f16", "k=f16", "v=f16", "o=f16", "attn_gate=f16"}, 8},
     {"lfm2", {"gate=f16", "up=f16", "down=f16", "q=f16", "k=f16", "v=f16", "o=f16"}, 7},
+    {"qwen3-moe", {"q=f16", "k=f16", "v=f16", "o=f16"}, 4},
+    {"lfm2-moe", {"gate=f16", "up=f16", "down=f16", "q=f16", "k=f16", "v=f16", "o=f16"}, 7},
+    {"qwen35-moe", {"q=f16", "k=f16", "v=f16", "o=f16", "attn_gate=f16", "mixed=f16", "z=f16", "delta_o=f16"}, 8},
 };
+
+static uint32_t n_experts, n_unseen; /* sums over reports */
 
 /* A few ids are frequent and most are rare, as in a text. */
 static int32_t *make_ids(uint32_t n_vocab, size_t n, uint64_t seed)
@@ -136,6 +147,7 @@ static void methods_in_order(void **state)
 {
     (void)state;
     static const char *const names[] = {"rtn", "gptq", "full"};
+    if (IS_SHORT) skip();
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         whit_error error;
         double kl = INFINITY;
@@ -158,7 +170,8 @@ static void methods_in_order(void **state)
             assert_true(now < kl);
             kl = now;
         }
-        assert_true(near < 0.01 * kl);
+        /* In a mixture with random routers some token's choice flips, whatever the types. */
+        assert_true(near < (strstr(models[m].name, "moe") ? 0.2 : 0.01) * kl);
     }
 }
 
@@ -199,8 +212,49 @@ static void same_bytes(void **state)
     }
 }
 
+static void count_unseen(void *user, const whit_compress_report *report)
+{
+    (void)user;
+    n_experts += report->n_experts;
+    n_unseen += report->n_unseen;
+}
+
+/* Experts that no token of a short text reaches are rounded plainly, and counted. */
+static void unseen_experts(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_source source;
+    int32_t ids[32];
+    uint32_t n_vocab;
+    open_source("qwen3-moe", &source);
+    for (int i = 0; i < 32; i++) ids[i] = 7;
+    whit_compress_options options = {.codec = "q2",
+                                     .method = WHIT_COMPRESS_FULL,
+                                     .group = 64,
+                                     .n_threads = 1,
+                                     .ids = ids,
+                                     .n_ids = 32,
+                                     .max_tokens = 32,
+                                     .n_tokens = 16,
+                                     .bos = -1,
+                                     .report = count_unseen};
+    char path[256];
+    snprintf(path, sizeof path, "%s", in_folder("unseen.ndf"));
+    n_experts = n_unseen = 0;
+    assert_ok(whit_compress(&source, &options, path, NULL, &error), error);
+    whit_source_close(&source);
+    print_message("%u of %u experts' matrices saw no token\n", n_unseen, n_experts);
+    assert_int_equal(n_experts, 2 * 3 * 8); /* layers, matrices, experts */
+    assert_true(n_unseen > 0 && n_unseen < n_experts);
+    float *logits = find_logits(path, &n_vocab);
+    for (size_t i = 0; i < (size_t)N_MEASURED * n_vocab; i++) assert_true(isfinite(logits[i]));
+    free(logits);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes),
+                                       cmocka_unit_test(unseen_experts)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -2,10 +2,11 @@
 #include "compress/compress.h"
 
 #include "base/clock.h"
+#include "compress/experts.h"
 #include "compress/finished.h"
 #include "compress/hessian.h"
+#include "compress/matrix.h"
 #include "compress/rotate.h"
-#include "compress/solve.h"
 #include "compress/targets.h"
 #include "compress/types.h"
 #include "compress/weighted.h"
@@ -18,8 +19,7 @@
 #include <stdio.h>
 
 #define LONGEST 512 /* tokens of a window */
-#define SWEEPS  6
-#define REPORTS 16 /* reports per stage, including both variants of v and o */
+#define REPORTS 16  /* reports per stage, including both variants of v and o */
 /* Incremented with every change of results, so that no run resumes from matrices of another solver. */
 #define SOLVER_VERSION 2
 
@@ -99,13 +99,20 @@ struct stage {
     int32_t params[8];
     whit_ref outputs[8];
     uint32_t n;
+    uint32_t n_experts; /* its matrices are those of so many experts, stacked; 0: of all tokens */
 };
+
+/* Is the node a product with a matrix that may be compressed? */
+static bool is_product(const whit_node *node)
+{
+    return node->op == WHIT_OP_LINEAR || node->op == WHIT_OP_EXPERT_LINEAR;
+}
 
 /* Has a node before node `at` the same matrix? A family's program may use one twice; the first use decides. */
 static bool is_used_before(const whit_graph *block, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
-        if (block->nodes[i].op == WHIT_OP_LINEAR && block->nodes[i].weight == block->nodes[at].weight) return true;
+        if (is_product(&block->nodes[i]) && block->nodes[i].weight == block->nodes[at].weight) return true;
     return false;
 }
 
@@ -116,11 +123,12 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
     *stage = (struct stage){0};
     for (; *at < block->n_nodes; ++*at) {
         const whit_node *node = &block->nodes[*at];
-        if (node->op != WHIT_OP_LINEAR || is_used_before(block, *at)) continue;
+        if (!is_product(node) || is_used_before(block, *at)) continue;
         const whit_source_tensor *tensor = whit_source_find(c->source, c->stream.params[0].items[node->weight].name);
         if (!whit_compress_is_layer_matrix(tensor)) continue;
         if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
         stage->input = node->input[0];
+        stage->n_experts = node->n_experts;
         stage->params[stage->n] = node->weight;
         stage->outputs[stage->n++] = node->output;
     }
@@ -192,82 +200,46 @@ static whit_status round_plainly(struct compression *c, int32_t param, const whi
     return WHIT_OK;
 }
 
+static void add_report(struct compression *c, whit_compress_report report)
+{
+    if (c->n_reports == REPORTS) return;
+    report.layer = c->layer;
+    report.n_layers = c->source->config.n_layers;
+    report.elapsed_ns = whit_now_ns() - c->began_ns;
+    c->reports[c->n_reports++] = report;
+}
+
 static whit_status solve_matrix(struct compression *c, const struct stage *stage, uint32_t i,
                                 whit_hessian_pair *hessians, const whit_factor *factor, const whit_tensor_type *type)
 {
-    const whit_allocator *a = c->allocator;
     int32_t param = stage->params[i];
-    whit_geometry g = whit_codec_geometry(type);
-    size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.row_fields, n_bytes = m * g.row_bytes;
-    const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
-    bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out > 0,
-         held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT),
-         only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* no other matrix needs these Hessians */
-    float *target = whit_zalloc_array(a, elems, sizeof(float)),
-          *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
-    float *held_target = NULL;
-    float *fields = whit_zalloc_array(a, n_fields, sizeof(float));
-    uint8_t *fields_u8 = whit_zalloc_array(a, n_bytes + 1, 1); /* most types have no bytes */
-    int8_t *codes = whit_zalloc_array(a, elems, 1);
+    const char *name = c->stream.params[0].items[param].name;
     whit_finished *finished = finished_of(c, param);
-    whit_corrected corrected = {0};
-    for (int p = 0; p < WHIT_PART_COUNT; p++) corrected.parts[p].allocator = a;
-    whit_status status = WHIT_OK;
-    if (!target || !scratch || !fields || !fields_u8 || !codes)
-        status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
-    if (status == WHIT_OK) {
-        if (moved)
-            whit_target_correct(factor, &hessians->text, lost, w, m, &c->blas, c->pool, target, scratch);
-        else
-            memcpy(target, w, elems * sizeof *target);
-        whit_free(a, scratch, 2 * elems * sizeof(float));
-        scratch = NULL;
-        if (only) whit_hessian_drop_shift(&hessians->text, a);
-        if (held && !(held_target = whit_zalloc_array(a, elems, sizeof(float))))
-            status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
-    }
-    if (status == WHIT_OK) {
-        if (held) whit_target_held(&hessians->held, lost, w, m, &c->blas, c->pool, held_target);
-        if (only) whit_hessian_drop_shift(&hessians->held, a);
-        whit_solve solve = {.type = type,
-                            .target = target,
-                            .h = factor->damped,
-                            .u = factor->upper,
-                            .held_h = held ? hessians->held.h : NULL,
-                            .held_target = held_target,
-                            .order = factor->order,
-                            .n_sweeps = c->types.stages & WHIT_STAGE_DESCENT ? SWEEPS : 0,
-                            .codes = codes,
-                            .fields = fields,
-                            .fields_u8 = fields_u8,
-                            .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param)};
-        status = whit_solve_run(&solve, &c->blas, c->pool, a, c->error);
-        whit_correction_sizes sizes = whit_compress_correction_sizes(&c->types, type);
-        if (status == WHIT_OK) status = whit_correct(&solve, &sizes, &c->blas, c->pool, a, &corrected, c->error);
-        if (status == WHIT_OK)
-            status = whit_finished_make(finished, c->stream.params[0].items[param].name, type,
-                                        &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8},
-                                        corrected.parts, a, c->error);
-        if (status == WHIT_OK && whit_is_corrected(&finished->tensor)) read_values(&finished->tensor, solve.values);
-        if (status == WHIT_OK && c->n_reports < REPORTS)
-            c->reports[c->n_reports++] = (whit_compress_report){.name = c->stream.params[0].items[param].name,
-                                                                .layer = c->layer,
-                                                                .n_layers = c->source->config.n_layers,
-                                                                .error_gptq = solve.error_gptq,
-                                                                .error = solve.error,
-                                                                .sweeps = solve.sweeps,
-                                                                .n_outliers = corrected.n_outliers,
-                                                                .rotated = c->rotated,
-                                                                .bytes = whit_codec_tensor_bytes(&finished->tensor),
-                                                                .elapsed_ns = whit_now_ns() - c->began_ns};
-    }
-    whit_free(a, target, elems * sizeof(float));
-    whit_free(a, scratch, 2 * elems * sizeof(float));
-    whit_free(a, held_target, elems * sizeof(float));
-    whit_free(a, fields, n_fields * sizeof(float));
-    whit_free(a, fields_u8, n_bytes + 1);
-    whit_free(a, codes, elems);
-    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_buf_free(&corrected.parts[p]);
+    whit_matrix_solve m = {.type = type,
+                           .w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param),
+                           .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param),
+                           .hessians = hessians,
+                           .factor = factor,
+                           .moved = c->types.stages & WHIT_STAGE_QEP,
+                           .descends = c->types.stages & WHIT_STAGE_DESCENT,
+                           .only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V,
+                           .sizes = whit_compress_correction_sizes(&c->types, type)};
+    whit_status status = whit_matrix_run(&m, &c->blas, c->pool, c->allocator, c->error);
+    if (status == WHIT_OK)
+        status = whit_finished_make(finished, name, type,
+                                    &(whit_rows){.elems = m.codes, .fields = m.fields, .fields_u8 = m.fields_u8},
+                                    m.corrected.parts, c->allocator, c->error);
+    if (status == WHIT_OK && whit_is_corrected(&finished->tensor)) read_values(&finished->tensor, m.values);
+    if (status == WHIT_OK)
+        add_report(c,
+                   (whit_compress_report){.name = name,
+                                          .error_gptq = m.error_gptq,
+                                          .error = m.error,
+                                          .sweeps = m.sweeps,
+                                          .n_outliers = m.corrected.n_outliers,
+                                          .rotated = c->rotated,
+                                          .bytes = whit_codec_tensor_bytes(&finished->tensor)});
+    whit_matrix_free(&m, c->allocator);
     return status;
 }
 
@@ -365,8 +337,46 @@ static uint32_t stage_group(const struct compression *c, const struct stage *sta
     return group;
 }
 
+/* The matrices of a layer's experts. */
+static whit_status run_expert_stage(struct compression *c, const struct stage *stage)
+{
+    const whit_params *params = &c->stream.params[0];
+    whit_expert_stage experts = {.stream = &c->stream,
+                                 .blas = &c->blas,
+                                 .stages = c->types.stages,
+                                 .input = stage->input,
+                                 .n_experts = stage->n_experts,
+                                 .group = stage_group(c, stage)};
+    for (uint32_t i = 0; i < stage->n; i++) {
+        whit_expert_matrix *m = &experts.matrices[experts.n];
+        const char *name = params->items[stage->params[i]].name;
+        WHIT_TRY(whit_compress_type_of(&c->types, whit_source_find(c->source, name), &m->type, c->error));
+        WHIT_TRY(spend(c, cost_of_matrix(&m->type)));
+        if (!whit_compress_is_solved(&m->type)) {
+            WHIT_TRY(round_plainly(c, stage->params[i], &m->type));
+            continue;
+        }
+        m->param = stage->params[i];
+        m->finished = finished_of(c, m->param);
+        experts.n++;
+    }
+    if (experts.n) WHIT_TRY(whit_experts_solve(&experts, c->error));
+    whit_stream_rest(&c->stream);
+    for (uint32_t i = 0; i < experts.n; i++)
+        add_report(c,
+                   (whit_compress_report){.name = params->items[experts.matrices[i].param].name,
+                                          .error_gptq = experts.matrices[i].error_gptq,
+                                          .error = experts.matrices[i].error,
+                                          .sweeps = experts.matrices[i].sweeps,
+                                          .n_experts = stage->n_experts,
+                                          .n_unseen = experts.n_unseen,
+                                          .bytes = whit_codec_tensor_bytes(&experts.matrices[i].finished->tensor)});
+    return spend(c, cost_of_text(c, stage));
+}
+
 static whit_status run_stage(struct compression *c, const struct stage *stage)
 {
+    if (stage->n_experts) return run_expert_stage(c, stage);
     whit_hessian_pair hessians = {0};
     whit_factor factor = {0};
     const whit_params *params = &c->stream.params[0];

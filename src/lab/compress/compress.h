@@ -42,9 +42,10 @@ typedef struct whit_compress_report {
     double error_gptq, error; /* relative error of the outputs on the calibration text, before and after descent */
     uint32_t sweeps;
     uint64_t n_outliers;
-    bool rotated;        /* only for v and o: the rotated variant was kept */
-    uint64_t bytes;      /* size of the tensor with its corrections; 0: the size that its type implies */
-    uint64_t elapsed_ns; /* time since the run began */
+    uint32_t n_experts, n_unseen; /* experts whose matrices these are, and those of them that saw no token */
+    bool rotated;                 /* only for v and o: the rotated variant was kept */
+    uint64_t bytes;               /* size of the tensor with its corrections; 0: the size that its type implies */
+    uint64_t elapsed_ns;          /* time since the run began */
 } whit_compress_report;
 
 typedef struct whit_compress_options {

@@ -31,43 +31,63 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
     return WHIT_OK;
 }
 
-/* f16 ends at 65,504. */
-static whit_status check_scales(const char *name, const whit_tensor_type *type, const whit_rows *rows,
-                                whit_error *error)
+/* f16 ends at 65,504. The rows are the n from row_begin on. */
+static whit_status check_scales(const char *name, const whit_tensor_type *type, uint32_t row_begin, uint32_t n_rows,
+                                const whit_rows *rows, whit_error *error)
 {
     whit_geometry g = whit_codec_geometry(type);
     const float *fields = rows->fields;
     size_t n = g.row_fields, n_levels = type->codec == WHIT_CODEC_L2 ? g.n_groups : 0;
-    for (size_t i = 0; i < n_levels * type->n_rows; i++)
+    for (size_t i = 0; i < n_levels * n_rows; i++)
         if (!isfinite(whit_level_scale(whit_load_u16(rows->fields_u8 + 2 * i))))
             return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of l2",
-                             name, i / n_levels);
-    for (size_t i = 0; i < n * type->n_rows; i++)
+                             name, row_begin + i / n_levels);
+    for (size_t i = 0; i < n * n_rows; i++)
         if (!isfinite(fields[i]))
             return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of f16",
-                             name, i / n);
+                             name, row_begin + i / n);
     return WHIT_OK;
+}
+
+whit_status whit_finished_begin(whit_finished *f, const char *name, const whit_tensor_type *type,
+                                const whit_buf *corrections, const whit_allocator *a, whit_error *error)
+{
+    *f = (whit_finished){.tensor.type = *type};
+    snprintf(f->name, sizeof f->name, "%s", name);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) {
+        uint64_t bytes = 0;
+        (void)whit_codec_part_bytes(type, (whit_part)p, &bytes);
+        if (p >= WHIT_PART_PLANE && corrections) bytes = corrections[p].size_bytes;
+        if (!bytes) continue;
+        if (!(f->part[p] = whit_zalloc(a, bytes))) {
+            whit_finished_free(f, a);
+            return whit_fail_memory(error, name, bytes);
+        }
+        f->tensor.part[p] = f->part[p];
+        f->tensor.part_bytes[p] = bytes;
+        if (p >= WHIT_PART_PLANE) memcpy(f->part[p], corrections[p].data, bytes);
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_finished_put(whit_finished *f, uint32_t row_begin, uint32_t n_rows, const whit_rows *rows,
+                              whit_error *error)
+{
+    WHIT_TRY(check_scales(f->name, &f->tensor.type, row_begin, n_rows, rows, error));
+    return whit_codec_pack(&f->tensor.type, row_begin, n_rows, rows, f->part, error);
+}
+
+whit_status whit_finished_end(whit_finished *f, const whit_allocator *a, whit_error *error)
+{
+    return find_digest(f, a, error);
 }
 
 whit_status whit_finished_make(whit_finished *f, const char *name, const whit_tensor_type *type, const whit_rows *rows,
                                const whit_buf *corrections, const whit_allocator *a, whit_error *error)
 {
-    *f = (whit_finished){.tensor.type = *type};
-    snprintf(f->name, sizeof f->name, "%s", name);
-    whit_status status = check_scales(name, type, rows, error);
-    for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++) {
-        uint64_t bytes = 0;
-        (void)whit_codec_part_bytes(type, (whit_part)p, &bytes);
-        if (p >= WHIT_PART_PLANE && corrections) bytes = corrections[p].size_bytes;
-        if (!bytes) continue;
-        if (!(f->part[p] = whit_zalloc(a, bytes))) status = whit_fail_memory(error, name, bytes);
-        f->tensor.part[p] = f->part[p];
-        f->tensor.part_bytes[p] = bytes;
-    }
-    if (status == WHIT_OK) status = whit_codec_pack(type, 0, type->n_rows, rows, f->part, error);
-    for (int p = WHIT_PART_PLANE; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
-        if (f->part[p]) memcpy(f->part[p], corrections[p].data, corrections[p].size_bytes);
-    if (status == WHIT_OK) status = find_digest(f, a, error);
+    WHIT_TRY(whit_finished_begin(f, name, type, corrections, a, error));
+    whit_status status = whit_finished_put(f, 0, type->n_rows, rows, error);
+    if (status == WHIT_OK) status = whit_finished_end(f, a, error);
     if (status != WHIT_OK) whit_finished_free(f, a);
     return status;
 }

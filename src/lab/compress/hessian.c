@@ -2,6 +2,7 @@
 #include "compress/hessian.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool make(const whit_allocator *a, whit_hessian *hessian, uint32_t n, uint32_t n_out, bool moved)
 {
@@ -138,4 +139,140 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
     }
     WHIT_TRY(check_finite(s, &pair->text, value, residual, error));
     return check_finite(s, &pair->held, value, residual, error);
+}
+
+/* ---- experts -------------------------------------------------------------------------------------- */
+
+#define SHRINK_SHARE 0.125 /* tokens of the mean that are added, over the number of columns */
+
+/* The state of whit_hessian_gather_experts beside its results. */
+struct gathering {
+    whit_hessian_experts *experts;
+    whit_stream *stream;
+    const whit_blas *blas;
+    whit_ref value;
+    bool moved;
+    uint32_t n;
+    whit_hessian_pair all;  /* h of all pairs of the layer */
+    uint64_t n_all[2];      /* pairs of the text; held out */
+    float *weights, *other; /* (pairs of a batch) squared weights; (pairs, n) the original's rows */
+};
+
+static bool open_gathering(struct gathering *g)
+{
+    const whit_allocator *a = g->stream->allocator;
+    whit_hessian_experts *x = g->experts;
+    const bool held = whit_stream_is_held(g->stream, 7);
+    const size_t n_rows = whit_tape_rows(&g->stream->tape[1], g->value);
+    bool ok = make(a, &g->all.text, g->n, 0, false) && (!held || make(a, &g->all.held, g->n, 0, false));
+    g->all.allocator = x->allocator = a;
+    x->of = whit_zalloc_array(a, x->n, sizeof *x->of);
+    x->n_pairs = whit_zalloc_array(a, x->n, sizeof *x->n_pairs);
+    g->weights = whit_zalloc_array(a, n_rows, sizeof *g->weights);
+    if (g->moved) g->other = whit_zalloc_array(a, n_rows * g->n, sizeof *g->other);
+    ok = ok && x->of && x->n_pairs && g->weights && (!g->moved || g->other);
+    for (uint32_t i = 0; ok && i < x->n; i++) {
+        x->of[i].allocator = a;
+        ok = make(a, &x->of[i].text, g->n, 0, g->moved) && (!held || make(a, &x->of[i].held, g->n, 0, g->moved));
+    }
+    return ok;
+}
+
+static void close_gathering(struct gathering *g)
+{
+    const whit_allocator *a = g->stream->allocator;
+    const size_t n_rows = whit_tape_rows(&g->stream->tape[1], g->value);
+    whit_free(a, g->weights, n_rows * sizeof *g->weights);
+    whit_free(a, g->other, n_rows * g->n * sizeof *g->other);
+    whit_hessian_free(&g->all);
+}
+
+/* The original's pair of a token and an expert, or -1 if it routes the token to other experts. */
+static int64_t find_pair(const whit_tape_pairs *p, uint32_t token, uint32_t expert)
+{
+    for (uint32_t i = 0; i < p->n_used; i++) {
+        const uint32_t row = p->row_of[(size_t)token * p->n_used + i];
+        if (row >= p->first[expert] && row < p->first[expert + 1]) return row;
+    }
+    return -1;
+}
+
+/* Fills weights and the original's rows for the pairs of the batch that has run. */
+static void match_pairs(const struct gathering *g)
+{
+    const whit_tape_pairs *pairs = &g->stream->tape[1].pairs, *originals = &g->stream->tape[0].pairs;
+    const float *x = whit_tape_value(&g->stream->tape[1], g->value),
+                *original = whit_tape_value(&g->stream->tape[0], g->value);
+    for (uint32_t e = 0; e < pairs->n_experts; e++)
+        for (size_t row = pairs->first[e]; row < pairs->first[e + 1]; row++) {
+            const int64_t same = find_pair(originals, pairs->token_of[row], e);
+            g->weights[row] = pairs->weight_of[row] * pairs->weight_of[row];
+            if (g->moved)
+                memcpy(g->other + row * g->n, same < 0 ? x + row * g->n : original + (size_t)same * g->n,
+                       g->n * sizeof *x);
+        }
+}
+
+static void add_batch(struct gathering *g, uint32_t batch)
+{
+    whit_stream *s = g->stream;
+    const whit_tape_pairs *pairs = &s->tape[1].pairs;
+    const bool held = g->all.held.h && whit_stream_is_held(s, batch);
+    whit_stream_run(s, batch, g->value);
+    match_pairs(g);
+    float *x = whit_tape_value(&s->tape[1], g->value);
+    const uint32_t n_rows = pairs->first[pairs->n_experts];
+    struct weigh_job job = {.loops = g->blas->loops, .x = x, .other = g->other, .weights = g->weights, .width = g->n};
+    whit_pool_run(s->pool, weigh_rows, &job, n_rows, 16);
+    add_product(g->blas, s->pool, x, g->n, x, g->n, n_rows, held ? g->all.held.h : g->all.text.h);
+    g->n_all[held] += n_rows;
+    for (uint32_t i = 0; i < g->experts->n; i++) {
+        const uint32_t *first = pairs->first + g->experts->first + i;
+        const size_t at = (size_t)first[0] * g->n, n = first[1] - first[0];
+        whit_hessian *to = held ? &g->experts->of[i].held : &g->experts->of[i].text;
+        if (!n) continue;
+        add_product(g->blas, s->pool, x + at, g->n, x + at, g->n, n, to->h);
+        if (g->moved) add_product(g->blas, s->pool, g->other + at, g->n, x + at, g->n, n, to->shift);
+        if (!held) g->experts->n_pairs[i] += n;
+    }
+}
+
+/* Adds the mean over all pairs, as often as n_cols / 8 pairs would. */
+static void shrink(const struct gathering *g, whit_hessian *hessian, const whit_hessian *all, uint64_t n_all)
+{
+    const size_t square = (size_t)g->n * g->n;
+    const float factor = (float)(SHRINK_SHARE * g->n / (double)n_all);
+    g->blas->loops->add_scaled(hessian->h, all->h, factor, square);
+}
+
+whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stream *s, const whit_blas *blas,
+                                        whit_ref value, bool moved, whit_error *error)
+{
+    struct gathering g = {.experts = experts,
+                          .stream = s,
+                          .blas = blas,
+                          .value = value,
+                          .moved = moved,
+                          .n = s->graph.values[value - 1].width};
+    WHIT_TRY(whit_stream_wake(s, error));
+    whit_status status = WHIT_OK;
+    if (!open_gathering(&g)) status = whit_fail_memory(error, "Hessians of experts", (size_t)g.n * g.n * sizeof(float));
+    for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) add_batch(&g, batch);
+    experts->n_all = g.n_all[0];
+    for (uint32_t i = 0; status == WHIT_OK && i < experts->n; i++) {
+        shrink(&g, &experts->of[i].text, &g.all.text, g.n_all[0]);
+        if (g.all.held.h) shrink(&g, &experts->of[i].held, &g.all.held, g.n_all[1]);
+        status = check_finite(s, &experts->of[i].text, value, 0, error);
+        if (status == WHIT_OK) status = check_finite(s, &experts->of[i].held, value, 0, error);
+    }
+    close_gathering(&g);
+    return status;
+}
+
+void whit_hessian_free_experts(whit_hessian_experts *x)
+{
+    for (uint32_t i = 0; x->of && i < x->n; i++) whit_hessian_free(&x->of[i]);
+    whit_free(x->allocator, x->of, x->n * sizeof *x->of);
+    whit_free(x->allocator, x->n_pairs, x->n * sizeof *x->n_pairs);
+    *x = (whit_hessian_experts){0};
 }

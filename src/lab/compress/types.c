@@ -213,6 +213,12 @@ static double pair_bits(const whit_tensor_type *type, uint32_t rank)
     return 8.0 * (double)(a + b + 64);
 }
 
+/* The stacked matrices of a layer's experts, which have no corrections. */
+static bool has_experts(const whit_source_tensor *tensor)
+{
+    return strncmp(last_word(tensor->name), "expert_", 7) == 0;
+}
+
 /* Counts the bits of the layers with planes and pairs but without outliers. *heads: fixed bits of the outliers; *each:
  * their bits if every weight were an outlier. */
 static double count_bits(const whit_compress_types *t, double *elems, double *each, double *heads)
@@ -229,7 +235,7 @@ static double count_bits(const whit_compress_types *t, double *elems, double *ea
         (void)whit_codec_total_bytes(&type, &bytes);
         *elems += n;
         bits += 8.0 * (double)bytes;
-        if (!whit_compress_is_solved(&type)) continue;
+        if (!whit_compress_is_solved(&type) || has_experts(tensor)) continue;
         bits += plane_bits(t, &type) + pair_bits(&type, rank_of(t, &type));
         if (type.n_cols > OUTLIER_COLS) continue;
         uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;

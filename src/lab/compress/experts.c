@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/experts.h"
+
+#include "compress/compress.h"
+#include "compress/matrix.h"
+
+#include <string.h>
+
+#define HESSIAN_BYTES_MAX ((size_t)1 << 30) /* for the experts that are solved together */
+
+/* One expert's rows of one matrix. */
+static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m, uint32_t expert, double share,
+                              whit_hessian_pair *hessians, const whit_factor *factor, whit_error *error)
+{
+    const whit_allocator *a = s->stream->allocator;
+    whit_tensor_type type = m->type;
+    type.n_rows /= s->n_experts;
+    const size_t at = (size_t)expert * type.n_rows * type.n_cols;
+    whit_matrix_solve solve = {.type = &type,
+                               .w = whit_stream_values(s->stream, WHIT_STREAM_ORIGINAL, m->param) + at,
+                               .values = whit_stream_values(s->stream, WHIT_STREAM_COMPRESSED, m->param) + at,
+                               .hessians = hessians,
+                               .factor = factor,
+                               .moved = hessians->text.shift != NULL,
+                               .descends = s->stages & WHIT_STAGE_DESCENT};
+    whit_status status = whit_matrix_run(&solve, s->blas, s->stream->pool, a, error);
+    if (status == WHIT_OK)
+        status = whit_finished_put(
+            m->finished, expert * type.n_rows, type.n_rows,
+            &(whit_rows){.elems = solve.codes, .fields = solve.fields, .fields_u8 = solve.fields_u8}, error);
+    m->error_gptq += share * solve.error_gptq;
+    m->error += share * solve.error;
+    if (solve.sweeps > m->sweeps) m->sweeps = solve.sweeps;
+    whit_matrix_free(&solve, a);
+    return status;
+}
+
+/* Makes the Hessian of inputs that are all alike: plain rounding. */
+static void set_identity(whit_hessian_pair *pair)
+{
+    const size_t n = pair->text.n;
+    memset(pair->text.h, 0, n * n * sizeof *pair->text.h);
+    for (size_t i = 0; i < n; i++) pair->text.h[i * n + i] = 1;
+    if (pair->held.h) memcpy(pair->held.h, pair->text.h, n * n * sizeof *pair->held.h);
+}
+
+static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, uint32_t expert, whit_error *error)
+{
+    whit_hessian_pair *pair = &h->of[expert - h->first];
+    const uint64_t n_seen = h->n_pairs[expert - h->first];
+    const char *name = s->stream->params[0].items[s->matrices[0].param].name;
+    whit_factor factor = {0};
+    if (!n_seen) {
+        set_identity(pair);
+        s->n_unseen++;
+    }
+    whit_status status = whit_factor_make(&pair->text, s->group, s->stages & WHIT_STAGE_ORDER, name, s->blas,
+                                          s->stream->pool, s->stream->allocator, &factor, error);
+    for (uint32_t i = 0; status == WHIT_OK && i < s->n; i++)
+        status = solve_rows(s, &s->matrices[i], expert, (double)n_seen / (double)h->n_all, pair, &factor, error);
+    whit_factor_free(&factor);
+    whit_hessian_free(pair);
+    return status;
+}
+
+whit_status whit_experts_solve(whit_expert_stage *s, whit_error *error)
+{
+    const whit_allocator *a = s->stream->allocator;
+    const size_t n_cols = s->matrices[0].type.n_cols, bytes = 4 * n_cols * n_cols * sizeof(float);
+    const size_t fit = HESSIAN_BYTES_MAX / bytes;
+    const uint32_t n_together = fit > s->n_experts ? s->n_experts : fit ? (uint32_t)fit : 1;
+    whit_status status = WHIT_OK;
+    uint32_t n_begun = 0;
+    for (; status == WHIT_OK && n_begun < s->n; n_begun++)
+        status = whit_finished_begin(s->matrices[n_begun].finished,
+                                     s->stream->params[0].items[s->matrices[n_begun].param].name,
+                                     &s->matrices[n_begun].type, NULL, a, error);
+    for (uint32_t first = 0; status == WHIT_OK && first < s->n_experts; first += n_together) {
+        const uint32_t rest = s->n_experts - first;
+        whit_hessian_experts h = {.first = first, .n = rest < n_together ? rest : n_together};
+        status = whit_hessian_gather_experts(&h, s->stream, s->blas, s->input, s->stages & WHIT_STAGE_QEP, error);
+        whit_stream_rest(s->stream);
+        for (uint32_t e = first; status == WHIT_OK && e < first + h.n; e++) status = solve_expert(s, &h, e, error);
+        whit_hessian_free_experts(&h);
+    }
+    for (uint32_t i = 0; status == WHIT_OK && i < s->n; i++)
+        status = whit_finished_end(s->matrices[i].finished, a, error);
+    for (uint32_t i = 0; status != WHIT_OK && i < n_begun; i++) whit_finished_free(s->matrices[i].finished, a);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * One matrix against one Hessian: its corrected target, its codes and scales, its corrections (targets.h, solve.h,
+ * correct.h). */
+#ifndef WHIT_COMPRESS_MATRIX_H
+#define WHIT_COMPRESS_MATRIX_H
+
+#include "compress/correct.h"
+#include "compress/targets.h"
+
+typedef struct whit_matrix_solve {
+    const whit_tensor_type *type;
+    const float *w;              /* (m, n) the original's values */
+    float *values;               /* (m, n) out: values as stored; without the corrections' rounding */
+    whit_hessian_pair *hessians; /* its inputs' statistics */
+    const whit_factor *factor;   /* factor of hessians->text */
+    bool moved;                  /* the target is corrected for the inputs' errors */
+    bool descends;               /* codes move one at a time after GPTQ */
+    bool only;                   /* no other matrix needs the Hessians' shift, which is freed early */
+    whit_correction_sizes sizes;
+    /* Results, to be freed by whit_matrix_free: */
+    int8_t *codes;
+    float *fields;
+    uint8_t *fields_u8;
+    whit_corrected corrected;
+    double error_gptq, error; /* relative errors before and after descent */
+    uint32_t sweeps;
+} whit_matrix_solve;
+
+/* Solves the matrix. On failure, too, the results are to be freed. */
+whit_status whit_matrix_run(whit_matrix_solve *matrix, const whit_blas *blas, whit_pool *pool,
+                            const whit_allocator *allocator, whit_error *error);
+void whit_matrix_free(whit_matrix_solve *matrix, const whit_allocator *allocator);
+
+#endif
