@@ -215,12 +215,13 @@ static void drop(whit_kv_class *class, uint32_t sequence, uint32_t block)
     whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
 }
 
-/* Makes the partly filled block of position n_tokens writable: a shared block is copied, the name of an unshared one is
- * removed. */
+/* Makes the partly filled block of position n_tokens writable. A shared block is copied; so is a named one where memory
+ * is left for the copy, so that the prefix cache keeps the text that the sequence was cut back from. */
 static void own_last(whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     uint32_t *last = whit_kv_entry(class, sequence, n_tokens / WHIT_KV_BLOCK_TOKENS), shared = *last;
-    if (class->pool.references[shared] > 1) {
+    const bool has_place = class->pool.n_free || class->pool.oldest;
+    if (class->pool.references[shared] > 1 || (class->pool.names[shared].is_named && has_place)) {
         *last = whit_kv_pool_take(&class->pool);
         whit_kv_pool_copy(&class->pool, shared, *last);
         whit_kv_pool_drop(&class->pool, shared);
