@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two replicas behind nginx and behind HAProxy with the files of deploy/: rolling drains lose no request,
+"""Three replicas behind nginx and behind HAProxy with the files of deploy/: rolling drains lose no request,
 a replica that is killed fails those that it had begun and no other. BALANCE_ROUNDS drains each. In a network
 namespace of its own the files' ports are free; where a machine refuses one, others are written into them."""
 import atexit
@@ -76,7 +76,7 @@ def start_replica(port):
 def write_config(kind, ports, port):
     source = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg"}[kind]
     text = open(os.environ["SOURCE"] + "/deploy/" + source, encoding="utf-8").read()
-    for old, new in ((8081, ports[0]), (8082, ports[1]), (8080, port)):
+    for old, new in (*zip((8081, 8082, 8083), ports), (8080, port)):
         text, n = re.subn(r"127\.0\.0\.1:%d\b" % old, "127.0.0.1:%d" % new, text)
         check(n > 0, source, "has no", old)
     here = os.getcwd()
@@ -159,6 +159,23 @@ def n_begun(port):
     return int(re.search(r"^whit:time_to_first_token_seconds_count\{.*\} (\d+)", metrics, re.M).group(1))
 
 
+def keep_prefixes(kind, port):
+    """Requests with a prefix known by its header reach the replica that has it."""
+    found = asked = 0
+    for again in range(4):
+        for prefix in range(6):
+            prompt = "The story of number %d. " % prefix + "It was a long and happy day in the big garden. " * 12
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+            connection.request("POST", "/v1/completions", json.dumps({"prompt": prompt, "max_tokens": 1}),
+                               {"X-Whit-Prefix": "story-%d" % prefix})
+            usage = json.loads(connection.getresponse().read())["usage"]
+            if again:
+                asked += 1
+                found += usage["prompt_tokens_details"]["cached_tokens"] >= usage["prompt_tokens"] - 64
+            connection.close()
+    check(found >= 0.95 * asked, kind, "known prefixes reached their replica in", found, "of", asked)
+
+
 def wait_for_share(balancer, replica):
     """Asks with one prefix after another until the replica was asked: the balancer knows of it again."""
     deadline = time.time() + 120
@@ -175,11 +192,12 @@ def wait_for_share(balancer, replica):
 
 
 def test(kind):
-    ports, port = ([8081, 8082], 8080) if OWN_NETWORK else ([free_port(), free_port()], free_port())
+    ports, port = ([8081, 8082, 8083], 8080) if OWN_NETWORK else ([free_port() for _ in range(3)], free_port())
     replicas = [start_replica(p) for p in ports]
     balancer = subprocess.Popen(write_config(kind, ports, port), stderr=subprocess.DEVNULL)
     atexit.register(balancer.kill)
     answers(port)
+    keep_prefixes(kind, port)
     load = Load(port)
     for n in range(ROUNDS):
         load.wait_for(6)
@@ -200,8 +218,9 @@ def test(kind):
           (kind, " in a network of its own" if OWN_NETWORK else "", ROUNDS, load.ok, load.cut, len(load.refused)))
     balancer.kill()
     balancer.wait()
-    replicas[1].send_signal(signal.SIGTERM)
-    replicas[1].wait(120)
+    for replica in replicas[1:]:
+        replica.send_signal(signal.SIGTERM)
+        replica.wait(120)
 
 
 OWN_NETWORK = has_own_network()

@@ -15,5 +15,9 @@ if grep -q 'no libzmq\|need libzmq' err; then
 fi
 grep -q 'expected tcp://HOST:PORT' err || complain "$(cat err)"
 whit serve --port 0 --kv-replay tcp://127.0.0.1:5558 2>err && complain "replays without events"
+if [ "${1:-}" = router ]; then
+    $python "$SOURCE/tests/server/router.py" || failed=1
+    exit $failed
+fi
 EVENTS=$([ -n "${LONG:-}" ] && echo 10000 || echo 400) $python "$SOURCE/tests/server/events.py" || failed=1
 exit $failed

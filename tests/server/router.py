@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Three replicas and a small router that reads their KV events and metrics: requests with a known prefix reach the
+replica that has it, answers are one server's own, a drain loses nothing, a kill only what the replica had begun."""
+import http.client
+import json
+import random
+import re
+import socket
+import sys
+import threading
+
+import client
+from client import Server, check
+from fleet import BLOCK, Subscriber
+
+rng = random.Random(3)
+N_REPLICAS, N_PREFIXES = 3, 9
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Replica:
+    def __init__(self, number):
+        endpoints = ["tcp://127.0.0.1:%d" % free_port() for _ in range(2)]
+        self.server = Server("-c", "512", "-np", "2", "-t", "1", "--alias", "tales", "--advertise", "replica-%d:8080" % number,
+                             "--kv-events", endpoints[0], "--kv-replay", endpoints[1])
+        self.events = Subscriber(*endpoints)
+        self.lives = True
+
+    def load(self):
+        page = self.server.ask("GET", "/metrics")[1].decode()
+        return sum(float(re.search(r"^vllm:%s\{.*\} (\S+)$" % name, page, re.M).group(1))
+                   for name in ("num_requests_running", "num_requests_waiting"))
+
+
+class Router:
+    def __init__(self, replicas):
+        self.replicas, self.lock = replicas, threading.Lock()
+        self.n_known = self.n_reached = self.n_retried = self.n_cut = 0
+
+    def choose(self, ids, without):
+        """The replica that has most of the prompt, of equals the one with the least load; what it has of it."""
+        best = None
+        for replica in self.replicas:
+            if not replica.lives or replica in without:
+                continue
+            replica.events.receive()
+            try:
+                rank = (replica.events.chain(ids), -replica.load(), rng.random())
+            except OSError:
+                continue
+            if best is None or rank > best[0]:
+                best = rank, replica
+        return (best[1], best[0][0]) if best else (None, 0)
+
+    def complete(self, ids, n_tokens):
+        """The text; None where the replica that had begun it was killed."""
+        without = []
+        while True:
+            with self.lock:
+                replica, known = self.choose(ids, without)
+            if not replica:
+                return None
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", replica.server.port, timeout=120)
+                body = {"prompt": ids, "max_tokens": n_tokens, "temperature": 0, "ignore_eos": True}
+                connection.request("POST", "/v1/completions", json.dumps(body), {"X-Request-Id": "r%d" % id(ids)})
+                reply = connection.getresponse()
+                check(reply.getheader("X-Request-Id") == "r%d" % id(ids), "the id is lost")
+                done = json.loads(reply.read())
+            except ConnectionRefusedError:
+                without.append(replica)  # nothing was begun
+                continue
+            except (OSError, http.client.HTTPException):
+                with self.lock:
+                    self.n_cut += 1
+                return None
+            if reply.status == 503:
+                without.append(replica)
+                with self.lock:
+                    self.n_retried += 1
+                continue
+            check(reply.status == 200, reply.status, done)
+            with self.lock:
+                cached = done["usage"]["prompt_tokens_details"]["cached_tokens"]
+                self.n_known += known > 0
+                self.n_reached += known > 0 and cached >= known
+            return done["choices"][0]["text"]
+
+
+prefixes = [[10 + rng.randrange(200) for _ in range(2 * BLOCK)] for _ in range(N_PREFIXES)]
+prompts = [prefixes[i % N_PREFIXES] + [10 + rng.randrange(200) for _ in range(1 + i)] for i in range(27)]
+alone = Server("-c", "512", "-np", "2", "-t", "1")
+expected = [alone.post("/v1/completions", {"prompt": ids, "max_tokens": 8, "temperature": 0, "ignore_eos": True})
+            ["choices"][0]["text"] for ids in prompts]
+alone.end()
+
+router = Router([Replica(i) for i in range(N_REPLICAS)])
+texts = [router.complete(ids, 8) for ids in prompts]
+check(texts == expected, "answers differ from one server's")
+check(router.n_known >= 15, "few prefixes were known", router.n_known)
+check(router.n_reached >= 0.95 * router.n_known, "known prefixes reached their replica in", router.n_reached, "of",
+      router.n_known)
+said = "%d of %d requests with a known prefix reached it" % (router.n_reached, router.n_known)
+check(len({len(r.events.held) > 0 for r in router.replicas}) == 1, "a replica has nothing")
+
+
+def ask_all(n_tokens):
+    """All prompts by three clients at once; their texts."""
+    found = [None] * len(prompts)
+
+    def run(first):
+        for i in range(first, len(prompts), 3):
+            found[i] = router.complete(prompts[i], n_tokens)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    return found, threads
+
+
+# A drain: /health says so, what runs is answered, the rest goes elsewhere.
+check(router.replicas[0].server.get("/health")["state"] == "ready", "not ready")
+found, threads = ask_all(8)
+router.replicas[0].server.end()
+router.replicas[0].lives = False
+for thread in threads:
+    thread.join()
+check(found == expected and router.n_cut == 0, "the drain lost answers", router.n_cut,
+      sum(a != b for a, b in zip(found, expected)))
+
+# A kill: at most what the replica had begun, one answer for each client.
+found, threads = ask_all(8)
+router.replicas[1].server.process.kill()
+router.replicas[1].server.process.wait()
+router.replicas[1].lives = False
+for thread in threads:
+    thread.join()
+wrong = [i for i, text in enumerate(found) if text != expected[i]]
+check(len(wrong) == router.n_cut <= 3 and all(found[i] is None for i in wrong), "the kill lost", wrong, router.n_cut)
+router.replicas[2].server.end()
+print("%s; %d refused by a drain and asked elsewhere, %d cut by a kill" % (said, router.n_retried, router.n_cut))
+sys.exit(1 if client.failures else 0)
