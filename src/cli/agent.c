@@ -28,6 +28,10 @@ static const cli_option options[] = {
     {"-y, --yes", CLI_FLAG, AT(yes), NULL, "The same as --allow write.", 0, 0},
     {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK",
      "Let a model do this task, as 'whit agent \"TASK\"' does; without one tasks are read line by line.", 0, 0},
+    {"-j, --jobs", CLI_COUNT, AT(n_jobs), "N",
+     "Do several tasks, N at once, each in a copy of the project: the lines of a file, or an argument for each. What "
+     "they change is checked, shown and written one after the other.",
+     1, 64},
     {"-m", CLI_FILE, AT(local), "MODEL", "A model that answers in this process: a file or a pulled name.", 0, 0},
     {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of its random choices; -1, the default, draws one.", 0, 0},
     {"--temp, --temperature", CLI_REAL, AT(temperature), "T", "Its temperature; 0, the default, is the likeliest.", 0,
@@ -168,7 +172,7 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
                     red ? ", and it was not agreed to: " : ": ");
 }
 
-static int write_changes(cli_call *call, whit_changes *set, const char *project)
+int cli_agent_write(cli_call *call, whit_changes *set, const char *project, const char *note)
 {
     const struct agent_values *values = call->values;
     whit_error error;
@@ -182,7 +186,7 @@ static int write_changes(cli_call *call, whit_changes *set, const char *project)
     uint32_t recovered;
     whit_status status = whit_turns_open(project, values->state, &journal, &recovered, &error);
     if (status == WHIT_OK)
-        status = whit_turns_write(journal, whit_changes_at(set, 0), whit_changes_count(set), call->operands[1], &error);
+        status = whit_turns_write(journal, whit_changes_at(set, 0), whit_changes_count(set), note, &error);
     uint32_t n = status == WHIT_OK ? whit_turns_count(journal) : 0;
     if (n)
         cli_note("turn %u: %zu file%s written; 'whit agent undo' takes it back", whit_turns_at(journal, n - 1)->number,
@@ -207,7 +211,7 @@ static int apply(cli_call *call, const char *project)
         whit_changes_patch(&set, project, &patch, values->file, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     if (status == CLI_OK) drop_unchanged(call, &set);
-    if (status == CLI_OK) status = write_changes(call, &set, project);
+    if (status == CLI_OK) status = cli_agent_write(call, &set, project, call->operands[1]);
     whit_changes_free(&set);
     whit_patch_free(&patch);
     free(text.data);
@@ -314,7 +318,7 @@ static int run_task(cli_call *call, const char *project)
     struct agent_values *values = call->values;
     whit_buf found = {0};
     int status = values->url || values->local || values->acp || values->preview ? CLI_OK : cli_agent_find(call, &found);
-    if (status == CLI_OK) status = cli_agent_task(call, project);
+    if (status == CLI_OK) status = (values->n_jobs ? cli_agent_parallel : cli_agent_task)(call, project);
     whit_buf_free(&found);
     return status;
 }
@@ -331,6 +335,7 @@ static int run(cli_call *call)
                         call->n_operands ? call->operands[0] : "apply");
     if (values->resume && values->keep)
         return cli_fail(call, CLI_USAGE, "--resume is for the last conversation, --session names a file: one of them");
+    if (values->n_jobs) return run_task(call, project);
     if (values->prompt && call->n_operands)
         return cli_fail(call, CLI_USAGE, "either -p or '%s', not both", call->operands[0]);
     if (!call->n_operands) return run_task(call, project);
@@ -368,6 +373,7 @@ const cli_verb cli_agent_verb = {
     "since; log lists the turns. A turn that was cut off by a crash is undone at the next call.\n"
     "  whit agent 'rename the option'\n"
     "  whit agent 'rename the option' --url http://127.0.0.1:8080/v1\n"
+    "  whit agent -j 4 tasks.txt\n"
     "  whit agent apply answer.patch\n"
     "  whit agent apply - --yes < answer.md\n"
     "  whit agent undo --preview\n"

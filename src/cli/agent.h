@@ -8,7 +8,7 @@
 
 struct agent_values {
     const char *project, *file, *state, *prompt, *url, *model, *key_file, *local, *keep;
-    uint32_t n_turns, n_tokens;
+    uint32_t n_turns, n_tokens, n_jobs;
     int64_t seed;
     float temperature;
     int allow;
@@ -46,6 +46,12 @@ int cli_agent_find(cli_call *call, whit_buf *found);
 /* Lets the person edit staged changes in $VISUAL, $EDITOR or whit edit. Errors: io, memory. */
 struct whit_changes;
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);
+/* Shows changes, asks about them where that is needed, and writes them as one turn with that note. CLI_OK also where
+ * nothing is to be written. */
+struct whit_changes;
+int cli_agent_write(cli_call *call, struct whit_changes *set, const char *project, const char *note);
+/* Runs the tasks of -j. */
+int cli_agent_parallel(cli_call *call, const char *project);
 /* Runs the task of -p, or reads tasks line by line. */
 int cli_agent_task(cli_call *call, const char *project);
 /* --acp: an editor gives the tasks through stdin and stdout. */

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT
+ * whit agent -j N: several tasks at once.
+ *
+ * Every task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h), with one
+ * endpoint for all. A snapshot of hashes says what the copy was. In the order of the tasks the files that a task
+ * changed are put on the project, checked by the gate there, shown, asked about and written as one turn. If another
+ * task has changed one of these files meanwhile, or the gate refuses them, the task is run once more on the project as
+ * it is then, and told why. */
+#include "agent/gate.h"
+#include "agent/scratch.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "cli/agent.h"
+#include "code/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000, FILE_BYTES_MAX = 64 << 20 };
+
+/* ---- snapshots ------------------------------------------------------------------------------ */
+
+/* A file and the hash of its content. */
+struct file_hash {
+    char *path;
+    uint8_t hash[WHIT_HASH_BYTES];
+};
+
+/* The files of a folder, by name. */
+struct snapshot {
+    const char *folder;
+    struct file_hash *files;
+    size_t n, capacity;
+    bool failed;
+    whit_error error;
+};
+
+static void hash_content(const whit_buf *content, uint8_t hash[WHIT_HASH_BYTES])
+{
+    whit_hash state;
+    whit_hash_begin(&state, "agent.file");
+    whit_hash_add(&state, content->data, content->size_bytes);
+    whit_hash_end(&state, hash);
+}
+
+/* Reads a file of a copy, where only regular files count. whit_project_read would refuse it: copies are where this
+ * program keeps files for itself. */
+static whit_status read_copied(const char *folder, const char *path, whit_buf *content, bool *exists, whit_error *error)
+{
+    char name[2 * PATH_MAX];
+    struct stat info;
+    snprintf(name, sizeof name, "%s/%s", folder, path);
+    *exists = lstat(name, &info) == 0 && S_ISREG(info.st_mode);
+    return *exists ? whit_read_file(name, FILE_BYTES_MAX, content, error) : WHIT_OK;
+}
+
+static bool add_file(void *user, const char *path)
+{
+    struct snapshot *s = user;
+    whit_buf content = {0};
+    bool exists;
+    if (s->n == s->capacity) {
+        const size_t wanted = s->capacity ? 2 * s->capacity : 64;
+        struct file_hash *larger = realloc(s->files, wanted * sizeof *larger);
+        if (!larger) {
+            s->failed = true;
+            whit_fail_memory(&s->error, "the files of a task", wanted * sizeof *larger);
+            return false;
+        }
+        s->files = larger;
+        s->capacity = wanted;
+    }
+    if (read_copied(s->folder, path, &content, &exists, &s->error) == WHIT_OK && exists) {
+        struct file_hash *file = &s->files[s->n];
+        hash_content(&content, file->hash);
+        file->path = strdup(path);
+        s->failed |= !file->path;
+        if (file->path) s->n++;
+    }
+    whit_buf_free(&content);
+    return !s->failed;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(((const struct file_hash *)a)->path, ((const struct file_hash *)b)->path);
+}
+
+static whit_status take_snapshot(struct snapshot *s, const char *folder, whit_error *error)
+{
+    *s = (struct snapshot){.folder = folder};
+    whit_walk_files(folder, add_file, s);
+    if (s->failed) return whit_fail(error, WHIT_ERROR_MEMORY, "out of memory for the files of a task");
+    if (s->n) qsort(s->files, s->n, sizeof *s->files, compare_paths);
+    return WHIT_OK;
+}
+
+static const struct file_hash *find_file(const struct snapshot *s, const char *path)
+{
+    const struct file_hash key = {.path = (char *)path};
+    return s->n ? bsearch(&key, s->files, s->n, sizeof *s->files, compare_paths) : NULL;
+}
+
+static void free_snapshot(struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n; i++) free(s->files[i].path);
+    free(s->files);
+    *s = (struct snapshot){0};
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------- */
+
+struct task {
+    const char *text;
+    enum { TASK_WAITS, TASK_RUNS, TASK_ENDED, TASK_APPLIED, TASK_FAILED } state;
+    pid_t pid;
+    int exit_status;
+    whit_scratch scratch;
+    bool is_open; /* scratch is open */
+    struct snapshot before;
+    whit_buf reason; /* why it is run again; empty: it was run at most once */
+};
+
+struct parallel {
+    cli_call *call;
+    const char *project;
+    const char *url;
+    struct task *tasks;
+    size_t n_tasks, n_running;
+    whit_agent_config config;
+    whit_runner runner;
+    cli_text file;    /* text of a file of tasks, which they point into */
+    pid_t server_pid; /* whit serve with the model of -m; 0: not started */
+    char server_url[128];
+};
+
+static void close_task(struct task *task)
+{
+    if (task->is_open) whit_scratch_close(&task->scratch);
+    task->is_open = false;
+    free_snapshot(&task->before);
+}
+
+/* Begins a copy of the project for a task, the same one when it is run again. */
+static whit_status open_copy(struct parallel *p, struct task *task, whit_error *error)
+{
+    char name[32];
+    const whit_scratch_wait wait = {.cancel = cli_cancelled()};
+    snprintf(name, sizeof name, "task-%zu", (size_t)(task - p->tasks) + 1);
+    close_task(task);
+    WHIT_TRY(whit_scratch_open(p->project, NULL, name, &wait, &task->scratch, error));
+    task->is_open = true;
+    whit_scratch_empty(&task->scratch);
+    WHIT_TRY(whit_scratch_update(&task->scratch, p->project, NULL, error));
+    return take_snapshot(&task->before, task->scratch.tree, error);
+}
+
+/* In a new process: becomes `program` with these arguments, its output in `log`. */
+static void become(char *const arguments[], int log)
+{
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    setsid(); /* has no terminal, so that nobody is asked */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
+        execv("/proc/self/exe", arguments);
+    _exit(127);
+}
+
+static whit_status start_task(struct parallel *p, struct task *task, whit_error *error)
+{
+    const struct agent_values *values = p->call->values;
+    char log[PATH_MAX + 32], state[PATH_MAX + 32], cache[PATH_MAX + 32], turns[16], tokens[16];
+    const char *arguments[ARGUMENTS_MAX] = {"whit", "agent", "--allow", "write", "--url", p->url};
+    size_t n = 6;
+    whit_buf prompt = {0};
+    WHIT_TRY(open_copy(p, task, error));
+    snprintf(log, sizeof log, "%s/task.log", task->scratch.folder);
+    snprintf(state, sizeof state, "%s/state", task->scratch.folder);
+    snprintf(cache, sizeof cache, "%s/cache", task->scratch.folder);
+    snprintf(turns, sizeof turns, "%u", values->n_turns);
+    snprintf(tokens, sizeof tokens, "%u", values->n_tokens);
+    const struct {
+        const char *option, *value;
+    } more[] = {{"--project", task->scratch.tree},
+                {"--max-turns", turns},
+                {"--max-cost", values->n_tokens ? tokens : NULL},
+                {"--model", values->model},
+                {"--key-file", values->key_file}};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (more[i].value) arguments[n++] = more[i].option, arguments[n++] = more[i].value;
+    if (values->no_sandbox) arguments[n++] = "--no-sandbox";
+    whit_buf_append_str(&prompt, task->text);
+    if (task->reason.size_bytes)
+        whit_buf_printf(&prompt, "\n\nThis task was done once before, and its changes could not be taken: %.*s",
+                        (int)task->reason.size_bytes, (const char *)task->reason.data);
+    whit_buf_append(&prompt, "", 1);
+    arguments[n++] = "-p";
+    arguments[n++] = (const char *)prompt.data;
+    const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    cli_flush(p->call);
+    task->pid = fd >= 0 && !prompt.failed ? fork() : -1;
+    if (task->pid == 0) {
+        if (values->hides_key) unsetenv("WHIT_API_KEY");
+        setenv("XDG_CACHE_HOME", cache, 1); /* an agent writes nothing where it keeps files of its own */
+        setenv("XDG_STATE_HOME", state, 1);
+        become((char *const *)arguments, fd);
+    }
+    const whit_status status = task->pid > 0 ? WHIT_OK : whit_fail_errno(error, log, "start a task with");
+    if (fd >= 0) close(fd);
+    whit_buf_free(&prompt);
+    if (status != WHIT_OK) return status;
+    task->state = TASK_RUNS;
+    p->n_running++;
+    return WHIT_OK;
+}
+
+/* Repeats the last line of a failed task's output. */
+static void note_failure(const struct parallel *p, const struct task *task)
+{
+    char path[PATH_MAX + 32];
+    whit_buf text = {0};
+    whit_error ignored;
+    snprintf(path, sizeof path, "%s/task.log", task->scratch.folder);
+    const char *line = "it said nothing";
+    if (whit_read_file(path, 1 << 20, &text, &ignored) == WHIT_OK && whit_buf_append(&text, "", 1)) {
+        char *at = (char *)text.data;
+        size_t n = strlen(at);
+        while (n && at[n - 1] == '\n') at[--n] = 0;
+        line = strrchr(at, '\n') ? strrchr(at, '\n') + 1 : at;
+    }
+    cli_note("task %zu failed: %s", (size_t)(task - p->tasks) + 1, line);
+    whit_buf_free(&text);
+}
+
+/* ---- applying ------------------------------------------------------------------------------- */
+
+/* Stages one file of a task's copy, as it differs from the snapshot: *conflict if the project's file is neither the
+ * snapshot's nor the copy's. */
+static whit_status stage_file(const struct parallel *p, const struct task *task, const char *path, whit_changes *set,
+                              bool *conflict, whit_error *error)
+{
+    const struct file_hash *base = find_file(&task->before, path);
+    whit_buf after = {0}, now = {0};
+    bool is = false, exists = false;
+    uint32_t mode_now = 0;
+    uint8_t hash[WHIT_HASH_BYTES], hash_now[WHIT_HASH_BYTES];
+    whit_status status = read_copied(task->scratch.tree, path, &after, &is, error);
+    if (status == WHIT_OK) status = whit_project_read(p->project, path, &now, &exists, &mode_now, error);
+    hash_content(&after, hash);
+    hash_content(&now, hash_now);
+    const bool is_changed = is != (base != NULL) || (is && memcmp(hash, base->hash, sizeof hash) != 0);
+    const bool is_there = is == exists && (!is || memcmp(hash, hash_now, sizeof hash) == 0);
+    if (status == WHIT_OK && is_changed && !is_there) {
+        *conflict |= exists != (base != NULL) || (exists && memcmp(hash_now, base->hash, sizeof hash) != 0);
+        const whit_change change = {.path = path,
+                                    .was = exists,
+                                    .is = is,
+                                    .mode = exists ? mode_now : 0,
+                                    .before = (const char *)now.data,
+                                    .after = (const char *)after.data,
+                                    .before_bytes = now.size_bytes,
+                                    .after_bytes = after.size_bytes};
+        if (!whit_changes_copy(set, &change)) status = whit_fail_memory(error, path, after.size_bytes);
+    }
+    whit_buf_free(&after);
+    whit_buf_free(&now);
+    return status;
+}
+
+/* Stages all that a task changed; *conflict names a file that another task changed, too ("" if there is not one). */
+static whit_status stage_task(const struct parallel *p, const struct task *task, whit_changes *set,
+                              char conflict[PATH_MAX], whit_error *error)
+{
+    struct snapshot after;
+    whit_status status = take_snapshot(&after, task->scratch.tree, error);
+    conflict[0] = 0;
+    for (int pass = 0; pass < 2; pass++) { /* files that are there now, then files that are not there any more */
+        const struct snapshot *list = pass ? &task->before : &after;
+        for (size_t i = 0; status == WHIT_OK && i < list->n; i++) {
+            bool has_conflict = false;
+            if (pass && find_file(&after, list->files[i].path)) continue;
+            status = stage_file(p, task, list->files[i].path, set, &has_conflict, error);
+            if (has_conflict && !conflict[0]) snprintf(conflict, PATH_MAX, "%s", list->files[i].path);
+        }
+    }
+    free_snapshot(&after);
+    return status;
+}
+
+/* Runs a task once more, or gives it up if it was run again before. */
+static void retry_task(struct parallel *p, struct task *task, const char *reason)
+{
+    const size_t number = (size_t)(task - p->tasks) + 1;
+    const bool is_second = task->reason.size_bytes > 0;
+    cli_note("task %zu: %s; %s", number, reason, is_second ? "it is given up" : "it is done again");
+    task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
+}
+
+/* Puts what an ended task changed on the project. */
+static void apply_task(struct parallel *p, struct task *task)
+{
+    const size_t number = (size_t)(task - p->tasks) + 1;
+    whit_changes set = {0};
+    whit_buf why = {0};
+    whit_error error;
+    char conflict[PATH_MAX];
+    bool passed = true;
+    whit_status status = stage_task(p, task, &set, conflict, &error);
+    const size_t n = whit_changes_count(&set);
+    if (status == WHIT_OK && n && !conflict[0])
+        status = whit_gate_pass(&p->runner, &set, NULL, NULL, &passed, &why, &error);
+    if (status != WHIT_OK) {
+        task->state = TASK_FAILED;
+        cli_note("task %zu: %s", number, error.message);
+    } else if (conflict[0]) {
+        char reason[PATH_MAX + 64];
+        snprintf(reason, sizeof reason, "another task has changed %s", conflict);
+        retry_task(p, task, reason);
+    } else if (!passed) {
+        char reason[REASON_BYTES];
+        snprintf(reason, sizeof reason, "with the other tasks' changes the checks fail: %.*s",
+                 (int)(why.size_bytes < REASON_BYTES - 100 ? why.size_bytes : REASON_BYTES - 100),
+                 why.size_bytes ? (const char *)why.data : "");
+        retry_task(p, task, reason);
+    } else {
+        const bool is_written = !n || cli_agent_write(p->call, &set, p->project, task->text) == CLI_OK;
+        if (n && is_written) whit_gate_written(&p->runner);
+        task->state = is_written ? TASK_APPLIED : TASK_FAILED;
+        if (is_written) cli_note("task %zu of %zu is done%s", number, p->n_tasks, n ? "" : ": it changed nothing");
+    }
+    whit_buf_free(&why);
+    whit_changes_free(&set);
+    if (task->state != TASK_WAITS) close_task(task);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void end_child(pid_t pid)
+{
+    if (pid <= 0) return;
+    kill(pid, SIGTERM);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* Waits for the end of any task. */
+static void wait_for_task(struct parallel *p)
+{
+    int how;
+    const pid_t pid = waitpid(-1, &how, 0);
+    for (size_t i = 0; pid > 0 && i < p->n_tasks; i++) {
+        struct task *task = &p->tasks[i];
+        if (task->state != TASK_RUNS || task->pid != pid) continue;
+        p->n_running--;
+        const bool is_good = WIFEXITED(how) && WEXITSTATUS(how) == CLI_OK;
+        task->state = is_good ? TASK_ENDED : TASK_FAILED;
+        if (!is_good) {
+            note_failure(p, task);
+            close_task(task);
+        }
+    }
+}
+
+/* Runs all tasks, at most n_jobs at once, and applies them in their order. */
+static int run_tasks(struct parallel *p)
+{
+    const struct agent_values *values = p->call->values;
+    whit_error error;
+    size_t at = 0; /* tasks before this one are done */
+    while (at < p->n_tasks && !*cli_cancelled()) {
+        for (size_t i = at; i < p->n_tasks && p->n_running < values->n_jobs; i++) {
+            if (p->tasks[i].state != TASK_WAITS || start_task(p, &p->tasks[i], &error) == WHIT_OK) continue;
+            p->tasks[i].state = TASK_FAILED;
+            cli_note("task %zu: %s", i + 1, error.message);
+            close_task(&p->tasks[i]);
+        }
+        if (p->tasks[at].state == TASK_ENDED)
+            apply_task(p, &p->tasks[at]);
+        else if (p->tasks[at].state >= TASK_APPLIED)
+            at++;
+        else
+            wait_for_task(p);
+    }
+    size_t n_failed = 0;
+    for (size_t i = 0; i < p->n_tasks; i++) n_failed += p->tasks[i].state != TASK_APPLIED;
+    if (*cli_cancelled())
+        return cli_fail(p->call, CLI_INTERRUPTED, "%zu of %zu tasks are not done", n_failed, p->n_tasks);
+    return n_failed ? cli_fail(p->call, CLI_FAILED, "%zu of %zu tasks are not done", n_failed, p->n_tasks) : CLI_OK;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int add_task(struct parallel *p, const char *text)
+{
+    if (p->n_tasks == TASKS_MAX) return cli_fail(p->call, CLI_LIMIT, "at most %d tasks", TASKS_MAX);
+    p->tasks[p->n_tasks++].text = text;
+    return CLI_OK;
+}
+
+/* Reads the tasks: the lines of the file that is the only operand, except empty lines and comments ('#'); else every
+ * operand is a task. */
+static int read_tasks(struct parallel *p)
+{
+    cli_call *call = p->call;
+    const struct agent_values *values = call->values;
+    int status = CLI_OK;
+    p->tasks = calloc(TASKS_MAX, sizeof *p->tasks);
+    if (!p->tasks) return cli_fail(call, CLI_LIMIT, "not enough memory for tasks");
+    if (values->prompt) status = add_task(p, values->prompt);
+    const bool is_file = call->n_operands == 1 && access(call->operands[0], R_OK) == 0;
+    for (size_t i = 0; status == CLI_OK && !is_file && i < call->n_operands; i++)
+        status = add_task(p, call->operands[i]);
+    if (status == CLI_OK && is_file) status = cli_read_text(call, call->operands[0], &p->file);
+    char *rest = is_file ? p->file.data : NULL;
+    for (char *line; status == CLI_OK && (line = strsep(&rest, "\n"));) {
+        line += strspn(line, " \t\r");
+        if (*line && *line != '#') status = add_task(p, line);
+    }
+    if (status == CLI_OK && !p->n_tasks)
+        status = cli_fail(call, CLI_USAGE, "which tasks? whit agent -j 4 FILE (one a line), or one argument for each");
+    return status;
+}
+
+/* Serves the model of -m for all tasks: they share prefixes and one queue. */
+static int start_server(struct parallel *p)
+{
+    const struct agent_values *values = p->call->values;
+    char jobs[16], n_ctx[16];
+    int ends[2];
+    snprintf(jobs, sizeof jobs, "%u", values->n_jobs);
+    snprintf(n_ctx, sizeof n_ctx, "%u", values->session.n_ctx);
+    const char *arguments[] = {
+        "whit", "serve", "-m", values->local, "--port", "0", "--parallel", jobs, values->session.n_ctx ? "-c" : NULL,
+        n_ctx,  NULL};
+    if (pipe2(ends, O_CLOEXEC) != 0) return cli_fail(p->call, CLI_IO, "the model's server: %s", strerror(errno));
+    cli_flush(p->call);
+    p->server_pid = fork();
+    if (p->server_pid == 0) become((char *const *)arguments, ends[1]);
+    close(ends[1]);
+    FILE *said = p->server_pid > 0 ? fdopen(ends[0], "r") : NULL;
+    char line[512] = "it could not be started";
+    while (said && !p->server_url[0] && fgets(line, sizeof line, said)) {
+        const char *at = strstr(line, "http://");
+        if (at) snprintf(p->server_url, sizeof p->server_url, "%.*s/v1", (int)strcspn(at, " \n"), at);
+    }
+    line[strcspn(line, "\n")] = 0;
+    if (!p->server_url[0]) {
+        if (said) fclose(said);
+        return cli_fail(p->call, CLI_FAILED, "the model's server did not start: %s", line);
+    }
+    /* The pipe stays open until this program ends, since the server writes a few lines more into it. */
+    p->url = p->server_url;
+    return CLI_OK;
+}
+
+int cli_agent_parallel(cli_call *call, const char *project)
+{
+    const struct agent_values *values = call->values;
+    struct parallel p = {.call = call, .project = project, .url = values->url};
+    whit_error error;
+    if (values->keep || values->resume || values->acp || values->preview)
+        return cli_fail(call, CLI_USAGE, "-j goes with neither --session, --resume, --acp nor --preview");
+    if (!values->url == !values->local)
+        return cli_fail(call, CLI_USAGE, "which model? -m MODEL, or --url URL where it is served");
+    int status = read_tasks(&p);
+    p.runner = (whit_runner){.project = project,
+                             .state_dir = values->state,
+                             .config = &p.config,
+                             .no_sandbox = values->no_sandbox,
+                             .cancel = cli_cancelled()};
+    if (status == CLI_OK && whit_agent_config_load(&p.config, project, &error) != WHIT_OK)
+        status = cli_fail_error(call, &error);
+    if (status == CLI_OK && values->local) status = start_server(&p);
+    if (status == CLI_OK) status = run_tasks(&p);
+    for (size_t i = 0; p.tasks && i < p.n_tasks; i++) {
+        if (p.tasks[i].state == TASK_RUNS) end_child(p.tasks[i].pid);
+        close_task(&p.tasks[i]);
+        whit_buf_free(&p.tasks[i].reason);
+    }
+    end_child(p.server_pid);
+    whit_agent_config_free(&p.config);
+    free(p.tasks);
+    free(p.file.data);
+    return status;
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""whit agent -j: twelve tasks against an endpoint that answers by what it reads. The tree is the one that the same tasks
+leave one after the other; requests overlap, which is counted; conflicts and checks that fail on the merged tree are told
+and done again once."""
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+
+from endpoint import message
+
+WHIT = sys.argv[1]
+N_TASKS, N_JOBS = 12, 4
+SOURCE = "int twice(int n)\n{\n    return n + n;\n}\n"
+failed = 0
+
+
+def wanted(condition, *text):
+    global failed
+    if not condition:
+        failed = 1
+        print("FAILED:", *text)
+
+
+def read(path):
+    return message(None, [("read", {"path": path})])
+
+
+def write(path, text):
+    return message(None, [("write", {"path": path, "content": text})])
+
+
+def patch(path, old, new):
+    return message(None, [("patch_file", {"patch": f"{path}\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n"})])
+
+
+END = message("done")
+
+
+def answer(number, n_answers, result):
+    """The model's answer to task `number` after n_answers others; `result` is that of the last call."""
+    if number <= 8:
+        return write(f"files/{number}.txt", f"text {number}\n") if n_answers == 0 else END
+    if number in (9, 10):  # the same line, read first
+        if n_answers == 0:
+            return read("a.c")
+        if n_answers == 1:
+            old = re.search(r"return [^;]*;", result).group(0)
+            return patch("a.c", f"    {old}\n", f"    {old[:-1]} + {number};\n")
+        return END
+    if number == 11:
+        if n_answers == 0:
+            return read("list")
+        return patch("list", "one\n", "one\neleven\n") if n_answers == 1 else END
+    return END if n_answers else read("list")
+
+
+class Endpoint:
+    def __init__(self, meet):
+        self.n_requests = self.n_in_flight = self.n_most = 0
+        self.again, self.lock = set(), threading.Lock()
+        self.meeting = threading.Barrier(N_JOBS) if meet else None
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with outer.lock:
+                    outer.n_requests += 1
+                    outer.n_in_flight += 1
+                    outer.n_most = max(outer.n_most, outer.n_in_flight)
+                    meets = outer.n_requests <= N_JOBS
+                if meets and outer.meeting:  # answered once four tasks wait for an answer
+                    try:
+                        outer.meeting.wait(60)
+                    except threading.BrokenBarrierError:
+                        pass
+                status, body, _ = outer.reply(request["messages"])
+                with outer.lock:
+                    outer.n_in_flight -= 1
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+    def reply(self, messages):
+        task = next((m["content"] for m in messages if m["role"] == "user" and "TASK" in m["content"]), None)
+        if task is None:
+            return 401, b"bad key", {}
+        number = int(re.search(r"TASK (\d+)", task).group(1))
+        if "done once before" in task:
+            self.again.add(number)
+        answers = [m for m in messages if m["role"] == "assistant"]
+        results = [m["content"] for m in messages if m["role"] == "tool"]
+        return answer(number, len(answers), results[-1] if results else "")
+
+
+def environment(name):
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath(name + "/home"))
+    for one in ("STATE", "CACHE", "CONFIG"):
+        env[f"XDG_{one}_HOME"] = os.path.abspath(f"{name}/{one.lower()}")
+    return env
+
+
+def project(name):
+    shutil.rmtree(name, ignore_errors=True)
+    os.makedirs(name + "/p")
+    os.makedirs(name + "/home")
+    open(name + "/p/a.c", "w").write(SOURCE)
+    open(name + "/p/list", "w").write("one\n")
+
+
+def tree(name):
+    found = {}
+    for folder, _, names in os.walk(name + "/p"):
+        for one in names:
+            path = os.path.join(folder, one)
+            found[os.path.relpath(path, name + "/p")] = open(path).read()
+    return found
+
+
+def agent(name, endpoint, *arguments):
+    return subprocess.run([WHIT, "agent", "--project", name + "/p", "--url", endpoint.url, "--yes", *arguments],
+                          env=environment(name), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+texts = [f"TASK {i}: do it" for i in range(1, N_TASKS + 1)]
+
+# One after the other.
+project("serial")
+serial = Endpoint(False)
+for text in texts:
+    ended = agent("serial", serial, "-p", text)
+    wanted(ended.returncode == 0, text, ended.stderr)
+
+# Four at once, from a file.
+project("parallel")
+open("tasks.txt", "w").write("# twelve tasks\n\n" + "\n".join(texts) + "\n")
+parallel = Endpoint(True)
+ended = agent("parallel", parallel, "-j", str(N_JOBS), "tasks.txt")
+wanted(ended.returncode == 0, "-j 4", ended.returncode, ended.stderr)
+wanted(tree("parallel") == tree("serial"), tree("parallel"), "is not", tree("serial"))
+wanted(tree("serial")["a.c"] == SOURCE.replace("n + n", "n + n + 9 + 10"), tree("serial")["a.c"])
+wanted(parallel.n_most >= N_JOBS, "at most", parallel.n_most, "requests at once")
+wanted(serial.n_most == 1, serial.n_most)
+wanted(parallel.again <= {10}, "done again:", parallel.again)
+wanted(not parallel.again or "another task has changed a.c; it is done again" in ended.stderr, ended.stderr)
+wanted(ended.stderr.count("is done") >= N_TASKS, ended.stderr)
+wanted("+text 3" in ended.stdout, "changes are not shown")
+log = subprocess.run([WHIT, "agent", "log", "--project", "parallel/p"], env=environment("parallel"), capture_output=True,
+                     text=True, check=False).stdout
+wanted([i for i in range(1, 12) if f"TASK {i}:" in log] == list(range(1, 12)) and "TASK 12" not in log, log)
+wanted(log.index("TASK 2:") < log.index("TASK 10:"), "not in their order")
+
+# A task that fails does not hold the others; arguments are tasks.
+project("third")
+ended = agent("third", Endpoint(False), "-j", "2", "TASK 1: a", "no number", "TASK 2: b")
+wanted(ended.returncode == 1 and "task 2 failed" in ended.stderr and "1 of 3 tasks are not done" in ended.stderr, ended)
+wanted(set(tree("third")) == {"a.c", "list", "files/1.txt", "files/2.txt"}, tree("third"))
+ended = agent("third", Endpoint(False), "-j", "2")
+wanted(ended.returncode == 2 and "which tasks" in ended.stderr, ended)
+ended = agent("third", Endpoint(False), "-j", "2", "--resume", "a b")
+wanted(ended.returncode == 2, ended)
+print(f"{parallel.n_requests} requests, at most {parallel.n_most} at once; one after the other {serial.n_requests}")
+sys.exit(failed)
