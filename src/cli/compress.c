@@ -328,6 +328,8 @@ static int run(cli_call *call)
     struct tune_paths paths;
     bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
     whit_error error;
+    if (whit_ranks_are_wanted())
+        return cli_fail(call, CLI_USAGE, "compress works on one machine: start it without mpirun");
     whit_source source = {0};
     whit_buf ids = {0};
     whit_imatrix imatrix = {0};

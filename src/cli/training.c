@@ -343,16 +343,24 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     return o;
 }
 
-int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
-              whit_trainer_options *options)
+/* Trains as another rank than the first, which alone reports and writes. */
+static int train_quietly(cli_call *call, const whit_model *start, const whit_model *teacher,
+                         const whit_trainer_options *options)
+{
+    whit_error error;
+    whit_trainer *trainer = NULL;
+    whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
+    if (status == WHIT_OK) status = whit_trainer_run(trainer, &error);
+    whit_trainer_close(trainer);
+    return status == WHIT_OK ? CLI_OK : status == WHIT_ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail_error(call, &error);
+}
+
+static int train_first(cli_call *call, const cli_training_flags *flags, const whit_model *start,
+                       const whit_model *teacher, whit_trainer_options *options)
 {
     whit_error error;
     whit_trainer *trainer = NULL;
     struct listener listener = {.plots_kl = options->kl_weight > 0, .has_teacher = teacher != NULL};
-    int checked = cli_training_check(call, flags, start->config.n_ctx);
-    if (checked != CLI_OK) return checked;
-    const uint32_t n_ctx = start->config.n_ctx;
-    if (!options->n_tokens) options->n_tokens = n_ctx && n_ctx < WINDOW_TOKENS ? n_ctx : WINDOW_TOKENS;
     listener.plot.title = options->command;
     listener.plot.measure = listener.plots_kl ? "divergence from the teacher, nats" : "cross-entropy, nats";
     if (flags->plot && flags->resume && flags->log)
@@ -384,4 +392,24 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     say_what_was_made(flags->out, &listener);
     return CLI_OK;
+}
+
+int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
+              whit_trainer_options *options)
+{
+    whit_ranks ranks = {.n_ranks = 1};
+    whit_error error;
+    const uint32_t n_ctx = start->config.n_ctx;
+    int status = cli_training_check(call, flags, n_ctx);
+    if (status != CLI_OK) return status;
+    if (!options->n_tokens) options->n_tokens = n_ctx && n_ctx < WINDOW_TOKENS ? n_ctx : WINDOW_TOKENS;
+    if (whit_ranks_are_wanted()) {
+        if (whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        options->ranks = &ranks;
+        if (!ranks.rank) cli_note("training on %u rank%s", ranks.n_ranks, ranks.n_ranks == 1 ? "" : "s");
+    }
+    status =
+        ranks.rank ? train_quietly(call, start, teacher, options) : train_first(call, flags, start, teacher, options);
+    whit_ranks_close(&ranks, status != CLI_OK && status != CLI_INTERRUPTED);
+    return status;
 }

@@ -26,6 +26,9 @@ struct whit_trainer {
     int32_t *ids, *targets; /* (n_rows) */
     uint64_t begun_ns;
     uint32_t n_windows; /* windows of a measurement; 0: all */
+    uint32_t n_batch;   /* sequences of a pass: those of a batch, or one where ranks share a step */
+    uint32_t n_passes;  /* passes of a step, of all ranks */
+    whit_tree tree;     /* gradients of the sequences that ranks share */
     double measured_s;  /* time that the last measurement of a run with a time takes */
 };
 
@@ -124,6 +127,7 @@ static void digest_settings(whit_trainer *d)
     whit_hash_add(&hash, numbers, sizeof numbers);
     whit_hash_add(&hash, counts, sizeof counts);
     if (o->balance > 0) whit_hash_add(&hash, &o->balance, sizeof o->balance);
+    if (o->ranks) whit_hash_add(&hash, "ranks", 5);
     whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);
     whit_hash_end(&hash, d->progress.settings);
 }
@@ -198,7 +202,9 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     else
         WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
     d->student.params.learn_scales = !o->refit_scales;
-    whit_tape_options batch = {.n_sequences = o->n_sequences, .n_tokens = o->n_tokens, .precision = o->precision};
+    d->n_batch = o->ranks ? 1 : o->n_sequences;
+    d->n_passes = o->ranks ? o->n_sequences * o->n_accumulate : o->n_accumulate;
+    whit_tape_options batch = {.n_sequences = d->n_batch, .n_tokens = o->n_tokens, .precision = o->precision};
     if (d->teacher_model) {
         WHIT_TRY(whit_trainee_open(&d->teacher, d->teacher_model, NULL, a, error));
         WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch,
@@ -206,7 +212,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     }
     batch.gradients = true;
     batch.checkpoint = o->recompute;
-    batch.balance = o->balance / (float)o->n_accumulate;
+    batch.balance = o->balance / (float)d->n_passes;
     WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch,
                             d->pool, a, error));
     if (o->hidden_weight > 0) WHIT_TRY(check_hidden(d, error));
@@ -216,6 +222,9 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     d->targets = whit_zalloc_array(a, d->n_rows, sizeof *d->targets);
     if (!d->ids || !d->targets) return whit_fail_memory(error, "a batch", d->n_rows * sizeof *d->ids);
     whit_params_fit(&d->student.params, d->pool);
+    const whit_params *params = &d->student.params;
+    whit_tree_open(&d->tree, params->loops, d->pool, a,
+                   params->n_floats + (params->fixed_gradient ? params->n_fixed : 0));
     digest_settings(d);
     return o->resume ? whit_checkpoint_read(o->checkpoint, &d->progress, &d->student.params, error) : WHIT_OK;
 }
@@ -247,6 +256,7 @@ void whit_trainer_close(whit_trainer *d)
     whit_free(a, d->ids, d->n_rows * sizeof *d->ids);
     whit_free(a, d->targets, d->n_rows * sizeof *d->targets);
     whit_loss_close(&d->loss);
+    whit_tree_close(&d->tree);
     whit_tape_close(&d->student_tape);
     whit_tape_close(&d->teacher_tape);
     whit_trainee_close(&d->student);
@@ -290,19 +300,20 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
         size_t piece = n - i < 4096 ? n - i : 4096;
         squares += tape->loops->dot(teacher + i, teacher + i, piece);
     }
-    float factor = (float)(2.0 * d->options.hidden_weight / (double)d->options.n_accumulate /
-                           (double)d->student.config.n_layers / (squares + 1e-20));
+    float factor = (float)(2.0 * d->options.hidden_weight / (double)d->n_passes / (double)d->student.config.n_layers /
+                           (squares + 1e-20));
     float *gradient = whit_tape_gradient(tape, value);
     tape->loops->add_scaled(gradient, student, factor, n);
     tape->loops->add_scaled(gradient, teacher, -factor, n);
 }
 
-static void run_batch(whit_trainer *d, uint64_t number)
+/* Adds the gradients of pass `number`, counted over the run. */
+static void run_pass(whit_trainer *d, uint64_t number)
 {
     const whit_trainer_options *o = &d->options;
     whit_ref output = d->student.graph.output;
-    for (uint32_t s = 0; s < o->n_sequences; s++)
-        whit_corpus_window(&d->text, o->seed, number * o->n_sequences + s, o->n_tokens, d->ids + s * o->n_tokens,
+    for (uint32_t s = 0; s < d->n_batch; s++)
+        whit_corpus_window(&d->text, o->seed, number * d->n_batch + s, o->n_tokens, d->ids + s * o->n_tokens,
                            d->targets + s * o->n_tokens);
     const float *teacher = NULL;
     if (d->teacher_model) {
@@ -311,8 +322,54 @@ static void run_batch(whit_trainer *d, uint64_t number)
     }
     whit_tape_forward(&d->student_tape, d->ids);
     whit_loss_run(&d->loss, d->pool, whit_tape_gradient(&d->student_tape, output), teacher, d->targets,
-                  d->student.config.n_vocab, 1.0f / (float)o->n_accumulate);
+                  d->student.config.n_vocab, 1.0f / (float)d->n_passes);
     whit_tape_backward(&d->student_tape, o->hidden_weight > 0 ? follow_hidden : NULL, d);
+}
+
+static bool is_first_rank(const whit_trainer *d)
+{
+    return !d->options.ranks || !d->options.ranks->rank;
+}
+
+/* Copies the gradients of parameters to a node of the tree, or back. */
+static void copy_gradients(whit_trainer *d, whit_tree_node *node, bool back)
+{
+    whit_params *params = &d->student.params;
+    const struct {
+        float *at;
+        size_t n;
+    } parts[] = {{params->gradient, params->n_floats}, {params->fixed_gradient, params->n_fixed}};
+    float *values = node->values;
+    for (size_t i = 0; i < 2; i++) {
+        if (!parts[i].at) continue;
+        memcpy(back ? parts[i].at : values, back ? values : parts[i].at, parts[i].n * sizeof *values);
+        values += parts[i].n;
+    }
+}
+
+/* Runs this rank's share of a step's passes, and sums the gradients and losses of all ranks. */
+static whit_status run_passes_on_ranks(whit_trainer *d, uint64_t step, whit_trainer_report *report, whit_error *error)
+{
+    const whit_ranks *ranks = d->options.ranks;
+    const uint32_t end = whit_rank_begin(ranks, ranks->rank + 1, d->n_passes);
+    d->tree.n_nodes = 0;
+    for (uint32_t i = whit_rank_begin(ranks, ranks->rank, d->n_passes); i < end; i++) {
+        whit_tree_node *node = whit_tree_next(&d->tree);
+        if (!node) return whit_fail_memory(error, "gradients", d->tree.n_values * sizeof(float));
+        whit_params_zero_gradients(&d->student.params);
+        run_pass(d, step * d->n_passes + i);
+        node->first = i;
+        node->n = 1;
+        node->losses[0] = d->loss.kl;
+        node->losses[1] = d->loss.ce;
+        copy_gradients(d, node, false);
+        whit_tree_add(&d->tree);
+    }
+    WHIT_TRY(whit_tree_reduce(&d->tree, ranks, error));
+    copy_gradients(d, &d->tree.nodes[0], true);
+    report->kl = d->tree.nodes[0].losses[0] / d->n_passes;
+    report->ce = d->tree.nodes[0].losses[1] / d->n_passes;
+    return WHIT_OK;
 }
 
 /* Share of the run that is done. Of a time, that of the last measurement is set aside. */
@@ -347,21 +404,38 @@ static void keep_decays_negative(whit_trainer *d)
     }
 }
 
-static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error *error)
+/* The state that ranks must agree on between steps. */
+struct between {
+    double share;
+    bool stop;
+};
+
+/* Sets share and stop as this process, or rank 0 for all, sees them. */
+static whit_status agree(const whit_trainer *d, struct between *now, whit_error *error)
+{
+    const whit_ranks *ranks = d->options.ranks;
+    *now = (struct between){share_of(d), whit_flag_is_set(d->options.cancel)};
+    if (ranks && !ranks->broadcast(ranks->user, now, sizeof *now))
+        return whit_fail(error, WHIT_ERROR_IO, "a rank is lost");
+    return WHIT_OK;
+}
+
+static whit_status step(whit_trainer *d, double share, whit_trainer_report *report, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
     whit_params *params = &d->student.params;
     uint64_t number = d->progress.step;
-    report->share = share_of(d);
+    report->share = share;
     report->rate = whit_adamw_rate(&o->adamw, report->share);
     report->kl = report->ce = 0;
     round_student(d, report->share);
     whit_params_zero_gradients(params);
-    for (uint32_t i = 0; i < o->n_accumulate; i++) {
-        run_batch(d, number * o->n_accumulate + i);
-        report->kl += d->loss.kl / o->n_accumulate;
-        report->ce += d->loss.ce / o->n_accumulate;
+    for (uint32_t i = 0; i < d->n_passes && !o->ranks; i++) {
+        run_pass(d, number * d->n_passes + i);
+        report->kl += d->loss.kl / d->n_passes;
+        report->ce += d->loss.ce / d->n_passes;
     }
+    if (o->ranks) WHIT_TRY(run_passes_on_ranks(d, number, report, error));
     whit_params_scale_gradients(params, d->pool);
     double norm = whit_adamw_norm(params);
     if (!isfinite(norm) || !isfinite(report->kl) || !isfinite(report->ce))
@@ -408,15 +482,15 @@ static void fit_measuring(whit_trainer *d)
     const whit_trainer_options *o = &d->options;
     const uint32_t n_all = whit_held_out_windows(&d->held_out, o->n_tokens, 0);
     whit_trainer_report ignored;
-    if (o->n_steps || !d->held_out.n) return;
+    if (o->n_steps || !d->held_out.n || !is_first_rank(d)) return;
     const uint32_t wanted = d->n_windows;
-    d->n_windows = o->n_sequences;
+    d->n_windows = d->n_batch;
     uint64_t begun_ns = whit_now_ns();
     measure_between(d, 1, &ignored);
     double batch_s = fmax((double)(whit_now_ns() - begun_ns) * 1e-9, 1e-9);
-    double n = fmax(floor(0.05 * o->seconds / batch_s), 1) * o->n_sequences;
+    double n = fmax(floor(0.05 * o->seconds / batch_s), 1) * d->n_batch;
     d->n_windows = wanted ? wanted : n < n_all ? (uint32_t)n : 0;
-    d->measured_s = batch_s * ((d->n_windows && d->n_windows < n_all ? d->n_windows : n_all) / o->n_sequences + 1);
+    d->measured_s = batch_s * ((d->n_windows && d->n_windows < n_all ? d->n_windows : n_all) / d->n_batch + 1);
 }
 
 void whit_trainer_finish(whit_trainer *d)
@@ -429,12 +503,17 @@ uint64_t whit_trainer_steps(const whit_trainer *d)
     return d->progress.step;
 }
 
+static whit_status write_checkpoint(const whit_trainer *d, whit_error *error)
+{
+    if (!d->options.checkpoint || !is_first_rank(d)) return WHIT_OK;
+    return whit_checkpoint_write(d->options.checkpoint, &d->progress, &d->student.params, error);
+}
+
 /* Rounds the trained weights. The checkpoint is written first, with the scales before rounding, so that a resumed run
  * ends in the same file. */
 static whit_status finish(whit_trainer *d, whit_error *error)
 {
-    const whit_trainer_options *o = &d->options;
-    if (o->checkpoint) WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
+    WHIT_TRY(write_checkpoint(d, error));
     round_student(d, 1);
     return WHIT_OK;
 }
@@ -447,35 +526,38 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
     const uint64_t begin_ns = o->n_steps ? opened_ns : d->begun_ns;
     whit_trainer_report report = {.n_steps = o->n_steps};
     if (!whit_flag_is_set(o->cancel)) fit_measuring(d);
-    if (o->measure_before && d->held_out.n && !first && !whit_flag_is_set(o->cancel)) {
+    if (o->measure_before && d->held_out.n && is_first_rank(d) && !first && !whit_flag_is_set(o->cancel)) {
         measure_between(d, 1, &report);
         report.elapsed_ns = whit_now_ns() - begin_ns;
         if (o->report && report.held_out) o->report(o->user, &report);
     }
     opened_ns = whit_now_ns();
     if (!o->n_steps) d->progress.elapsed_ns = before_ns + opened_ns - begin_ns;
-    while (share_of(d) < 1) {
-        bool stop = whit_flag_is_set(o->cancel);
+    struct between now;
+    WHIT_TRY(agree(d, &now, error));
+    while (now.share < 1) {
         uint64_t now_ns = whit_now_ns();
-        if (o->checkpoint && (stop || now_ns - saved_ns > o->checkpoint_every_seconds * 1000000000ull)) {
-            WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
+        if (now.stop || now_ns - saved_ns > o->checkpoint_every_seconds * 1000000000ull) {
+            WHIT_TRY(write_checkpoint(d, error));
             saved_ns = now_ns;
         }
-        if (stop)
+        if (now.stop)
             return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled after %llu steps",
                              (unsigned long long)d->progress.step);
-        WHIT_TRY(step(d, &report, error));
+        WHIT_TRY(step(d, now.share, &report, error));
         report.elapsed_ns = d->progress.elapsed_ns = before_ns + whit_now_ns() - begin_ns;
         report.step = d->progress.step;
-        report.share = share_of(d);
-        report.tokens_per_second = (double)(d->progress.step - first) * o->n_accumulate * d->n_rows /
-            ((double)(whit_now_ns() - opened_ns) * 1e-9);
+        WHIT_TRY(agree(d, &now, error));
+        report.share = now.share;
+        report.tokens_per_second =
+            (double)(d->progress.step - first) * d->n_passes * d->n_rows / ((double)(whit_now_ns() - opened_ns) * 1e-9);
         report.held_out = false;
         bool last = report.share >= 1;
         if (last) WHIT_TRY(finish(d, error));
-        if (d->held_out.n && last)
+        const bool measures = d->held_out.n && is_first_rank(d);
+        if (measures && last)
             measure(d, &report);
-        else if (d->held_out.n && o->held_out_every && report.step % o->held_out_every == 0)
+        else if (measures && o->held_out_every && report.step % o->held_out_every == 0)
             measure_between(d, report.share, &report);
         if (o->report) o->report(o->user, &report);
     }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * The calls that libwhit_mpi.so offers the program. They return 0, or another number where they fail. */
+#ifndef WHIT_TRAIN_MPI_SHIM_H
+#define WHIT_TRAIN_MPI_SHIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct whit_mpi_calls {
+    int (*open)(uint32_t *rank, uint32_t *n_ranks);
+    int (*send)(uint32_t to, const void *data, size_t n_bytes);
+    int (*receive)(uint32_t from, void *data, size_t n_bytes);
+    int (*broadcast)(void *data, size_t n_bytes);
+    void (*close)(bool failed);
+} whit_mpi_calls;
+
+#endif
