@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * whit sign: Ed25519 signatures of models, adapters and sessions. */
+ * whit sign: Ed25519 signatures of models, adapters and sessions, and beside other files. */
 #include "cli/verbs.h"
-#include "format/ndf_sign.h"
+#include "format/file_sign.h"
 
 struct sign_values {
     const char *new_key, *key;
+    bool detached;
 };
 static const struct sign_values defaults;
 
@@ -12,6 +13,7 @@ static const struct sign_values defaults;
 static const cli_option options[] = {
     {"--new-key", CLI_FILE, AT(new_key), "KEY", "Make a pair of keys: KEY, to be kept secret, and KEY.pub."},
     {"--key", CLI_FILE, AT(key), "KEY", "The secret key to sign with."},
+    {"--detached", CLI_FLAG, AT(detached), NULL, "Sign any file; the signature goes into FILE.sig beside it."},
     {0},
 };
 
@@ -30,8 +32,11 @@ static int run(cli_call *call)
         cli_print(call, "%s: secret; %s.pub: public, %s\n", values->new_key, values->new_key, hex);
         return CLI_OK;
     }
-    if (whit_ndf_sign(call->operands[0], values->key, NULL, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    cli_print(call, "%s: signed\n", call->operands[0]);
+    const char *path = call->operands[0];
+    whit_status status =
+        values->detached ? whit_file_sign(path, values->key, &error) : whit_ndf_sign(path, values->key, NULL, &error);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    cli_print(call, "%s: signed\n", path);
     return CLI_OK;
 }
 
@@ -40,12 +45,15 @@ const cli_verb cli_sign_verb = {
     "[FILE]",
     0,
     1,
-    "sign an .ndf with a key of one's own",
+    "sign an .ndf, or any file, with a key of one's own",
     "Appends an Ed25519 signature of everything that the file holds: a model, an adapter or a session. Frames "
     "that are appended later are not covered; whit verify FILE --key KEY.pub says so.\n"
     "  whit sign --new-key mine\n"
     "  whit sign model.ndf --key mine\n"
-    "  whit verify model.ndf --key mine.pub",
+    "  whit verify model.ndf --key mine.pub\n"
+    "Other files are not changed: their signature lies beside them.\n"
+    "  whit sign SHA256SUMS --detached --key mine\n"
+    "  whit verify SHA256SUMS --detached --key mine.pub",
     {{"OPTIONS", options, 0}},
     sizeof(struct sign_values),
     &defaults,

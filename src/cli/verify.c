@@ -3,7 +3,7 @@
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
-#include "format/ndf_sign.h"
+#include "format/file_sign.h"
 #include "format/ndf_verify.h"
 #include "model/adapter.h"
 #include "runtime/session_frames.h"
@@ -11,7 +11,7 @@
 struct verify_values {
     uint32_t n_threads;
     const char *key;
-    bool json, replay;
+    bool json, replay, detached;
     cli_model_flags model;
     cli_adapter_flags adapters;
 };
@@ -21,6 +21,7 @@ static const struct verify_values defaults;
 static const cli_option options[] = {
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {"--key", CLI_FILE, AT(key), "PUB", "Ask for a signature by this public key, too."},
+    {"--detached", CLI_FLAG, AT(detached), NULL, "Check any file against FILE.sig and --key (whit sign --detached)."},
     {"--replay", CLI_FLAG, AT(replay), NULL,
      "Of a session: feed its tokens to the model again (-m, --adapter), and say whether it answers the same."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with the list \"damage\"."},
@@ -175,6 +176,21 @@ static int replay(cli_call *call)
     return status;
 }
 
+static int verify_detached(cli_call *call)
+{
+    const struct verify_values *values = call->values;
+    const char *path = call->operands[0];
+    uint8_t key[WHIT_SIGN_KEY_BYTES];
+    whit_error error;
+    if (!values->key || values->replay || values->json)
+        return cli_fail(call, CLI_USAGE, "--detached goes with --key PUB alone");
+    if (whit_sign_read_public(values->key, key, &error) != WHIT_OK ||
+        whit_file_check_signed(path, key, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    cli_print(call, "%s: the signature in %s.sig holds\n", path, path);
+    return CLI_OK;
+}
+
 static int run(cli_call *call)
 {
     const struct verify_values *values = call->values;
@@ -183,6 +199,7 @@ static int run(cli_call *call)
     uint8_t key[WHIT_SIGN_KEY_BYTES];
     struct facts facts = {.n_turns = 0};
     char found[CLI_PATH_BYTES];
+    if (values->detached) return verify_detached(call);
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK) return cli_fail_error(call, &error);
     call->operands[0] = found;
     cli_guard_likely(found);

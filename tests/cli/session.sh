@@ -156,6 +156,25 @@ expect 0 whit run -m signed.ndf -p a -n 2
 expect 3 whit verify model.ndf --key key.pub
 one_line 'it has no signature by this key'
 expect 3 whit sign model.ndf --key key.pub
+# ---- a signature beside any file
+echo "sums of a release" >sums
+expect 3 whit sign sums --key key
+expect 0 whit sign sums --detached --key key
+cp sums.sig first.sig
+expect 0 whit sign sums --detached --key key
+cmp -s sums.sig first.sig || complain "another signature of the same file"
+expect 0 whit verify sums --detached --key key.pub
+expect 2 whit verify sums --detached
+echo more >>sums
+expect 3 whit verify sums --detached --key key.pub
+one_line 'the signature does not hold'
+expect 0 whit sign --new-key other
+expect 3 whit verify sums --detached --key other.pub
+one_line 'by another key'
+echo broken >sums.sig
+expect 3 whit verify sums --detached --key key.pub
+one_line 'no signature'
+expect 5 whit verify absent --detached --key key.pub
 
 # ---- kills
 # shellcheck disable=SC2086

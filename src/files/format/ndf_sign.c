@@ -89,6 +89,11 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
     return status;
 }
 
+whit_status whit_sign_read_secret(const char *path, uint8_t seed[WHIT_SIGN_KEY_BYTES], whit_error *error)
+{
+    return read_key(path, SECRET_WORD, "secret", seed, error);
+}
+
 whit_status whit_sign_read_public(const char *path, uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error)
 {
     return read_key(path, PUBLIC_WORD, "public", public_key, error);
@@ -101,7 +106,7 @@ whit_status whit_ndf_sign(const char *path, const char *key_path, const whit_all
     uint8_t seed[crypto_sign_SEEDBYTES], secret[crypto_sign_SECRETKEYBYTES];
     signature made;
     whit_ndf_log log;
-    WHIT_TRY(read_key(key_path, SECRET_WORD, "secret", seed, error));
+    WHIT_TRY(whit_sign_read_secret(key_path, seed, error));
     whit_status status = whit_ndf_log_open(path, WHIT_NDF_LOG_APPEND, allocator, &log, error);
     if (status == WHIT_OK) {
         message m = message_of(log.chain.last_hash);

@@ -11,6 +11,8 @@
 /* Writes a new pair of keys as text: the secret one to `path` (mode 0600), the public one to
  * `path`.pub. Never replaces a file. */
 whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
+/* Read the keys back. The caller clears the secret one (sodium_memzero). */
+whit_status whit_sign_read_secret(const char *path, uint8_t seed[WHIT_SIGN_KEY_BYTES], whit_error *error);
 whit_status whit_sign_read_public(const char *path, uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
 
 /* Appends a signature by the secret key in the file `key_path` to a model, adapter or session. */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Signatures of files that are no containers, in a file beside them: Ed25519 over a hash of the whole content. */
+#ifndef WHIT_FORMAT_FILE_SIGN_H
+#define WHIT_FORMAT_FILE_SIGN_H
+
+#include "format/ndf_sign.h"
+
+/* Signs the file at `path` with the secret key in the file `key_path` and writes the signature to `path`.sig, which is
+ * replaced if it exists. The same file and key give the same signature. */
+whit_status whit_file_sign(const char *path, const char *key_path, whit_error *error);
+
+/* Checks `path` against `path`.sig. WHIT_ERROR_FORMAT, naming the file, where the signature is by another key than
+ * `public_key` or does not hold. */
+whit_status whit_file_check_signed(const char *path, const uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
+
+#endif
