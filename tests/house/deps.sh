@@ -28,6 +28,19 @@ for manager in dnf zypper; do
     grep -q "$manager install.* cmake .*'pkgconfig(jansson)'" said || complain "$manager"
     rm bin/$manager
 done
+# try MANAGER PATTERN...: its advice has every pattern
+try() {
+    manager=$1
+    shift
+    printf '#!/bin/sh\nexit 0\n' >bin/$manager
+    chmod +x bin/$manager
+    deps check run && complain "nothing is missing"
+    for pattern in "$@"; do grep -q -- "$pattern" said || complain "$manager: no $pattern"; done
+    grep -q 'apt-get\|pkgconfig(' said && complain "$manager is told of others"
+    rm bin/$manager
+}
+try pacman 'pacman -S gcc .*cmake .*pkgconf jansson pcre2 libutf8proc libsodium$'
+try apk 'apk add gcc musl-dev .*cmd:cmake .*pc:jansson .*pc:libpcre2-8'
 
 # ---- apt-get: sizes and progress are said, each set has its packages
 cat >bin/apt-get <<'END'
