@@ -3,9 +3,13 @@
 #
 #   make deb             build-package/packages/*.deb: whit, libwhit0, libwhit-dev (Debian, Ubuntu)
 #   make archive         build-static/packages/whit-VERSION-linux-ARCHITECTURE.tar.gz: the static program, any Linux
-#   make static-check    runs the static program where nothing else is: in an empty root, without locale (needs root)
+#   make archive-arm64   the same for 64-bit Arm, by a cross compiler, in build-static-aarch64/packages
+#   make release         build-release: these, RPM, container image, wheel, bill of materials, sums; KEY=FILE signs them
 #   make package-check   installs the .deb files in a bare Debian of its own, runs and purges them (needs root)
-.PHONY: deb archive package-check static-check
+#   make static-check    runs the static program where nothing else is: in an empty root, without locale (needs root)
+#   make release-check   makes a release twice, in two folders from nothing, and compares all bytes (an hour)
+KEY ?=
+.PHONY: deb archive archive-arm64 release package-check static-check release-check
 
 deb:
 	@tools/deps install package
@@ -15,10 +19,22 @@ deb:
 archive: static
 	@packaging/archive build-static build-static/packages
 
+archive-arm64:
+	@tools/deps check arm
+	@tools/cross/static.sh build-static-aarch64/libraries aarch64-linux-gnu
+	@TARGETS=whit tools/build static-aarch64
+	@packaging/archive build-static-aarch64 build-static-aarch64/packages qemu-aarch64
+
+release: archive deb wheel
+	@TARGETS=whit tools/build release
+	@packaging/release build-release $(KEY)
+
 package-check: deb
 	@packaging/deb/check build-package/packages
 
-# Needs root, for roots of its own.
 static-check: static
 	@TARGETS="hub_serve tiny_model" tools/build release
 	@tests/packaging/static.sh build-static/whit build/tests/hub_serve build/tests/tiny_model
+
+release-check:
+	@tests/packaging/release_twice.sh

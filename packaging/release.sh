@@ -30,6 +30,16 @@ set_times() { # FOLDER
     find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
+# Puts the service below STAGE: its unit, its user and its settings. A user of its own owns the cache, so that converted
+# models are found again after an update.
+add_service() { # STAGE
+    mkdir -p "$1/usr/lib/systemd/system" "$1/etc/whit" "$1/usr/lib/sysusers.d"
+    sed -e 's|^ExecStart=/usr/local/|ExecStart=/usr/|' -e 's|^DynamicUser=yes|User=whit\nGroup=whit|' \
+        -e '1,/^\[Unit\]/{/^#/d}' "$root/deploy/whit.service" >"$1/usr/lib/systemd/system/whit.service"
+    cp "$root/packaging/serve.env" "$1/etc/whit/serve.env"
+    cp "$root/packaging/whit.sysusers" "$1/usr/lib/sysusers.d/whit.conf"
+}
+
 # Installs BUILD below STAGE with the prefix /usr, stripped, man pages compressed, without what only a copy of the
 # source needs.
 stage_files() { # BUILD STAGE
@@ -40,10 +50,5 @@ stage_files() { # BUILD STAGE
     find "$2/usr/lib" -name 'libwhit.so.*.*' -exec strip --strip-unneeded --remove-section=.comment {} +
     find "$2/usr/lib" -name 'libwhit.a' -exec strip --strip-debug --enable-deterministic-archives {} +
     gzip -9n "$2"/usr/share/man/man1/*
-    mkdir -p "$2/usr/lib/systemd/system" "$2/etc/whit" "$2/usr/lib/sysusers.d"
-    # A user of its own owns the cache, so that converted models are found again after an update.
-    sed -e 's|^ExecStart=/usr/local/|ExecStart=/usr/|' -e 's|^DynamicUser=yes|User=whit\nGroup=whit|' \
-        -e '1,/^\[Unit\]/{/^#/d}' "$root/deploy/whit.service" >"$2/usr/lib/systemd/system/whit.service"
-    cp "$root/packaging/serve.env" "$2/etc/whit/serve.env"
-    cp "$root/packaging/whit.sysusers" "$2/usr/lib/sysusers.d/whit.conf"
+    add_service "$2"
 }

@@ -2,4 +2,5 @@
 if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND NOT CMAKE_CROSSCOMPILING)
   whit_script(packaging_deb ${CMAKE_CURRENT_LIST_DIR}/deb.sh)
   whit_script(packaging_install ${CMAKE_CURRENT_LIST_DIR}/install.sh)
+  whit_script(packaging_formats ${CMAKE_CURRENT_LIST_DIR}/formats.sh)
 endif()
