@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Finds the file: the one that SSL_CERT_FILE or CURL_CA_BUNDLE names, else the first that exists among the places of
+/* Finds the file that SSL_CERT_FILE or CURL_CA_BUNDLE names; without them the first existing file in the places of
  * known distributions, below the folder `root` ("" outside tests). *is_chosen: a variable names it. False, with an
- * empty path, if there is none. */
+ * empty path, if no file is found. */
 bool whit_certificates_find(const char *root, char *path, size_t path_bytes, bool *is_chosen);
 
 #endif
