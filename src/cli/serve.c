@@ -12,13 +12,16 @@
 #include "cli/tales.h"
 #include "cli/templates.h"
 #include "cli/verbs.h"
+#include "format/conversion_cache.h"
+#include "hub/pull.h"
+#include "hub/settings.h"
 #include "runtime/drawn.h"
 #include "server/server.h"
 
 struct serve_values {
     const char *host, *socket_path, *key_file, *key_table, *cors, *alias, *log;
     const char *template;
-    bool log_texts, no_sandbox, no_tool_fallback;
+    bool log_texts, no_sandbox, no_tool_fallback, allow_pull;
     uint32_t port, n_parallel, n_queue, timeout_s;
     cli_list models, adapters, keys;
     const char *family, *cache_dir, *kv_events, *kv_replay, *advertise;
@@ -68,6 +71,8 @@ static const cli_option options[] = {
      "The first model's chat template, in place of its own: chatml, llama3, ... or a file."},
     {"--no-tool-fallback", CLI_FLAG, AT(no_tool_fallback), NULL,
      "Refuse tools where the model's chat template has none, rather than describe them in the system message."},
+    {"--allow-pull", CLI_FLAG, AT(allow_pull), NULL,
+     "Serve pulled models by their names, and let requests with a key pull, copy and delete them (Ollama's /api)."},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL, "Keep the rights to open files and connections after the start."},
     {"--cors", CLI_TEXT, AT(cors), "ORIGIN", "Let pages from there use the server; none may without this."},
     {0},
@@ -263,6 +268,59 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
     return CLI_OK;
 }
 
+/* ---- the store of pulled models ------------------------------------------------------------------ */
+
+struct pull_progress {
+    bool (*tell)(void *user, const char *file, uint64_t done_bytes, uint64_t total_bytes);
+    void *user;
+};
+
+static bool tell_progress(void *user, const whit_hub_progress *progress)
+{
+    const struct pull_progress *p = user;
+    return p->tell(p->user, progress->file, progress->done_bytes, progress->total_bytes);
+}
+
+static whit_status store_pull(void *user, const char *text,
+                              bool (*progress)(void *user, const char *file, uint64_t done, uint64_t total),
+                              void *progress_user, whit_error *error)
+{
+    char endpoint[WHIT_HUB_ENDPOINT_BYTES], token[WHIT_HUB_TOKEN_BYTES];
+    const char *from;
+    struct pull_progress telling = {progress, progress_user};
+    const whit_hub_pull_options pull = {
+        .endpoint = endpoint, .token = token, .progress = tell_progress, .user = &telling};
+    whit_hub_pulled pulled;
+    whit_hub_name name;
+    (void)user;
+    WHIT_TRY(whit_hub_name_parse(text, &name, error));
+    WHIT_TRY(whit_hub_endpoint(endpoint, error));
+    WHIT_TRY(whit_hub_token(NULL, token, &from, error));
+    return whit_hub_pull(&name, &pull, &pulled, error);
+}
+
+static whit_status store_copy(void *user, const char *from, const char *to, whit_error *error)
+{
+    (void)user;
+    return whit_hub_store_copy(NULL, from, to, error);
+}
+
+static whit_status store_remove(void *user, const char *name, whit_error *error)
+{
+    whit_hub_removed removed;
+    (void)user;
+    return whit_hub_store_remove(NULL, name, &removed, error);
+}
+
+static whit_status store_find(void *user, const char *name, char **path, whit_error *error)
+{
+    char found[WHIT_CACHE_PATH_BYTES];
+    (void)user;
+    WHIT_TRY(whit_hub_store_path(NULL, name, found, error));
+    *path = strdup(found);
+    return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
+}
+
 static int run(cli_call *call)
 {
     struct serve_values *values = call->values;
@@ -274,6 +332,12 @@ static int run(cli_call *call)
                         "cannot serve");
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
         return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
+    char folder[WHIT_CACHE_PATH_BYTES];
+    const whit_server_store store = {
+        .pull = store_pull, .copy = store_copy, .remove = store_remove, .find = store_find, .folder = folder};
+    if (values->allow_pull && !values->key_file && !values->key_table && !values->keys.n)
+        return cli_fail(call, CLI_USAGE, "--allow-pull wants a key, which requests give: --api-key-file FILE");
+    if (values->allow_pull && whit_cache_folder(NULL, folder, &error) != WHIT_OK) return cli_fail_error(call, &error);
     int status = open_served(call, values, &served);
     if (status != CLI_OK) {
         free_served(&served);
@@ -298,6 +362,7 @@ static int run(cli_call *call)
                                   .keys = values->keys.items,
                                   .n_keys = values->keys.n,
                                   .cors_origin = values->cors,
+                                  .store = values->allow_pull ? &store : NULL,
                                   .log_path = values->log,
                                   .log_texts = values->log_texts,
                                   .is_unconfined = values->no_sandbox,

@@ -33,5 +33,7 @@ whit_handler whit_gemini_generate, whit_gemini_stream, whit_gemini_count, whit_g
 /* ollama.c */
 whit_handler whit_ollama_version, whit_ollama_tags, whit_ollama_ps, whit_ollama_show, whit_ollama_generate,
     whit_ollama_chat, whit_ollama_embed, whit_ollama_embeddings;
+/* store.c */
+whit_handler whit_ollama_pull, whit_ollama_copy, whit_ollama_create, whit_ollama_delete;
 
 #endif

@@ -9,6 +9,8 @@
 #include "server/embedder.h"
 #include "server/replies.h"
 
+enum { MOST_ADDED = 256 }; /* models of the store in the life of a server */
+
 /* ---- one model ----------------------------------------------------------------------------------- */
 
 static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
@@ -149,6 +151,14 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     return WHIT_OK;
 }
 
+static void free_added(const whit_server_model *model)
+{
+    if (!model) return;
+    free((char *)model->name);
+    free((char *)model->path);
+    free((whit_server_model *)model);
+}
+
 /* ---- all of them --------------------------------------------------------------------------------- */
 
 /* Every adapter must fit one model at least. */
@@ -176,7 +186,8 @@ whit_status whit_models_open(whit_site *site, whit_error *error)
     whit_api **apis = calloc(options->n_models, sizeof *apis);
     whit_status status = WHIT_OK;
     site->models = models;
-    if (models) models->entries = calloc(options->n_models, sizeof *models->entries);
+    if (models) models->n_places = options->n_models + (options->store ? MOST_ADDED : 0);
+    if (models) models->entries = calloc(models->n_places, sizeof *models->entries);
     if (!models || !apis || !models->entries)
         status = whit_fail_memory(error, "the models", options->n_models * sizeof *models->entries);
     if (models) {
@@ -220,6 +231,7 @@ void whit_models_close(whit_site *site)
     }
     pthread_mutex_destroy(&models->lock);
     pthread_cond_destroy(&models->changed);
+    for (size_t i = site->options->n_models; i < models->n; i++) free_added(models->entries[i].options);
     free(models->entries);
     free(models);
     site->models = NULL;
@@ -270,15 +282,87 @@ bool whit_is_named(const char *own, const char *name)
 }
 
 /* A name as it stands, one with Ollama's ":latest", or an adapter's, which stands for its first model. */
-static whit_entry *find(const whit_site *site, const char *name)
+static whit_entry *find_entry(const whit_site *site, const char *name)
 {
     whit_models *models = site->models;
-    if (!name || !*name || models->n == 1) return &models->entries[0];
+    if (!name || !*name || (models->n == 1 && !site->options->store)) return &models->entries[0];
     for (size_t i = 0; i < models->n; i++)
-        if (whit_is_named(models->entries[i].options->name, name)) return &models->entries[i];
+        if (!models->entries[i].is_gone && whit_is_named(models->entries[i].options->name, name))
+            return &models->entries[i];
     for (size_t k = 0; k < site->options->n_adapters; k++)
         if (whit_is_named(site->options->adapters[k].name, name)) return &models->entries[models->entry_of[k]];
     return NULL;
+}
+
+static whit_entry *find(const whit_site *site, const char *name)
+{
+    pthread_mutex_lock(&site->models->lock);
+    whit_entry *entry = find_entry(site, name);
+    pthread_mutex_unlock(&site->models->lock);
+    return entry;
+}
+
+/* ---- models of the store ------------------------------------------------------------------------- */
+
+/* Opens a pulled model once, to know its facts, and puts it into the list, closed. NULL with the reason. */
+static whit_entry *add_stored(whit_site *site, const char *name, whit_error *error)
+{
+    whit_models *models = site->models;
+    whit_server_model *options = calloc(1, sizeof *options);
+    whit_entry next = {.options = options}, *place = NULL;
+    whit_model *model = NULL;
+    char *path = NULL;
+    size_t n_name = strlen(name);
+    if (n_name > 7 && !strcmp(name + n_name - 7, ":latest")) n_name -= 7;
+    if (options) options->name = strndup(name, n_name);
+    whit_status status = options && options->name
+        ? site->options->store->find(site->options->store->user, options->name, &path, error)
+        : whit_fail_memory(error, "a model", sizeof *options);
+    if (options) options->path = path;
+    if (status == WHIT_OK) {
+        look_at_file(&next);
+        status = site->options->open_model(site->options->open_user, path, &model, error);
+    }
+    if (status == WHIT_OK) status = note_facts(site, &next, model, error);
+    whit_model_close(model);
+    pthread_mutex_lock(&models->lock);
+    if (status == WHIT_OK) place = find_entry(site, options->name); /* by another request, meanwhile */
+    if (status == WHIT_OK && !place && models->n == models->n_places)
+        status = whit_fail(error, WHIT_ERROR_LIMIT, "over %d models were used; restart the server", MOST_ADDED);
+    if (status == WHIT_OK && !place) {
+        place = &models->entries[models->n];
+        *place = next;
+        models->n++;
+        options = NULL;
+    }
+    pthread_mutex_unlock(&models->lock);
+    free_added(options);
+    return status == WHIT_OK ? place : NULL;
+}
+
+bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply)
+{
+    whit_models *models = site->models;
+    pthread_mutex_lock(&models->lock);
+    whit_entry *entry = find_entry(site, name);
+    while (entry && entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
+    bool is_own = entry && entry < models->entries + site->options->n_models;
+    whit_api *api = entry && !is_own ? entry->api : NULL;
+    bool busy = api && api->n_users > 0;
+    if (entry && !is_own && !busy) {
+        entry->api = NULL;
+        entry->is_gone = true;
+        if (api) keep_counts(models, api);
+    }
+    pthread_mutex_unlock(&models->lock);
+    if (is_own)
+        whit_api_fail(reply, 400, "invalid_request_error", "model", "%.100s: the server was started with this model",
+                      name);
+    else if (busy)
+        whit_api_fail(reply, 409, "invalid_request_error", "model", "%.100s answers requests; try again later", name);
+    else
+        close_api(api);
+    return !is_own && !busy;
 }
 
 static void refuse_name(const char *name, whit_web_reply *reply)
@@ -294,6 +378,14 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
     whit_entry *entry = find(site, name);
     whit_error error;
     whit_status status = WHIT_OK;
+    if (!entry && site->options->store) {
+        entry = add_stored(site, name, &error);
+        if (!entry && error.status != WHIT_ERROR_IO && error.status != WHIT_ERROR_ARGUMENT) {
+            fprintf(stderr, "whit: %.200s is not opened: %s\n", name, error.message);
+            whit_api_fail(reply, 503, "server_error", "model", "the model %.100s could not be opened", name);
+            return NULL;
+        }
+    }
     if (!entry) {
         refuse_name(name, reply);
         return NULL;
@@ -446,9 +538,16 @@ static bool reload(whit_site *site, whit_entry *entry)
 
 void whit_models_reload(whit_site *site)
 {
-    for (size_t i = 0; i < site->models->n; i++)
-        while (is_replaced(&site->models->entries[i]) && !reload(site, &site->models->entries[i])) {
+    whit_models *models = site->models;
+    pthread_mutex_lock(&models->lock);
+    for (size_t i = 0; i < models->n; i++) {
+        bool is_served = !models->entries[i].is_gone;
+        pthread_mutex_unlock(&models->lock);
+        while (is_served && is_replaced(&models->entries[i]) && !reload(site, &models->entries[i])) {
         }
+        pthread_mutex_lock(&models->lock);
+    }
+    pthread_mutex_unlock(&models->lock);
 }
 
 /* ---- looking at them ----------------------------------------------------------------------------- */
@@ -506,9 +605,10 @@ void whit_models_count(whit_site *site, const char *name, whit_engine_counts *co
 bool whit_models_at(whit_site *site, size_t i, whit_entry *entry)
 {
     whit_models *models = site->models;
-    if (i >= models->n) return false;
     pthread_mutex_lock(&models->lock);
-    *entry = models->entries[i];
+    for (size_t k = 0; k <= i && k < models->n; k++) i += models->entries[k].is_gone;
+    bool is_there = i < models->n;
+    if (is_there) *entry = models->entries[i];
     pthread_mutex_unlock(&models->lock);
-    return true;
+    return is_there;
 }

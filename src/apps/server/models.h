@@ -12,6 +12,7 @@ typedef struct whit_entry {
     const whit_server_model *options;
     whit_api *api; /* NULL: closed */
     bool is_opening;
+    bool is_gone; /* removed from the store */
     uint64_t used_ns;
     whit_engine_counts past; /* counters of its closed engines */
     size_t n_bytes;          /* memory that it takes when open */
@@ -24,8 +25,8 @@ typedef struct whit_entry {
 } whit_entry;
 
 typedef struct whit_models {
-    whit_entry *entries;
-    size_t n;
+    whit_entry *entries; /* places for n_places of them, which never move */
+    size_t n, n_places;
     size_t entry_of[WHIT_SERVER_MOST_ADAPTERS]; /* the first model that takes an adapter */
     whit_api *retired;                          /* replaced ones with requests in flight */
     pthread_mutex_t lock;
@@ -42,6 +43,9 @@ void whit_models_close(whit_site *site);
 bool whit_is_named(const char *own, const char *name);
 /* The model by that name (NULL: the first), ready to be used until whit_models_release. NULL: the reply says why. */
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply);
+/* Closes a model of the store, which is about to be removed; one that the server was started with is refused. False: the
+ * reply says why not. True also if the model is not served so far. */
+bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
 /* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says
  * why not. */
 bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply);

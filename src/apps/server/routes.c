@@ -74,6 +74,10 @@ static const whit_route routes[] = {
     {"POST", "/api/chat", whit_ollama_chat, BARE | WORK, OLLAMA},
     {"POST", "/api/embed", whit_ollama_embed, BARE | WORK, OLLAMA},
     {"POST", "/api/embeddings", whit_ollama_embeddings, BARE | WORK, OLLAMA},
+    {"POST", "/api/pull", whit_ollama_pull, BARE | WHIT_ROUTE_WORK, OLLAMA},
+    {"POST", "/api/create", whit_ollama_create, BARE | WHIT_ROUTE_WORK, OLLAMA},
+    {"POST", "/api/copy", whit_ollama_copy, BARE | WHIT_ROUTE_WORK, OLLAMA},
+    {"DELETE", "/api/delete", whit_ollama_delete, BARE | WHIT_ROUTE_WORK, OLLAMA},
     {NULL, "/api/*", NULL, BARE, OLLAMA},
 
     {"GET", "/v1beta/models", whit_gemini_models, BARE, GEMINI},
@@ -111,6 +115,7 @@ struct match {
     const char *rest;
     size_t n_rest;
     bool takes_get, takes_post;
+    const char *other; /* the path's method that is neither GET nor POST; NULL: there is not one */
     whit_vendor vendor;
 };
 
@@ -128,6 +133,7 @@ static struct match find_route(const char *method, const char *path)
         if (!row->method) continue;
         found.takes_get |= !strcmp(row->method, "GET");
         found.takes_post |= !strcmp(row->method, "POST");
+        if (!strcmp(row->method, "DELETE")) found.other = row->method;
         if (found.route || strcmp(row->method, method) != 0) continue;
         found.route = row;
         found.vendor = row->vendor;
@@ -145,6 +151,12 @@ static void refuse_route(const whit_site *site, const struct match *found, const
                                               {"", "GET, HEAD, OPTIONS", "POST, OPTIONS", "GET, HEAD, POST, OPTIONS"}};
     static const char *const names[] = {"", "GET", "POST", "GET and POST"};
     int methods = found->takes_get + 2 * found->takes_post;
+    if (!methods && found->other) {
+        whit_api_fail(reply, 405, "invalid_request_error", NULL, "%.100s takes %s, not %.20s", request->path,
+                      found->other, request->method);
+        whit_reply_header(reply, "Allow", found->other);
+        return;
+    }
     if (!methods) {
         whit_api_fail(reply, 404, "not_found_error", NULL, "there is no %.20s %.100s", request->method, request->path);
         return;
@@ -180,7 +192,7 @@ static void serve_call(whit_call *call)
 {
     unsigned flags = call->route->flags;
     json_t *body = NULL;
-    if (!strcmp(call->route->method, "POST")) {
+    if (strcmp(call->route->method, "GET") != 0) {
         bool is_absent = flags & WHIT_ROUTE_EMPTY && !call->request->body_bytes;
         json_type type = flags & WHIT_ROUTE_LIST ? JSON_ARRAY : JSON_OBJECT;
         call->body = body = is_absent ? json_object() : whit_body_read(call->request, type, call->reply);

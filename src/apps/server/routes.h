@@ -31,7 +31,7 @@ typedef struct whit_call whit_call;
 typedef void whit_handler(whit_call *call);
 
 typedef struct whit_route {
-    const char *method, *path; /* "GET" or "POST"; "*" in a path stands for one or more characters */
+    const char *method, *path; /* "GET", "POST" or "DELETE"; "*" in a path stands for one or more characters */
     whit_handler *handler;
     unsigned flags;
     whit_vendor vendor;

@@ -19,6 +19,7 @@
 #include "server/listen.h"
 #include "server/models.h"
 #include "server/notify.h"
+#include "server/store.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
 
@@ -61,6 +62,10 @@ static whit_status confine(const whit_site *site, whit_error *error)
         add_folder(&read, options->models[i].path);
         add_folder(options->models[i].is_converted ? &write : &read, options->models[i].file);
     }
+    if (options->store) {
+        (void)mkdir(options->store->folder, 0700);
+        add_folder(&write, options->store->folder);
+    }
     for (size_t i = 0; i < options->n_adapters; i++) add_folder(&read, options->adapters[i].path);
     if (options->cache_dir) {
         (void)mkdir(options->cache_dir, 0700); /* else whit_keep_open says why not */
@@ -99,13 +104,15 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error)
 {
-    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}};
+    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}, .store_fd = -1};
     whit_web_server *server = NULL;
     char address[400];
     int fd = -1, notify = whit_notify_open();
     keep_memory_flat();
     snprintf(address, sizeof address, "unix:%s", options->socket_path ? options->socket_path : "");
-    whit_status status = whit_models_open(&site, error);
+    pthread_mutex_init(&site.store_lock, NULL);
+    whit_status status = options->store ? whit_store_open(options->store, &site.store_fd, error) : WHIT_OK;
+    if (status == WHIT_OK) status = whit_models_open(&site, error);
     if (status == WHIT_OK)
         status = options->socket_path ? whit_listen_unix(options->socket_path, &fd, error)
                                       : whit_listen_tcp(options->host, options->port, "--port takes another, 0 any",

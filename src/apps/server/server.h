@@ -20,6 +20,20 @@ typedef struct whit_server_adapter {
     const char *name, *path;
 } whit_server_adapter;
 
+/* The store of pulled models. All but `find` run in a helper process without the sandbox; names are those of `whit pull`.
+ * `progress` returns false to stop. */
+typedef struct whit_server_store {
+    void *user;
+    whit_status (*pull)(void *user, const char *name,
+                        bool (*progress)(void *user, const char *file, uint64_t done_bytes, uint64_t total_bytes),
+                        void *progress_user, whit_error *error);
+    whit_status (*copy)(void *user, const char *from, const char *to, whit_error *error);
+    whit_status (*remove)(void *user, const char *name, whit_error *error);
+    /* The path of a pulled model, to be freed. */
+    whit_status (*find)(void *user, const char *name, char **path, whit_error *error);
+    const char *folder; /* holds the store and converted models */
+} whit_server_store;
+
 typedef struct whit_server_options {
     const char *host, *socket_path;  /* socket_path: a Unix socket in place of host and port */
     uint32_t port;                   /* 0: any free port */
@@ -39,9 +53,10 @@ typedef struct whit_server_options {
     const char *const *keys;
     size_t n_keys;
     const char *cors_origin;
-    const char *log_path; /* log of requests, "-" is stderr; NULL: no log */
-    bool log_texts;       /* log the texts of requests and answers, too */
-    bool is_unconfined;   /* run without the sandbox */
+    const char *log_path;           /* log of requests, "-" is stderr; NULL: no log */
+    bool log_texts;                 /* log the texts of requests and answers, too */
+    bool is_unconfined;             /* run without the sandbox */
+    const whit_server_store *store; /* may be changed and is served by name; NULL: only `models` are served */
     /* Called unless is_unconfined: with NULL if the sandbox holds, else with the reason why this machine has no
      * sandbox. */
     void (*confined)(void *user, const char *why_not);

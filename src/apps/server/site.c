@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "server/access.h"
 #include "server/kv_events.h"
@@ -25,6 +26,9 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
 
 void whit_site_close(whit_site *site)
 {
+    if (site->store_fd >= 0) close(site->store_fd);
+    pthread_mutex_destroy(&site->store_lock);
+    site->store_fd = -1;
     for (size_t i = 0; i < site->n_keys; i++) free(site->keys[i].models);
     free(site->keys);
     whit_request_log_close(&site->log);

@@ -4,6 +4,7 @@
 #define WHIT_SERVER_SITE_H
 
 #include <jansson.h>
+#include <pthread.h>
 
 #include "server/engine.h"
 #include "server/http.h"
@@ -29,8 +30,10 @@ typedef struct whit_site {
     struct whit_key *keys;
     size_t n_keys;
     whit_request_log log;
-    atomic_ullong n_ids; /* replies so far */
-    whit_budget budget;  /* memory of requests */
+    atomic_ullong n_ids;        /* replies so far */
+    whit_budget budget;         /* memory of requests */
+    int store_fd;               /* socket of the helper process; -1: no store */
+    pthread_mutex_t store_lock; /* held by the request that the helper works on */
     time_t started;
     _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* adapters without a request of their own */
     char page_policy[400];                              /* the page's Content-Security-Policy */

@@ -46,6 +46,10 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
                                 whit_error *error);
 
+/* Gives a pulled model a second name: NAME or OWNER/NAME. Its files are hard links. WHIT_ERROR_ARGUMENT if there is a
+ * model of that name already. */
+whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, const char *to_text, whit_error *error);
+
 /* Removes a repository, or, if `text` names a file, only that model; also the files converted from it. The result
  * counts the bytes freed of each kind. */
 typedef struct whit_hub_removed {

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ *     connection's thread                       helper
+ *     {"do": "pull", "name": NAME}     ->       store->pull
+ *     lines of Ollama's progress       <-       {"status": ..., "total": ..., "completed": ...}
+ *     "\n" where the client left       ->       stops at its next progress
+ *     the last line                    <-       {"status": "success"} or {"error": ...} */
+#include "server/store.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "server/access.h"
+#include "server/endpoints.h"
+#include "server/models.h"
+
+enum { LINE_BYTES_MAX = 65536, PROGRESS_MS = 200 };
+
+/* ---- the helper ---------------------------------------------------------------------------------- */
+
+struct helper {
+    const whit_server_store *store;
+    int fd;
+    uint64_t told_ns; /* when progress was said last */
+};
+
+static bool say_line(const struct helper *h, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    bool ok = text && whit_write_all(h->fd, text, strlen(text)) && whit_write_all(h->fd, "\n", 1);
+    free(text);
+    json_decref(line);
+    return ok;
+}
+
+/* Says progress now and then. False stops the download: the client or the server left. */
+static bool say_progress(void *user, const char *file, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct helper *h = user;
+    char byte;
+    if (recv(h->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0) return false;
+    uint64_t now_ns = whit_now_ns();
+    if (now_ns - h->told_ns < PROGRESS_MS * UINT64_C(1000000) && done_bytes < total_bytes) return true;
+    h->told_ns = now_ns;
+    return say_line(h,
+                    json_pack("{s:o, s:s, s:I, s:I}", "status", json_sprintf("pulling %s", file), "digest", file,
+                              "total", (json_int_t)total_bytes, "completed", (json_int_t)done_bytes));
+}
+
+static void serve_request(struct helper *h, const char *text)
+{
+    json_t *request = json_loads(text, 0, NULL);
+    const char *what = json_string_value(json_object_get(request, "do"));
+    const char *name = json_string_value(json_object_get(request, "name"));
+    const char *to = json_string_value(json_object_get(request, "to"));
+    whit_error error = {.message = "the request is incomplete"};
+    whit_status status = WHIT_ERROR_ARGUMENT;
+    if (what && name && !strcmp(what, "pull")) {
+        say_line(h, json_pack("{s:s}", "status", "pulling manifest"));
+        status = h->store->pull(h->store->user, name, say_progress, h, &error);
+    } else if (what && name && to && !strcmp(what, "copy")) {
+        status = h->store->copy(h->store->user, name, to, &error);
+    } else if (what && name && !strcmp(what, "remove")) {
+        status = h->store->remove(h->store->user, name, &error);
+    }
+    json_decref(request);
+    say_line(h,
+             status == WHIT_OK ? json_pack("{s:s}", "status", "success")
+                               : json_pack("{s:o}", "error", whit_api_any_text(error.message)));
+}
+
+/* Reads a line at most `room` - 1 bytes long; empty lines, which only stop a download, are left out. */
+static bool read_request(int fd, char *line, size_t room)
+{
+    for (size_t n = 0; n + 1 < room;) {
+        ssize_t got = read(fd, line + n, 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        if (line[n] == '\n' && !n) continue;
+        if (line[n] == '\n') {
+            line[n] = 0;
+            return true;
+        }
+        n++;
+    }
+    return false;
+}
+
+whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return whit_fail_errno(error, "the helper", "make a socket for");
+    pid_t child = fork();
+    if (child < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return whit_fail_errno(error, "the helper", "start");
+    }
+    if (child > 0) {
+        close(ends[1]);
+        *fd = ends[0];
+        return WHIT_OK;
+    }
+    close(ends[0]);
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the server's, which closes the socket */
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    struct helper helper = {.store = store, .fd = ends[1]};
+    char *line = malloc(LINE_BYTES_MAX);
+    while (line && read_request(helper.fd, line, LINE_BYTES_MAX)) serve_request(&helper, line);
+    _exit(0);
+}
+
+/* ---- the server's side --------------------------------------------------------------------------- */
+
+/* A request that the helper works on; the site's `store_lock` is held until it has said its last line. */
+struct errand {
+    whit_site *site;
+    char line[LINE_BYTES_MAX]; /* the last line of the helper */
+    size_t n_line, n_sent;
+    bool is_over, has_failed;
+};
+
+/* Reads the next line of the helper, with its line feed. At the end, or if the helper is gone, is_over is set. */
+static void next_line(struct errand *e)
+{
+    static const char gone[] = "{\"error\":\"the helper process ended\"}\n";
+    e->n_sent = e->n_line = 0;
+    while (e->n_line + 1 < sizeof e->line) {
+        ssize_t got = read(e->site->store_fd, e->line + e->n_line, 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            memcpy(e->line, gone, e->n_line = sizeof gone - 1);
+            e->is_over = e->has_failed = true;
+            return;
+        }
+        if (e->line[e->n_line++] == '\n') break;
+    }
+    e->line[e->n_line] = 0;
+    e->has_failed = !strncmp(e->line, "{\"error\"", 8);
+    e->is_over = e->has_failed || !strcmp(e->line, "{\"status\":\"success\"}\n");
+}
+
+static struct errand *begin_errand(whit_call *call, json_t *request)
+{
+    whit_site *site = call->site;
+    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    struct errand *e = text ? calloc(1, sizeof *e) : NULL;
+    json_decref(request);
+    if (e && pthread_mutex_trylock(&site->store_lock) != 0) {
+        whit_api_fail(call->reply, 503, "server_error", NULL, "another change of the models is under way");
+        whit_reply_header(call->reply, "Retry-After", "10");
+        free(e);
+        e = NULL;
+    } else if (!e) {
+        whit_api_fail(call->reply, 503, "server_error", NULL, "out of memory");
+    } else {
+        e->site = site;
+        /* A helper that is gone is noticed by the next read. */
+        if (whit_write_all(site->store_fd, text, strlen(text))) (void)!whit_write_all(site->store_fd, "\n", 1);
+    }
+    free(text);
+    return e;
+}
+
+/* Waits for the rest of an errand, stopped where that is possible. */
+static void end_errand(struct errand *e)
+{
+    if (!e->is_over) (void)!whit_write_all(e->site->store_fd, "\n", 1);
+    while (!e->is_over) next_line(e);
+    pthread_mutex_unlock(&e->site->store_lock);
+    free(e);
+}
+
+static long stream_lines(void *user, char *data, size_t room)
+{
+    struct errand *e = user;
+    if (e->n_sent == e->n_line) {
+        if (e->is_over) return 0;
+        next_line(e);
+    }
+    size_t n = e->n_line - e->n_sent < room ? e->n_line - e->n_sent : room;
+    memcpy(data, e->line + e->n_sent, n);
+    e->n_sent += n;
+    return (long)n;
+}
+
+static void end_stream(void *user)
+{
+    end_errand(user);
+}
+
+/* Replies with the result of an errand, when it is there. */
+static void reply_errand(whit_call *call, struct errand *e, bool with_status)
+{
+    if (!e) return;
+    while (!e->is_over) next_line(e);
+    json_t *line = json_loads(e->line, 0, NULL);
+    const char *reason = json_string_value(json_object_get(line, "error"));
+    if (reason)
+        whit_api_fail(call->reply, strstr(reason, "is not here") || strstr(reason, "no pulled model") ? 404 : 400,
+                      "invalid_request_error", "model", "%.800s", reason);
+    else
+        whit_api_reply(call->reply, with_status ? json_pack("{s:s}", "status", "success") : json_object());
+    json_decref(line);
+    end_errand(e);
+}
+
+/* Whether the store may be changed by this request; else the reply says why not. */
+static bool may_change(whit_call *call)
+{
+    if (call->site->store_fd < 0)
+        whit_api_fail(call->reply, 403, "permission_error", NULL,
+                      "models are not changed over HTTP: start the server with --allow-pull and a key");
+    else if (whit_key_is_limited(call->site, call->key))
+        whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not change models");
+    else
+        return true;
+    return false;
+}
+
+/* The text of a field, or of an older name for it; NULL: the reply says that it lacks. */
+static const char *text_of(whit_call *call, const char *key, const char *older)
+{
+    const char *text = json_string_value(json_object_get(call->body, key));
+    if (!text || !*text) text = json_string_value(json_object_get(call->body, older));
+    if (text && *text && strlen(text) < 1024) return text;
+    whit_api_fail(call->reply, 400, "invalid_request_error", key, "%s: expected the name of a model", key);
+    return NULL;
+}
+
+/* ---- endpoints ----------------------------------------------------------------------------------- */
+
+void whit_ollama_pull(whit_call *call)
+{
+    const json_t *streams = json_object_get(call->body, "stream");
+    const char *name = may_change(call) ? text_of(call, "model", "name") : NULL;
+    struct errand *e = name ? begin_errand(call, json_pack("{s:s, s:s}", "do", "pull", "name", name)) : NULL;
+    if (!e) return;
+    if (json_is_false(streams)) {
+        reply_errand(call, e, true);
+        return;
+    }
+    call->reply->status = 200;
+    call->reply->type = "application/x-ndjson";
+    call->reply->stream = stream_lines;
+    call->reply->end_stream = end_stream;
+    call->reply->stream_user = e;
+}
+
+void whit_ollama_copy(whit_call *call)
+{
+    const char *from = may_change(call) ? text_of(call, "source", "from") : NULL;
+    const char *to = from ? text_of(call, "destination", "to") : NULL;
+    if (to)
+        reply_errand(call, begin_errand(call, json_pack("{s:s, s:s, s:s}", "do", "copy", "name", from, "to", to)),
+                     false);
+}
+
+/* A model under another name. What would change its answers is no part of the store: clients send it themselves. */
+void whit_ollama_create(whit_call *call)
+{
+    static const char *const others[] = {"files",      "adapters", "template", "license",  "system",
+                                         "parameters", "messages", "quantize", "modelfile"};
+    const char *name = may_change(call) ? text_of(call, "model", "name") : NULL;
+    for (size_t i = 0; name && i < sizeof others / sizeof others[0]; i++) {
+        const json_t *value = json_object_get(call->body, others[i]);
+        if (!value || json_is_null(value) || (json_is_string(value) && !json_string_length(value))) continue;
+        whit_api_fail(call->reply, 400, "invalid_request_error", others[i],
+                      "%s: a model here is a file under a name, made `from` another; send this with each request",
+                      others[i]);
+        return;
+    }
+    const char *from = name ? text_of(call, "from", "from") : NULL;
+    if (from)
+        reply_errand(call, begin_errand(call, json_pack("{s:s, s:s, s:s}", "do", "copy", "name", from, "to", name)),
+                     true);
+}
+
+void whit_ollama_delete(whit_call *call)
+{
+    const char *name = may_change(call) ? text_of(call, "model", "name") : NULL;
+    if (!name || !whit_models_forget(call->site, name, call->reply)) return;
+    reply_errand(call, begin_errand(call, json_pack("{s:s, s:s}", "do", "remove", "name", name)), false);
+}
