@@ -27,6 +27,8 @@
 #   make npm             build-wasm/whit-VERSION.tgz, the package for JavaScript, and build-wasm/whit.html, a page
 #                        with the built-in model, by emscripten
 #   make test-everywhere tests of the builds for other systems that need tools of their own: WebAssembly
+#   make windows         build-windows/whit-*.zip: whit.exe for 64-bit Windows, by mingw-w64
+#   make test-windows    its suites under wine
 #   make fmt             formats the C files
 #   make clean
 PREFIX ?= /usr/local
@@ -38,7 +40,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static wheel npm test-everywhere fmt clean
+.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static wheel npm test-everywhere windows test-windows fmt clean
 .NOTPARALLEL:
 
 build:
@@ -172,11 +174,20 @@ test-everywhere: npm
 	@tools/build release
 	@WHIT_WASM=$(CURDIR)/build-wasm $(CTEST) --test-dir build -C Long -R '^js_'
 
+windows:
+	@tools/deps install windows
+	@tools/cross/windows-build
+
+test-windows:
+	@tools/deps install windows
+	@tools/cross/windows-build all
+	@$(CTEST) --test-dir build-windows/build
+
 fmt:
 	@tools/deps install fmt
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64 build-package build-wasm
+	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64 build-package build-wasm build-windows
 
 include packaging/packages.mk

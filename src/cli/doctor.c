@@ -14,7 +14,9 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/path.h"
 #include "base/threads.h"
+#include "cli/absent.h"
 #include "cli/verbs.h"
 #include "hub/http.h"
 #include "hub/settings.h"
@@ -171,7 +173,7 @@ static void look_at_libraries(json_t *report)
     char left_out[400] = "";
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         json_object_set_new(object, libraries[i].name, json_boolean(libraries[i].here));
-        if (libraries[i].here) continue;
+        if (libraries[i].here || cli_absent_verbs->name) continue;
         size_t n = strlen(left_out);
         if (WHIT_IS_STATIC)
             snprintf(left_out + n, sizeof left_out - n, "%s%s (%s)", n ? ", " : "", libraries[i].name,
@@ -181,6 +183,8 @@ static void look_at_libraries(json_t *report)
     }
     if (*left_out) problem(report, "this is the static build, one file; a build from source has, too: %s", left_out);
     json_object_set_new(report, "libraries", object);
+    for (const cli_absent *absent = cli_absent_verbs; absent->name; absent++)
+        problem(report, "there is no 'whit %s' on this system: %s", absent->name, absent->reason);
 }
 
 /* May we write to the nearest existing folder above `path`? */
@@ -201,7 +205,7 @@ static void look_at_cache(json_t *report)
 {
     char path[4096];
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (base && base[0] == '/')
+    if (base && whit_path_is_absolute(base))
         snprintf(path, sizeof path, "%s/whit", base);
     else
         snprintf(path, sizeof path, "%s/.cache/whit", home ? home : "");

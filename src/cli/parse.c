@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/habits.h"
 
@@ -116,8 +117,10 @@ static bool store(const cli_option *option, const char *text, void *value)
     errno = 0;
     switch (option->kind) {
     case CLI_FLAG: *(bool *)value = true; return true;
-    case CLI_TEXT:
-    case CLI_FILE: *(const char **)value = text; return true;
+    case CLI_FILE:
+        whit_path_adopt((char *)(uintptr_t)text); /* an argument, or an environment variable's copy */
+    /* fall through */
+    case CLI_TEXT: *(const char **)value = text; return true;
     case CLI_COUNT:
     case CLI_AUTO:
     case CLI_INT:
@@ -275,6 +278,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         char *given = argv[i];
         if (options_over || given[0] != '-' || !given[1]) {
+            if (whit_path_is_absolute(given) || !strpbrk(given, " \n")) whit_path_adopt(given);
             call->operands[call->n_operands++] = given;
             continue;
         }

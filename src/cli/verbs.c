@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/verbs.h"
+#include "cli/absent.h"
+
+const cli_absent cli_absent_verbs[] = {{0}};
 
 /* clang-format off */
 const cli_verb *const cli_verbs[] = {

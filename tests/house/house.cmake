@@ -5,6 +5,7 @@ if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND 
   whit_script(house_headers ${house}/headers.sh)
   whit_script(house_rooms ${house}/rooms.sh)
   whit_script(house_symbols ${house}/symbols.sh $<TARGET_FILE:whit_shared>)
+  whit_script(house_systems ${house}/systems.sh)
   whit_script(house_deps ${house}/deps.sh)
   whit_script(house_install ${house}/install.sh)
   whit_script(house_embed ${house}/embed.sh)

@@ -21,7 +21,6 @@ checksums='
 6ce2b0ab12fe7d0c3fd0a40d4eb886ae82bf6ea356e4db1a0a9f76582947625c  utf8proc_2.8.0-1.dsc
 2c23c57b5a9385dab5a1916014c9b5f2cdd7dadeb8a35b28c1bfb603ce7095c4  libsodium_1.0.18-1+deb12u1.dsc
 9f94190b571e059dd6a359c7effd40b982c6c2796959ea201cf41e7cac0b6730  cmocka_1.1.5-2.1.dsc
-c0f8a9cd77c41285d2d48fc68bbee2e460a55042fcd5d3f6b9946c017d4b6846  libmicrohttpd_0.9.75-6.dsc
 '
 
 # The lists of source packages are kept here, so that the machine's own settings are neither needed nor changed.
@@ -84,12 +83,11 @@ build() { # NAME
     utf8proc) with_cmake utf8proc -DUTF8PROC_ENABLE_TESTING=OFF ;;
     libsodium) with_configure libsodium --disable-ssp ;;
     cmocka) with_cmake cmocka -DUNIT_TESTING=OFF -DWITH_EXAMPLES=OFF -DWITH_STATIC_LIB=ON ;;
-    libmicrohttpd) with_configure libmicrohttpd --disable-https --disable-doc --disable-examples --disable-curl --disable-tools ;;
     esac
 }
 
 mkdir -p "$directory/licences"
-for name in jansson pcre2 utf8proc libsodium cmocka libmicrohttpd; do
+for name in jansson pcre2 utf8proc libsodium cmocka; do
     [ -e "$directory/licences/$name.txt" ] && continue
     unpack "$name"
     build "$name"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A folder's graph from the cache, brought up to what its files are now. */
 #include "base/hash.h"
+#include "base/path.h"
 #include "code/graph_file.h"
 #include "code/walk.h"
 
@@ -20,8 +21,8 @@ bool graph_cache_path(const char *folder, const char *cache_folder, const char *
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (!realpath(folder, real)) return false;
     int n = cache_folder       ? snprintf(cache, sizeof cache, "%s", cache_folder)
-        : xdg && *xdg == '/'   ? snprintf(cache, sizeof cache, "%s/whit/graphs", xdg)
-        : home && *home == '/' ? snprintf(cache, sizeof cache, "%s/.cache/whit/graphs", home)
+        : xdg && whit_path_is_absolute(xdg)   ? snprintf(cache, sizeof cache, "%s/whit/graphs", xdg)
+        : home && whit_path_is_absolute(home) ? snprintf(cache, sizeof cache, "%s/.cache/whit/graphs", home)
                                : -1;
     if (n < 0 || n > PATH_MAX - 100) return false;
     for (char *at = cache + 1; (at = strchr(at, '/')); at++) {

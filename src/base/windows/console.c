@@ -2,7 +2,9 @@
  * Consoles: UTF-8 both ways, sizes, waiting for input. */
 #include "wide.h"
 
+#include <poll.h>
 #include <stdarg.h>
+#include <termios.h>
 
 static bool is_console(HANDLE handle)
 {
@@ -73,6 +75,7 @@ int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms)
 {
     /* Pipes cannot be waited for, so they are looked at, every few milliseconds. */
     enum { LOOK_MS = 5 };
+    unsigned n_signals = whit_signal_count();
     ULONGLONG until_ms = GetTickCount64() + (timeout_ms > 0 ? (ULONGLONG)timeout_ms : 0);
     for (;;) {
         int n_ready = 0;
@@ -85,7 +88,24 @@ int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms)
         }
         if (n_ready || (timeout_ms >= 0 && GetTickCount64() >= until_ms)) return n_ready;
         Sleep(LOOK_MS);
+        if (whit_signal_count() != n_signals) {
+            errno = EINTR;
+            return -1;
+        }
     }
+}
+
+int ppoll(struct pollfd *wanted, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+    (void)mask;
+    return poll(wanted, n, timeout ? (int)(timeout->tv_sec * 1000 + timeout->tv_nsec / 1000000) : -1);
+}
+
+int tcflush(int fd, int queue)
+{
+    (void)queue;
+    typed.begin = typed.end = 0;
+    return FlushConsoleInputBuffer((HANDLE)_get_osfhandle(fd)) ? 0 : whit_wide_error();
 }
 
 int ioctl(int fd, unsigned long request, ...)

@@ -2,8 +2,9 @@
  * Names of files: what a name stands for, renaming and removing, folders. */
 #include "wide.h"
 
-#include <shlwapi.h>
 #include <winioctl.h>
+
+#include "base/path.h"
 
 /* ---- about a file --------------------------------------------------------------------------- */
 
@@ -31,7 +32,8 @@ static int examine_handle(HANDLE handle, struct whit_posix_stat *info)
     bool is_link = found.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
         GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag) &&
         (tag.ReparseTag == IO_REPARSE_TAG_SYMLINK || tag.ReparseTag == IO_REPARSE_TAG_MOUNT_POINT);
-    unsigned rights = is_folder ? 0755 : found.dwFileAttributes & FILE_ATTRIBUTE_READONLY ? 0444 : 0644;
+    /* Folders of a user are closed to other users, and what is in them inherits that. */
+    unsigned rights = is_folder ? 0700 : found.dwFileAttributes & FILE_ATTRIBUTE_READONLY ? 0400 : 0600;
     info->st_mode = (mode_t)(rights | (is_link ? S_IFLNK : is_folder ? S_IFDIR : S_IFREG));
     info->st_dev = found.dwVolumeSerialNumber;
     info->st_ino = (uint64_t)found.nFileIndexHigh << 32 | found.nFileIndexLow;
@@ -250,7 +252,7 @@ struct whit_posix_dir {
     bool has_next;
     WIN32_FIND_DATAW found;
     struct dirent entry;
-    int fd; /* of the folder; -1 until it is asked for */
+    int fd; /* descriptor of the folder; -1 until it is asked for */
     char path[];
 };
 
@@ -357,9 +359,8 @@ int whit_posix_scandir(const char *path, struct dirent ***entries, int (*wanted)
 static bool path_at(int folder, const char *path, char joined[PATH_MAX])
 {
     wchar_t wide[WHIT_WIDE_MAX];
-    bool is_absolute = path[0] == '/' || path[0] == '\\' || (path[0] && path[1] == ':');
     size_t n = 0;
-    if (folder != AT_FDCWD && !is_absolute) {
+    if (folder != AT_FDCWD && !whit_path_is_absolute(path)) {
         HANDLE handle = (HANDLE)_get_osfhandle(folder);
         DWORD n_wide = handle == INVALID_HANDLE_VALUE ? 0 : GetFinalPathNameByHandleW(handle, wide, WHIT_WIDE_MAX, 0);
         if (!n_wide || n_wide >= WHIT_WIDE_MAX) {

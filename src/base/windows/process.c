@@ -118,6 +118,12 @@ ssize_t getrandom(void *bytes, size_t n_bytes, unsigned flags)
 /* ---- signals -------------------------------------------------------------------------------- */
 
 static struct sigaction actions[32];
+static _Atomic unsigned n_signals;
+
+unsigned whit_signal_count(void)
+{
+    return n_signals;
+}
 
 static BOOL WINAPI on_console_event(DWORD event)
 {
@@ -125,6 +131,7 @@ static BOOL WINAPI on_console_event(DWORD event)
     void (*handler)(int) = actions[number].sa_handler;
     if (handler == SIG_DFL) return FALSE;
     if (handler != SIG_IGN) handler(number);
+    n_signals++;
     /* The process ends as soon as this returns for a closed console: its main thread gets a moment to finish. */
     if (number == SIGTERM) Sleep(4000);
     return TRUE;
@@ -190,6 +197,7 @@ int kill(pid_t process, int number)
         void (*handler)(int) = actions[number].sa_handler;
         if (handler == SIG_DFL) ExitProcess(128u + (unsigned)number);
         if (handler != SIG_IGN) handler(number);
+        n_signals++;
         return 0;
     }
     HANDLE other = OpenProcess(number ? PROCESS_TERMINATE : PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)process);

@@ -4,6 +4,7 @@
 #include <shellapi.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/system.h"
 
 #ifndef ENABLE_VIRTUAL_TERMINAL_PROCESSING
@@ -54,6 +55,18 @@ void whit_system_begin(int *argc, char ***argv)
     if (console_before && console_before != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) atexit(restore_console);
     /* Consoles of Windows 10 understand what is written to TERM's most usual terminal. */
     if (!getenv("TERM") && _isatty(1)) setenv("TERM", "xterm-256color", 0);
+}
+
+bool whit_path_is_absolute(const char *path)
+{
+    bool has_drive = ((path[0] | 32) >= 'a' && (path[0] | 32) <= 'z') && path[1] == ':';
+    return path[0] == '/' || path[0] == '\\' || (has_drive && (path[2] == '/' || path[2] == '\\'));
+}
+
+void whit_path_adopt(char *path)
+{
+    for (; *path; path++)
+        if (*path == '\\') *path = '/';
 }
 
 void *whit_system_alloc(size_t size_bytes)

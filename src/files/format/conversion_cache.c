@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,9 +38,9 @@ whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE
     int n;
     if (cache_dir && *cache_dir)
         n = snprintf(folder, WHIT_CACHE_PATH_BYTES, "%s", cache_dir);
-    else if (xdg && *xdg == '/')
+    else if (xdg && whit_path_is_absolute(xdg))
         n = snprintf(folder, WHIT_CACHE_PATH_BYTES, "%s/whit", xdg);
-    else if (home && *home == '/')
+    else if (home && whit_path_is_absolute(home))
         n = snprintf(folder, WHIT_CACHE_PATH_BYTES, "%s/.cache/whit", home);
     else
         return whit_fail(error, WHIT_ERROR_IO, "no cache folder: neither XDG_CACHE_HOME nor HOME is set");

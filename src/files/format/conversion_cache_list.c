@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/path.h"
 #include "format/conversion_cache.h"
 
 #include <dirent.h>
@@ -31,7 +32,7 @@ static void read_source(whit_cached *entry)
     ssize_t n = fd >= 0 ? read(fd, entry->source, sizeof entry->source - 1) : 0;
     if (fd >= 0) close(fd);
     entry->source[n > 0 ? n : 0] = 0;
-    if (entry->source[0] != '/') entry->source[0] = 0;
+    if (!whit_path_is_absolute(entry->source)) entry->source[0] = 0;
 }
 
 static int by_source(const void *a, const void *b)

@@ -8,6 +8,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#ifdef O_TMPFILE
+
 /* Room for the bytes, and as much again. */
 static bool has_room(int fd, size_t bytes)
 {
@@ -25,6 +27,16 @@ void *whit_spool_map(const char *folder, size_t bytes)
     close(fd);
     return memory == MAP_FAILED ? NULL : memory;
 }
+
+#else
+
+void *whit_spool_map(const char *folder, size_t bytes)
+{
+    (void)folder, (void)bytes;
+    return NULL; /* files without a name are Linux's: callers use memory */
+}
+
+#endif
 
 void whit_spool_unmap(void *memory, size_t bytes)
 {

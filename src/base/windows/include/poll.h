@@ -1,2 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The declarations are in base/windows/posix.h, which every file includes. */
+ * More than the declarations of base/windows/posix.h. */
+#ifndef WHIT_WINDOWS_POLL_H
+#define WHIT_WINDOWS_POLL_H
+/* Fails with EINTR when a signal arrives, whatever the mask. */
+int ppoll(struct pollfd *wanted, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
+#endif

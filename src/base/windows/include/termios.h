@@ -1,2 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The declarations are in base/windows/posix.h, which every file includes. */
+ * More than the declarations of base/windows/posix.h. */
+#ifndef WHIT_WINDOWS_TERMIOS_H
+#define WHIT_WINDOWS_TERMIOS_H
+enum { TCIFLUSH = 0 };
+/* Forgets what was typed and not yet read. */
+int tcflush(int fd, int queue);
+#endif

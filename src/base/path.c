@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Paths of POSIX systems. */
+#include "base/path.h"
+
+bool whit_path_is_absolute(const char *path)
+{
+    return path[0] == '/';
+}
+
+void whit_path_adopt(char *path)
+{
+    (void)path;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Paths as a system writes them. Inside the program "/" separates folders, on every system. */
+#ifndef WHIT_BASE_PATH_H
+#define WHIT_BASE_PATH_H
+
+#include <stdbool.h>
+
+/* Is a path complete by itself: "/x", on Windows also "C:/x"? */
+bool whit_path_is_absolute(const char *path);
+/* Brings a path that a user wrote into the program's form: on Windows "\" becomes "/". */
+void whit_path_adopt(char *path);
+
+#endif

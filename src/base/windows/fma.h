@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ * Fused multiply-add for processors without the instruction; the tests compare both. */
+#ifndef WHIT_BASE_WINDOWS_FMA_H
+#define WHIT_BASE_WINDOWS_FMA_H
+
+float whit_soft_fmaf(float x, float y, float z);
+double whit_soft_fma(double x, double y, double z);
+
+#endif

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT
+ * More than the declarations of base/windows/posix.h. */
+#include_next <errno.h>
+#ifndef EDQUOT
+#define EDQUOT 3122 /* never set: a quota that is used up is a full disk */
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ * POSIX for Windows (src/base/windows): what the rest of the program relies on. */
+#include "test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "base/system.h"
+
+static char folder[PATH_MAX];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    const char *place = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/whit-\xC3\xBC\xE6\x97\xA5-XXXXXX", place ? place : ".");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* Names beyond the code page, bytes that text mode would change, sizes and kinds. */
+static void files_keep_their_bytes_and_names(void **state)
+{
+    static const char bytes[] = "a\r\nb\n\x1A\0c";
+    char read_back[sizeof bytes];
+    struct stat info;
+    (void)state;
+    int fd = open(path_of("\xD0\xB6 \xF0\x9F\x98\x80.bin"), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(pread(fd, read_back, sizeof read_back, 0), sizeof bytes);
+    assert_memory_equal(read_back, bytes, sizeof bytes);
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(info.st_size, sizeof bytes);
+    assert_true(S_ISREG(info.st_mode));
+    assert_int_equal(open(path_of("\xD0\xB6 \xF0\x9F\x98\x80.bin"), O_RDWR | O_CREAT | O_EXCL, 0666), -1);
+    assert_int_equal(errno, EEXIST);
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    size_t n_found = 0;
+    while ((entry = readdir(entries))) n_found += !strcmp(entry->d_name, "\xD0\xB6 \xF0\x9F\x98\x80.bin");
+    closedir(entries);
+    assert_int_equal(n_found, 1);
+    close(fd);
+    assert_int_equal(unlink(path_of("\xD0\xB6 \xF0\x9F\x98\x80.bin")), 0);
+    assert_int_equal(stat(path_of("\xD0\xB6 \xF0\x9F\x98\x80.bin"), &info), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
+/* An open file can be renamed over another one, and read meanwhile. */
+static void open_files_are_renamed_and_removed(void **state)
+{
+    char text[2];
+    (void)state;
+    assert_int_equal(whit_write_file(path_of("old"), "1", 1, NULL), WHIT_OK);
+    int fd = open(path_of("old"), O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(whit_write_file(path_of("old"), "22", 2, NULL), WHIT_OK);
+    assert_int_equal(read(fd, text, 2), 1);
+    assert_int_equal(text[0], '1');
+    close(fd);
+    fd = open(path_of("old"), O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(fd, text, 2), 2);
+    close(fd);
+    assert_int_equal(unlink(path_of("old")), 0);
+}
+
+static void locks_exclude_and_end_with_their_file(void **state)
+{
+    (void)state;
+    int first = open(path_of("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0666), second = open(path_of("lock"), O_RDONLY);
+    char byte = 'x';
+    assert_int_equal(flock(first, LOCK_EX | LOCK_NB), 0);
+    assert_int_equal(flock(second, LOCK_EX | LOCK_NB), -1);
+    assert_int_equal(errno, EWOULDBLOCK);
+    assert_int_equal(write(first, &byte, 1), 1);
+    assert_int_equal(read(second, &byte, 1), 1); /* a lock does not keep anyone from reading */
+    close(first);
+    assert_int_equal(flock(second, LOCK_EX | LOCK_NB), 0);
+    close(second);
+    assert_int_equal(unlink(path_of("lock")), 0);
+}
+
+static void maps_show_the_file_and_anonymous_memory_is_zero(void **state)
+{
+    whit_map map;
+    (void)state;
+    assert_int_equal(whit_write_file(path_of("map"), "mapped", 6, NULL), WHIT_OK);
+    assert_int_equal(whit_map_open(path_of("map"), NULL, &map, NULL), WHIT_OK);
+    assert_int_equal(map.size_bytes, 6);
+    assert_memory_equal(map.data, "mapped", 6);
+    whit_map_drop(&map, map.data, 6);
+    assert_memory_equal(map.data, "mapped", 6);
+    whit_map_close(&map);
+    assert_int_equal(unlink(path_of("map")), 0);
+    uint8_t *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    assert_int_equal(memory[(1 << 20) - 1], 0);
+    assert_int_equal(munmap(memory, 1 << 20), 0);
+}
+
+static int compare_first(const void *a, const void *b)
+{
+    return *(const char *)a - *(const char *)b;
+}
+
+static void sorting_is_stable(void **state)
+{
+    char items[][2] = {{'b', 1}, {'a', 1}, {'b', 2}, {'a', 2}, {'c', 1}, {'a', 3}};
+    (void)state;
+    qsort(items, 6, 2, compare_first);
+    static const char wanted[][2] = {{'a', 1}, {'a', 2}, {'a', 3}, {'b', 1}, {'b', 2}, {'c', 1}};
+    assert_memory_equal(items, wanted, sizeof wanted);
+}
+
+static void patterns_match_as_in_posix(void **state)
+{
+    static const struct {
+        const char *pattern, *name;
+        int flags, result;
+    } cases[] = {
+        {"*.gguf", "a.gguf", 0, 0},       {"*.gguf", "a.ndf", 0, FNM_NOMATCH},
+        {"*a*b", "xaybzb", 0, 0},         {"[!x]?", "ab", 0, 0},
+        {"[a-c]x", "dx", 0, FNM_NOMATCH}, {"*", "a/b", FNM_PATHNAME, FNM_NOMATCH},
+        {"*/b", "a/b", FNM_PATHNAME, 0},  {"\\*", "*", 0, 0},
+        {"A*", "ab", FNM_CASEFOLD, 0},    {"", "a", 0, FNM_NOMATCH},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(fnmatch(cases[i].pattern, cases[i].name, cases[i].flags), cases[i].result);
+}
+
+static void paths_have_drives_and_backslashes(void **state)
+{
+    char path[] = "C:\\models\\a.ndf", resolved[PATH_MAX];
+    (void)state;
+    assert_true(whit_path_is_absolute(path));
+    assert_true(whit_path_is_absolute("\\\\server\\share"));
+    assert_false(whit_path_is_absolute("C:a"));
+    assert_false(whit_path_is_absolute("a/b"));
+    whit_path_adopt(path);
+    assert_string_equal(path, "C:/models/a.ndf");
+    assert_non_null(realpath(folder, resolved));
+    assert_true(whit_path_is_absolute(resolved));
+    assert_null(strchr(resolved, '\\'));
+}
+
+static void places_of_posix_are_those_of_windows(void **state)
+{
+    (void)state;
+    assert_non_null(getenv("HOME"));
+    assert_true(whit_path_is_absolute(getenv("XDG_CACHE_HOME")));
+    assert_int_equal(setenv("WHIT_TEST_VALUE", "\xC3\xBC", 1), 0);
+    assert_string_equal(getenv("WHIT_TEST_VALUE"), "\xC3\xBC");
+    unsetenv("WHIT_TEST_VALUE");
+    assert_null(getenv("WHIT_TEST_VALUE"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_keep_their_bytes_and_names),
+        cmocka_unit_test(open_files_are_renamed_and_removed),
+        cmocka_unit_test(locks_exclude_and_end_with_their_file),
+        cmocka_unit_test(maps_show_the_file_and_anonymous_memory_is_zero),
+        cmocka_unit_test(sorting_is_stable),
+        cmocka_unit_test(patterns_match_as_in_posix),
+        cmocka_unit_test(paths_have_drives_and_backslashes),
+        cmocka_unit_test(places_of_posix_are_those_of_windows),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
