@@ -43,20 +43,22 @@ END = message("done")
 
 def answer(number, n_answers, result):
     """The model's answer to task `number` after n_answers others; `result` is that of the last call."""
-    if number <= 8:
-        return write(f"files/{number}.txt", f"text {number}\n") if n_answers == 0 else END
-    if number in (9, 10):  # the same line, read first
+    if number == 1:
+        return write("left", "one line\n") if n_answers == 0 else END
+    if number == 2:  # each of both passes the check alone
+        if n_answers == 0:
+            return write("right", "one line\n")
+        return write("instead", "text\n") if "check" in result else END
+    if number in (3, 4):  # the same line, read first
         if n_answers == 0:
             return read("a.c")
         if n_answers == 1:
             old = re.search(r"return [^;]*;", result).group(0)
             return patch("a.c", f"    {old}\n", f"    {old[:-1]} + {number};\n")
         return END
-    if number == 11:
-        if n_answers == 0:
-            return read("list")
-        return patch("list", "one\n", "one\neleven\n") if n_answers == 1 else END
-    return END if n_answers else read("list")
+    if number < N_TASKS:
+        return write(f"files/{number}.txt", f"text {number}\n") if n_answers == 0 else END
+    return END if n_answers else read("a.c")
 
 
 class Endpoint:
@@ -118,7 +120,8 @@ def project(name):
     os.makedirs(name + "/p")
     os.makedirs(name + "/home")
     open(name + "/p/a.c", "w").write(SOURCE)
-    open(name + "/p/list", "w").write("one\n")
+    os.makedirs(name + "/p/.whit")
+    json.dump({"check": ["test $(cat left right 2>/dev/null | wc -l) -lt 2"]}, open(name + "/p/.whit/agent.json", "w"))
 
 
 def tree(name):
@@ -151,13 +154,16 @@ parallel = Endpoint(True)
 ended = agent("parallel", parallel, "-j", str(N_JOBS), "tasks.txt")
 wanted(ended.returncode == 0, "-j 4", ended.returncode, ended.stderr)
 wanted(tree("parallel") == tree("serial"), tree("parallel"), "is not", tree("serial"))
-wanted(tree("serial")["a.c"] == SOURCE.replace("n + n", "n + n + 9 + 10"), tree("serial")["a.c"])
+wanted(tree("serial")["a.c"] == SOURCE.replace("n + n", "n + n + 3 + 4"), tree("serial")["a.c"])
+wanted({"left", "instead"} <= set(tree("serial")) and "right" not in tree("serial"), tree("serial"))
 wanted(parallel.n_most >= N_JOBS, "at most", parallel.n_most, "requests at once")
 wanted(serial.n_most == 1, serial.n_most)
-wanted(parallel.again <= {10}, "done again:", parallel.again)
-wanted(not parallel.again or "another task has changed a.c; it is done again" in ended.stderr, ended.stderr)
+# The first four begin together, so that the second of each pair must be done again.
+wanted(parallel.again == {2, 4}, "done again:", parallel.again)
+wanted("task 4: another task has changed a.c; it is done again" in ended.stderr, ended.stderr)
+wanted("task 2: with the other tasks' changes the checks fail" in ended.stderr, ended.stderr)
 wanted(ended.stderr.count("is done") >= N_TASKS, ended.stderr)
-wanted("+text 3" in ended.stdout, "changes are not shown")
+wanted("+text 7" in ended.stdout, "changes are not shown")
 log = subprocess.run([WHIT, "agent", "log", "--project", "parallel/p"], env=environment("parallel"), capture_output=True,
                      text=True, check=False).stdout
 wanted([i for i in range(1, 12) if f"TASK {i}:" in log] == list(range(1, 12)) and "TASK 12" not in log, log)
@@ -165,12 +171,21 @@ wanted(log.index("TASK 2:") < log.index("TASK 10:"), "not in their order")
 
 # A task that fails does not hold the others; arguments are tasks.
 project("third")
-ended = agent("third", Endpoint(False), "-j", "2", "TASK 1: a", "no number", "TASK 2: b")
+ended = agent("third", Endpoint(False), "-j", "2", "TASK 5: a", "no number", "TASK 6: b")
 wanted(ended.returncode == 1 and "task 2 failed" in ended.stderr and "1 of 3 tasks are not done" in ended.stderr, ended)
-wanted(set(tree("third")) == {"a.c", "list", "files/1.txt", "files/2.txt"}, tree("third"))
+wanted(set(tree("third")) == {"a.c", ".whit/agent.json", "files/6.txt", "files/5.txt"}, tree("third"))
 ended = agent("third", Endpoint(False), "-j", "2")
 wanted(ended.returncode == 2 and "which tasks" in ended.stderr, ended)
 ended = agent("third", Endpoint(False), "-j", "2", "--resume", "a b")
 wanted(ended.returncode == 2, ended)
+
+# -m: one server for all tasks, which ends with them. A model of random weights says something and changes nothing.
+project("local")
+if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).returncode == 0:
+    ended = subprocess.run([WHIT, "agent", "-j", "2", "-m", "chat.gguf", "-c", "8192", "--project", "local/p", "--max-turns", "2",
+                            "say this", "say that"], env=environment("local"), stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, check=False)
+    wanted("task 1" in ended.stderr and "task 2" in ended.stderr and "did not start" not in ended.stderr, ended)
+    wanted(set(tree("local")) == {"a.c", ".whit/agent.json"}, tree("local"))
 print(f"{parallel.n_requests} requests, at most {parallel.n_most} at once; one after the other {serial.n_requests}")
 sys.exit(failed)

@@ -27,19 +27,22 @@ for n in 1 2 3 4; do
     [ "$(grep -c '"step"' log$n)" = 1 ] || complain "tune: $n ranks: $(cat log$n)"
 done
 [ "$(grep -c 'training on 4 ranks' err)" = 1 ] || complain "it is not said once: $(cat err)"
-# A run whose ranks are killed goes on with another number of ranks, and ends with the same bytes.
+# A run whose ranks are killed, at any moment, goes on with another number of ranks, and ends with the same bytes.
 # shellcheck disable=SC2086
 {
     ranks 1 $tuned --steps 60 -o whole.ndf
-    rm -f cut
-    mpirun -np 3 "$BUILD/whit" $tuned --steps 60 --checkpoint cut --checkpoint-seconds 0 -o cut.ndf >out 2>err &
-    started=$!
-    while [ ! -e cut ] && kill -0 $started 2>/dev/null; do sleep 0.02; done
-    kill -KILL "$(pgrep -P $started | tail -n 1)" 2>/dev/null || echo "it had ended"
-    wait $started 2>/dev/null
-    [ -s cut ] || complain "no checkpoint: $(cat err)"
-    ranks 2 $tuned --steps 60 --checkpoint cut --resume -o resumed.ndf
-    cmp -s whole.ndf resumed.ndf || complain "a run that was resumed gives another file"
+    for kill in $(seq "${KILLS:-1}"); do
+        rm -f cut
+        mpirun -np $((kill % 3 + 2)) "$BUILD/whit" $tuned --steps 60 --checkpoint cut --checkpoint-seconds 0 -o cut.ndf >out 2>err &
+        started=$!
+        while [ ! -e cut ] && kill -0 $started 2>/dev/null; do sleep 0.02; done
+        [ "$kill" = 1 ] || sleep "0.$((RANDOM % 90 + 10))"
+        kill -KILL "$(pgrep -P $started | tail -n 1)" 2>/dev/null || echo "it had ended"
+        wait $started 2>/dev/null
+        [ -s cut ] || complain "no checkpoint: $(cat err)"
+        ranks $((kill % 2 + 1)) $tuned --steps 60 --checkpoint cut --resume -o resumed.ndf
+        cmp -s whole.ndf resumed.ndf || complain "kill $kill: a run that was resumed gives another file"
+    done
 }
 # The other verbs.
 for verb in "distill --teacher model.gguf --steps 2 --codec t" "train --steps 2 --width 32 --layers 1 --heads 2 --ffn 48 --context 64 --vocab 300"; do

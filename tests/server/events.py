@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -106,9 +107,27 @@ check(subscriber.held, "nothing is found again after the restart")
 compare(server, subscriber)
 play(server, subscriber, EVENTS // 4)
 status, page = server.ask("GET", "/metrics")
+check(subscriber.loras == {(None, None)}, subscriber.loras)
 check(b'vllm:cache_config_info{model_name="tales",block_size="64",num_gpu_blocks="24"} 1' in page, "cache_config_info")
 server.end()
 subscriber.close()
+
+# Blocks that an adapter had a part in name it, unless several had.
+with open("text", "w", encoding="ascii") as out:
+    out.write("Once upon a time there was a little dog. " * 40)
+made = [subprocess.run([*os.environ["WHIT"].split(), "tune", "--text", "text", "--steps", "1", "--rank", "2", "-c", "32", "--seed", str(i),
+                        "--sequences", "1", "-t", "1", "-o", "adapter%d.ndf" % i], stderr=subprocess.PIPE, check=False) for i in (1, 2)]
+check(all(one.returncode == 0 for one in made), made)
+server = start("--adapter", "first=adapter1.ndf", "--adapter", "second=adapter2.ndf")
+told = Subscriber(*ENDPOINTS)
+ids = prompt() + [10] * 2 * BLOCK
+for fields in ({}, {"model": "second"}, {"adapters": {"first": 1, "second": 0.5}}):
+    check(ask(server, ids, **fields) < BLOCK, "another adapter's blocks are taken", fields)
+compare(server, told)
+check(told.loras == {(None, None), (2, "second")}, told.loras)
+check(b'max_lora="2",running_lora_adapters="",waiting_lora_adapters=""' in server.ask("GET", "/metrics")[1], "lora info")
+server.end()
+told.close()
 
 # The endpoint is taken: one line, and no server.
 with socket.socket() as taken:

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +169,8 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     if (status == WHIT_OK) status = open_channels(e, options, address, error);
     if (status == WHIT_OK) status = listen_on(options->kv_events, &e->publisher_fd, error);
     if (status == WHIT_OK && options->kv_replay) status = listen_on(options->kv_replay, &e->router_fd, error);
-    if (status == WHIT_OK && pipe(e->wake) != 0) status = whit_fail_errno(error, "KV events", "make a pipe for");
+    if (status == WHIT_OK && pipe2(e->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+        status = whit_fail_errno(error, "KV events", "make a pipe for");
     if (status != WHIT_OK) {
         whit_events_close(e);
         return status;
@@ -306,7 +308,8 @@ static void *send_batches(void *user)
         char ignored[64];
         struct request request;
         if (e->zmq.poll(items, e->router ? 2 : 1, -1) < 0 && errno != EINTR) break;
-        if (items[0].revents & ZMQ_POLLIN && read(e->wake[0], ignored, sizeof ignored) < 0 && errno != EINTR) break;
+        while (read(e->wake[0], ignored, sizeof ignored) > 0) { /* a byte for each time that it was woken */
+        }
         send_new(e);
         while (e->router && receive_request(e, &request)) replay(e, &request);
         pthread_mutex_lock(&e->lock);
