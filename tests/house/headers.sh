@@ -20,8 +20,13 @@ ${name#*/}
 "*) continue ;; esac
     # Headers of Windows are compiled by its build.
     case $header in */base/windows/*) continue ;; esac
-    # Built where libcurl's header is.
-    case $header in */endpoint/libcurl.h) echo '#include <curl/curl.h>' | "$CC" -E -x c - >/dev/null 2>&1 || continue ;; esac
+    # Built where the library's header is.
+    optional=
+    case $header in
+    */endpoint/libcurl.h) optional=curl/curl.h ;;
+    */code/libgit2.h) optional=git2.h ;;
+    esac
+    [ -z "$optional" ] || echo "#include <$optional>" | "$CC" -E -x c - >/dev/null 2>&1 || continue
     # A header of one ISA may need its flags; it says so itself: "compile with: -mavx2 -mfma".
     own=$(sed -n 's/.*compile with: \([-a-z0-9_=+. ]*\).*/\1/p' "$header" | head -n 1)
     # shellcheck disable=SC2086 # flags are a list

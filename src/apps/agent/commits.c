@@ -5,82 +5,14 @@
 #include "whit_config.h"
 
 #if WHIT_HAVE_GIT2
-#include <dlfcn.h>
-#include <git2.h>
+#include "code/libgit2.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct api {
-    int (*init)(void);
-    int (*open_ext)(git_repository **out, const char *path, unsigned flags, const char *ceilings);
-    void (*repository_free)(git_repository *repository);
-    const char *(*workdir)(const git_repository *repository);
-    int (*is_ignored)(int *ignored, git_repository *repository, const char *path);
-    int (*blob_create)(git_oid *id, git_repository *repository, const void *data, size_t n);
-    int (*tree_update)(git_oid *out, git_repository *repository, git_tree *base, size_t n, const git_tree_update *list);
-    int (*tree_lookup)(git_tree **out, git_repository *repository, const git_oid *id);
-    void (*tree_free)(git_tree *tree);
-    int (*entry_bypath)(git_tree_entry **out, const git_tree *tree, const char *path);
-    void (*entry_free)(git_tree_entry *entry);
-    int (*reference_name_to_id)(git_oid *out, git_repository *repository, const char *name);
-    int (*commit_lookup)(git_commit **out, git_repository *repository, const git_oid *id);
-    void (*commit_free)(git_commit *commit);
-    int (*commit_tree)(git_tree **out, const git_commit *commit);
-    int (*commit_create)(git_oid *id, git_repository *repository, const char *ref, const git_signature *author,
-                         const git_signature *committer, const char *encoding, const char *message,
-                         const git_tree *tree, size_t n_parents, const git_commit *parents[]);
-    int (*reference_create)(git_reference **out, git_repository *repository, const char *name, const git_oid *id,
-                            int force, const char *log);
-    int (*reference_replace)(git_reference **out, git_repository *repository, const char *name, const git_oid *id,
-                             int force, const git_oid *before, const char *log);
-    void (*reference_free)(git_reference *reference);
-    int (*signature_now)(git_signature **out, const char *name, const char *email);
-    void (*signature_free)(git_signature *signature);
-    const git_error *(*error_last)(void);
-};
-
-static bool open_library(struct api *api)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-    } names[] = {
-        {"git_libgit2_init", offsetof(struct api, init)},
-        {"git_repository_open_ext", offsetof(struct api, open_ext)},
-        {"git_repository_free", offsetof(struct api, repository_free)},
-        {"git_repository_workdir", offsetof(struct api, workdir)},
-        {"git_ignore_path_is_ignored", offsetof(struct api, is_ignored)},
-        {"git_blob_create_from_buffer", offsetof(struct api, blob_create)},
-        {"git_tree_create_updated", offsetof(struct api, tree_update)},
-        {"git_tree_lookup", offsetof(struct api, tree_lookup)},
-        {"git_tree_free", offsetof(struct api, tree_free)},
-        {"git_tree_entry_bypath", offsetof(struct api, entry_bypath)},
-        {"git_tree_entry_free", offsetof(struct api, entry_free)},
-        {"git_reference_name_to_id", offsetof(struct api, reference_name_to_id)},
-        {"git_commit_lookup", offsetof(struct api, commit_lookup)},
-        {"git_commit_free", offsetof(struct api, commit_free)},
-        {"git_commit_tree", offsetof(struct api, commit_tree)},
-        {"git_commit_create", offsetof(struct api, commit_create)},
-        {"git_reference_create", offsetof(struct api, reference_create)},
-        {"git_reference_create_matching", offsetof(struct api, reference_replace)},
-        {"git_reference_free", offsetof(struct api, reference_free)},
-        {"git_signature_now", offsetof(struct api, signature_now)},
-        {"git_signature_free", offsetof(struct api, signature_free)},
-        {"git_error_last", offsetof(struct api, error_last)},
-    };
-    void *library = dlopen(WHIT_GIT2_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    bool whole = library != NULL;
-    for (size_t i = 0; whole && i < sizeof names / sizeof *names; i++) {
-        void *symbol = dlsym(library, names[i].name);
-        memcpy((char *)api + names[i].offset, &symbol, sizeof symbol);
-        whole = symbol != NULL;
-    }
-    return whole && api->init() > 0;
-}
-
 struct work {
-    struct api api;
+    whit_libgit2 api;
     git_repository *repository;
     const char *prefix; /* path of the project in the work tree, with a final '/' */
     git_tree *base;
@@ -91,10 +23,11 @@ struct work {
 static bool find_parent(struct work *w)
 {
     git_oid id;
-    if (w->api.reference_name_to_id(&id, w->repository, WHIT_COMMITS_REF) != 0 &&
-        w->api.reference_name_to_id(&id, w->repository, "HEAD") != 0)
+    if (w->api.git_reference_name_to_id(&id, w->repository, WHIT_COMMITS_REF) != 0 &&
+        w->api.git_reference_name_to_id(&id, w->repository, "HEAD") != 0)
         return true;
-    return w->api.commit_lookup(&w->parent, w->repository, &id) == 0 && w->api.commit_tree(&w->base, w->parent) == 0;
+    return w->api.git_commit_lookup(&w->parent, w->repository, &id) == 0 &&
+        w->api.git_commit_tree(&w->base, w->parent) == 0;
 }
 
 /* Objects and entries of one side of the changes. */
@@ -109,16 +42,17 @@ static bool list_updates(struct work *w, const char *project, const whit_change 
         char *path = paths[*n_list];
         int ignored = 0;
         if (snprintf(path, PATH_MAX, "%s%s", w->prefix, c->path) >= PATH_MAX || whit_light_secret(project, c->path) ||
-            (w->api.is_ignored(&ignored, w->repository, path) == 0 && ignored))
+            (w->api.git_ignore_path_is_ignored(&ignored, w->repository, path) == 0 && ignored))
             continue;
         *update = (git_tree_update){.path = path, .action = c->is ? GIT_TREE_UPDATE_UPSERT : GIT_TREE_UPDATE_REMOVE};
         update->filemode = c->mode & 0111 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
         if (c->is &&
-            w->api.blob_create(&update->id, w->repository, c->after_bytes ? c->after : "", c->after_bytes) != 0)
+            w->api.git_blob_create_from_buffer(&update->id, w->repository, c->after_bytes ? c->after : "",
+                                               c->after_bytes) != 0)
             return false;
         if (!c->is) { /* what is not in the tree cannot be removed from it */
-            if (!w->base || w->api.entry_bypath(&entry, w->base, path) != 0) continue;
-            w->api.entry_free(entry);
+            if (!w->base || w->api.git_tree_entry_bypath(&entry, w->base, path) != 0) continue;
+            w->api.git_tree_entry_free(entry);
         }
         ++*n_list;
     }
@@ -132,20 +66,21 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
     git_signature *author = NULL;
     git_reference *reference = NULL;
     const git_commit *parents[1] = {w->parent};
-    bool has_ref = w->api.reference_name_to_id(&before, w->repository, WHIT_COMMITS_REF) == 0;
-    bool ok = w->api.tree_update(&id, w->repository, w->base, n, list) == 0 &&
-        w->api.tree_lookup(&tree, w->repository, &id) == 0 &&
-        w->api.signature_now(&author, "whit agent", "agent@localhost") == 0 &&
-        w->api.commit_create(&id, w->repository, NULL, author, author, NULL, message, tree, w->parent ? 1 : 0,
-                             parents) == 0;
+    bool has_ref = w->api.git_reference_name_to_id(&before, w->repository, WHIT_COMMITS_REF) == 0;
+    bool ok = w->api.git_tree_create_updated(&id, w->repository, w->base, n, list) == 0 &&
+        w->api.git_tree_lookup(&tree, w->repository, &id) == 0 &&
+        w->api.git_signature_now(&author, "whit agent", "agent@localhost") == 0 &&
+        w->api.git_commit_create(&id, w->repository, NULL, author, author, NULL, message, tree, w->parent ? 1 : 0,
+                                 parents) == 0;
     /* Another agent that added one meanwhile keeps it. */
     if (ok && has_ref)
-        ok = w->api.reference_replace(&reference, w->repository, WHIT_COMMITS_REF, &id, 1, &before, NULL) == 0;
+        ok = w->api.git_reference_create_matching(&reference, w->repository, WHIT_COMMITS_REF, &id, 1, &before, NULL) ==
+            0;
     else if (ok)
-        ok = w->api.reference_create(&reference, w->repository, WHIT_COMMITS_REF, &id, 0, NULL) == 0;
-    w->api.reference_free(reference);
-    w->api.signature_free(author);
-    w->api.tree_free(tree);
+        ok = w->api.git_reference_create(&reference, w->repository, WHIT_COMMITS_REF, &id, 0, NULL) == 0;
+    w->api.git_reference_free(reference);
+    w->api.git_signature_free(author);
+    w->api.git_tree_free(tree);
     return ok;
 }
 
@@ -156,8 +91,9 @@ whit_status whit_commit_turn(const char *project, const whit_change *changes, si
     char folder[PATH_MAX] = "", prefix[PATH_MAX] = "";
     size_t n_list = 0;
     *made = false;
-    if (!open_library(&w.api) || w.api.open_ext(&w.repository, project, 0, NULL) != 0) return WHIT_OK;
-    const char *root = w.api.workdir(w.repository);
+    if (!whit_libgit2_load(&w.api) || w.api.git_repository_open_ext(&w.repository, project, 0, NULL) != 0)
+        return WHIT_OK;
+    const char *root = w.api.git_repository_workdir(w.repository);
     git_tree_update *list = calloc(n, sizeof *list);
     char(*paths)[PATH_MAX] = calloc(n, sizeof *paths);
     whit_status status = list && paths ? WHIT_OK : whit_fail_memory(error, "a commit", n * sizeof *paths);
@@ -168,16 +104,16 @@ whit_status whit_commit_turn(const char *project, const whit_change *changes, si
         w.prefix = prefix;
         bool ok = find_parent(&w) && list_updates(&w, project, changes, n, list, paths, &n_list) &&
             (!n_list || commit(&w, n_list, list, message));
-        const git_error *why = ok ? NULL : w.api.error_last();
+        const git_error *why = ok ? NULL : w.api.git_error_last();
         *made = ok && n_list;
         if (!ok)
             status = whit_fail(error, WHIT_ERROR_IO, "%s: %s", WHIT_COMMITS_REF, why ? why->message : "not written");
     }
     free(list);
     free(paths);
-    w.api.tree_free(w.base);
-    w.api.commit_free(w.parent);
-    w.api.repository_free(w.repository);
+    w.api.git_tree_free(w.base);
+    w.api.git_commit_free(w.parent);
+    w.api.git_repository_free(w.repository);
     return status;
 }
 

@@ -13,31 +13,15 @@
 #include <unistd.h>
 
 #if WHIT_HAVE_GIT2
-#include <dlfcn.h>
+#include "code/libgit2.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <git2.h>
 #include <sys/wait.h>
 
 #define BLOB_BYTES       (8u << 20)
 #define PATIENCE_SECONDS 30
 #define FILES_MAX        1024
-
-#define FUNCTIONS(X)                                                                                                   \
-    X(git_libgit2_init)                                                                                                \
-    X(git_repository_open_ext)                                                                                         \
-    X(git_repository_workdir)                                                                                          \
-    X(git_revparse_single)                                                                                             \
-    X(git_object_type)                                                                                                 \
-    X(git_blob_rawsize)                                                                                                \
-    X(git_blob_rawcontent)                                                                                             \
-    X(git_blob_is_binary)
-
-struct git {
-#define MEMBER(name) __typeof__(&name) name;
-    FUNCTIONS(MEMBER)
-#undef MEMBER
-};
 
 struct whit_git_file {
     int fd;        /* pipe from the process; -1: it is done */
@@ -61,25 +45,15 @@ static bool is_in_work_tree(const char *path)
     return false;
 }
 
-static bool load(struct git *git)
-{
-    void *library = dlopen(WHIT_GIT2_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    bool whole = library != NULL;
-#define LOAD(name) whole = whole && (*(void **)&git->name = dlsym(library, #name));
-    FUNCTIONS(LOAD)
-#undef LOAD
-    return whole && git->git_libgit2_init() > 0;
-}
-
 /* Runs in the child process: writes the content's size and then the content, or nothing. */
 static void hand_over(const char *path, int fd)
 {
-    struct git git = {0};
+    whit_libgit2 git;
     char folder[PATH_MAX], name[PATH_MAX + 8];
     const char *slash = strrchr(path, '/'), *top;
     git_repository *repository;
     git_object *object;
-    if (!slash || !load(&git)) return;
+    if (!slash || !whit_libgit2_load(&git)) return;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
     if (git.git_repository_open_ext(&repository, folder, 0, NULL) || !(top = git.git_repository_workdir(repository)) ||
         strncmp(path, top, strlen(top)) != 0)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * libgit2, loaded on first use: a program that asks git nothing does not pay for loading it, and every program starts
+ * where the library is missing. For builds with its header. */
+#ifndef WHIT_CODE_LIBGIT2_H
+#define WHIT_CODE_LIBGIT2_H
+
+#include <git2.h>
+#include <stdbool.h>
+
+/* The functions in use. */
+#define WHIT_LIBGIT2(X)                                                                                                \
+    X(git_libgit2_init)                                                                                                \
+    X(git_error_last)                                                                                                  \
+    X(git_repository_open_ext)                                                                                         \
+    X(git_repository_free)                                                                                             \
+    X(git_repository_workdir)                                                                                          \
+    X(git_ignore_path_is_ignored)                                                                                      \
+    X(git_revparse_single)                                                                                             \
+    X(git_object_type)                                                                                                 \
+    X(git_blob_rawsize)                                                                                                \
+    X(git_blob_rawcontent)                                                                                             \
+    X(git_blob_is_binary)                                                                                              \
+    X(git_blob_create_from_buffer)                                                                                     \
+    X(git_tree_create_updated)                                                                                         \
+    X(git_tree_lookup)                                                                                                 \
+    X(git_tree_free)                                                                                                   \
+    X(git_tree_entry_bypath)                                                                                           \
+    X(git_tree_entry_free)                                                                                             \
+    X(git_reference_name_to_id)                                                                                        \
+    X(git_reference_create)                                                                                            \
+    X(git_reference_create_matching)                                                                                   \
+    X(git_reference_free)                                                                                              \
+    X(git_commit_lookup)                                                                                               \
+    X(git_commit_free)                                                                                                 \
+    X(git_commit_tree)                                                                                                 \
+    X(git_commit_create)                                                                                               \
+    X(git_signature_now)                                                                                               \
+    X(git_signature_free)
+
+typedef struct whit_libgit2 {
+#define WHIT_LIBGIT2_MEMBER(name) __typeof__(&name) name;
+    WHIT_LIBGIT2(WHIT_LIBGIT2_MEMBER)
+#undef WHIT_LIBGIT2_MEMBER
+} whit_libgit2;
+
+/* Loads and initialises the library. False where it is not on this machine or lacks a function. It stays loaded. */
+bool whit_libgit2_load(whit_libgit2 *api);
+
+#endif
