@@ -158,32 +158,26 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     const whit_libcurl *api = &endpoint->api;
     CURL *curl = endpoint->curl;
     curl_off_t wait_s = 0;
-    api->easy_reset(curl);
-    whit_libcurl_trust(api, curl);
     endpoint->said.size_bytes = endpoint->n_taken = 0;
     endpoint->is_enough = false;
     endpoint->ended_ns = 0;
     endpoint->sink->begin(endpoint->sink->user);
     endpoint->reason[0] = 0;
-    api->setopt(curl, CURLOPT_URL, endpoint->url);
+    const whit_libcurl_request request = {.url = endpoint->url,
+                                          .headers = endpoint->headers,
+                                          .connect_s = (long)endpoint->options.connect_s,
+                                          .stall_s = (long)endpoint->options.stall_s,
+                                          .reason = endpoint->reason,
+                                          .on_body = on_body,
+                                          .on_progress = on_progress,
+                                          .user = endpoint};
+    whit_libcurl_prepare(api, curl, &request);
+    whit_libcurl_trust(api, curl);
     if (is_this_machine(endpoint->url)) api->setopt(curl, CURLOPT_NOPROXY, "*"); /* a proxy would read the key */
-    api->setopt(curl, CURLOPT_HTTPHEADER, endpoint->headers);
-    api->setopt(curl, CURLOPT_USERAGENT, "whit");
-    api->setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    api->setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    api->setopt(curl, CURLOPT_ERRORBUFFER, endpoint->reason);
-    api->setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)endpoint->options.connect_s);
-    api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    api->setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)endpoint->options.stall_s);
     api->setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms); /* a server that trickles comments never counts as slow */
     api->setopt(curl, CURLOPT_POST, 1L);
     api->setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_bytes);
     api->setopt(curl, CURLOPT_POSTFIELDS, body);
-    api->setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    api->setopt(curl, CURLOPT_WRITEDATA, endpoint);
-    api->setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    api->setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-    api->setopt(curl, CURLOPT_XFERINFODATA, endpoint);
     CURLcode result = api->perform(curl);
     *code = 0;
     *wait_ms = 0;
@@ -195,20 +189,8 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
 
 static bool may_pass(CURLcode result, long code)
 {
-    switch (result) {
-    case CURLE_OK: return code == 408 || code == 409 || code == 429 || code / 100 == 5;
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-    case CURLE_WEIRD_SERVER_REPLY: return true;
-    default: return false;
-    }
+    if (result != CURLE_OK) return whit_libcurl_may_pass(result);
+    return code == 408 || code == 409 || code == 429 || code / 100 == 5;
 }
 
 static bool is_cancelled(const whit_endpoint *endpoint)

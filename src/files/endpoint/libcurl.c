@@ -54,3 +54,41 @@ bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl)
     if (found) api->setopt(curl, CURLOPT_CAINFO, path);
     return found;
 }
+
+void whit_libcurl_prepare(const whit_libcurl *api, CURL *curl, const whit_libcurl_request *request)
+{
+    api->easy_reset(curl);
+    api->setopt(curl, CURLOPT_URL, request->url);
+    api->setopt(curl, CURLOPT_HTTPHEADER, request->headers);
+    api->setopt(curl, CURLOPT_USERAGENT, "whit");
+    api->setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    api->setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    api->setopt(curl, CURLOPT_ERRORBUFFER, request->reason);
+    api->setopt(curl, CURLOPT_CONNECTTIMEOUT, request->connect_s);
+    api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    api->setopt(curl, CURLOPT_LOW_SPEED_TIME, request->stall_s);
+    api->setopt(curl, CURLOPT_WRITEFUNCTION, request->on_body);
+    api->setopt(curl, CURLOPT_WRITEDATA, request->user);
+    api->setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    api->setopt(curl, CURLOPT_XFERINFOFUNCTION, request->on_progress);
+    api->setopt(curl, CURLOPT_XFERINFODATA, request->user);
+}
+
+bool whit_libcurl_may_pass(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_SSL_CONNECT_ERROR: return true;
+    default: return false;
+    }
+}

@@ -36,4 +36,21 @@ bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
 #define WHIT_LIBCURL_NO_AUTHORITIES                                                                                    \
     "no file of certificate authorities is on this machine: install ca-certificates, or name one in SSL_CERT_FILE"
 
+/* A request without its method. Redirects are not followed. */
+typedef struct whit_libcurl_request {
+    const char *url;
+    struct curl_slist *headers; /* NULL: none of its own */
+    long connect_s, stall_s;    /* seconds to connect, and without any data, before giving up */
+    char *reason;               /* CURL_ERROR_SIZE bytes for the library's words; NULL: not wanted */
+    curl_write_callback on_body;
+    curl_xferinfo_callback on_progress;
+    void *user; /* passed to both */
+} whit_libcurl_request;
+
+/* Clears the handle's options and sets those of the request. */
+void whit_libcurl_prepare(const whit_libcurl *api, CURL *curl, const whit_libcurl_request *request);
+
+/* The failure may be temporary: a broken connection, a server that does not answer. */
+bool whit_libcurl_may_pass(CURLcode code);
+
 #endif

@@ -174,49 +174,6 @@ static bool same_origin(const char *a, const char *b)
     return n && n == origin_bytes(b) && strncasecmp(a, b, n) == 0;
 }
 
-static bool may_pass(CURLcode code)
-{
-    switch (code) {
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_SSL_CONNECT_ERROR: return true;
-    default: return false;
-    }
-}
-
-static void set_options(whit_http *http, const char *url, struct curl_slist *headers)
-{
-    const whit_libcurl *api = &http->api;
-    CURL *curl = http->curl;
-    api->easy_reset(curl);
-    api->setopt(curl, CURLOPT_URL, url);
-    api->setopt(curl, CURLOPT_HTTPHEADER, headers);
-    api->setopt(curl, CURLOPT_USERAGENT, "whit");
-    api->setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    api->setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    api->setopt(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    api->setopt(curl, CURLOPT_ERRORBUFFER, http->reason);
-    api->setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->options.connect_s);
-    api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    api->setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->options.stall_s);
-    api->setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
-    api->setopt(curl, CURLOPT_HEADERDATA, http);
-    api->setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    api->setopt(curl, CURLOPT_WRITEDATA, http);
-    api->setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    api->setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-    api->setopt(curl, CURLOPT_XFERINFODATA, http);
-}
-
 static bool add_header(const whit_libcurl *api, struct curl_slist **headers, const char *name, const char *value)
 {
     char line[1024];
@@ -253,7 +210,18 @@ static whit_status get_once(whit_http *http, const char *url, uint64_t offset_by
     http->error = error;
     http->reason[0] = 0;
     http->answer->status = 0;
-    set_options(http, url, headers);
+    const whit_libcurl_request request = {.url = url,
+                                          .headers = headers,
+                                          .connect_s = (long)http->options.connect_s,
+                                          .stall_s = (long)http->options.stall_s,
+                                          .reason = http->reason,
+                                          .on_body = on_body,
+                                          .on_progress = on_progress,
+                                          .user = http};
+    whit_libcurl_prepare(&http->api, http->curl, &request);
+    http->api.setopt(http->curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    http->api.setopt(http->curl, CURLOPT_HEADERFUNCTION, on_header);
+    http->api.setopt(http->curl, CURLOPT_HEADERDATA, http);
     if (!whit_libcurl_trust(&http->api, http->curl) && strncasecmp(url, "https:", 6) == 0) {
         http->api.slist_free(headers);
         return whit_fail(error, WHIT_ERROR_IO, "%.300s: " WHIT_LIBCURL_NO_AUTHORITIES, url);
@@ -263,7 +231,7 @@ static whit_status get_once(whit_http *http, const char *url, uint64_t offset_by
     if (http->failed != WHIT_OK) return http->failed;
     if (code == CURLE_OK) return WHIT_OK;
     if (code == CURLE_ABORTED_BY_CALLBACK) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
-    http->answer->again = may_pass(code);
+    http->answer->again = whit_libcurl_may_pass(code);
     return whit_fail(error, code == CURLE_OUT_OF_MEMORY ? WHIT_ERROR_MEMORY : WHIT_ERROR_IO, "%.300s: %s", url,
                      http->reason[0] ? http->reason : "the connection failed");
 }
