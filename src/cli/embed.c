@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "runtime/rank.h"
 
 enum { TOGETHER = 64, KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 
@@ -359,29 +360,16 @@ static int make_pair(cli_call *call, void *user, const char *place, char *text, 
     }
 }
 
-struct scored {
-    float score;
-    size_t i;
-};
-
-static int by_score(const void *a, const void *b)
-{
-    const struct scored *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return (x->i > y->i) - (x->i < y->i);
-}
-
 static int print_scores(cli_call *call, const struct texts *texts, const float *scores, size_t n_top)
 {
-    struct scored *order = malloc(texts->n * sizeof *order);
+    whit_ranked *order = malloc(texts->n * sizeof *order);
     if (!order) return cli_fail(call, CLI_LIMIT, "out of memory");
-    for (size_t i = 0; i < texts->n; i++) order[i] = (struct scored){scores[i], i};
-    qsort(order, texts->n, sizeof *order, by_score);
+    whit_rank(scores, texts->n, order);
     whit_buf line = {0};
     for (size_t i = 0; i < texts->n && (!n_top || i < n_top); i++) {
-        const char *text = texts->written[order[i].i] ? texts->written[order[i].i] : "";
+        const char *text = texts->written[order[i].index] ? texts->written[order[i].index] : "";
         line.size_bytes = 0;
-        whit_buf_printf(&line, "{\"index\": %zu, \"relevance_score\": %.9g, \"text\": ", order[i].i,
+        whit_buf_printf(&line, "{\"index\": %zu, \"relevance_score\": %.9g, \"text\": ", order[i].index,
                         (double)order[i].score);
         whit_json_write_string(&line, text, strlen(text));
         whit_buf_append_str(&line, "}\n");

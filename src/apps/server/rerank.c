@@ -3,6 +3,7 @@
  * embeddings inference ("texts"). */
 #include <stdlib.h>
 
+#include "runtime/rank.h"
 #include "server/ask.h"
 #include "server/embedder.h"
 #include "server/embeddings.h"
@@ -81,30 +82,17 @@ static bool score_some(struct ranking *r, size_t first, size_t n, whit_web_reply
     return ok;
 }
 
-struct scored {
-    float score;
-    size_t i;
-};
-
-static int by_score(const void *a, const void *b)
-{
-    const struct scored *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return (x->i > y->i) - (x->i < y->i);
-}
-
 /* The results, the best first, at most n_top of them. */
 static json_t *results_json(const struct ranking *r, size_t n_top, bool with_texts)
 {
     const bool bare = r->key[0] == 't';
-    struct scored *order = malloc(r->n * sizeof *order);
+    whit_ranked *order = malloc(r->n * sizeof *order);
     json_t *results = order ? json_array() : NULL;
-    for (size_t i = 0; results && i < r->n; i++) order[i] = (struct scored){r->scores[i], i};
-    if (results) qsort(order, r->n, sizeof *order, by_score);
+    if (results) whit_rank(r->scores, r->n, order);
     for (size_t i = 0; results && i < r->n && i < n_top; i++) {
-        json_t *one = json_pack("{s:I, s:f}", "index", (json_int_t)order[i].i, bare ? "score" : "relevance_score",
+        json_t *one = json_pack("{s:I, s:f}", "index", (json_int_t)order[i].index, bare ? "score" : "relevance_score",
                                 (double)order[i].score);
-        json_t *text = (json_t *)(uintptr_t)document_text(json_array_get(r->documents, order[i].i));
+        json_t *text = (json_t *)(uintptr_t)document_text(json_array_get(r->documents, order[i].index));
         if (with_texts && bare) json_object_set(one, "text", text);
         if (with_texts && !bare) json_object_set_new(one, "document", json_pack("{s:O}", "text", text));
         json_array_append_new(results, one);
