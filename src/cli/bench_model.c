@@ -18,180 +18,42 @@
 #define BENCH_MODEL_VERSION "2" /* change it with the content written below */
 #define SEED                20261121
 
-/* whit's reference table of shapes: layers, width, FFN, heads / KV heads x size, vocabulary. */
-static const whit_config shapes[] = {
-    {.family = "bitnet",
-     .n_layers = 30,
-     .n_embd = 2560,
-     .n_ff = 6912,
-     .n_heads = 20,
-     .n_kv_heads = 5,
-     .head_dim = 128,
-     .n_vocab = 128256,
-     .tied_head = true,
-     .gate = WHIT_GATE_RELU2,
-     .sub_norm = true,
-     .rope_theta = 5e5},
-    {.family = "llama",
-     .n_layers = 22,
-     .n_embd = 2048,
-     .n_ff = 5632,
-     .n_heads = 32,
-     .n_kv_heads = 4,
-     .head_dim = 64,
-     .n_vocab = 32000,
-     .rope_theta = 1e4},
-    {.family = "llama",
-     .n_layers = 32,
-     .n_embd = 4096,
-     .n_ff = 14336,
-     .n_heads = 32,
-     .n_kv_heads = 8,
-     .head_dim = 128,
-     .n_vocab = 128256,
-     .rope_theta = 5e5},
-    {.family = "llama",
-     .n_layers = 28,
-     .n_embd = 3072,
-     .n_ff = 23040,
-     .n_heads = 12,
-     .n_kv_heads = 4,
-     .head_dim = 256,
-     .n_vocab = 131072,
-     .rope_theta = 1000042},
-    {.family = "qwen3",
-     .n_layers = 28,
-     .n_embd = 1024,
-     .n_ff = 3072,
-     .n_heads = 16,
-     .n_kv_heads = 8,
-     .head_dim = 128,
-     .n_vocab = 151936,
-     .tied_head = true,
-     .qk_norm = true,
-     .rope_theta = 1e6},
-    {.family = "hybrid",
-     .n_layers = 24,
-     .n_embd = 1024,
-     .n_ff = 3584,
-     .n_heads = 8,
-     .n_kv_heads = 2,
-     .head_dim = 256,
-     .rope_dim = 64,
-     .n_vocab = 248320,
-     .tied_head = true,
-     .qk_norm = true,
-     .attn_gate = true,
-     .conv_taps = 4,
-     .delta_heads = 16,
-     .delta_key_heads = 16,
-     .delta_key_dim = 128,
-     .delta_value_dim = 128,
-     .rope_theta = 1e7},
-    {.family = "hybrid",
-     .n_layers = 32,
-     .n_embd = 2560,
-     .n_ff = 9216,
-     .n_heads = 16,
-     .n_kv_heads = 4,
-     .head_dim = 256,
-     .rope_dim = 64,
-     .n_vocab = 248320,
-     .tied_head = true,
-     .qk_norm = true,
-     .attn_gate = true,
-     .conv_taps = 4,
-     .delta_heads = 32,
-     .delta_key_heads = 16,
-     .delta_key_dim = 128,
-     .delta_value_dim = 128,
-     .rope_theta = 1e7},
-    {.family = "hybrid",
-     .n_layers = 16,
-     .n_embd = 2048,
-     .n_ff = 8192,
-     .n_heads = 32,
-     .n_kv_heads = 8,
-     .head_dim = 64,
-     .n_vocab = 65536,
-     .tied_head = true,
-     .qk_norm = true,
-     .conv_taps = 3,
-     .rope_theta = 1e6},
-    {.family = "gemma4", /* E2B; kinds of layers are added below */
-     .n_layers = 35,
-     .n_embd = 1536,
-     .n_ff = 6144,
-     .n_heads = 8,
-     .n_kv_heads = 1,
-     .head_dim = 256,
-     .n_vocab = 262144,
-     .window = 512,
-     .tied_head = true,
-     .gate = WHIT_GATE_GELU,
-     .qk_norm = true,
-     .attention_scale = 1,
-     .logit_cap = 30,
-     .value_norm = true,
-     .layer_scale = true,
-     .n_shared_layers = 20,
-     .side_width = 256,
-     .rope_theta = 1e6},
-    {.family = "gemma4", /* E4B */
-     .n_layers = 42,
-     .n_embd = 2560,
-     .n_ff = 10240,
-     .n_heads = 8,
-     .n_kv_heads = 2,
-     .head_dim = 256,
-     .n_vocab = 262144,
-     .window = 512,
-     .tied_head = true,
-     .gate = WHIT_GATE_GELU,
-     .qk_norm = true,
-     .attention_scale = 1,
-     .logit_cap = 30,
-     .value_norm = true,
-     .layer_scale = true,
-     .n_shared_layers = 18,
-     .side_width = 256,
-     .rope_theta = 1e6},
-    {.family = "decoder-experts",
-     .n_layers = 48,
-     .n_embd = 2048,
-     .n_heads = 32,
-     .n_kv_heads = 4,
-     .head_dim = 128,
-     .n_vocab = 151936,
-     .qk_norm = true,
-     .n_experts = 128,
-     .n_experts_used = 8,
-     .n_expert_ff = 768,
-     .router_norm = true,
-     .rope_theta = 1e6},
-    {.family = "hybrid-experts", /* two layers without experts; kinds of layers are added below */
-     .n_layers = 24,
-     .n_embd = 2048,
-     .n_ff = 7168,
-     .n_heads = 32,
-     .n_kv_heads = 8,
-     .head_dim = 64,
-     .n_vocab = 65536,
-     .tied_head = true,
-     .qk_norm = true,
-     .conv_taps = 3,
-     .n_experts = 32,
-     .n_experts_used = 4,
-     .n_expert_ff = 1792,
-     .router_sigmoid = true,
-     .router_bias = true,
-     .router_norm = true,
-     .router_norm_eps = 1e-6,
-     .rope_theta = 1e6},
+#define SIZES(name, layers, embd, ff, heads, kv_heads, head, vocab, theta)                                             \
+    .family = (name), .n_layers = (layers), .n_embd = (embd), .n_ff = (ff), .n_heads = (heads),                        \
+    .n_kv_heads = (kv_heads), .head_dim = (head), .n_vocab = (vocab), .rope_theta = (theta)
+#define QWEN35                                                                                                         \
+    .rope_dim = 64, .tied_head = true, .qk_norm = true, .attn_gate = true, .conv_taps = 4, .delta_key_heads = 16,      \
+    .delta_key_dim = 128, .delta_value_dim = 128
+#define GEMMA4                                                                                                         \
+    .window = 512, .tied_head = true, .gate = WHIT_GATE_GELU, .qk_norm = true, .attention_scale = 1, .logit_cap = 30,  \
+    .value_norm = true, .layer_scale = true, .side_width = 256
+
+/* whit's reference table of shapes: family, layers, width, FFN, heads, KV heads, their size, vocabulary, theta of RoPE.
+ * Kinds of layers are added below. */
+/* clang-format off */
+static const struct {
+    const char *name;
+    whit_config config;
+} shapes[] = {
+    {"bitnet-2b4t", {SIZES("bitnet", 30, 2560, 6912, 20, 5, 128, 128256, 5e5), .tied_head = true,
+      .gate = WHIT_GATE_RELU2, .sub_norm = true}},
+    {"tinyllama-1.1b", {SIZES("llama", 22, 2048, 5632, 32, 4, 64, 32000, 1e4)}},
+    {"llama3-8b", {SIZES("llama", 32, 4096, 14336, 32, 8, 128, 128256, 5e5)}},
+    {"falcon3-7b", {SIZES("llama", 28, 3072, 23040, 12, 4, 256, 131072, 1000042)}},
+    {"qwen3-0.6b", {SIZES("qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 1e6), .tied_head = true, .qk_norm = true}},
+    {"qwen35-0.8b", {SIZES("hybrid", 24, 1024, 3584, 8, 2, 256, 248320, 1e7), QWEN35, .delta_heads = 16}},
+    {"qwen35-4b", {SIZES("hybrid", 32, 2560, 9216, 16, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 32}},
+    {"lfm2-1.2b", {SIZES("hybrid", 16, 2048, 8192, 32, 8, 64, 65536, 1e6), .tied_head = true, .qk_norm = true,
+      .conv_taps = 3}},
+    {"gemma4-e2b", {SIZES("gemma4", 35, 1536, 6144, 8, 1, 256, 262144, 1e6), GEMMA4, .n_shared_layers = 20}},
+    {"gemma4-e4b", {SIZES("gemma4", 42, 2560, 10240, 8, 2, 256, 262144, 1e6), GEMMA4, .n_shared_layers = 18}},
+    {"qwen3-30b-a3b", {SIZES("decoder-experts", 48, 2048, 0, 32, 4, 128, 151936, 1e6), .qk_norm = true,
+      .n_experts = 128, .n_experts_used = 8, .n_expert_ff = 768, .router_norm = true}},
+    {"lfm2-8b-a1b", {SIZES("hybrid-experts", 24, 2048, 7168, 32, 8, 64, 65536, 1e6), .tied_head = true,
+      .qk_norm = true, .conv_taps = 3, .n_experts = 32, .n_experts_used = 4, .n_expert_ff = 1792,
+      .router_sigmoid = true, .router_bias = true, .router_norm = true, .router_norm_eps = 1e-6}},
 };
-static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b",     "falcon3-7b",
-                                          "qwen3-0.6b",  "qwen35-0.8b",    "qwen35-4b",     "lfm2-1.2b",
-                                          "gemma4-e2b",  "gemma4-e4b",     "qwen3-30b-a3b", "lfm2-8b-a1b"};
+/* clang-format on */
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 struct shape {
@@ -280,14 +142,14 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     char *cut = strchr(fields[0], '/'); /* a number of layers */
     if (cut) *cut++ = 0;
     size_t which = 0;
-    while (which < N_SHAPES && strcmp(shape_names[which], fields[0])) which++;
+    while (which < N_SHAPES && strcmp(shapes[which].name, fields[0])) which++;
     if (which == N_SHAPES || !fits)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
                          "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b, gemma4-e2b, "
                          "gemma4-e4b, qwen3-30b-a3b, lfm2-8b-a1b, or of NAME/N, its first N layers",
                          text);
-    *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
+    *shape = (struct shape){.config = shapes[which].config, .name = shapes[which].name};
     whit_config *c = &shape->config;
     if (!c->rope_dim) c->rope_dim = c->head_dim;
     const unsigned long n_wanted = cut ? strtoul(cut, NULL, 10) : c->n_layers;
@@ -295,7 +157,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': the shape has %u layers, not '%s'", text, c->n_layers, cut);
     c->n_layers = (uint32_t)n_wanted;
     set_layers(c);
-    shape->is_cut = c->n_layers != shapes[which].n_layers;
+    shape->is_cut = c->n_layers != shapes[which].config.n_layers;
     c->n_ctx = 131072;
     c->norm_eps = 1e-5;
     uint8_t usual = c->tied_head ? WHIT_CODEC_I8S : WHIT_CODEC_I4;
