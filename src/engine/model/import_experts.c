@@ -14,8 +14,7 @@ static whit_status set_widths(whit_config *c, const bool is_dense[WHIT_MAX_LAYER
         of[i] = whit_config_kind(c, i);
         if (!is_dense[i]) of[i].n_ff = 0;
     }
-    c->n_kinds = 0;
-    for (uint32_t i = 0; i < c->n_layers; i++) WHIT_TRY(whit_config_set_kind(c, i, &of[i], path, error));
+    WHIT_TRY(whit_import_set_kinds(c, of, path, error));
     whit_config_settle_kinds(c);
     return WHIT_OK;
 }

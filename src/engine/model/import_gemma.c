@@ -60,17 +60,16 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
     WHIT_TRY(whit_hf_read_u32(config, "num_kv_shared_layers", false, &c->n_shared_layers, error));
     WHIT_TRY(whit_hf_read_u32(config, "hidden_size_per_layer_input", false, &c->side_width, error));
     WHIT_TRY(whit_hf_read_float(config, "final_logit_softcapping", &c->logit_cap, error));
-    const whit_config before = *c;
-    c->n_kinds = 0;
+    whit_layer_kind of[WHIT_MAX_LAYERS];
     for (uint32_t i = 0; i < c->n_layers; i++) {
-        whit_layer_kind kind = whit_config_kind(&before, i);
-        if (!kind.window) {
-            kind.head_dim = full_dim;
-            if (c->value_from_key) kind.n_kv_heads = full_kv_heads;
+        of[i] = whit_config_kind(c, i);
+        if (!of[i].window) {
+            of[i].head_dim = full_dim;
+            if (c->value_from_key) of[i].n_kv_heads = full_kv_heads;
         }
-        if (is_double && i + c->n_shared_layers >= c->n_layers) kind.n_ff *= 2;
-        WHIT_TRY(whit_config_set_kind(c, i, &kind, config->path, error));
+        if (is_double && i + c->n_shared_layers >= c->n_layers) of[i].n_ff *= 2;
     }
+    WHIT_TRY(whit_import_set_kinds(c, of, config->path, error));
     whit_config_settle_kinds(c);
     return WHIT_OK;
 }

@@ -145,9 +145,7 @@ static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
         of[i] = whit_config_kind(c, i);
         if (!of[i].n_kv_heads) of[i] = (whit_layer_kind){.mixer = WHIT_MIXER_SHORT_CONV, .n_ff = of[i].n_ff};
     }
-    c->n_kinds = 0;
-    for (uint32_t i = 0; i < c->n_layers; i++) WHIT_TRY(whit_config_set_kind(c, i, &of[i], k->path, k->error));
-    return WHIT_OK;
+    return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
 /* The router's sigmoids and what divides them are the architecture's; keys may say the former, too. */
@@ -215,9 +213,7 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
         if (list ? list->data[i] != 0 : (i + 1) % interval != 0)
             of[i] = (whit_layer_kind){.mixer = WHIT_MIXER_DELTA, .n_ff = of[i].n_ff};
     }
-    c->n_kinds = 0;
-    for (uint32_t i = 0; i < c->n_layers; i++) WHIT_TRY(whit_config_set_kind(c, i, &of[i], k->path, k->error));
-    return WHIT_OK;
+    return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
 /* ---- all -------------------------------------------------------------------------------------- */

@@ -109,13 +109,8 @@ static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, c
     const struct whit_gguf_import *import = tensor->context;
     float *out = rows->elems;
     uint32_t n = tensor->type.n_cols;
-    if (import->form == WHIT_IMPORT_TAPS) { /* ordered by channel in the file, by tap in the result */
-        const uint32_t n_taps = (uint32_t)import->view.n_cols, n_channels = (uint32_t)import->view.n_rows;
-        float taps[WHIT_CONV_TAPS_MAX];
-        for (uint32_t c = 0; c < n_channels; c++) {
-            whit_ggml_row_f32(&import->view, c, taps);
-            for (uint32_t j = 0; j < n_taps; j++) out[j * n_channels + c] = taps[j];
-        }
+    if (import->form == WHIT_IMPORT_TAPS) {
+        whit_import_read_taps(tensor, &import->view, out);
         return WHIT_OK;
     }
     if (!import->view.data) {

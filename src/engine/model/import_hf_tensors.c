@@ -157,17 +157,6 @@ static void canonical_name(const whit_import_name *row, uint32_t layer, char our
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* A vector of floats by tap, of the rows of a file by channel. */
-static void read_taps(const whit_source_tensor *tensor, const struct whit_hf_import *import, float *values)
-{
-    const uint32_t n_taps = (uint32_t)import->view.n_cols, n_channels = (uint32_t)import->view.n_rows;
-    float taps[WHIT_CONV_TAPS_MAX];
-    for (uint32_t c = 0; c < n_channels; c++) {
-        whit_ggml_row_f32(&import->view, whit_source_row(tensor, c), taps);
-        for (uint32_t j = 0; j < n_taps; j++) values[j * n_channels + c] = taps[j];
-    }
-}
-
 static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;
@@ -175,7 +164,7 @@ static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, c
     const uint32_t n = tensor->type.n_cols;
     (void)row;
     if (import->form == WHIT_IMPORT_TAPS) {
-        read_taps(tensor, import, values);
+        whit_import_read_taps(tensor, &import->view, values);
         return WHIT_OK;
     }
     if (import->values)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/import_names.h"
 
+#include "kernels/kernels.h"
+
 #include <stdio.h>
 
 static const whit_import_name *find_in(const whit_import_name *row, const char *theirs)
@@ -131,4 +133,22 @@ const char *whit_import_layer(const char *name, const char *prefix, uint32_t n_l
     if (strncmp(name, spelled, used) != 0) return NULL;
     *layer = number;
     return name + used;
+}
+
+void whit_import_read_taps(const whit_source_tensor *tensor, const whit_ggml_view *view, float *values)
+{
+    const uint32_t n_taps = (uint32_t)view->n_cols, n_channels = (uint32_t)view->n_rows;
+    float taps[WHIT_CONV_TAPS_MAX];
+    for (uint32_t c = 0; c < n_channels; c++) {
+        whit_ggml_row_f32(view, whit_source_row(tensor, c), taps);
+        for (uint32_t j = 0; j < n_taps; j++) values[j * n_channels + c] = taps[j];
+    }
+}
+
+whit_status whit_import_set_kinds(whit_config *config, const whit_layer_kind *kinds, const char *path,
+                                  whit_error *error)
+{
+    config->n_kinds = 0;
+    for (uint32_t i = 0; i < config->n_layers; i++) WHIT_TRY(whit_config_set_kind(config, i, &kinds[i], path, error));
+    return WHIT_OK;
 }

@@ -90,6 +90,13 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
 whit_status whit_import_order_heads(const whit_source *source, whit_source_tensor *tensor, uint8_t order,
                                     whit_error *error);
 
+/* Reads the taps of a convolution, which files order by channel, into a vector ordered by tap. */
+void whit_import_read_taps(const whit_source_tensor *tensor, const whit_ggml_view *view, float *values);
+
+/* Makes the layers those of kinds[n_layers] in place of what they were. Errors: those of whit_config_set_kind. */
+whit_status whit_import_set_kinds(whit_config *config, const whit_layer_kind *kinds, const char *path,
+                                  whit_error *error);
+
 /* Parses "PREFIX.N." with canonical N below n_layers; returns the rest of the name, or NULL. */
 const char *whit_import_layer(const char *name, const char *prefix, uint32_t n_layers, uint32_t *layer);
 
