@@ -99,14 +99,6 @@ int8_t whit_quat_fit_end(const whit_quat_fitting *fit)
     return fit->any ? fit->scales[best] : 0;
 }
 
-int8_t whit_quat_fit(const float *x, uint32_t n)
-{
-    whit_quat_fitting fit;
-    whit_quat_fit_begin(&fit, whit_quat_largest(x, n));
-    whit_quat_fit_add(&fit, x, n);
-    return whit_quat_fit_end(&fit);
-}
-
 /* ---- sums ------------------------------------------------------------------------------------- */
 
 int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view a, int8_t a_scale,
@@ -150,13 +142,4 @@ int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out
     }
     kernels->map(out, &map, x, weighted ? weight : x, n_words);
     return (int8_t)k;
-}
-
-void whit_quat_gemv(const whit_quat_kernels *kernels, whit_quat_view matrix, uint32_t n_rows, uint32_t row_words,
-                    whit_quat_view x, uint32_t n_cols, int64_t *y)
-{
-    for (uint32_t r = 0; r < n_rows; r++) {
-        size_t at = (size_t)r * row_words;
-        y[r] = kernels->dot((whit_quat_view){matrix.sign + at, matrix.extra + at}, x, n_cols);
-    }
 }

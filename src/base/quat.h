@@ -90,7 +90,6 @@ static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
 /* Rounds f32 (n) to elements times 2^log2_scale: magnitudes of 1.5 and above are 2; zero, either of
  * them, and NaN are +1. The first form chooses the power of two with the least squared error, the
  * largest of equals. */
-int8_t whit_quat_fit(const float *x, uint32_t n);
 /* The same in pieces: the largest magnitude of all elements first, then the elements in their order. */
 enum { WHIT_QUAT_SCALES = 6 };
 typedef struct whit_quat_fitting {
@@ -115,9 +114,5 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
  * may have NULL planes: all ones. x's own scale does not matter. */
 int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
                           whit_quat_view weight, uint32_t n);
-
-/* y (n_rows) = matrix x without scales; rows of `row_words` words follow each other in both planes. */
-void whit_quat_gemv(const whit_quat_kernels *kernels, whit_quat_view matrix, uint32_t n_rows, uint32_t row_words,
-                    whit_quat_view x, uint32_t n_cols, int64_t *y);
 
 #endif

@@ -1,4 +1,3 @@
-whit_fuzz(quat_file)
 whit_fuzz(lang)
 target_link_libraries(fuzz_lang PRIVATE whit_lang)
 whit_fuzz(memory)

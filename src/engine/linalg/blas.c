@@ -74,11 +74,6 @@ void whit_blas_close(whit_blas *blas)
     *blas = (whit_blas){0};
 }
 
-const char *whit_blas_name(const whit_blas *blas)
-{
-    return blas->packed ? "AMX-BF16" : blas->library ? "OpenBLAS" : "plain loops";
-}
-
 /* Any strides: element (i, j) of a is a[i * row_a + j * column_a]. Rows of c are built from rows of
  * b, or from dots where b is transposed. */
 static void plain_rows(const whit_loops *loops, const whit_product *p)

@@ -41,7 +41,6 @@ bool whit_blas_has_bf16(void);
 whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit_loops *loops, size_t common_elems,
                            size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error);
 void whit_blas_close(whit_blas *blas); /* zero-initialised is closed */
-const char *whit_blas_name(const whit_blas *blas);
 
 /* Elements of an op(b) (k, n) when it is packed. */
 static inline size_t whit_blas_elems(size_t n, size_t k)

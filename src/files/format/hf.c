@@ -28,14 +28,6 @@ static void free_text(const whit_allocator *allocator, char *text)
     if (text) whit_free(allocator, text, strlen(text) + 1);
 }
 
-bool whit_hf_is_folder(const char *path)
-{
-    char *config = join(NULL, path, "config.json");
-    bool found = config && access(config, F_OK) == 0;
-    free_text(NULL, config);
-    return found;
-}
-
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* Reads a document of any kind; its path is set. */

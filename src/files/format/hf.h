@@ -32,9 +32,6 @@ typedef struct whit_hf {
     whit_safetensors *weights; /* NULL until whit_hf_open_weights */
 } whit_hf;
 
-/* True where `path` is a folder with a config.json. */
-bool whit_hf_is_folder(const char *path);
-
 /* Reads the documents; a git-LFS pointer in the place of any file is refused. */
 whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf, whit_error *error);
 /* A config.json by itself, under any name: the other documents are absent and there is no folder. */

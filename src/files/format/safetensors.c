@@ -385,18 +385,6 @@ const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const 
     return set->n_tensors ? bsearch(&wanted, set->tensors, set->n_tensors, sizeof wanted, compare_names) : NULL;
 }
 
-const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key, size_t *n_bytes)
-{
-    *n_bytes = 0;
-    for (size_t i = 0; i < set->n_files; i++) {
-        const whit_json *json = &set->files[i].header;
-        uint32_t metadata = whit_json_get(json, WHIT_JSON_ROOT, "__metadata__");
-        const char *text = whit_json_string(json, whit_json_get(json, metadata, key), n_bytes);
-        if (text) return text;
-    }
-    return NULL;
-}
-
 bool whit_safetensor_view(const whit_safetensor *tensor, whit_ggml_view *view)
 {
     if (tensor->size_bytes == 0) return false;

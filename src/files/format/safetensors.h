@@ -76,8 +76,6 @@ whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, co
 void whit_safetensors_close(whit_safetensors *set);
 
 const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name);
-/* A text of some file's __metadata__ (not terminated); NULL if absent. */
-const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key, size_t *n_bytes);
 
 /* The tensor as a matrix of F32, F16 or BF16: the last dimension is the number of columns, the product of all others
  * the number of rows (a scalar is 1 x 1). False for other types and for tensors without elements. */

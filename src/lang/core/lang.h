@@ -88,7 +88,6 @@ whit_status whit_lang_lend_vec(whit_lang *lang, const char *name, float *x, uint
 /* Value of a variable of the outermost level after a run; false if it has no value of this type. The vector lives until
  * the next run. */
 bool whit_lang_get_int(const whit_lang *lang, const char *name, int64_t *value);
-bool whit_lang_get_float(const whit_lang *lang, const char *name, double *value);
 bool whit_lang_get_vec(const whit_lang *lang, const char *name, float **x, uint32_t *n);
 
 /* Compiles a text. `name` begins error lines ("NAME:LINE:COLUMN: ..."). On failure nothing of it

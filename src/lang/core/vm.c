@@ -372,14 +372,6 @@ bool whit_lang_get_int(const whit_lang *vm, const char *name, int64_t *value)
     return true;
 }
 
-bool whit_lang_get_float(const whit_lang *vm, const char *name, double *value)
-{
-    uint32_t slot;
-    if (!find(vm, name, WHIT_LANG_FLOAT, &slot)) return false;
-    *value = vm->globals[slot].f;
-    return true;
-}
-
 bool whit_lang_get_vec(const whit_lang *vm, const char *name, float **x, uint32_t *n)
 {
     uint32_t slot;

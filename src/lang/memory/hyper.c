@@ -16,37 +16,11 @@ void whit_hyper_bind(uint64_t *out, const uint64_t *a, const uint64_t *b, uint32
     for (uint32_t i = 0; i < n_words; i++) out[i] = ~(a[i] ^ b[i]);
 }
 
-void whit_hyper_bind_ternary(whit_hyper_ternary out, whit_hyper_ternary a, whit_hyper_ternary b, uint32_t n_words)
-{
-    for (uint32_t i = 0; i < n_words; i++) {
-        uint64_t present = a.present[i] & b.present[i];
-        out.sign[i] = ~(a.sign[i] ^ b.sign[i]) & present;
-        out.present[i] = present;
-    }
-}
-
 void whit_hyper_permute(uint64_t *out, const uint64_t *a, uint32_t k, uint32_t n_words)
 {
     k %= n_words;
     memcpy(out + k, a, (n_words - k) * sizeof *a);
     memcpy(out, a + n_words - k, k * sizeof *a);
-}
-
-double whit_hyper_cosine(const whit_quat_kernels *kernels, const uint64_t *a, const uint64_t *b, uint32_t n_words)
-{
-    return 1 - 2 * (double)kernels->distance(a, b, n_words) / (64.0 * n_words);
-}
-
-double whit_hyper_cosine_ternary(whit_hyper_ternary a, whit_hyper_ternary b, uint32_t n_words)
-{
-    int64_t product = 0, a_squares = 0, b_squares = 0;
-    for (uint32_t i = 0; i < n_words; i++) {
-        uint64_t both = a.present[i] & b.present[i];
-        product += __builtin_popcountll(both) - 2 * __builtin_popcountll((a.sign[i] ^ b.sign[i]) & both);
-        a_squares += __builtin_popcountll(a.present[i]);
-        b_squares += __builtin_popcountll(b.present[i]);
-    }
-    return a_squares && b_squares ? (double)product / sqrt((double)a_squares * (double)b_squares) : 0;
 }
 
 whit_status whit_hyper_bundle_open(uint32_t n_words, const whit_allocator *allocator, whit_hyper_bundle *bundle,
@@ -105,14 +79,5 @@ void whit_hyper_bundle_majority(const whit_hyper_bundle *bundle, const uint64_t 
         uint64_t more, equal;
         compare(bundle, i, &more, &equal);
         out[i] = more | (equal & ties[i]);
-    }
-}
-
-void whit_hyper_bundle_ternary(const whit_hyper_bundle *bundle, whit_hyper_ternary out)
-{
-    for (uint32_t i = 0; i < bundle->n_words; i++) {
-        uint64_t equal;
-        compare(bundle, i, &out.sign[i], &equal);
-        out.present[i] = ~equal;
     }
 }

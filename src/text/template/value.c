@@ -28,13 +28,6 @@ bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, w
     return true;
 }
 
-bool whit_datum_tuple(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value)
-{
-    if (!whit_datum_list(pool, items, n, value)) return false;
-    value->kind = WHIT_DATUM_TUPLE;
-    return true;
-}
-
 bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value)
 {
     *value = (whit_datum){.kind = WHIT_DATUM_DICT, .dict = whit_datum_pool_zalloc(pool, 1, sizeof(whit_dict))};

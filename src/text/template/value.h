@@ -114,7 +114,6 @@ static inline whit_datum whit_datum_text(const whit_text *text)
 bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user, whit_datum *value);
 /* A list (or tuple) of copied items; with NULL items they are zeroed, for the caller to fill. */
 bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
-bool whit_datum_tuple(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
 bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value);
 /* Adds or replaces; the key must be hashable. */
 bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_datum value);

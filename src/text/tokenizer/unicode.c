@@ -72,21 +72,6 @@ bool whit_is_punctuation_unicode8(uint32_t code)
     return true;
 }
 
-bool whit_is_symbol(uint32_t code)
-{
-    return in_categories(code, SYMBOLS);
-}
-
-bool whit_is_upper(uint32_t code)
-{
-    return in_categories(code, 1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LT);
-}
-
-bool whit_is_lower(uint32_t code)
-{
-    return in_categories(code, 1u << UTF8PROC_CATEGORY_LL);
-}
-
 bool whit_is_word(uint32_t code)
 {
     if (in_categories(code, WORDS)) return true;

@@ -13,9 +13,6 @@ bool whit_is_number(uint32_t code);      /* \p{N}: Nd, Nl and No */
 bool whit_is_punctuation(uint32_t code); /* \p{P} */
 /* \p{P} of Unicode 8, with which the field's Punctuation pre-tokenizer was built. */
 bool whit_is_punctuation_unicode8(uint32_t code);
-bool whit_is_symbol(uint32_t code); /* \p{S} */
-bool whit_is_upper(uint32_t code);  /* Lu or Lt */
-bool whit_is_lower(uint32_t code);  /* Ll */
 /* \w as Rust's regex has it: Alphabetic, M, Nd, Pc, Join_Control. */
 bool whit_is_word(uint32_t code);
 

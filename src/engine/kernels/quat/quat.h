@@ -15,11 +15,9 @@ whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_ker
 /* Index: a's byte times 256 plus b's; a byte is four signs (low) and four extras (high). */
 #define WHIT_QUAT_TABLE_BYTES 65536
 void whit_quat_table_add(uint8_t table[WHIT_QUAT_TABLE_BYTES]);
-void whit_quat_table_swiglu(uint8_t table[WHIT_QUAT_TABLE_BYTES]);
 /* out = table[a, b] over n_bytes such bytes; out may be a or b. */
 void whit_quat_table_run(const uint8_t *table, uint8_t *out, const uint8_t *a, const uint8_t *b, uint32_t n_bytes);
-/* Planes to such bytes and back; n_elems is a multiple of 4. */
+/* Planes to such bytes; n_elems is a multiple of 4. */
 void whit_quat_table_pack(whit_quat_view a, uint32_t n_elems, uint8_t *out);
-void whit_quat_table_unpack(const uint8_t *bytes, uint32_t n_elems, whit_quat_planes out);
 
 #endif

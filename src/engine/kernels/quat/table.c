@@ -30,16 +30,6 @@ void whit_quat_table_add(uint8_t table[WHIT_QUAT_TABLE_BYTES])
         }
 }
 
-void whit_quat_table_swiglu(uint8_t table[WHIT_QUAT_TABLE_BYTES])
-{
-    for (unsigned a = 0; a < 256; a++)
-        for (unsigned b = 0; b < 256; b++) {
-            unsigned byte = 0;
-            for (unsigned k = 0; k < 4; k++) byte |= lane(saturate((at(a, k) < 0 ? -1 : at(a, k)) * at(b, k)), k);
-            table[a * 256 + b] = (uint8_t)byte;
-        }
-}
-
 void whit_quat_table_run(const uint8_t *table, uint8_t *out, const uint8_t *a, const uint8_t *b, uint32_t n_bytes)
 {
     for (uint32_t i = 0; i < n_bytes; i++) out[i] = table[(unsigned)a[i] << 8 | b[i]];
@@ -49,9 +39,4 @@ void whit_quat_table_pack(whit_quat_view a, uint32_t n_elems, uint8_t *out)
 {
     for (uint32_t i = 0; i < n_elems; i += 4)
         out[i / 4] = (uint8_t)((a.sign[i / 64] >> i % 64 & 15) | (a.extra[i / 64] >> i % 64 & 15) << 4);
-}
-
-void whit_quat_table_unpack(const uint8_t *bytes, uint32_t n_elems, whit_quat_planes out)
-{
-    for (uint32_t i = 0; i < n_elems; i++) whit_quat_put(out, i, at(bytes[i / 4], i % 4));
 }
