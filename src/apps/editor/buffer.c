@@ -47,7 +47,7 @@ static whit_status begin_text(whit_buffer *buffer, whit_span bytes, whit_error *
 /* ---- the journal --------------------------------------------------------------------------- */
 
 /* Applies a record; false if it does not fit the text. */
-static bool apply(whit_buffer *buffer, const whit_record *record)
+static bool apply_record(whit_buffer *buffer, const whit_record *record)
 {
     whit_range changed;
     switch (record->kind) {
@@ -72,7 +72,7 @@ static bool replay(whit_buffer *buffer, const whit_span *contents, size_t offset
     whit_record record;
     *good_bytes = offset;
     while (whit_journal_next(contents->data, contents->size_bytes, &offset, &record)) {
-        if (!apply(buffer, &record)) return false;
+        if (!apply_record(buffer, &record)) return false;
         *good_bytes = offset;
     }
     return true;
@@ -171,7 +171,7 @@ static bool is_of_journal(const whit_record *base, const whit_span *contents, si
             found = equal_texts(then->text, text);
             n++;
         }
-        more = whit_journal_next(contents->data, contents->size_bytes, &offset, &record) && apply(then, &record);
+        more = whit_journal_next(contents->data, contents->size_bytes, &offset, &record) && apply_record(then, &record);
     }
     free_buffer(then);
     return found;
@@ -403,7 +403,7 @@ static void log_plain(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
     free(data);
 }
 
-static bool step(whit_buffer *buffer, bool back, whit_range *changed, whit_error *error)
+static bool undo_step(whit_buffer *buffer, bool back, whit_range *changed, whit_error *error)
 {
     if (buffer->read_only) {
         whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only", buffer->name);
@@ -423,12 +423,12 @@ static bool step(whit_buffer *buffer, bool back, whit_range *changed, whit_error
 
 bool whit_buffer_undo(whit_buffer *buffer, whit_range *changed, whit_error *error)
 {
-    return step(buffer, true, changed, error);
+    return undo_step(buffer, true, changed, error);
 }
 
 bool whit_buffer_redo(whit_buffer *buffer, whit_range *changed, whit_error *error)
 {
-    return step(buffer, false, changed, error);
+    return undo_step(buffer, false, changed, error);
 }
 
 bool whit_buffer_next_branch(whit_buffer *buffer)

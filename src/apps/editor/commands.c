@@ -113,7 +113,7 @@ static void home(ed *e)
 {
     each(e, to_home);
 }
-static void end(ed *e)
+static void go_to_end(ed *e)
 {
     each(e, to_end);
 }
@@ -282,7 +282,7 @@ static void close_window(ed *e)
 {
     ed_window_close(e);
 }
-static void wrap(ed *e)
+static void toggle_wrap(ed *e)
 {
     e->window->wrap = !e->window->wrap;
     e->window->left = 0;
@@ -328,7 +328,7 @@ static void fold(ed *e)
 
 /* ---- searching, macros --------------------------------------------------------------------- */
 
-static void find(ed *e)
+static void open_find(ed *e)
 {
     char word[256] = "";
     whit_range range = ed_selection(ed_cursor(e));
@@ -346,7 +346,7 @@ static void find_previous(ed *e)
 {
     ed_search_next(e, true, ed_selection(ed_cursor(e)).begin);
 }
-static void replace(ed *e)
+static void open_replace(ed *e)
 {
     ed_prompt_open(e, ED_PROMPT_REPLACE, "Replace: ", e->find.pattern);
 }
@@ -363,7 +363,7 @@ static void run_shell(ed *e)
 {
     ed_prompt_open(e, ED_PROMPT_SHELL, "Run: ", "");
 }
-static void make(ed *e)
+static void run_make(ed *e)
 {
     ed_make(e, "");
 }
@@ -413,16 +413,16 @@ const struct ed_command ed_commands[] = {
     {"paste", "C-v", "Paste what was copied.", ed_do_paste, ED_EDITS},
     {"select-all", "C-a", "Select everything.", select_all, ED_JUMPS},
 
-    {"find", "C-f", "Find as you type; M-r in the prompt switches regular expressions.", find, ED_JUMPS},
+    {"find", "C-f", "Find as you type; M-r in the prompt switches regular expressions.", open_find, ED_JUMPS},
     {"find-next", "F3 C-g", "Go to the next match.", find_next, ED_ONE},
     {"find-previous", "S-F3 M-g", "Go to the previous match.", find_previous, ED_ONE},
-    {"replace", "C-r", "Replace, asking at each match.", replace, ED_JUMPS},
+    {"replace", "C-r", "Replace, asking at each match.", open_replace, ED_JUMPS},
     {"find-in-files", "M-f", "Find in all files of the project.", project, ED_JUMPS},
     {"replace-in-files", "M-R", "Replace in all files, asking at each match.", replace_in_files, ED_JUMPS},
     {"results", "M-l", "Show the last list of places again.", ed_results_list, 0},
     {"next-result", "F4", "Go to the next place of the last list.", ed_results_next, 0},
     {"previous-result", "S-F4", "Go to the place before.", ed_results_previous, 0},
-    {"make", "F5", "Run make, or what the settings name; its places become the list.", make, 0},
+    {"make", "F5", "Run make, or what the settings name; its places become the list.", run_make, 0},
     {"run", "M-!", "Run a command of the shell and show what it prints.", run_shell, 0},
     {"go-to-line", "C-l", "Go to a line.", go_to_line, ED_JUMPS},
     {"symbols", "M-t", "Go to a symbol of the project.", ed_symbols_open, ED_JUMPS},
@@ -455,7 +455,7 @@ const struct ed_command ed_commands[] = {
     {"word-left", "C-Left", "Move left by a word.", word_left, ED_MOVES},
     {"word-right", "C-Right", "Move right by a word.", word_right, ED_MOVES},
     {"home", "Home", "Move to the first character of the line, then to its beginning.", home, ED_MOVES},
-    {"end", "End", "Move to the end of the line.", end, ED_MOVES},
+    {"end", "End", "Move to the end of the line.", go_to_end, ED_MOVES},
     {"page-up", "PageUp", "Move up by a page.", page_up, ED_MOVES},
     {"page-down", "PageDown", "Move down by a page.", page_down, ED_MOVES},
     {"top", "C-Home", "Move to the beginning of the text.", top, ED_MOVES},
@@ -490,7 +490,7 @@ const struct ed_command ed_commands[] = {
     {"next-window", "M-w", "Go to the next window.", next_window, 0},
     {"close-window", "M-c", "Close the window; its buffer stays open.", close_window, 0},
     {"only-window", "", "Close all other windows.", ed_window_only, 0},
-    {"wrap", "M-\\", "Wrap long lines, or not.", wrap, 0},
+    {"wrap", "M-\\", "Wrap long lines, or not.", toggle_wrap, 0},
     {"numbers", "M-n", "Show line numbers, or not.", numbers, 0},
     {"vi", "M-v", "Switch between vi's keys and the usual ones.", toggle_vi, 0},
 };

@@ -373,7 +373,7 @@ bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed)
     return true;
 }
 
-static void step(ed *e, bool back)
+static void undo_step(ed *e, bool back)
 {
     whit_range changed;
     if (!ed_steps(e, back, 1, &changed)) return;
@@ -382,11 +382,11 @@ static void step(ed *e, bool back)
 }
 void ed_do_undo(ed *e)
 {
-    step(e, true);
+    undo_step(e, true);
 }
 void ed_do_redo(ed *e)
 {
-    step(e, false);
+    undo_step(e, false);
 }
 void ed_do_branch(ed *e)
 {

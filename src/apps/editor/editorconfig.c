@@ -231,7 +231,7 @@ static int columns_of(const char *value)
     return *value && !*behind && number >= 1 && number <= 16 ? (int)number : -1;
 }
 
-static void take(const char *name, const char *value, whit_editorconfig *config)
+static void take_setting(const char *name, const char *value, whit_editorconfig *config)
 {
     int columns = columns_of(value);
     if (!strcasecmp(name, "indent_style")) {
@@ -288,7 +288,7 @@ bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path,
         *equals = 0;
         const char *name = trimmed(line), *value = trimmed(equals + 1);
         if (!in_section && !strcasecmp(name, "root")) root = !strcasecmp(value, "true");
-        if (in_section && applies) take(name, value, config);
+        if (in_section && applies) take_setting(name, value, config);
     }
     return root;
 }

@@ -50,7 +50,7 @@ static const char *folder_of(const ed *e)
     return e->options.project ? e->options.project : ".";
 }
 
-static void start(ed *e, struct ed_server *server)
+static void start_server(ed *e, struct ed_server *server)
 {
     char folder[PATH_MAX], uri[3 * PATH_MAX + 8];
     whit_error error;
@@ -115,7 +115,7 @@ bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
     const whit_text *text = doc->buffer->text;
     uint64_t size = whit_text_size(text);
     if (!server || size > TEXT_BYTES || !whit_text_is_counted(text)) return false;
-    if (!server->tried) start(e, server);
+    if (!server->tried) start_server(e, server);
     if (!server->lsp || !server->ready) return false;
     bool wanted = asked || size <= TYPED_BYTES || !whit_buffer_is_modified(doc->buffer) || !doc->language.is_open;
     /* While the server does not read, newer texts are not queued after older ones. */

@@ -32,7 +32,7 @@ static int last_first(const void *a, const void *b)
     return x->order > y->order ? -1 : 1;
 }
 
-static void refuse(struct edits *edits, const char *why, const char *path)
+static void refuse_edit(struct edits *edits, const char *why, const char *path)
 {
     if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not %s: %s%.200s", edits->done, why, path);
 }
@@ -43,22 +43,22 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     char path[PATH_MAX], project[PATH_MAX];
     whit_error error;
     if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
-        refuse(edits, "the server names no file: ", uri ? uri : "");
+        refuse_edit(edits, "the server names no file: ", uri ? uri : "");
         return;
     }
     size_t n_project = realpath(e->options.project ? e->options.project : ".", project) ? strlen(project) : 0;
     struct ed_doc *doc = ed_doc_find(e, path);
     if (!doc && (!n_project || strncmp(path, project, n_project) || path[n_project] != '/' || strstr(path, "/../"))) {
-        refuse(edits, "outside of the project: ", path);
+        refuse_edit(edits, "outside of the project: ", path);
         return;
     }
     if (++edits->n_docs > FILES_MAX) {
-        refuse(edits, "more than 64 files", "");
+        refuse_edit(edits, "more than 64 files", "");
         return;
     }
     /* Name the buffer by the path within the project, as a person would. */
     if (!doc && !(doc = ed_open_file(e, e->options.project ? path : path + n_project + 1, &error))) {
-        refuse(edits, "", error.message);
+        refuse_edit(edits, "", error.message);
         return;
     }
     whit_text *text = doc->buffer->text;
@@ -68,23 +68,23 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
     if (doc->buffer->read_only || stale || doc->buffer->recovered) {
-        refuse(edits,
-               doc->buffer->read_only       ? "read-only: "
-                   : doc->buffer->recovered ? "unsaved text of an earlier run waits: "
-                                            : "changed meanwhile: ",
-               path);
+        refuse_edit(edits,
+                    doc->buffer->read_only       ? "read-only: "
+                        : doc->buffer->recovered ? "unsaved text of an earlier run waits: "
+                                                 : "changed meanwhile: ",
+                    path);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
         const char *new_text = json_string_value(json_object_get(one, "newText"));
         if (!new_text || !range || edits->n == EDITS_MAX) {
-            refuse(edits, "the server's answer makes no sense", "");
+            refuse_edit(edits, "the server's answer makes no sense", "");
             return;
         }
         uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
         uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
-        if (end < begin) refuse(edits, "the server's answer makes no sense", "");
+        if (end < begin) refuse_edit(edits, "the server's answer makes no sense", "");
         edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
         edits->n++;
     }
@@ -102,7 +102,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
         list = json_object_get(one, "edits");
-        if (!list) refuse(&edits, "the server wants to make or delete files", "");
+        if (!list) refuse_edit(&edits, "the server wants to make or delete files", "");
         if (list && !*edits.why)
             take_file(e, &edits, json_string_value(json_object_get(json_object_get(one, "textDocument"), "uri")), list);
     }
@@ -116,7 +116,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     if (edits.n) qsort(edits.list, edits.n, sizeof *edits.list, last_first);
     for (size_t i = 1; i < edits.n; i++)
         if (edits.list[i].doc == edits.list[i - 1].doc && edits.list[i].end > edits.list[i - 1].begin)
-            refuse(&edits, "the server's changes overlap", "");
+            refuse_edit(&edits, "the server's changes overlap", "");
     whit_error error = {0};
     size_t n_files = 0;
     bool ok = !*edits.why;

@@ -144,7 +144,7 @@ static void become(char **words, const char *folder, int in, int out, pid_t pare
     _exit(127);
 }
 
-static whit_status start(whit_lsp *lsp, char **words, const char *folder, whit_error *error)
+static whit_status start_process(whit_lsp *lsp, char **words, const char *folder, whit_error *error)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     pid_t parent = getpid();
@@ -185,7 +185,7 @@ whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **ls
     for (char *word = strtok_r(copy, " \t", &rest); word && n < WORDS_MAX; word = strtok_r(NULL, " \t", &rest))
         words[n++] = word;
     words[n] = NULL;
-    whit_status status = n ? start(own, words, folder, error)
+    whit_status status = n ? start_process(own, words, folder, error)
                            : whit_fail(error, WHIT_ERROR_ARGUMENT, "a language server needs a command");
     free(copy);
     if (status != WHIT_OK) {

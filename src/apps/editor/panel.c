@@ -20,7 +20,7 @@ static struct ed_doc *panel_doc(ed *e)
     return ed_pad_open(e, &e->panel.doc, "agent", "agent.diff");
 }
 
-static void append(ed *e, const char *text, size_t n)
+static void append_text(ed *e, const char *text, size_t n)
 {
     ed_pad_append(e, panel_doc(e), text, n);
 }
@@ -30,15 +30,15 @@ static void begin_line(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
     uint64_t size = doc ? whit_text_size(doc->buffer->text) : 0;
-    if (size && whit_text_byte(doc->buffer->text, size - 1) != '\n') append(e, "\n", 1);
+    if (size && whit_text_byte(doc->buffer->text, size - 1) != '\n') append_text(e, "\n", 1);
 }
 
 static void append_line(ed *e, const char *mark, const char *line)
 {
     begin_line(e);
-    append(e, mark, strlen(mark));
-    append(e, line, strlen(line));
-    append(e, "\n", 1);
+    append_text(e, mark, strlen(mark));
+    append_text(e, line, strlen(line));
+    append_text(e, "\n", 1);
 }
 
 /* Shows the panel in a window, beside the text if the screen is wide, and makes that window current. */
@@ -84,7 +84,7 @@ static void ask_hunk(ed *e)
             snprintf(text, sizeof text, "%s: %s", hunk->path, hunk->reason);
             append_line(e, "! ", text);
         }
-        append(e, hunk->text, hunk->n_bytes);
+        append_text(e, hunk->text, hunk->n_bytes);
         panel->shown = panel->at + 1;
         /* A hunk longer than the window is shown from its beginning. */
         size_t n_lines = 0;
@@ -118,7 +118,7 @@ void ed_panel_answer(ed *e, uint32_t letter)
     if (letter == 'a') { /* append the hunks that were not shown yet */
         for (size_t i = panel->at; i < panel->n_hunks; i++) {
             panel->taken[i] = 1;
-            if (i >= panel->shown) append(e, panel->hunks[i].text, panel->hunks[i].n_bytes);
+            if (i >= panel->shown) append_text(e, panel->hunks[i].text, panel->hunks[i].n_bytes);
         }
     }
     panel->at = letter == 'a' || letter == 'd' ? panel->n_hunks : panel->at + 1;
@@ -173,7 +173,7 @@ whit_panel_wish ed_panel_wish(const ed *e)
     return (whit_panel_wish){panel->model, panel->url, panel->name, panel->key_file};
 }
 
-static bool begin(ed *e, whit_panel_request request)
+static bool begin_request(ed *e, whit_panel_request request)
 {
     struct ed_panel *panel = &e->panel;
     const whit_panel *agent = e->options.panel;
@@ -210,7 +210,7 @@ void ed_agent(ed *e)
 
 void ed_agent_task(ed *e, const char *text)
 {
-    if (!*text || !begin(e, (whit_panel_request){.kind = WHIT_PANEL_TASK, .text = text})) return;
+    if (!*text || !begin_request(e, (whit_panel_request){.kind = WHIT_PANEL_TASK, .text = text})) return;
     show_panel(e);
     append_line(e, "> ", text);
 }
@@ -230,7 +230,7 @@ void ed_agent_stop(ed *e)
 
 static void take_back(ed *e, whit_panel_kind kind)
 {
-    if (is_there(e)) begin(e, (whit_panel_request){.kind = kind});
+    if (is_there(e)) begin_request(e, (whit_panel_request){.kind = kind});
 }
 void ed_agent_undo(ed *e)
 {
@@ -268,7 +268,7 @@ static void about_selection(ed *e, whit_panel_kind kind, const char *text)
                                   .selection_bytes = n,
                                   .name = doc->buffer->name,
                                   .language = whit_syntax_name(doc->syntax)};
-    if (begin(e, request)) {
+    if (begin_request(e, request)) {
         e->panel.rewritten = doc;
         e->panel.range = range;
         e->panel.version = doc->buffer->version;
@@ -295,7 +295,7 @@ void ed_rewrite_as(ed *e, const char *text)
 
 void whit_editor_agent_text(whit_editor *e, const char *text, size_t n)
 {
-    append(e, text, n);
+    append_text(e, text, n);
 }
 
 void whit_editor_agent_note(whit_editor *e, const char *line)

@@ -229,7 +229,7 @@ void ed_go_to_file(ed *e, const char *path, uint64_t line)
     if (line && !e->prompt.kind) ed_place(e, line, 1);
 }
 
-static void choose(ed *e)
+static void choose_item(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
     ed_prompt_kind kind = prompt->kind;
@@ -269,14 +269,14 @@ static void choose(ed *e)
     }
 }
 
-static void accept(ed *e)
+static void accept_prompt(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
     char text[sizeof prompt->text], path[PATH_MAX], why[200];
     memcpy(text, prompt->text, sizeof text);
     ed_prompt_kind kind = prompt->kind;
     if (ed_prompt_has_list(kind)) {
-        choose(e);
+        choose_item(e);
         return;
     }
     ed_prompt_close(e);
@@ -347,7 +347,7 @@ static void cancel(ed *e)
 }
 
 /* Handles the answer to a question of one letter. */
-static void answer(ed *e, uint32_t letter)
+static void answer_letter(ed *e, uint32_t letter)
 {
     ed_prompt_kind kind = e->prompt.kind;
     struct ed_doc *doc = e->window->doc;
@@ -512,7 +512,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
              key.code == WHIT_KEY_DOWN))
             ed_panel_scroll(e, key);
         else if (!key.mods)
-            answer(e, key.code);
+            answer_letter(e, key.code);
         return true;
     }
     size_t page = e->n_rows > 6 ? (size_t)e->n_rows / 2 : 1;
@@ -527,7 +527,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
             if (again) found = ed_search_next(e, e->vi.search_back, origin + !e->vi.search_back);
             if (e->vi.on) ed_vi_searched(e, origin, found);
         } else
-            accept(e);
+            accept_prompt(e);
         return true;
     case WHIT_KEY_UP:
         if (list && prompt->chosen) prompt->chosen--;

@@ -84,7 +84,7 @@ static void on_hangup(int number)
     hung_up = 1;
 }
 
-static bool load(struct curses *curses)
+static bool load_curses(struct curses *curses)
 {
     curses->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
     if (!curses->library) return false;
@@ -109,13 +109,13 @@ static void send_bytes(const struct terminal *terminal, const char *text, size_t
     }
 }
 
-static void send(const struct terminal *terminal, const char *text)
+static void send_text(const struct terminal *terminal, const char *text)
 {
     send_bytes(terminal, text, strlen(text));
 }
 
 /* The terminal's clipboard, by OSC 52. */
-static void copy(void *user, const char *text, size_t n)
+static void copy_out(void *user, const char *text, size_t n)
 {
     const struct terminal *terminal = user;
     size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
@@ -123,9 +123,9 @@ static void copy(void *user, const char *text, size_t n)
     char *encoded = malloc(room);
     if (!encoded) return;
     sodium_bin2base64(encoded, room, (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
-    send(terminal, "\033]52;c;");
-    send(terminal, encoded);
-    send(terminal, "\a");
+    send_text(terminal, "\033]52;c;");
+    send_text(terminal, encoded);
+    send_text(terminal, "\a");
     free(encoded);
 }
 
@@ -187,7 +187,7 @@ static void show_direct(struct terminal *terminal)
     before->cursor_y = after->cursor_y;
 }
 
-static void show(struct terminal *terminal)
+static void show_screen(struct terminal *terminal)
 {
     struct curses *curses = &terminal->curses;
     WINDOW *window = *curses->screen;
@@ -246,7 +246,7 @@ static void take_size(struct terminal *terminal, bool tell)
     if (tell) terminal->curses.wredrawln(*terminal->curses.screen, 0, n_rows);
 }
 
-static whit_status begin(struct terminal *terminal, whit_error *error)
+static whit_status begin_screen(struct terminal *terminal, whit_error *error)
 {
     const char *type = getenv("TERM");
     /* UTF-8 whatever the locale is: the editor's texts are. */
@@ -262,7 +262,7 @@ static whit_status begin(struct terminal *terminal, whit_error *error)
     terminal->out_file = out < 0 ? NULL : fdopen(out, "w");
     terminal->in_file = in < 0 ? NULL : fdopen(in, "r");
     if (!terminal->out_file || !terminal->in_file) return whit_fail_errno(error, "the terminal", "open");
-    if (!load(&terminal->curses))
+    if (!load_curses(&terminal->curses))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor wants ncursesw (libncursesw6): %s", dlerror());
     struct curses *curses = &terminal->curses;
     if (!type || !*type || !curses->newterm(NULL, terminal->out_file, terminal->in_file))
@@ -282,17 +282,17 @@ static whit_status begin(struct terminal *terminal, whit_error *error)
     sigaction(SIGQUIT, &hangup, NULL);
     take_size(terminal, false);
     if (terminal->direct) curses->wrefresh(*curses->screen); /* goes to the other screen */
-    send(terminal, "\033[?2004h");
+    send_text(terminal, "\033[?2004h");
     terminal->mouse = whit_editor_wants_mouse(terminal->editor);
-    if (terminal->mouse) send(terminal, "\033[?1002h\033[?1006h");
+    if (terminal->mouse) send_text(terminal, "\033[?1002h\033[?1006h");
     return WHIT_OK;
 }
 
-static void end(struct terminal *terminal)
+static void end_screen(struct terminal *terminal)
 {
     if (terminal->screen.cells) {
-        if (terminal->mouse) send(terminal, "\033[?1006l\033[?1002l");
-        send(terminal, terminal->direct ? "\033[0m\033[?25h\033[?2004l" : "\033[?2004l");
+        if (terminal->mouse) send_text(terminal, "\033[?1006l\033[?1002l");
+        send_text(terminal, terminal->direct ? "\033[0m\033[?25h\033[?2004l" : "\033[?2004l");
         terminal->curses.endwin();
     }
     if (terminal->watch >= 0) close(terminal->watch);
@@ -364,7 +364,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
             take_size(terminal, true);
             redraw = true;
         }
-        if (redraw) show(terminal);
+        if (redraw) show_screen(terminal);
         redraw = false;
         bool waiting = whit_keys_is_waiting(&terminal->keys) && !terminal->keys.pasting;
         struct timespec soon = {0, waiting ? ESCAPE_MS * 1000000L : 0};
@@ -475,13 +475,13 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
                                           .config_path = *config ? config : NULL,
                                           .suggester = options->suggester,
                                           .read_only = options->read_only,
-                                          .copy = copy,
+                                          .copy = copy_out,
                                           .user = &terminal,
                                           .panel = options->panel};
     *stopped = false;
     WHIT_TRY(whit_editor_open(&editor_options, &terminal.editor, error));
     whit_status status = open_all(terminal.editor, options, error);
-    if (status == WHIT_OK) status = begin(&terminal, error);
+    if (status == WHIT_OK) status = begin_screen(&terminal, error);
     if (status == WHIT_OK) {
         whit_editor_arrange(terminal.editor, options->arrangement, terminal.screen.n_columns, terminal.screen.n_rows);
         if (options->line) whit_editor_line(terminal.editor, options->line);
@@ -490,7 +490,7 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
         status = loop(&terminal, options->stop, error);
         *stopped = hung_up || (options->stop && *options->stop);
     }
-    end(&terminal);
+    end_screen(&terminal);
     whit_editor_close(terminal.editor);
     return status;
 }

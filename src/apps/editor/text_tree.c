@@ -20,7 +20,7 @@ static struct pool *pool_of(struct tree *tree, bool is_leaf)
     return is_leaf ? &tree->leaves : &tree->inners;
 }
 
-static void push(struct pool *pool, void *node)
+static void push_free(struct pool *pool, void *node)
 {
     struct free_node *freed = node;
     freed->next = pool->freed;
@@ -49,7 +49,7 @@ static bool add_slab(struct tree *tree, bool is_leaf)
     struct slab *slab = (struct slab *)memory;
     *slab = (struct slab){tree->slabs, size_bytes};
     tree->slabs = slab;
-    while (pool->n_unused) push(pool, carve(pool, is_leaf));
+    while (pool->n_unused) push_free(pool, carve(pool, is_leaf));
     pool->unused = memory + WHIT_ALIGN_BYTES;
     pool->n_unused = (size_bytes - WHIT_ALIGN_BYTES) / node_bytes(is_leaf);
     pool->slabs_bytes += size_bytes;
@@ -66,7 +66,7 @@ static bool reserve(struct tree *tree)
     return true;
 }
 
-static void *take(struct tree *tree, bool is_leaf)
+static void *take_node(struct tree *tree, bool is_leaf)
 {
     struct pool *pool = pool_of(tree, is_leaf);
     struct whit_text_node *node = (struct whit_text_node *)pool->freed;
@@ -83,7 +83,7 @@ static void *take(struct tree *tree, bool is_leaf)
 /* Frees one node, whose children now belong to another. */
 static void give(struct tree *tree, struct whit_text_node *node)
 {
-    push(pool_of(tree, node->is_leaf), node);
+    push_free(pool_of(tree, node->is_leaf), node);
 }
 
 void tree_release(struct tree *tree, struct whit_text_node *node)
@@ -98,7 +98,7 @@ void tree_release(struct tree *tree, struct whit_text_node *node)
 static struct whit_text_node *own(struct tree *tree, struct whit_text_node *node)
 {
     if (node->refs == 1) return node;
-    struct whit_text_node *copy = take(tree, node->is_leaf);
+    struct whit_text_node *copy = take_node(tree, node->is_leaf);
     if (node->is_leaf) {
         memcpy(copy, node, sizeof(struct leaf));
     } else {
@@ -180,7 +180,7 @@ static uint32_t lines_before(const uint8_t *data, uint32_t size, uint32_t lines,
     return behind > lines ? 0 : lines - behind;
 }
 
-static void put(struct leaf *leaf, const struct piece *pieces, unsigned n)
+static void put_pieces(struct leaf *leaf, const struct piece *pieces, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         leaf->data[i] = pieces[i].data;
@@ -211,7 +211,7 @@ static void set_piece(struct leaf *leaf, unsigned i, struct piece piece)
     leaf->lines[i] = piece.lines;
 }
 
-static void cut(struct piece piece, uint32_t at, struct piece *left, struct piece *right)
+static void cut_piece(struct piece piece, uint32_t at, struct piece *left, struct piece *right)
 {
     uint32_t lines = lines_before(piece.data, piece.size, piece.lines, at);
     bool known = piece.lines != TREE_UNCOUNTED;
@@ -239,7 +239,7 @@ static bool insert_one(struct leaf *leaf, uint64_t from, struct piece piece)
     if (leaf->head.n + (from ? 2u : 1u) > TREE_FAN) return false;
     if (from) {
         struct piece left, right;
-        cut(piece_of(leaf, i), (uint32_t)from, &left, &right);
+        cut_piece(piece_of(leaf, i), (uint32_t)from, &left, &right);
         shift(leaf, i + 1, 2);
         set_piece(leaf, i, left);
         set_piece(leaf, i + 1, piece);
@@ -267,7 +267,7 @@ static struct result replace_in_leaf(struct tree *tree, struct leaf *leaf, uint6
             all[n_all++] = piece;
         } else {
             if (at < from) {
-                cut(piece, (uint32_t)(from - at), &left, &right);
+                cut_piece(piece, (uint32_t)(from - at), &left, &right);
                 all[n_all++] = left;
                 piece = right;
                 at = from;
@@ -278,7 +278,7 @@ static struct result replace_in_leaf(struct tree *tree, struct leaf *leaf, uint6
             }
             if (end > to) {
                 if (at < to) {
-                    cut(piece, (uint32_t)(to - at), &left, &right);
+                    cut_piece(piece, (uint32_t)(to - at), &left, &right);
                     piece = right;
                 }
                 all[n_all++] = piece;
@@ -292,17 +292,17 @@ static struct result replace_in_leaf(struct tree *tree, struct leaf *leaf, uint6
         return (struct result){{NULL}, 0};
     }
     if (n_all <= TREE_FAN) {
-        put(leaf, all, n_all);
+        put_pieces(leaf, all, n_all);
         return (struct result){{&leaf->head}, 1};
     }
-    struct leaf *second = take(tree, true);
-    put(leaf, all, n_all / 2);
-    put(second, all + n_all / 2, n_all - n_all / 2);
+    struct leaf *second = take_node(tree, true);
+    put_pieces(leaf, all, n_all / 2);
+    put_pieces(second, all + n_all / 2, n_all - n_all / 2);
     return (struct result){{&leaf->head, &second->head}, 2};
 }
 
 /* Merges two neighbours that fit into one node; the second is released. */
-static struct whit_text_node *join(struct tree *tree, struct whit_text_node *a, struct whit_text_node *b)
+static struct whit_text_node *join_nodes(struct tree *tree, struct whit_text_node *a, struct whit_text_node *b)
 {
     a = own(tree, a);
     unsigned n = a->n, m = b->n;
@@ -360,7 +360,7 @@ static struct result replace_in(struct tree *tree, struct whit_text_node *node, 
             i++;
             continue;
         }
-        all[i] = child_of(join(tree, all[i].node, all[i + 1].node));
+        all[i] = child_of(join_nodes(tree, all[i].node, all[i + 1].node));
         memmove(all + i + 1, all + i + 2, (n_all - i - 2) * sizeof *all);
         n_all--;
     }
@@ -373,7 +373,7 @@ static struct result replace_in(struct tree *tree, struct whit_text_node *node, 
         inner->head.n = (uint16_t)n_all;
         return (struct result){{&inner->head}, 1};
     }
-    struct inner *second = take(tree, false);
+    struct inner *second = take_node(tree, false);
     unsigned half = n_all / 2;
     for (unsigned i = 0; i < half; i++) set_child(inner, i, all[i]);
     for (unsigned i = half; i < n_all; i++) set_child(second, i - half, all[i]);
@@ -388,11 +388,11 @@ bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct pi
     if (!reserve(tree)) return false;
     struct result result = replace_in(tree, tree->root, from, to, pieces, n);
     if (!result.n) {
-        tree->root = take(tree, true);
+        tree->root = take_node(tree, true);
     } else if (result.n == 1) {
         tree->root = result.node[0];
     } else {
-        struct inner *root = take(tree, false);
+        struct inner *root = take_node(tree, false);
         set_child(root, 0, child_of(result.node[0]));
         set_child(root, 1, child_of(result.node[1]));
         root->head.n = 2;
@@ -411,7 +411,7 @@ bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct pi
 bool tree_open(struct tree *tree)
 {
     if (!reserve(tree)) return false;
-    tree->root = take(tree, true);
+    tree->root = take_node(tree, true);
     return true;
 }
 

@@ -35,7 +35,7 @@ struct whit_undo {
     void *user;
 };
 
-static bool grow(void *array, struct room *room, size_t wanted, size_t elem_bytes)
+static bool grow_array(void *array, struct room *room, size_t wanted, size_t elem_bytes)
 {
     if (wanted > room->n_elems) {
         size_t next = room->n_elems ? room->n_elems * 2 : 64, bytes;
@@ -54,7 +54,7 @@ static bool grow(void *array, struct room *room, size_t wanted, size_t elem_byte
 whit_status whit_undo_open(whit_text *text, whit_undo **history, whit_error *error)
 {
     *history = calloc(1, sizeof **history);
-    if (!*history || !grow(&(*history)->steps, &(*history)->steps_room, 1, sizeof(struct step))) {
+    if (!*history || !grow_array(&(*history)->steps, &(*history)->steps_room, 1, sizeof(struct step))) {
         free(*history);
         *history = NULL;
         return whit_fail_memory(error, "undo", sizeof **history);
@@ -93,7 +93,7 @@ static bool keep_spans(whit_undo *history, uint64_t offset, uint64_t n, uint32_t
         whit_span span = whit_text_at(history->text, offset);
         if (!span.size_bytes || *n_kept == UINT32_MAX) return false;
         if (span.size_bytes > n) span.size_bytes = n;
-        if (!grow(&history->spans, &history->spans_room, history->n_spans + *n_kept + 1, sizeof *history->spans))
+        if (!grow_array(&history->spans, &history->spans_room, history->n_spans + *n_kept + 1, sizeof *history->spans))
             return false;
         history->spans[history->n_spans + (*n_kept)++] = span;
         offset += span.size_bytes;
@@ -110,8 +110,8 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "an edit outside of the text");
     uint32_t n_spans;
     if (history->n_steps == UINT32_MAX - 1 || !keep_spans(history, offset, n_remove, &n_spans) ||
-        !grow(&history->edits, &history->edits_room, history->n_edits + 1, sizeof *history->edits) ||
-        !grow(&history->steps, &history->steps_room, (size_t)history->n_steps + 1, sizeof *history->steps))
+        !grow_array(&history->edits, &history->edits_room, history->n_edits + 1, sizeof *history->edits) ||
+        !grow_array(&history->steps, &history->steps_room, (size_t)history->n_steps + 1, sizeof *history->steps))
         return whit_fail_memory(error, "undo", sizeof *history->edits);
     const uint8_t *kept = NULL;
     WHIT_TRY(whit_text_replace(history->text, offset, n_remove, data, n_insert, &kept, error));
@@ -162,7 +162,7 @@ static void widen(whit_range *range, uint64_t offset, uint64_t n_removed, uint64
     if (range->begin > offset) range->begin = offset;
 }
 
-static bool apply(whit_undo *history, const struct edit *edit, bool back, whit_range *changed, whit_error *error)
+static bool apply_edit(whit_undo *history, const struct edit *edit, bool back, whit_range *changed, whit_error *error)
 {
     whit_span inserted = {edit->inserted, edit->n_inserted};
     whit_status status = back
@@ -186,8 +186,8 @@ static bool apply_step(whit_undo *history, uint32_t number, bool back, whit_rang
     whit_snapshot before = whit_text_snapshot(history->text);
     bool ok = true;
     for (size_t i = 0; i < step->n_edits && ok; i++)
-        ok = apply(history, &history->edits[step->first_edit + (back ? step->n_edits - 1 - i : i)], back, changed,
-                   error);
+        ok = apply_edit(history, &history->edits[step->first_edit + (back ? step->n_edits - 1 - i : i)], back, changed,
+                        error);
     if (!ok) whit_text_restore(history->text, &before);
     whit_snapshot_release(history->text, &before);
     return ok;

@@ -141,7 +141,7 @@ static void remember(ed *e)
 }
 
 /* A command is over, or waits for what is typed in insert mode. */
-static void finish(ed *e)
+static void finish_command(ed *e)
 {
     struct ed_vi *vi = &e->vi;
     bool inserting = ed_vi_is_inserting(e);
@@ -240,24 +240,24 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
         ed_vi_line(e, vi->line);
         if (e->done) return;
         vi->changed = false; /* '.' does not repeat it */
-        finish(e);
+        finish_command(e);
         return;
     }
     struct ed_vi_keys *macro = letter < 128 && isalpha((int)letter) ? &vi->macros[tolower((int)letter) - 'a'] : NULL;
     if (!macro || !macro->n) {
         ed_vi_fail(e, "no macro of that name");
-        finish(e);
+        finish_command(e);
         return;
     }
     vi->last_macro = letter;
     whit_key *keys = malloc(macro->n * sizeof *keys); /* playing may record */
     if (!keys) {
-        finish(e);
+        finish_command(e);
         return;
     }
     size_t n_keys = macro->n;
     memcpy(keys, macro->keys, n_keys * sizeof *keys);
-    finish(e);
+    finish_command(e);
     while (n-- && !vi->failed && !e->done) ed_vi_play(e, keys, n_keys);
     free(keys);
 }
@@ -285,7 +285,7 @@ void ed_vi_choose_register(ed *e, struct ed_vi_call call)
         return;
     }
     ed_vi_fail(e, "no register of that name");
-    finish(e);
+    finish_command(e);
 }
 
 /* Shows the next (t) or the previous (T) buffer. */
@@ -356,7 +356,7 @@ static void take_motion(ed *e, const struct ed_vi_row *row, uint32_t given)
         go(e, span, row->flags);
     else
         e->vi.failed = true;
-    finish(e);
+    finish_command(e);
 }
 
 static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
@@ -392,26 +392,26 @@ static void take_operator(ed *e, uint32_t code)
     struct ed_vi *vi = &e->vi;
     if (ed_vi_is_visual(e)) {
         ed_vi_operate_visual(e, code);
-        finish(e);
+        finish_command(e);
     } else if (vi->operator== code) { /* dd, cc, yy, gUgU */
         uint64_t at = ed_cursor(e)->offset, last = at, next;
         uint32_t count = ed_vi_count(e);
         for (uint32_t n = count; --n && (next = ed_vi_next_line(e, last)) != ED_NONE;) last = next;
         if (count > 1 && last == at) { /* not one line below */
             ed_vi_fail(e, "no line below");
-            finish(e);
+            finish_command(e);
             return;
         }
         ed_vi_operate(e, code, (struct ed_vi_span){.begin = at, .end = last, .lines = true});
         uint64_t first = ed_vi_first(e, at);
         if ((code & ED_VI_G) && code != (ED_VI_G | 'q')) ed_cursor(e)->offset = first < at ? first : at;
-        finish(e);
+        finish_command(e);
     } else if (!vi->operator) {
         vi->operator= code;
         vi->operator_count = vi->count;
         vi->count = 0;
     } else {
-        finish(e);
+        finish_command(e);
     }
 }
 
@@ -438,7 +438,7 @@ static void take_row(ed *e, const struct ed_vi_row *row, uint32_t typed, uint32_
     case ED_VI_LINE: ed_vi_row_run(e, row, typed); break;
     default: break;
     }
-    if (!e->done && !(row->flags & ED_VI_UNFINISHED)) finish(e);
+    if (!e->done && !(row->flags & ED_VI_UNFINISHED)) finish_command(e);
 }
 
 static uint8_t mode_of_rows(const ed *e)
@@ -463,7 +463,7 @@ static void refuse_key(ed *e, uint32_t prefix)
         ed_vi_fail(e, "vi's visual mode has no such key");
     else
         ed_vi_fail(e, "vi's normal mode has no such key; i begins to insert");
-    finish(e);
+    finish_command(e);
 }
 
 /* Takes the key after a prefix, or the argument of a key. */
@@ -475,7 +475,7 @@ static void pending_key(ed *e, whit_key key)
     vi->pending = NULL;
     if (row->argument) {
         if (key.mods)
-            finish(e);
+            finish_command(e);
         else
             take_row(e, row, code, 0);
         return;
@@ -509,7 +509,7 @@ static bool normal_key(ed *e, whit_key key)
         ed_vi_leave_visual(e);
         ed_only_main(e);
         ed_cursor(e)->anchor = ED_NONE;
-        finish(e);
+        finish_command(e);
         return true;
     }
     if (vi->pending) {
@@ -543,7 +543,7 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         ed_vi_map_flush(e);
         if (!ed_vi_is_inserting(e)) {
             if (ed_vi_is_visual(e)) ed_vi_operate_visual(e, 'd');
-            finish(e);
+            finish_command(e);
             ed_paste(e, paste, n_paste);
         } else {
             ed_vi_paste_typed(e, paste, n_paste);
@@ -564,12 +564,12 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         if (literal) ed_vi_insert_key(e, key); /* the number ends */
         vi->pending = NULL;
         ed_vi_end_insert(e);
-        finish(e);
+        finish_command(e);
         return true;
     }
     if (normal_key(e, key)) return true;
     ed_vi_hand_over(e);
-    finish(e);
+    finish_command(e);
     return false;
 }
 
@@ -593,7 +593,7 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
     } else {
         vi->failed = true;
     }
-    finish(e);
+    finish_command(e);
 }
 
 /* Moves the cursor to where vi allows it: on a character, or in an empty line; not after the last line feed. */
@@ -607,7 +607,7 @@ void ed_vi_settle(ed *e, whit_key key)
     }
     if (vi->asked && !ed_vi_is_inserting(e)) { /* the prompt has ended, perhaps with Esc */
         vi->changed = false;                   /* '.' does not repeat it */
-        finish(e);
+        finish_command(e);
     }
     vi->asked = false;
     if (ed_vi_is_visual(e) && vi->shown && vi->shown != e->window->doc) vi->mode = ED_VI_NORMAL; /* another text */

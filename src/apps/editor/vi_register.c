@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void set(struct ed_vi_register *reg, char *text, size_t n, bool lines, bool block)
+static void set_register(struct ed_vi_register *reg, char *text, size_t n, bool lines, bool block)
 {
     free(reg->text);
     *reg = (struct ed_vi_register){text, n, lines, block};
@@ -18,10 +18,10 @@ static void set_copy(struct ed_vi_register *reg, const char *text, size_t n, boo
     if (!copy) return;
     memcpy(copy, text, n);
     copy[n] = 0;
-    set(reg, copy, n, lines, block);
+    set_register(reg, copy, n, lines, block);
 }
 
-static void append(struct ed_vi_register *reg, const char *text, size_t n, bool lines)
+static void append_text(struct ed_vi_register *reg, const char *text, size_t n, bool lines)
 {
     bool feed = lines && reg->n_bytes && reg->text[reg->n_bytes - 1] != '\n';
     char *grown = realloc(reg->text, reg->n_bytes + n + 3);
@@ -80,7 +80,7 @@ void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool d
         e->clipboard.n_bytes = n;
     }
     if (name < 128 && isupper((int)name)) {
-        append(&vi->letters[name - 'A'], text, n, lines);
+        append_text(&vi->letters[name - 'A'], text, n, lines);
     } else if (name < 128 && islower((int)name)) {
         set_copy(&vi->letters[name - 'a'], text, n, lines, block);
     } else if (!deleted) {

@@ -45,7 +45,7 @@ void ed_window_free(struct ed_window *window)
     free(window);
 }
 
-static void place(struct ed_window *window, int x, int y, int n_columns, int n_rows)
+static void place_window(struct ed_window *window, int x, int y, int n_columns, int n_rows)
 {
     window->x = x;
     window->y = y;
@@ -55,19 +55,19 @@ static void place(struct ed_window *window, int x, int y, int n_columns, int n_r
     if (window->beside) {
         int first = (n_columns - 1) / 2;
         if (window->first_columns && window->first_columns < first) first = window->first_columns;
-        place(window->child[0], x, y, first, n_rows);
-        place(window->child[1], x + first + 1, y, n_columns - first - 1, n_rows);
+        place_window(window->child[0], x, y, first, n_rows);
+        place_window(window->child[1], x + first + 1, y, n_columns - first - 1, n_rows);
     } else {
         int first = n_rows / 2;
-        place(window->child[0], x, y, n_columns, first);
-        place(window->child[1], x, y + first, n_columns, n_rows - first);
+        place_window(window->child[0], x, y, n_columns, first);
+        place_window(window->child[1], x, y + first, n_columns, n_rows - first);
     }
 }
 
 void ed_windows_layout(ed *e)
 {
     bool tabs = e->docs && e->docs->next;
-    place(e->root, 0, tabs, e->n_columns, e->n_rows - 1 - tabs);
+    place_window(e->root, 0, tabs, e->n_columns, e->n_rows - 1 - tabs);
 }
 
 bool ed_window_split(ed *e, bool beside)
