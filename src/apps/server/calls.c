@@ -9,7 +9,7 @@
 
 enum { MOST_TOOLS = 200 };
 
-static bool fail(whit_web_reply *reply, const char *param, const char *what)
+static bool refuse_field(whit_web_reply *reply, const char *param, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
     return false;
@@ -25,8 +25,8 @@ static bool read_choice(whit_ask_calls *calls, const json_t *choice, bool *none,
     calls->is_required = calls->is_held = true;
     if (json_is_string(name)) calls->name = name;
     return (word && !strcmp(word, "required")) || (type && !strcmp(type, "function") && calls->name) ||
-        fail(reply, "tool_choice",
-             "expected none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}");
+        refuse_field(reply, "tool_choice",
+                     "expected none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}");
 }
 
 bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
@@ -38,13 +38,14 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     if (json_array_size(older) || json_is_object(demanded))
         return whit_field_refuse(reply, json_array_size(older) ? "functions" : "function_call",
                                  "the older form of tools is not served: send tools and tool_choice");
-    if (tools && !json_is_null(tools) && !json_is_array(tools)) return fail(reply, "tools", "expected a list");
-    if (json_array_size(tools) > MOST_TOOLS) return fail(reply, "tools", "at most 200 tools");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse_field(reply, "tools", "expected a list");
+    if (json_array_size(tools) > MOST_TOOLS) return refuse_field(reply, "tools", "at most 200 tools");
     if (parallel && !json_is_null(parallel) && !json_is_boolean(parallel))
-        return fail(reply, "parallel_tool_calls", "expected true or false");
+        return refuse_field(reply, "parallel_tool_calls", "expected true or false");
     if (!read_choice(&calls, json_object_get(body, "tool_choice"), &none, reply)) return false;
     ask->tools = json_array_size(tools) > 0 && !none;
-    if (!ask->tools && calls.is_required) return fail(reply, "tool_choice", "there are no tools that could be called");
+    if (!ask->tools && calls.is_required)
+        return refuse_field(reply, "tool_choice", "there are no tools that could be called");
     calls.is_held |= calls.is_single;
     for (size_t i = 0; i < json_array_size(tools); i++)
         calls.is_held |= json_is_true(json_object_get(json_object_get(json_array_get(tools, i), "function"), "strict"));

@@ -131,7 +131,7 @@ static json_t *finished(const whit_ask *ask, json_t *own)
     return own;
 }
 
-static json_t *whole(whit_ask *ask, const json_t *choice)
+static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 {
     const json_t *text = json_object_get(choice, "text");
     const whit_job *job = ask->jobs[ask->state.i_job];
@@ -141,7 +141,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
 }
 
 /* Takes the event over; log-probabilities that wait go along. */
-static void send(whit_ask *ask, json_t *event, whit_buf *out)
+static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     whit_buf *logs = &ask->state.logs;
     whit_buf_append_str(out, "data: ");
@@ -155,35 +155,40 @@ static void send(whit_ask *ask, json_t *event, whit_buf *out)
     json_decref(event);
 }
 
-static void begin(whit_ask *ask, whit_buf *out)
+static void begin_stream(whit_ask *ask, whit_buf *out)
 {
     (void)ask, (void)out;
 }
 
-static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
+static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
     json_t *own = piece(ask, event->text, event->text_bytes, false);
     json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
     ask->state.tokens.size_bytes = 0;
     if (ask->times_tokens && ask->jobs[0]->first_ns) json_object_set_new(own, "timings", whit_ask_timings(ask));
-    send(ask, own, out);
+    send_event(ask, own, out);
 }
 
-static void end(whit_ask *ask, whit_buf *out)
+static void end_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *own = finished(ask, piece(ask, "", 0, true));
     json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens)); /* special tokens, which have no text */
-    send(ask, own, out);
+    send_event(ask, own, out);
 }
 
-static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
+static void write_failure(whit_ask *ask, const whit_error *error, whit_buf *out)
 {
-    send(ask, json_pack("{s:{s:s, s:s, s:i}}", "error", "message", error->message, "type", "server_error", "code", 500),
-         out);
+    send_event(
+        ask, json_pack("{s:{s:s, s:s, s:i}}", "error", "message", error->message, "type", "server_error", "code", 500),
+        out);
 }
 
-static const whit_dialect dialect = {
-    .whole = whole, .begin = begin, .event = event, .end = end, .fail = fail, .logs_name = "completion_probabilities"};
+static const whit_dialect dialect = {.whole = whole_answer,
+                                     .begin = begin_stream,
+                                     .event = write_event,
+                                     .end = end_stream,
+                                     .fail = write_failure,
+                                     .logs_name = "completion_probabilities"};
 
 static void answer_call(whit_call *call, bool infill)
 {

@@ -15,7 +15,7 @@
 
 enum { MOST_TEXTS = 2048, PIECE_VALUES = 512 };
 
-static bool fail(whit_web_reply *reply, const char *what)
+static bool refuse_input(whit_web_reply *reply, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", "input", "input: %s", what);
     return false;
@@ -41,8 +41,8 @@ static bool append_tokens(whit_api *api, const json_t *one, bool first, int32_t 
     whit_error error;
     size_t n_new = 0;
     if (!text && (value < 0 || value >= whit_model_vocab_size(api->model)))
-        return fail(reply, "expected a text, token ids, or a list of either");
-    if (text && json_string_length(text) == 0) return fail(reply, "a text is empty");
+        return refuse_input(reply, "expected a text, token ids, or a list of either");
+    if (text && json_string_length(text) == 0) return refuse_input(reply, "a text is empty");
     if (text &&
         whit_tokenize(api->model, json_string_value(text), json_string_length(text), first, true, ids + *n, room - *n,
                       &n_new, &error) != WHIT_OK) {
@@ -66,12 +66,12 @@ static bool read_text(whit_api *api, const json_t *one, int32_t **ids, size_t *n
     if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
         return false; /* for each text: they do not add up to much */
     *ids = malloc((room + 1) * sizeof **ids);
-    if (!*ids) return fail(reply, "out of memory");
-    if (!text && !n_parts) return fail(reply, "expected a text, token ids, or a list of either");
+    if (!*ids) return refuse_input(reply, "out of memory");
+    if (!text && !n_parts) return refuse_input(reply, "expected a text, token ids, or a list of either");
     if (text && !append_tokens(api, text, true, *ids, room, n, reply)) return false;
     for (size_t i = 0; i < n_parts; i++)
         if (!append_tokens(api, json_array_get(one, i), i == 0, *ids, room, n, reply)) return false;
-    if (*n <= n_ctx) return *n > 0 || fail(reply, "a text has no tokens");
+    if (*n <= n_ctx) return *n > 0 || refuse_input(reply, "a text has no tokens");
     whit_api_fail(reply, 400, "invalid_request_error", "input", "a text has %zu tokens, the context %u", *n, n_ctx);
     return false;
 }
@@ -128,17 +128,17 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     *n = several ? json_array_size(input) : 1;
     *n_tokens = 0;
     *values = NULL;
-    if (whit_model_n_labels(api->model)) return fail(reply, "the model gives scores: ask /v1/rerank");
+    if (whit_model_n_labels(api->model)) return refuse_input(reply, "the model gives scores: ask /v1/rerank");
     if (!input_text(input) && !json_is_array(input))
-        return fail(reply, "expected a text, token ids, or a list of either");
-    if (*n > MOST_TEXTS) return fail(reply, "at most 2048 texts");
+        return refuse_input(reply, "expected a text, token ids, or a list of either");
+    if (*n > MOST_TEXTS) return refuse_input(reply, "at most 2048 texts");
     if (!whit_api_has_no_adapters(api, body, reply)) return false;
     if (!whit_reply_claim(reply, *n * width * sizeof **values)) return false;
     *values = malloc(*n * width * sizeof **values);
-    bool ok = *values || fail(reply, "out of memory");
+    bool ok = *values || refuse_input(reply, "out of memory");
     for (size_t i = 0; i < *n && ok; i += WHIT_VECTOR_TEXTS) {
         const size_t n_some = *n - i < WHIT_VECTOR_TEXTS ? *n - i : WHIT_VECTOR_TEXTS;
-        if (whit_web_client_left(fd)) ok = fail(reply, "the client left");
+        if (whit_web_client_left(fd)) ok = refuse_input(reply, "the client left");
         if (ok) ok = embed_some(api, input, several, i, n_some, width, *values + i * width, n_tokens, reply);
     }
     if (!ok) {

@@ -430,7 +430,7 @@ static void count_cache(whit_engine *e)
     e->counts.n_marks_evicted = marks.n_evicted;
 }
 
-static void step(whit_engine *e)
+static void step_engine(whit_engine *e)
 {
     whit_generation *generations[WHIT_ENGINE_MOST_SLOTS] = {NULL};
     size_t n = 0, n_open;
@@ -647,7 +647,7 @@ static bool open_session(whit_engine *e)
     return status == WHIT_OK;
 }
 
-static void *run(void *user)
+static void *run_engine(void *user)
 {
     whit_engine *e = user;
     if (!open_session(e)) return NULL;
@@ -674,7 +674,7 @@ static void *run(void *user)
             continue;
         }
         pthread_mutex_unlock(&e->lock);
-        step(e); /* takes the lock again */
+        step_engine(e); /* takes the lock again */
     }
     pthread_mutex_unlock(&e->lock);
     for (uint32_t i = 0; i < e->options.n_slots; i++) keep_slot(e, i);
@@ -719,7 +719,7 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     e->slots = calloc(options->n_slots, sizeof *e->slots);
     whit_error unread;
     e->opening = error ? error : &unread;
-    e->running = e->slots && pthread_create(&e->thread, NULL, run, e) == 0;
+    e->running = e->slots && pthread_create(&e->thread, NULL, run_engine, e) == 0;
     if (e->running) {
         pthread_mutex_lock(&e->lock);
         while (e->opening) pthread_cond_wait(&e->changed, &e->lock);

@@ -38,7 +38,7 @@ static json_t *response(const whit_ask *ask, json_t *parts, const char *finish)
                      ask->api->name, "responseId", ask->id);
 }
 
-static json_t *whole(whit_ask *ask, const json_t *choice)
+static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 {
     const json_t *message = json_object_get(choice, "message");
     json_t *text = json_object_get(message, "content"), *thinking = json_object_get(message, "reasoning_content");
@@ -59,7 +59,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
 /* ---- streams ------------------------------------------------------------------------------------- */
 
 /* Takes the event: a line of data, or the next item of the list. */
-static void send(whit_ask *ask, json_t *event, whit_buf *out)
+static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     char *text = event ? whit_json_write(event) : NULL;
     bool first = ask->state.n_events++ == 0;
@@ -72,20 +72,20 @@ static void send(whit_ask *ask, json_t *event, whit_buf *out)
     json_decref(event);
 }
 
-static void begin(whit_ask *ask, whit_buf *out)
+static void begin_stream(whit_ask *ask, whit_buf *out)
 {
     (void)ask, (void)out;
 }
 
-static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
+static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
     whit_dialect_state *state = &ask->state;
     json_t *text = whit_dialect_text(event->text, event->text_bytes);
     switch (event->kind) {
-    case WHIT_CHAT_TEXT: send(ask, response(ask, json_pack("[{s:O}]", "text", text), NULL), out); break;
+    case WHIT_CHAT_TEXT: send_event(ask, response(ask, json_pack("[{s:O}]", "text", text), NULL), out); break;
     case WHIT_CHAT_THINKING:
         if (state->shows_thoughts)
-            send(ask, response(ask, json_pack("[{s:O, s:b}]", "text", text, "thought", 1), NULL), out);
+            send_event(ask, response(ask, json_pack("[{s:O, s:b}]", "text", text, "thought", 1), NULL), out);
         break;
     case WHIT_CHAT_CALL_BEGIN:
         json_decref(state->output);
@@ -96,7 +96,7 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
     case WHIT_CHAT_CALL_END: { /* calls come whole */
         json_t *written = whit_dialect_text(state->text.data, state->text.size_bytes);
         json_t *part = call_part(ask, event->i_call, state->output, whit_dialect_arguments(written));
-        send(ask, response(ask, json_pack("[o]", part), NULL), out);
+        send_event(ask, response(ask, json_pack("[o]", part), NULL), out);
         json_decref(written);
         break;
     }
@@ -104,21 +104,25 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
     json_decref(text);
 }
 
-static void end(whit_ask *ask, whit_buf *out)
+static void end_stream(whit_ask *ask, whit_buf *out)
 {
-    send(ask, response(ask, json_pack("[{s:s}]", "text", ""), finish_reason(ask->jobs[0])), out);
+    send_event(ask, response(ask, json_pack("[{s:s}]", "text", ""), finish_reason(ask->jobs[0])), out);
     if (ask->state.is_list) whit_buf_append_str(out, "]");
 }
 
-static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
+static void write_failure(whit_ask *ask, const whit_error *error, whit_buf *out)
 {
-    send(ask, json_pack("{s:{s:i, s:s, s:s}}", "error", "code", 500, "message", error->message, "status", "INTERNAL"),
-         out);
+    send_event(ask,
+               json_pack("{s:{s:i, s:s, s:s}}", "error", "code", 500, "message", error->message, "status", "INTERNAL"),
+               out);
     if (ask->state.is_list) whit_buf_append_str(out, "]");
 }
 
-static const whit_dialect events = {whole, begin, event, end, fail, .ping = ": still at work\n\n"},
-                          list = {whole, begin, event, end, fail, .type = "application/json", .ping = " "};
+static const whit_dialect events = {whole_answer, begin_stream,  write_event,
+                                    end_stream,   write_failure, .ping = ": still at work\n\n"},
+                          list = {whole_answer, begin_stream,  write_event,
+                                  end_stream,   write_failure, .type = "application/json",
+                                  .ping = " "};
 
 /* ---- endpoints ----------------------------------------------------------------------------------- */
 

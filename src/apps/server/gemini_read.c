@@ -29,7 +29,7 @@ json_t *whit_gemini_get(const json_t *object, const char *name)
     return json_is_null(found) ? NULL : found;
 }
 
-static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+static bool refuse_field(whit_web_reply *reply, const char *param, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
     return false;
@@ -246,9 +246,9 @@ static bool read_content(const json_t *content, size_t i, json_t *open, json_t *
                         .calls = json_array(),
                         .results = json_array(),
                         .open = open};
-    bool ok = json_is_array(parts) || refuse(reply, "contents", "expected contents with a list of parts");
+    bool ok = json_is_array(parts) || refuse_field(reply, "contents", "expected contents with a list of parts");
     for (size_t k = 0; ok && k < json_array_size(parts); k++) ok = read_part(&c, json_array_get(parts, k), k, reply);
-    if (ok && (c.text.failed || c.thinking.failed)) ok = refuse(reply, "contents", "out of memory");
+    if (ok && (c.text.failed || c.thinking.failed)) ok = refuse_field(reply, "contents", "out of memory");
     if (ok) {
         json_t *message = json_pack("{s:s, s:o}", "role", c.is_model ? "assistant" : "user", "content",
                                     whit_dialect_text(c.text.data, c.text.size_bytes));
@@ -278,7 +278,7 @@ static bool read_contents(const json_t *body, json_t *messages, whit_web_reply *
         if (!json_string_length(json_object_get(json_array_get(messages, 0), "content"))) json_array_clear(messages);
     }
     if (one) contents = one;
-    if (ok && !json_array_size(contents)) ok = refuse(reply, "contents", "expected a list of contents");
+    if (ok && !json_array_size(contents)) ok = refuse_field(reply, "contents", "expected a list of contents");
     for (size_t i = 0; ok && i < json_array_size(contents); i++)
         ok = read_content(json_array_get(contents, i), i, open, messages, reply);
     json_decref(open), json_decref(one);
@@ -292,7 +292,7 @@ static bool read_declaration(const json_t *declaration, bool strict, json_t *lis
     json_t *name = whit_gemini_get(declaration, "name"), *about = whit_gemini_get(declaration, "description");
     json_t *schema = whit_gemini_get(declaration, "parametersJsonSchema");
     const json_t *parameters = whit_gemini_get(declaration, "parameters");
-    if (!json_is_string(name)) return refuse(reply, "tools", "a function declaration needs a name");
+    if (!json_is_string(name)) return refuse_field(reply, "tools", "a function declaration needs a name");
     json_t *function = json_pack("{s:O}", "name", name);
     if (about) json_object_set(function, "description", about);
     if (schema)
@@ -324,13 +324,13 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
     const json_t *names = whit_gemini_get(config, "allowedFunctionNames");
     const char *mode = json_string_value(whit_gemini_get(config, "mode"));
     if (!mode) mode = "AUTO";
-    if (tools && !json_is_array(tools)) return refuse(reply, "tools", "expected a list");
+    if (tools && !json_is_array(tools)) return refuse_field(reply, "tools", "expected a list");
     json_t *list = json_array(), *allowed = json_array();
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i), *declared = whit_gemini_get(tool, "functionDeclarations");
         if (whit_gemini_get(tool, "computerUse"))
-            ok = refuse(reply, "tools", "computerUse needs images, which no model here reads");
+            ok = refuse_field(reply, "tools", "computerUse needs images, which no model here reads");
         for (size_t k = 0; ok && k < json_array_size(declared); k++)
             ok = read_declaration(json_array_get(declared, k), !strcmp(mode, "VALIDATED"), list, reply);
     }
@@ -340,7 +340,8 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
     if (ok && !strcmp(mode, "NONE")) json_object_set_new(chat, "tool_choice", json_string("none"));
     if (ok && !strcmp(mode, "ANY")) {
         json_object_set_new(chat, "tool_choice", json_string("required"));
-        if (!json_array_size(allowed)) ok = refuse(reply, "toolConfig", "there is no function that may be called");
+        if (!json_array_size(allowed))
+            ok = refuse_field(reply, "toolConfig", "there is no function that may be called");
     }
     json_decref(list), json_decref(allowed);
     return ok;
@@ -356,11 +357,11 @@ static bool read_format(const json_t *config, json_t *chat, whit_web_reply *repl
     const json_t *kinds = whit_gemini_get(config, "responseModalities");
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const char *kind = json_string_value(json_array_get(kinds, i));
-        if (!kind || strcmp(kind, "TEXT") != 0) return refuse(reply, "responseModalities", "only TEXT is served");
+        if (!kind || strcmp(kind, "TEXT") != 0) return refuse_field(reply, "responseModalities", "only TEXT is served");
     }
     if (!type || !strcmp(type, "text/plain")) return true;
     if (strcmp(type, "application/json") != 0)
-        return refuse(reply, "responseMimeType", "expected text/plain or application/json");
+        return refuse_field(reply, "responseMimeType", "expected text/plain or application/json");
     schema = schema ? json_incref(schema) : other ? whit_gemini_schema(other) : NULL;
     json_object_set_new(chat, "response_format",
                         schema ? json_pack("{s:s, s:{s:o}}", "type", "json_schema", "json_schema", "schema", schema)
@@ -400,11 +401,11 @@ json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_repl
     const json_t *config = whit_gemini_get(body, "generationConfig"), *n = whit_gemini_get(config, "candidateCount");
     json_t *chat = json_object(), *messages = json_array();
     bool ok = read_contents(body, messages, reply) && read_tools(body, chat, reply) && read_format(config, chat, reply);
-    if (ok && n && json_integer_value(n) != 1) ok = refuse(reply, "candidateCount", "one candidate is made");
+    if (ok && n && json_integer_value(n) != 1) ok = refuse_field(reply, "candidateCount", "one candidate is made");
     if (ok && json_is_true(whit_gemini_get(config, "responseLogprobs")))
-        ok = refuse(reply, "responseLogprobs", "not given here; /v1/chat/completions has logprobs");
+        ok = refuse_field(reply, "responseLogprobs", "not given here; /v1/chat/completions has logprobs");
     if (ok && whit_gemini_get(body, "cachedContent"))
-        ok = refuse(reply, "cachedContent", "nothing is stored here; send the contents themselves");
+        ok = refuse_field(reply, "cachedContent", "nothing is stored here; send the contents themselves");
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         json_t *value = whit_gemini_get(config, settings[i][0]);
         if (value) json_object_set(chat, settings[i][1], value);

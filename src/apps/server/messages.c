@@ -78,7 +78,7 @@ static json_t *call_id(const whit_ask *ask, uint32_t i)
     return json_sprintf("toolu_%s_%u", ask->id, (unsigned)i);
 }
 
-static json_t *whole(whit_ask *ask, const json_t *choice)
+static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 {
     const json_t *message = json_object_get(choice, "message"), *text = json_object_get(message, "content");
     json_t *thinking = json_object_get(message, "reasoning_content"), *calls = json_object_get(message, "tool_calls");
@@ -103,7 +103,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
                      "container", "diagnostics");
 }
 
-static void begin(whit_ask *ask, whit_buf *out)
+static void begin_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *counts = usage(ask);
     json_object_set_new(counts, "output_tokens", json_integer(0));
@@ -133,7 +133,7 @@ static void open_block(whit_ask *ask, whit_chat_event_kind kind, json_t *block, 
         json_pack("{s:s, s:i, s:o}", "type", "content_block_start", "index", state->index, "content_block", block));
 }
 
-static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
+static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
     whit_dialect_state *state = &ask->state;
     json_t *text = whit_dialect_text(event->text, event->text_bytes), *delta = NULL;
@@ -168,7 +168,7 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
             out, json_pack("{s:s, s:i, s:o}", "type", "content_block_delta", "index", state->index, "delta", delta));
 }
 
-static void end(whit_ask *ask, whit_buf *out)
+static void end_stream(whit_ask *ask, whit_buf *out)
 {
     const char *reason = stop_reason(ask, ask->state.n_calls > 0);
     close_block(ask, out);
@@ -179,7 +179,7 @@ static void end(whit_ask *ask, whit_buf *out)
     whit_dialect_send(out, json_pack("{s:s}", "type", "message_stop"));
 }
 
-static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
+static void write_failure(whit_ask *ask, const whit_error *error, whit_buf *out)
 {
     (void)ask;
     whit_dialect_send(
@@ -187,7 +187,7 @@ static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
         json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "type", "api_error", "message", error->message));
 }
 
-static const whit_dialect dialect = {whole, begin, event, end, fail};
+static const whit_dialect dialect = {whole_answer, begin_stream, write_event, end_stream, write_failure};
 
 void whit_anthropic_post(whit_call *call)
 {

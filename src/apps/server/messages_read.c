@@ -9,7 +9,7 @@
 #include "server/messages.h"
 #include "server/json_text.h"
 
-static bool refuse(whit_web_reply *reply, const char *what)
+static bool refuse_request(whit_web_reply *reply, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", NULL, "%s", what);
     return false;
@@ -123,7 +123,7 @@ static json_t *content_text(const json_t *content, const place *at, whit_web_rep
     whit_buf text = {0};
     if (json_is_string(content)) return json_incref((json_t *)content);
     if (!json_is_array(content)) {
-        refuse(reply, "content: expected a text or a list of blocks");
+        refuse_request(reply, "content: expected a text or a list of blocks");
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(content); i++) {
@@ -204,7 +204,7 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(blocks); i++)
         ok = read_block(&parts, json_array_get(blocks, i), i, reply);
-    if (ok && (parts.text.failed || parts.thinking.failed)) ok = refuse(reply, "messages: out of memory");
+    if (ok && (parts.text.failed || parts.thinking.failed)) ok = refuse_request(reply, "messages: out of memory");
     if (ok) {
         json_array_extend(messages, parts.results);
         json_object_set_new(message, "content", whit_dialect_text(parts.text.data, parts.text.size_bytes));
@@ -237,7 +237,8 @@ static bool read_messages(const json_t *body, json_t *messages, whit_web_reply *
             json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", text));
         json_decref(text);
     }
-    if (!json_is_array(list) || !json_array_size(list)) return refuse(reply, "messages: expected a list of messages");
+    if (!json_is_array(list) || !json_array_size(list))
+        return refuse_request(reply, "messages: expected a list of messages");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i), *content = json_object_get(one, "content");
         const char *role = json_string_value(json_object_get(one, "role"));
@@ -347,16 +348,17 @@ static bool read_choice(const json_t *choice, const json_t *list, json_t *own, w
     const char *type = json_string_value(json_object_get(choice, "type"));
     json_t *name = json_object_get(choice, "name");
     bool is_single = false;
-    if (choice && !json_is_null(choice) && !type) return refuse(reply, "tool_choice: expected an object with a type");
+    if (choice && !json_is_null(choice) && !type)
+        return refuse_request(reply, "tool_choice: expected an object with a type");
     if (!whit_field_switch(choice, "disable_parallel_tool_use", &is_single, reply)) return false;
     if (is_single) json_object_set_new(own, "parallel_tool_calls", json_false());
     if (!type) return true;
     if (!strcmp(type, "any")) {
         json_object_set_new(own, "tool_choice", json_string("required"));
     } else if (!strcmp(type, "tool")) {
-        if (!json_is_string(name)) return refuse(reply, "tool_choice: expected the name of a tool");
+        if (!json_is_string(name)) return refuse_request(reply, "tool_choice: expected the name of a tool");
         if (!has_tool(list, name))
-            return refuse(reply, "tool_choice: there is no tool of that name that the client runs");
+            return refuse_request(reply, "tool_choice: there is no tool of that name that the client runs");
         json_object_set_new(own, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
     } else {
@@ -368,9 +370,9 @@ static bool read_choice(const json_t *choice, const json_t *list, json_t *own, w
 static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
 {
     const json_t *tools = json_object_get(body, "tools"), *servers = json_object_get(body, "mcp_servers");
-    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse(reply, "tools: expected a list");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse_request(reply, "tools: expected a list");
     if (json_array_size(servers))
-        return refuse(reply, "mcp_servers: this server makes no connections; let the client run their tools");
+        return refuse_request(reply, "mcp_servers: this server makes no connections; let the client run their tools");
     json_t *list = json_array();
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(tools); i++) ok = read_tool(json_array_get(tools, i), i, list, reply);
@@ -391,7 +393,7 @@ static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
     const char *type = json_string_value(json_object_get(format, "type"));
     const json_t *schema = json_object_get(format, "schema");
     if (!type || strcmp(type, "json_schema") || !schema || json_is_null(schema))
-        return refuse(reply, "output_config.format: expected the type json_schema, and a schema");
+        return refuse_request(reply, "output_config.format: expected the type json_schema, and a schema");
     json_object_set_new(own, "response_format",
                         json_pack("{s:s, s:{s:O}}", "type", type, "json_schema", "schema", schema));
     return true;
@@ -417,7 +419,7 @@ json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *r
     const char *thinking = ok ? json_string_value(json_object_get(wanted, "type")) : NULL;
     ok = ok &&
         (counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
-         refuse(reply, "max_tokens: expected a number above 0"));
+         refuse_request(reply, "max_tokens: expected a number above 0"));
     ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply) && read_format(body, own, reply);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(body, same[i]);

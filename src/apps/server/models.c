@@ -375,7 +375,7 @@ static void refuse_name(const char *name, whit_web_reply *reply)
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply)
 {
     whit_models *models = site->models;
-    whit_entry *entry = find(site, name);
+    whit_entry *entry = find_entry(site, name);
     whit_error error;
     whit_status status = WHIT_OK;
     if (!entry && site->options->store) {
@@ -429,7 +429,7 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
 bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply)
 {
     whit_models *models = site->models;
-    whit_entry *entry = find(site, name);
+    whit_entry *entry = find_entry(site, name);
     if (!entry) {
         refuse_name(name, reply);
         return false;

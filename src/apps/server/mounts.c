@@ -7,7 +7,7 @@
 #include "server/fields.h"
 #include "server/models.h"
 
-static int find(const whit_api *api, const char *name)
+static int find_adapter(const whit_api *api, const char *name)
 {
     for (size_t k = 0; k < api->options->n_adapters; k++)
         if (api->adapters[k] && whit_is_named(api->options->adapters[k].name, name)) return (int)k;
@@ -23,7 +23,7 @@ static bool is_adapter(const whit_api *api, const char *name)
     return found && !whit_is_named(api->name, name);
 }
 
-static bool add(const whit_api *api, int which, const json_t *strength, whit_job *job, whit_web_reply *reply)
+static bool add_mount(const whit_api *api, int which, const json_t *strength, whit_job *job, whit_web_reply *reply)
 {
     double scale = strength ? json_is_number(strength) ? json_number_value(strength) : NAN : 1;
     if (which < 0)
@@ -56,16 +56,16 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
     if (!whit_field_object(body, "adapters", &adapters, reply) || !whit_field_list(body, "lora", &lora, reply))
         return false;
     if (!adapters && !lora && !is_adapter(api, model)) add_usual(api, job);
-    if (is_adapter(api, model) && !add(api, find(api, model), NULL, job, reply)) return false;
+    if (is_adapter(api, model) && !add_mount(api, find_adapter(api, model), NULL, job, reply)) return false;
     json_object_foreach((json_t *)adapters, name, strength)
     {
-        if (!add(api, find(api, name), strength, job, reply)) return false;
+        if (!add_mount(api, find_adapter(api, name), strength, job, reply)) return false;
     }
     for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's: by number */
         const json_t *one = json_array_get(lora, i), *id = json_object_get(one, "id");
         json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
         bool known = k >= 0 && (size_t)k < api->options->n_adapters && api->adapters[k];
-        if (!add(api, known ? (int)k : -1, json_object_get(one, "scale"), job, reply)) return false;
+        if (!add_mount(api, known ? (int)k : -1, json_object_get(one, "scale"), job, reply)) return false;
     }
     for (size_t i = 0; i < job->n_mounts; i++) /* 0 is as if it were not there */
         if (job->mounts[i].scale != 0) job->mounts[n++] = job->mounts[i];

@@ -75,7 +75,7 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
 
 /* ---- requests ---------------------------------------------------------------------------------- */
 
-static bool refuse(whit_web_reply *reply, const char *what)
+static bool refuse_request(whit_web_reply *reply, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", NULL, "%s", what);
     return false;
@@ -93,11 +93,11 @@ static bool is_given(const json_t *value)
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     if (is_given(json_object_get(body, "template")))
-        return refuse(reply, "template: the model's own is used; with raw the prompt is taken as it is");
+        return refuse_request(reply, "template: the model's own is used; with raw the prompt is taken as it is");
     if (is_given(json_object_get(body, "context")))
-        return refuse(reply, "context: answers give none; send what came before as messages to /api/chat");
+        return refuse_request(reply, "context: answers give none; send what came before as messages to /api/chat");
     if (raw && is_given(json_object_get(body, "system")))
-        return refuse(reply, "system: a prompt that goes through no chat template has no place for it");
+        return refuse_request(reply, "system: a prompt that goes through no chat template has no place for it");
     return true;
 }
 
@@ -148,7 +148,7 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
     {
         json_t *thinking = json_object_get(message, "thinking"), *calls = json_object_get(message, "tool_calls");
         if (json_array_size(json_object_get(message, "images"))) {
-            ok = refuse(reply, "the model sees no images");
+            ok = refuse_request(reply, "the model sees no images");
             break;
         }
         const char *role = json_string_value(json_object_get(message, "role"));
@@ -204,7 +204,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     } else if (json_is_string(format) && !strcmp(json_string_value(format), "json")) {
         json_object_set_new(own, "response_format", json_pack("{s:s}", "type", "json_object"));
     } else if (format && !json_is_null(format) && json_string_length(format)) {
-        refuse(reply, "format: expected json or a schema");
+        refuse_request(reply, "format: expected json or a schema");
         json_decref(own);
         return NULL;
     }
@@ -258,7 +258,7 @@ static void answer_call(whit_call *call, bool chat)
         return;
     }
     if (json_array_size(json_object_get(body, "images"))) {
-        refuse(reply, "the model sees no images");
+        refuse_request(reply, "the model sees no images");
         return;
     }
     if (!chat && !has_place(body, raw, reply)) return;

@@ -12,7 +12,7 @@
 #include "server/json_text.h"
 #include "server/responses.h"
 
-static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+static bool refuse_field(whit_web_reply *reply, const char *param, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
     return false;
@@ -190,7 +190,7 @@ static bool keep_allowed(const json_t *choice, json_t **list, json_t *chat, whit
     json_decref(*list);
     *list = kept;
     if (json_is_string(mode)) json_object_set(chat, "tool_choice", (json_t *)mode);
-    return json_array_size(names) || refuse(reply, "tool_choice", "allowed_tools needs a list of tools");
+    return json_array_size(names) || refuse_field(reply, "tool_choice", "allowed_tools needs a list of tools");
 }
 
 static bool read_choice(const json_t *body, json_t **list, json_t *chat, whit_web_reply *reply)
@@ -208,13 +208,13 @@ static bool read_choice(const json_t *body, json_t **list, json_t *chat, whit_we
         json_object_set_new(chat, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
     json_decref(name);
-    return ok || refuse(reply, "tool_choice", "there is no such tool that the client runs");
+    return ok || refuse_field(reply, "tool_choice", "there is no such tool that the client runs");
 }
 
 bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply)
 {
     const json_t *tools = json_object_get(body, "tools");
-    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse(reply, "tools", "expected a list");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse_field(reply, "tools", "expected a list");
     json_t *list = json_array();
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(tools); i++)

@@ -126,7 +126,7 @@ static json_t *call_item(const whit_ask *ask, int i, const char *name, const voi
     return item;
 }
 
-static json_t *whole(whit_ask *ask, const json_t *choice)
+static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 {
     const json_t *message = json_object_get(choice, "message");
     json_t *text = json_object_get(message, "content"), *thinking = json_object_get(message, "reasoning_content");
@@ -154,18 +154,18 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
 /* ---- streams ------------------------------------------------------------------------------------- */
 
 /* Takes the event over. */
-static void send(whit_ask *ask, const char *type, json_t *event, whit_buf *out)
+static void send_event(whit_ask *ask, const char *type, json_t *event, whit_buf *out)
 {
     json_object_set_new(event, "type", json_string(type));
     json_object_set_new(event, "sequence_number", json_integer((json_int_t)ask->state.n_events++));
     whit_dialect_send(out, event);
 }
 
-static void begin(whit_ask *ask, whit_buf *out)
+static void begin_stream(whit_ask *ask, whit_buf *out)
 {
     ask->state.output = json_array();
-    send(ask, "response.created", json_pack("{s:o}", "response", response(ask, NULL)), out);
-    send(ask, "response.in_progress", json_pack("{s:o}", "response", response(ask, NULL)), out);
+    send_event(ask, "response.created", json_pack("{s:o}", "response", response(ask, NULL)), out);
+    send_event(ask, "response.in_progress", json_pack("{s:o}", "response", response(ask, NULL)), out);
 }
 
 static const char *kind_of(const whit_ask *ask)
@@ -174,7 +174,7 @@ static const char *kind_of(const whit_ask *ask)
 }
 
 /* Makes {"item_id", "output_index"} and, for an item with parts, "content_index". */
-static json_t *place(const whit_ask *ask)
+static json_t *place_of_event(const whit_ask *ask)
 {
     json_t *own = json_pack("{s:o, s:i}", "item_id", item_id(ask, kind_of(ask), ask->state.index), "output_index",
                             ask->state.index);
@@ -194,14 +194,16 @@ static json_t *with(json_t *object, const char *key, json_t *value)
 static void close_call(whit_ask *ask, const json_t *item, whit_buf *out)
 {
     if (whit_response_is_function(ask->state.kinds, ask->state.name)) {
-        send(ask, "response.function_call_arguments.done",
-             with(with(place(ask), "arguments", json_incref(json_object_get(item, "arguments"))), "name",
-                  json_incref(json_object_get(item, "name"))),
-             out);
+        send_event(ask, "response.function_call_arguments.done",
+                   with(with(place_of_event(ask), "arguments", json_incref(json_object_get(item, "arguments"))), "name",
+                        json_incref(json_object_get(item, "name"))),
+                   out);
     } else if (whit_response_is_custom(ask->state.kinds, ask->state.name)) {
         json_t *input = json_object_get(item, "input");
-        send(ask, "response.custom_tool_call_input.delta", with(place(ask), "delta", json_incref(input)), out);
-        send(ask, "response.custom_tool_call_input.done", with(place(ask), "input", json_incref(input)), out);
+        send_event(ask, "response.custom_tool_call_input.delta", with(place_of_event(ask), "delta", json_incref(input)),
+                   out);
+        send_event(ask, "response.custom_tool_call_input.done", with(place_of_event(ask), "input", json_incref(input)),
+                   out);
     }
 }
 
@@ -211,13 +213,15 @@ static void close_item(whit_ask *ask, const char *status, whit_buf *out)
     if (!state->open) return;
     json_t *text = whit_dialect_text(state->text.data, state->text.size_bytes), *item = NULL;
     if (state->kind == WHIT_CHAT_TEXT) {
-        send(ask, "response.output_text.done",
-             with(with(place(ask), "text", json_incref(text)), "logprobs", json_array()), out);
-        send(ask, "response.content_part.done", with(place(ask), "part", text_part(json_incref(text))), out);
+        send_event(ask, "response.output_text.done",
+                   with(with(place_of_event(ask), "text", json_incref(text)), "logprobs", json_array()), out);
+        send_event(ask, "response.content_part.done", with(place_of_event(ask), "part", text_part(json_incref(text))),
+                   out);
         item = message_item(ask, state->index, json_pack("[o]", text_part(json_incref(text))), status);
     } else if (state->kind == WHIT_CHAT_THINKING) {
-        send(ask, "response.reasoning_text.done", with(place(ask), "text", json_incref(text)), out);
-        send(ask, "response.content_part.done", with(place(ask), "part", thinking_part(json_incref(text))), out);
+        send_event(ask, "response.reasoning_text.done", with(place_of_event(ask), "text", json_incref(text)), out);
+        send_event(ask, "response.content_part.done",
+                   with(place_of_event(ask), "part", thinking_part(json_incref(text))), out);
         item = thinking_item(ask, state->index, json_incref(text), status);
     } else {
         item = call_item(ask, state->index, state->name, state->text.data, state->text.size_bytes, status);
@@ -225,7 +229,8 @@ static void close_item(whit_ask *ask, const char *status, whit_buf *out)
     }
     json_decref(text);
     json_array_append(state->output, item);
-    send(ask, "response.output_item.done", json_pack("{s:i, s:o}", "output_index", state->index, "item", item), out);
+    send_event(ask, "response.output_item.done", json_pack("{s:i, s:o}", "output_index", state->index, "item", item),
+               out);
     state->text.size_bytes = 0;
     state->index++;
     state->open = false;
@@ -241,15 +246,16 @@ static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
         : kind == WHIT_CHAT_THINKING      ? json_pack("{s:s, s:o, s:[], s:[]}", "type", "reasoning", "id",
                                                       item_id(ask, "rs", state->index), "summary", "content")
                                           : call_item(ask, state->index, state->name, "", 0, "in_progress");
-    send(ask, "response.output_item.added", json_pack("{s:i, s:o}", "output_index", state->index, "item", item), out);
+    send_event(ask, "response.output_item.added", json_pack("{s:i, s:o}", "output_index", state->index, "item", item),
+               out);
     /* OpenAI's libraries add a delta to a part, of thinking as of text. */
     json_t *part = kind == WHIT_CHAT_TEXT ? text_part(json_string(""))
         : kind == WHIT_CHAT_THINKING      ? thinking_part(json_string(""))
                                           : NULL;
-    if (part) send(ask, "response.content_part.added", with(place(ask), "part", part), out);
+    if (part) send_event(ask, "response.content_part.added", with(place_of_event(ask), "part", part), out);
 }
 
-static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
+static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
     whit_dialect_state *state = &ask->state;
     json_t *delta = whit_dialect_text(event->text, event->text_bytes);
@@ -259,10 +265,11 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
         if (!state->open || state->kind != event->kind) open_item(ask, event->kind, out);
         whit_buf_append(&state->text, event->text, event->text_bytes);
         if (event->kind == WHIT_CHAT_TEXT)
-            send(ask, "response.output_text.delta",
-                 with(with(place(ask), "delta", json_incref(delta)), "logprobs", json_array()), out);
+            send_event(ask, "response.output_text.delta",
+                       with(with(place_of_event(ask), "delta", json_incref(delta)), "logprobs", json_array()), out);
         else
-            send(ask, "response.reasoning_text.delta", with(place(ask), "delta", json_incref(delta)), out);
+            send_event(ask, "response.reasoning_text.delta", with(place_of_event(ask), "delta", json_incref(delta)),
+                       out);
         break;
     case WHIT_CHAT_CALL_BEGIN:
         snprintf(state->name, sizeof state->name, "%.*s", (int)(event->text_bytes < 199 ? event->text_bytes : 199),
@@ -272,30 +279,31 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
     case WHIT_CHAT_CALL_ARGUMENTS:
         whit_buf_append(&state->text, event->text, event->text_bytes);
         if (whit_response_is_function(ask->state.kinds, state->name))
-            send(ask, "response.function_call_arguments.delta", with(place(ask), "delta", json_incref(delta)), out);
+            send_event(ask, "response.function_call_arguments.delta",
+                       with(place_of_event(ask), "delta", json_incref(delta)), out);
         break;
     case WHIT_CHAT_CALL_END: close_item(ask, !event->complete && is_cut(ask) ? "incomplete" : "completed", out); break;
     }
     json_decref(delta);
 }
 
-static void end(whit_ask *ask, whit_buf *out)
+static void end_stream(whit_ask *ask, whit_buf *out)
 {
     close_item(ask, is_cut(ask) ? "incomplete" : "completed", out);
     json_t *own = response(ask, ask->state.output);
     bool cut = !strcmp(json_string_value(json_object_get(own, "status")), "incomplete");
-    send(ask, cut ? "response.incomplete" : "response.completed", json_pack("{s:o}", "response", own), out);
+    send_event(ask, cut ? "response.incomplete" : "response.completed", json_pack("{s:o}", "response", own), out);
 }
 
-static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
+static void write_failure(whit_ask *ask, const whit_error *error, whit_buf *out)
 {
     json_t *own = response(ask, NULL);
     json_object_set_new(own, "status", json_string("failed"));
     json_object_set_new(own, "error", json_pack("{s:s, s:s}", "code", "server_error", "message", error->message));
-    send(ask, "response.failed", json_pack("{s:o}", "response", own), out);
+    send_event(ask, "response.failed", json_pack("{s:o}", "response", own), out);
 }
 
-static const whit_dialect dialect = {whole, begin, event, end, fail};
+static const whit_dialect dialect = {whole_answer, begin_stream, write_event, end_stream, write_failure};
 
 void whit_responses_post(whit_call *call)
 {

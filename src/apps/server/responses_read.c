@@ -8,7 +8,7 @@
 #include "server/fields.h"
 #include "server/responses.h"
 
-static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+static bool refuse_field(whit_web_reply *reply, const char *param, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
     return false;
@@ -132,7 +132,7 @@ static bool read_input(const json_t *body, json_t *messages, whit_web_reply *rep
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
         return true;
     }
-    if (!json_array_size(input)) return refuse(reply, "input", "expected a text or a list of items");
+    if (!json_array_size(input)) return refuse_field(reply, "input", "expected a text or a list of items");
     for (size_t i = 0; i < json_array_size(input); i++)
         if (!read_item(json_array_get(input, i), i, messages, reply)) return false;
     return true;
@@ -146,7 +146,7 @@ static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
     if (!whit_field_object(body, "text", &text, reply) || !whit_field_object(text, "format", &format, reply))
         return false;
     const char *type = json_string_value(json_object_get(format, "type"));
-    if (!type) return !format || refuse(reply, "text", "format: expected an object with a type");
+    if (!type) return !format || refuse_field(reply, "text", "format: expected an object with a type");
     if (!strcmp(type, "json_schema"))
         json_object_set_new(
             own, "response_format",
@@ -174,10 +174,11 @@ json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *
         whit_field_text(reasoning, "effort", &effort_text, reply);
     const char *effort = ok ? json_string_value(effort_text) : NULL;
     if (ok && before)
-        ok = refuse(reply, "previous_response_id", "nothing is stored here; send what came before in input");
+        ok = refuse_field(reply, "previous_response_id", "nothing is stored here; send what came before in input");
     for (size_t i = 0; ok && i < sizeof missing / sizeof missing[0]; i++) {
         const json_t *value = json_object_get(body, missing[i].name);
-        ok = !value || json_is_null(value) || json_is_false(value) || refuse(reply, missing[i].name, missing[i].why);
+        ok = !value || json_is_null(value) || json_is_false(value) ||
+            refuse_field(reply, missing[i].name, missing[i].why);
     }
     ok = ok && read_input(body, messages, reply) && whit_response_tools_read(body, own, *kinds, reply) &&
         read_format(body, own, reply);
