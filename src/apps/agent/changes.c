@@ -36,8 +36,9 @@ const whit_change *whit_changes_find(const whit_changes *set, const char *path)
 }
 
 /* Finds the present state of a path: its staged content, else the text that is there. `content` holds what is read. */
-static whit_status begin(const whit_changes *set, const char *project, const char *path, whit_buf *content,
-                         whit_change *change, const char **now, size_t *now_bytes, bool *there, whit_error *error)
+static whit_status begin_change(const whit_changes *set, const char *project, const char *path, whit_buf *content,
+                                whit_change *change, const char **now, size_t *now_bytes, bool *there,
+                                whit_error *error)
 {
     const whit_change *staged = whit_changes_find(set, path);
     if (staged) {
@@ -56,8 +57,8 @@ static whit_status begin(const whit_changes *set, const char *project, const cha
 }
 
 /* Takes `content` (before, after) over; frees both on failure. */
-static whit_status add(whit_changes *set, whit_change *change, const char *path, whit_buf content[2],
-                       const whit_patch_result *result, whit_error *error)
+static whit_status add_change(whit_changes *set, whit_change *change, const char *path, whit_buf content[2],
+                              const whit_patch_result *result, whit_error *error)
 {
     char *own = strdup(path);
     change->path = own;
@@ -86,7 +87,7 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     const char *now = NULL;
     size_t now_bytes = 0;
     bool there = false;
-    whit_status status = begin(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
+    whit_status status = begin_change(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
     change.is = file->action != WHIT_PATCH_DELETE;
     if (status == WHIT_OK && !there && file->action != WHIT_PATCH_ADD)
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
@@ -102,14 +103,14 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         (whit_light_secret(project, path) || whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
     if (is_secret) /* the reason quotes the file */
         status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
-    if (status == WHIT_OK) return add(set, &change, path, content, &result, error);
+    if (status == WHIT_OK) return add_change(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);
     return status;
 }
 
 /* Back to the first n_kept changes. */
-static void cut(whit_changes *set, size_t n_kept)
+static void drop_changes(whit_changes *set, size_t n_kept)
 {
     for (size_t i = whit_changes_count(set); i > n_kept; i--) {
         whit_buf *content = (whit_buf *)(void *)set->contents.data + 2 * (i - 1);
@@ -146,7 +147,7 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
             if (error) error->status = status;
         }
     }
-    if (status != WHIT_OK) cut(set, n);
+    if (status != WHIT_OK) drop_changes(set, n);
     return status;
 }
 
@@ -158,11 +159,11 @@ whit_status whit_changes_put(whit_changes *set, const char *project, const char 
     const char *now;
     size_t now_bytes;
     bool there;
-    whit_status status = begin(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
+    whit_status status = begin_change(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
     change.is = true;
     if (status == WHIT_OK && !whit_buf_append(&content[1], text, n_bytes))
         status = whit_fail_memory(error, "a file", n_bytes);
-    if (status == WHIT_OK) return add(set, &change, path, content, &(whit_patch_result){0}, error);
+    if (status == WHIT_OK) return add_change(set, &change, path, content, &(whit_patch_result){0}, error);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);
     return status;
@@ -205,7 +206,7 @@ bool whit_changes_copy(whit_changes *set, const whit_change *change)
         return false;
     }
     own.before = (const char *)content[0].data;
-    return add(set, &own, change->path, content, &(whit_patch_result){0}, &error) == WHIT_OK;
+    return add_change(set, &own, change->path, content, &(whit_patch_result){0}, &error) == WHIT_OK;
 }
 
 void whit_change_turn_round(whit_change *c)

@@ -98,7 +98,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
     return WHIT_OK;
 }
 
-static whit_status load(whit_agent_config *config, const char *path, bool is_projects, whit_error *error)
+static whit_status load_settings(whit_agent_config *config, const char *path, bool is_projects, whit_error *error)
 {
     whit_buf text = {0};
     if (access(path, F_OK) != 0) return WHIT_OK;
@@ -117,9 +117,9 @@ whit_status whit_agent_config_load(whit_agent_config *config, const char *projec
         snprintf(path, sizeof path, "%s/whit/agent.json", xdg);
     else if (home && *home == '/')
         snprintf(path, sizeof path, "%s/.config/whit/agent.json", home);
-    if (*path) WHIT_TRY(load(config, path, false, error));
+    if (*path) WHIT_TRY(load_settings(config, path, false, error));
     snprintf(path, sizeof path, "%s/%s", project, WHIT_AGENT_CONFIG_FILE);
-    return load(config, path, true, error);
+    return load_settings(config, path, true, error);
 }
 
 void whit_agent_config_free(whit_agent_config *config)

@@ -196,7 +196,8 @@ static json_t *read_answer(whit_local_model *l, bool *is_formed)
     return message;
 }
 
-static whit_status ask(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error)
+static whit_status ask_model(void *user, const json_t *messages, const json_t *tools, json_t **answer,
+                             whit_error *error)
 {
     whit_local_model *l = user;
     whit_buf gbnf = {0};
@@ -286,5 +287,5 @@ whit_agent_model whit_local_as_model(whit_local_model *l)
     /* Three bytes for a token, and room for the answer. */
     uint32_t n_ctx = whit_session_context_size(l->session);
     size_t room = n_ctx > l->options.n_tokens + 1024 ? n_ctx - l->options.n_tokens - 1024 : 512;
-    return (whit_agent_model){.ask = ask, .user = l, .context_bytes = room * 3};
+    return (whit_agent_model){.ask = ask_model, .user = l, .context_bytes = room * 3};
 }

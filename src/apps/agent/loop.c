@@ -147,7 +147,7 @@ static uint32_t taken_by(const loop *l, const char *path)
     return 0;
 }
 
-static whit_status take(loop *l, whit_error *error)
+static whit_status keep_taken(loop *l, whit_error *error)
 {
     for (size_t i = 0; l->taken && i < whit_changes_count(&l->staged); i++) {
         struct taken own = {.by = l->number};
@@ -165,7 +165,7 @@ static void forget_words(const loop *l)
 
 /* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left: number of refused hunks. *edits: the
  * person wants to edit the changes, and nothing is decided. */
-static whit_status choose(loop *l, size_t *n_left, bool *edits, whit_error *error)
+static whit_status choose_hunks(loop *l, size_t *n_left, bool *edits, whit_error *error)
 {
     const whit_agent_options *o = l->options;
     whit_hunks hunks = {0};
@@ -183,7 +183,7 @@ static whit_status choose(loop *l, size_t *n_left, bool *edits, whit_error *erro
     return status;
 }
 
-static whit_status refuse(loop *l, whit_error *error)
+static whit_status keep_refused(loop *l, whit_error *error)
 {
     return whit_buf_append(l->refused, l->proposed.data, l->proposed.size_bytes) ? WHIT_OK : no_memory(error);
 }
@@ -317,15 +317,15 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     find_reason(l, reason, sizeof reason);
     bool is_asked = !refused && (*reason || !o->may_write);
     if (is_asked && o->choose && !o->is_alone) {
-        WHIT_TRY(choose(l, &n_left, &edits, error));
+        WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         while (edits) {
             WHIT_TRY(o->edit(o->user, &l->staged, error));
             whit_changes_settle(&l->staged);
             was_edited = true;
-            WHIT_TRY(choose(l, &n_left, &edits, error));
+            WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         }
         agreed = whit_changes_count(&l->staged) > 0;
-        if (n_left) WHIT_TRY(refuse(l, error)); /* The proposed changes, as a whole, were refused. */
+        if (n_left) WHIT_TRY(keep_refused(l, error)); /* The proposed changes, as a whole, were refused. */
         n = whit_changes_count(&l->staged);
         hash_changes(&l->staged, approved);
         if (agreed && (n_left || was_edited)) WHIT_TRY(pass_gate(l, &passed, outcome, error));
@@ -337,7 +337,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         for (size_t i = 0; i < n; i++) WHIT_TRY(o->show(o->user, whit_changes_at(&l->staged, i), error));
         forget_words(l);
         agreed = !refused && (!is_asked || (!o->is_alone && o->agreed(o->user, *reason ? reason : NULL, n)));
-        if (!agreed) WHIT_TRY(refuse(l, error));
+        if (!agreed) WHIT_TRY(keep_refused(l, error));
     }
     if (!agreed) {
         tell_refused(l, refused, reason, outcome);
@@ -354,7 +354,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         return WHIT_OK;
     }
     WHIT_TRY(status);
-    WHIT_TRY(take(l, error));
+    WHIT_TRY(keep_taken(l, error));
     if (o->runner) whit_gate_written(o->runner);
     for (size_t i = 0; i < n; i++) l->report->written_bytes += whit_changes_at(&l->staged, i)->after_bytes;
     l->report->n_turns++;

@@ -130,7 +130,7 @@ static char **make_environment(const json_t *more)
     return NULL;
 }
 
-static bool start(struct server *s, const json_t *command, const json_t *more)
+static bool start_server(struct server *s, const json_t *command, const json_t *more)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1};
     size_t n = json_array_size(command), i;
@@ -236,8 +236,8 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel}};
         s->is_red = !allow || strcmp(allow, "green") != 0;
         size_t n_tools = json_array_size(mcp->tools);
-        s->is_open =
-            start(s, json_object_get(server, "command"), json_object_get(server, "env")) && introduce(s, mcp->tools);
+        s->is_open = start_server(s, json_object_get(server, "command"), json_object_get(server, "env")) &&
+            introduce(s, mcp->tools);
         for (; n_tools < json_array_size(mcp->tools); n_tools++) mcp->owners[n_tools] = mcp->n_servers - 1;
         if (s->is_open) continue;
         char line[120];
@@ -261,7 +261,7 @@ bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools)
 }
 
 /* The server that offers a tool, and the tool's own name. */
-static struct server *find(const whit_mcp *mcp, const char *name, const char **own)
+static struct server *find_server(const whit_mcp *mcp, const char *name, const char **own)
 {
     size_t i;
     json_t *tool;
@@ -279,7 +279,7 @@ static struct server *find(const whit_mcp *mcp, const char *name, const char **o
 bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red)
 {
     const char *own;
-    const struct server *s = find(mcp, name, &own);
+    const struct server *s = find_server(mcp, name, &own);
     *is_red = s && s->is_red;
     return s != NULL;
 }
@@ -287,7 +287,7 @@ bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red)
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result)
 {
     const char *own = "";
-    struct server *s = find(mcp, name, &own);
+    struct server *s = find_server(mcp, name, &own);
     json_t *reply = s ? whit_rpc_converse(&s->rpc, "tools/call",
                                           json_pack("{s:s, s:O}", "name", own, "arguments", arguments), CALL_MS)
                       : NULL;

@@ -38,7 +38,7 @@ const char *whit_patch_grade_name(whit_patch_grade grade)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-static whit_status split(whit_buf *spans, const char *text, size_t n_bytes, whit_error *error)
+static whit_status split_lines(whit_buf *spans, const char *text, size_t n_bytes, whit_error *error)
 {
     spans->size_bytes = 0;
     for (size_t at = 0; at < n_bytes;) {
@@ -516,7 +516,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         const whit_patch_hunk *hunk = first + i;
         size_t place = 0;
         whit_patch_grade grade;
-        status = split(&j.spans, j.content, j.n_bytes, error);
+        status = split_lines(&j.spans, j.content, j.n_bytes, error);
         if (status == WHIT_OK) status = find_place(&j, hunk, i, &place, &grade);
         if (status != WHIT_OK || place == NOWHERE) {
             if (place == NOWHERE) *(is_repeat(&j, first, hunk) ? &n_repeats : &n_present) += 1;

@@ -59,7 +59,8 @@ static bool refuses_tools(whit_status status, const whit_error *error)
     return said && strcasestr(said, "tool");
 }
 
-static whit_status ask(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error)
+static whit_status ask_endpoint(void *user, const json_t *messages, const json_t *tools, json_t **answer,
+                                whit_error *error)
 {
     whit_remote_model *remote = user;
     whit_error said;
@@ -79,5 +80,5 @@ static whit_status ask(void *user, const json_t *messages, const json_t *tools, 
 
 whit_agent_model whit_remote_as_model(whit_remote_model *remote)
 {
-    return (whit_agent_model){.ask = ask, .user = remote};
+    return (whit_agent_model){.ask = ask_endpoint, .user = remote};
 }

@@ -160,7 +160,7 @@ static void read_list(struct update *u)
     if (u->old.size_bytes) qsort(u->old.data, u->old.size_bytes / sizeof(struct entry), sizeof(struct entry), by_path);
 }
 
-static const struct entry *find(const whit_buf *entries, const char *path)
+static const struct entry *find_entry(const whit_buf *entries, const char *path)
 {
     struct entry wanted = {.path = path};
     return entries->size_bytes
@@ -226,7 +226,7 @@ static bool visit(void *user, const char *path)
         return false;
     }
     int folder = open_above(u->scratch, path, &name);
-    const struct entry *known = find(&u->old, path);
+    const struct entry *known = find_entry(&u->old, path);
     struct stamp now;
     bool same = folder >= 0 && known && fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0;
     if (same) {
@@ -265,7 +265,7 @@ static void remove_gone(struct update *u)
     if (u->entries.size_bytes) qsort(u->entries.data, u->entries.size_bytes / sizeof *old, sizeof *old, by_path);
     for (size_t i = 0; i < u->old.size_bytes / sizeof *old; i++) {
         const char *name;
-        if (find(&u->entries, old[i].path)) continue;
+        if (find_entry(&u->entries, old[i].path)) continue;
         int folder = open_above(u->scratch, old[i].path, &name);
         if (folder < 0) continue;
         whit_agent_remove_all(folder, name);
@@ -279,7 +279,7 @@ static bool remove_stranger(void *user, const char *path)
 {
     struct update *u = user;
     const char *name;
-    if (find(&u->entries, path)) return true;
+    if (find_entry(&u->entries, path)) return true;
     int folder = open_above(u->scratch, path, &name);
     if (folder < 0) return false;
     whit_agent_remove_all(folder, name);

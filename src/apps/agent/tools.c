@@ -357,7 +357,7 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* Checks the arguments against the tool's parameters: required ones are present, and all have the right type. */
-static bool check(const struct tool *tool, const json_t *arguments, whit_buf *result)
+static bool check_arguments(const struct tool *tool, const json_t *arguments, whit_buf *result)
 {
     for (const char *at = tool->parameters; *at; at += strcspn(at, " "), at += *at == ' ') {
         char name[32], type[32];
@@ -463,7 +463,7 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
     if (!json_is_object(arguments)) {
         whit_buf_printf(result, "error: the arguments of %s are no JSON object: %s", name,
                         arguments ? "it is of another type" : wrong.text);
-    } else if (check(&tools[i], arguments, result)) {
+    } else if (check_arguments(&tools[i], arguments, result)) {
         const char *path = json_string_value(json_object_get(arguments, "path"));
         switch (i) {
         case TOOL_READ: tool_read(place, arguments, result); break;

@@ -71,7 +71,8 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* The whole name, checked: below the project once links are followed, no parent steps. `known` (may be NULL) is the
  * folder that was looked at last, for turns of many files: it is looked at once. */
-static whit_status resolve(const char *project, char *known, const char *path, char full[PATH_MAX], whit_error *error)
+static whit_status resolve_path(const char *project, char *known, const char *path, char full[PATH_MAX],
+                                whit_error *error)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     size_t n = strlen(project);
@@ -138,7 +139,7 @@ static whit_status read_inside(const char *project, char *known, const char *pat
     struct stat info;
     *exists = false;
     *mode = 0;
-    WHIT_TRY(resolve(project, known, path, full, error));
+    WHIT_TRY(resolve_path(project, known, path, full, error));
     if (read_small(full, content, mode)) {
         *exists = true;
         return WHIT_OK;
@@ -165,7 +166,7 @@ whit_status whit_project_read(const char *project, const char *path, whit_buf *c
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error)
 {
     char full[PATH_MAX];
-    return resolve(project, NULL, path, full, error);
+    return resolve_path(project, NULL, path, full, error);
 }
 
 static whit_status make_folders(char *full, size_t n_project, whit_error *error)
@@ -191,11 +192,12 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
 /* Writes the content of one side atomically and keeps the file's metadata. A file with other links, or with metadata
  * that a new file cannot get, is written in place, with a whole copy beside it. flush_files flushes the written
  * files. */
-static whit_status put(const whit_turns *journal, char *known, const whit_change *change, bool after, whit_error *error)
+static whit_status put_file(const whit_turns *journal, char *known, const whit_change *change, bool after,
+                            whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
-    WHIT_TRY(resolve(journal->project, known, change->path, full, error));
+    WHIT_TRY(resolve_path(journal->project, known, change->path, full, error));
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), error));
     if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
@@ -224,7 +226,7 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change)
     whit_buf copy = {0};
     whit_error ignored;
     struct stat about;
-    if (!change->is || resolve(journal->project, NULL, change->path, full, &ignored) != WHIT_OK ||
+    if (!change->is || resolve_path(journal->project, NULL, change->path, full, &ignored) != WHIT_OK ||
         !name_beside(full, beside) || lstat(full, &about) != 0 || lstat(beside, &about) != 0 ||
         !S_ISREG(about.st_mode) || whit_read_file(beside, MAX_FILE_BYTES, &copy, &ignored) != WHIT_OK) {
         whit_buf_free(&copy);
@@ -265,7 +267,7 @@ static whit_status is_side(const whit_turns *journal, char *known, const whit_ch
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /* Small pieces go to the journal together. */
-static whit_status add(whit_turns *journal, whit_buf *pending, const void *data, size_t n, whit_error *error)
+static whit_status add_bytes(whit_turns *journal, whit_buf *pending, const void *data, size_t n, whit_error *error)
 {
     if (pending->size_bytes + n > PENDING_BYTES) {
         WHIT_TRY(whit_ndf_log_add(&journal->log, pending->data, pending->size_bytes, error));
@@ -283,21 +285,21 @@ static whit_status add_change(whit_turns *journal, whit_buf *pending, const whit
                            .mode = c->mode,
                            .before_bytes = c->before_bytes,
                            .after_bytes = c->after_bytes};
-    WHIT_TRY(add(journal, pending, &record, sizeof record, error));
-    WHIT_TRY(add(journal, pending, c->path, record.path_bytes, error));
-    WHIT_TRY(add(journal, pending, c->before, c->before_bytes, error));
-    return add(journal, pending, c->after, c->after_bytes, error);
+    WHIT_TRY(add_bytes(journal, pending, &record, sizeof record, error));
+    WHIT_TRY(add_bytes(journal, pending, c->path, record.path_bytes, error));
+    WHIT_TRY(add_bytes(journal, pending, c->before, c->before_bytes, error));
+    return add_bytes(journal, pending, c->after, c->after_bytes, error);
 }
 
-static whit_status append(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n,
-                          whit_error *error)
+static whit_status append_frame(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n,
+                                whit_error *error)
 {
     uint64_t size = sizeof *head;
     whit_buf pending = {0};
     for (size_t i = 0; i < n; i++)
         size += sizeof(frame_change) + strlen(changes[i].path) + changes[i].before_bytes + changes[i].after_bytes;
     whit_status status = whit_ndf_log_begin(&journal->log, WHIT_NDF_JOURNAL, FRAME_NAME, size, error);
-    if (status == WHIT_OK) status = add(journal, &pending, head, sizeof *head, error);
+    if (status == WHIT_OK) status = add_bytes(journal, &pending, head, sizeof *head, error);
     for (size_t i = 0; status == WHIT_OK && i < n; i++) status = add_change(journal, &pending, &changes[i], error);
     if (status == WHIT_OK && pending.size_bytes)
         status = whit_ndf_log_add(&journal->log, pending.data, pending.size_bytes, error);
@@ -325,7 +327,7 @@ static whit_status bad_frame(const whit_turns *journal, uint32_t frame, whit_err
     return whit_ndf_log_bad(&journal->log, frame, "it does not hold a turn", error);
 }
 
-static whit_status split(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
+static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
 {
     size_t at = sizeof l->head, n_paths = 0;
     const uint8_t *data = l->data.data;
@@ -390,14 +392,14 @@ static uint32_t frame_of(const whit_turns *journal, uint32_t number)
     return UINT32_MAX;
 }
 
-static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error);
+static whit_status load_turn(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error);
 
 static whit_status load_of(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
 {
     frame_head head = l->head;
     uint32_t other = frame_of(journal, head.of);
     if (other >= frame) return bad_frame(journal, frame, error);
-    WHIT_TRY(load(journal, other, true, l, error));
+    WHIT_TRY(load_turn(journal, other, true, l, error));
     if (l->head.n_changes != head.n_changes || l->head.where != CHANGES_HERE) return bad_frame(journal, frame, error);
     l->head = head;
     whit_change *changes = (whit_change *)(void *)l->changes.data;
@@ -405,7 +407,7 @@ static whit_status load_of(const whit_turns *journal, uint32_t frame, loaded *l,
     return WHIT_OK;
 }
 
-static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error)
+static whit_status load_turn(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error)
 {
     uint64_t offset, size;
     *l = (loaded){0};
@@ -418,7 +420,7 @@ static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, l
         return size == sizeof l->head ? load_of(journal, frame, l, error) : bad_frame(journal, frame, error);
     if (!whit_buf_append_zeros(&l->data, size)) return whit_fail_memory(error, "a turn", size);
     WHIT_TRY(whit_ndf_log_read(&journal->log, offset, l->data.data, size, error));
-    return split(journal, frame, l, error);
+    return split_frame(journal, frame, l, error);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -451,25 +453,25 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
 {
     bool after;
     WHIT_TRY(is_side(journal, NULL, change, true, &after, error));
-    return after || was_cut_off(journal, change) ? put(journal, NULL, change, false, error) : WHIT_OK;
+    return after || was_cut_off(journal, change) ? put_file(journal, NULL, change, false, error) : WHIT_OK;
 }
 
 /* A turn whose end is missing: every file that has its new content gets the old one back. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
     loaded l;
-    whit_status status = load(journal, frame, true, &l, error);
+    whit_status status = load_turn(journal, frame, true, &l, error);
     const whit_change *changes = (const whit_change *)(const void *)l.changes.data;
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         char full[PATH_MAX], beside[PATH_MAX];
         status = take_back(journal, &changes[i], error);
-        if (status == WHIT_OK && resolve(journal->project, NULL, changes[i].path, full, error) == WHIT_OK &&
+        if (status == WHIT_OK && resolve_path(journal->project, NULL, changes[i].path, full, error) == WHIT_OK &&
             name_beside(full, beside))
             unlink(beside);
     }
     if (status == WHIT_OK) status = flush_files(journal, error);
     frame_head end = {.record = RECORD_END, .number = 0};
-    if (status == WHIT_OK) status = append(journal, &end, NULL, 0, error);
+    if (status == WHIT_OK) status = append_frame(journal, &end, NULL, 0, error);
     loaded_free(&l);
     return status;
 }
@@ -483,7 +485,7 @@ static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_err
         const whit_ndf_frame *frame = whit_ndf_log_frame(&journal->log, i);
         loaded l;
         if (frame->type != WHIT_NDF_JOURNAL) continue;
-        WHIT_TRY(load(journal, i, false, &l, error));
+        WHIT_TRY(load_turn(journal, i, false, &l, error));
         if (l.head.record == RECORD_BEGIN) {
             open = l.head;
             open_frame = i;
@@ -604,12 +606,12 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     head.n_changes = (uint32_t)n;
     head.time_s = (int64_t)time(NULL);
     head.where = head.of ? CHANGES_OF_TURN : CHANGES_HERE;
-    WHIT_TRY(append(journal, &head, changes, head.of ? 0 : n, error));
+    WHIT_TRY(append_frame(journal, &head, changes, head.of ? 0 : n, error));
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
         /* Again: the journal is flushed to disk in between, and a person may write meanwhile. */
         status = need_before(journal, known, &changes[done], head.of, error);
-        if (status == WHIT_OK) status = put(journal, known, &changes[done], true, error);
+        if (status == WHIT_OK) status = put_file(journal, known, &changes[done], true, error);
         if (status == WHIT_OK) done++;
     }
     if (status == WHIT_OK) status = flush_files(journal, error);
@@ -625,7 +627,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
                          "project is opened next",
                          first, why.message);
     if (status != WHIT_OK) (void)flush_files(journal, &inner);
-    whit_status ended = append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
+    whit_status ended = append_frame(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;
     if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);
     if (status == WHIT_OK) commit_turn(journal, &head, changes, n);
@@ -685,7 +687,7 @@ static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, b
     WHIT_TRY(pick(journal, undo, number, &index, error));
     WHIT_TRY(read_again(journal, index, error));
     uint32_t frame = ((const uint32_t *)(const void *)journal->frames.data)[index];
-    whit_status status = load(journal, frame, true, &l, error);
+    whit_status status = load_turn(journal, frame, true, &l, error);
     whit_change *changes = (whit_change *)(void *)l.changes.data;
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         if (undo) swap_sides(&changes[i]);

@@ -21,7 +21,7 @@ typedef struct side {
     size_t n;
 } side;
 
-static bool split(const char *text, size_t n_bytes, side *out)
+static bool split_lines(const char *text, size_t n_bytes, side *out)
 {
     size_t n = 0;
     out->text = text;
@@ -146,7 +146,7 @@ whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t o
                             const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error)
 {
     side a = {0}, b = {0};
-    bool ok = split(old_text, old_bytes, &a) && split(new_text, new_bytes, &b);
+    bool ok = split_lines(old_text, old_bytes, &a) && split_lines(new_text, new_bytes, &b);
     uint8_t *removed = calloc(a.n + 1, 1), *added = calloc(b.n + 1, 1);
     ok = ok && removed && added && mark(&a, &b, MAX_ROUNDS, removed, added);
     bool named = false;
@@ -190,7 +190,7 @@ bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text
 bool whit_diff_lines(const char *old_text, size_t old_bytes, const char *new_text, size_t new_bytes, whit_buf *runs)
 {
     side a = {0}, b = {0};
-    bool ok = split(old_text, old_bytes, &a) && split(new_text, new_bytes, &b);
+    bool ok = split_lines(old_text, old_bytes, &a) && split_lines(new_text, new_bytes, &b);
     uint8_t *removed = calloc(a.n + 1, 1), *added = calloc(b.n + 1, 1);
     ok = ok && removed && added && mark(&a, &b, LINE_ROUNDS, removed, added);
     for (size_t i = 0, k = 0; ok && (i < a.n || k < b.n);) {

@@ -96,7 +96,7 @@ static bool is_private(whit_symbol_kind kind)
     return kind == WHIT_SYMBOL_TYPE || kind == WHIT_SYMBOL_MACRO;
 }
 
-static bool whole(const struct build *build)
+static bool is_whole(const struct build *build)
 {
     return !build->failed && !build->files.failed && !build->symbols.failed && !build->mentions.failed &&
         !build->imports.failed;
@@ -161,7 +161,7 @@ static bool add_file(void *user, const char *path)
     if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0; /* gone, or too large */
     add_text(build, path, stamp, build->n_files, &text);
     whit_buf_free(&text);
-    return whole(build);
+    return is_whole(build);
 }
 
 bool graph_stamp(const char *folder, const char *path, uint64_t *stamp)
@@ -332,7 +332,7 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
 }
 
 /* "./", "../" and the dots of Python say in which folder it is looked for first; without them it is the importer's. */
-static uint32_t resolve(const struct by_base *all, const char *written, uint32_t importer)
+static uint32_t resolve_import(const struct by_base *all, const char *written, uint32_t importer)
 {
     char path[PATH_MAX];
     const char *from = all->strings + all->files[importer].path;
@@ -379,7 +379,7 @@ static bool resolve_imports(struct build *build, whit_buf *out)
         if (!file->n_imports++) file->first_import = i;
         const char *written = (const char *)build->strings.data + raw[i].written;
         struct graph_import import = {raw[i].written, raw[i].target, raw[i].line};
-        if (import.file == UNRESOLVED) import.file = resolve(&by_base, written, file->number);
+        if (import.file == UNRESOLVED) import.file = resolve_import(&by_base, written, file->number);
         whit_buf_append(out, &import, sizeof import);
     }
     free(by_base.slots);
@@ -452,7 +452,7 @@ whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
     struct build build = {.folder = folder};
     add_string(&build, "", 0);
     whit_walk_files(folder, add_file, &build);
-    bool ok = whole(&build) && write_out(&build, out);
+    bool ok = is_whole(&build) && write_out(&build, out);
     free_build(&build);
     return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
 }
@@ -492,7 +492,7 @@ bool graph_build_edits(const whit_graph *graph, const char *folder, const struct
         if (ok) add_text(&build, path, changed[i].stamp, changed[i].number, &text);
         whit_buf_free(&text);
     }
-    ok = ok && whole(&build) && write_out(&build, out) && !defines_what_was_left_out(&build);
+    ok = ok && is_whole(&build) && write_out(&build, out) && !defines_what_was_left_out(&build);
     free_build(&build);
     return ok;
 }

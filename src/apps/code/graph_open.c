@@ -86,7 +86,7 @@ struct comparison {
     bool too_far; /* files were added or removed, or too many changed */
 };
 
-static void compare(struct comparison *c, uint32_t number, uint64_t stamp)
+static void compare_stamp(struct comparison *c, uint32_t number, uint64_t stamp)
 {
     const whit_graph *graph = c->graph;
     uint32_t edit = graph->hidden ? graph->hidden[number] : 0;
@@ -108,12 +108,12 @@ static bool compare_next(void *user, const char *path)
     if (c->next == base->n[GRAPH_FILES] || strcmp(base->strings + base->files[c->next].path, path) != 0)
         c->too_far = true;
     else
-        compare(c, c->next++, stamp);
+        compare_stamp(c, c->next++, stamp);
     return !c->too_far;
 }
 
 /* Writes a draft and renames it over the cache file. It is not flushed to disk: a damaged file is built again. */
-static void put(const char *path, const whit_buf *bytes)
+static void put_file(const char *path, const whit_buf *bytes)
 {
     char draft[PATH_MAX + 32];
     snprintf(draft, sizeof draft, "%s.%ld", path, (long)getpid());
@@ -125,7 +125,7 @@ static void put(const char *path, const whit_buf *bytes)
 }
 
 /* Reads the files that the comparison found again, and updates the cache as far as it can be written. */
-static bool take(whit_graph *graph, const struct comparison *c, const char *cache_folder)
+static bool read_changed(whit_graph *graph, const struct comparison *c, const char *cache_folder)
 {
     char path[PATH_MAX];
     whit_buf edits = {0};
@@ -138,7 +138,7 @@ static bool take(whit_graph *graph, const struct comparison *c, const char *cach
     if (!ok) return false;
     graph->is_new = true;
     if (has_path && c->n)
-        put(path, &graph->own_edits);
+        put_file(path, &graph->own_edits);
     else if (has_path)
         unlink(path);
     return true;
@@ -150,7 +150,7 @@ bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache
     whit_walk_files(folder, compare_next, &c);
     c.too_far |= c.next != graph->base.n[GRAPH_FILES];
     graph->is_new = false;
-    return take(graph, &c, cache_folder);
+    return read_changed(graph, &c, cache_folder);
 }
 
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path)
@@ -163,12 +163,12 @@ bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_
     for (uint64_t i = 0; i < graph->edits.n[GRAPH_FILES] || !done; i++) { /* in the order of numbers */
         const struct graph_file *edit = i < graph->edits.n[GRAPH_FILES] ? &graph->edits.files[i] : NULL;
         if (!done && (!edit || edit->number >= number)) {
-            compare(&c, number, stamp);
+            compare_stamp(&c, number, stamp);
             done = true;
         }
-        if (edit && edit->number != number) compare(&c, edit->number, edit->stamp);
+        if (edit && edit->number != number) compare_stamp(&c, edit->number, edit->stamp);
     }
-    return take(graph, &c, cache_folder);
+    return read_changed(graph, &c, cache_folder);
 }
 
 whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)

@@ -34,7 +34,7 @@ void whit_parse_free(whit_parse *parse)
     *parse = (whit_parse){0};
 }
 
-static bool grow(void *array, size_t *room, size_t wanted, size_t elem_bytes)
+static bool grow_array(void *array, size_t *room, size_t wanted, size_t elem_bytes)
 {
     if (wanted <= *room) return true;
     size_t next = *room ? *room * 2 : 256;
@@ -48,7 +48,8 @@ static bool grow(void *array, size_t *room, size_t wanted, size_t elem_bytes)
 uint32_t scan_define(struct scan *scan, struct token name, whit_symbol_kind kind, uint32_t parent)
 {
     whit_parse *parse = scan->parse;
-    if (!grow(&parse->definitions, &parse->definitions_room, parse->n_definitions + 1, sizeof *parse->definitions)) {
+    if (!grow_array(&parse->definitions, &parse->definitions_room, parse->n_definitions + 1,
+                    sizeof *parse->definitions)) {
         parse->failed = true;
         return WHIT_PARSE_NONE;
     }
@@ -61,7 +62,7 @@ void scan_mention(struct scan *scan, struct token name, uint32_t inside, bool ca
 {
     whit_parse *parse = scan->parse;
     if (!name.n) return;
-    if (!grow(&parse->mentions, &parse->mentions_room, parse->n_mentions + 1, sizeof *parse->mentions)) {
+    if (!grow_array(&parse->mentions, &parse->mentions_room, parse->n_mentions + 1, sizeof *parse->mentions)) {
         parse->failed = true;
         return;
     }

@@ -42,7 +42,7 @@ static void tell(const whit_child_plan *plan, int kind, int value, int step)
     (void)n;
 }
 
-static bool put(const char *path, const char *text, size_t n)
+static bool put_text(const char *path, const char *text, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool ok = fd >= 0 && write(fd, text, n) == (ssize_t)n;
@@ -62,7 +62,7 @@ static bool map_to_self(const char *path, unsigned id)
         line[at++] = ' ';
     }
     line[at++] = '1';
-    return put(path, line, at);
+    return put_text(path, line, at);
 }
 
 /* Makes the file system read-only except for the folders of the rules, and mounts a /proc that shows only the command's
@@ -72,7 +72,7 @@ static bool make_view(const whit_child_plan *plan)
     const char *const *folders = plan->command->rules.write;
     struct mount_change read_only = {.set = ATTR_READ_ONLY},
                         writable = {.set = ATTR_NO_SETUID | ATTR_NO_DEVICES, .clear = ATTR_READ_ONLY};
-    bool ok = put("/proc/self/setgroups", "deny", 4) && map_to_self("/proc/self/uid_map", plan->user) &&
+    bool ok = put_text("/proc/self/setgroups", "deny", 4) && map_to_self("/proc/self/uid_map", plan->user) &&
         map_to_self("/proc/self/gid_map", plan->group) && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
     for (const char *const *p = folders; ok && p && *p; p++) ok = mount(*p, *p, NULL, MS_BIND | MS_REC, NULL) == 0;
     ok = ok && syscall(CALL_MOUNT_SETATTR, AT_FDCWD, "/", AT_WHOLE_TREE, &read_only, sizeof read_only) == 0;
@@ -129,7 +129,7 @@ static bool send_descriptor(int socket, int fd)
     return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
 }
 
-static void refuse(const whit_child_plan *plan, int step)
+static void fail_step(const whit_child_plan *plan, int step)
 {
     tell(plan, CHILD_FAILED, errno, step);
     _exit(127);
@@ -146,16 +146,16 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);
-    (void)put("/proc/self/oom_score_adj", "1000", 4); /* the first to be killed when memory runs out */
-    if (chdir(command->folder) != 0) refuse(plan, STEP_FOLDER);
-    if (dup2(plan->empty, 0) < 0 || dup2(plan->output, 1) < 0 || dup2(plan->output, 2) < 0) refuse(plan, STEP_START);
-    if (!set_limits(plan->limits)) refuse(plan, STEP_LIMITS);
+    (void)put_text("/proc/self/oom_score_adj", "1000", 4); /* the first to be killed when memory runs out */
+    if (chdir(command->folder) != 0) fail_step(plan, STEP_FOLDER);
+    if (dup2(plan->empty, 0) < 0 || dup2(plan->output, 1) < 0 || dup2(plan->output, 2) < 0) fail_step(plan, STEP_START);
+    if (!set_limits(plan->limits)) fail_step(plan, STEP_LIMITS);
     if (plan->ruleset >= 0) {
         drop_capabilities();
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !whit_landlock_restrict(plan->ruleset))
-            refuse(plan, STEP_RESTRICT);
+            fail_step(plan, STEP_RESTRICT);
         int listener = whit_filter_install(&plan->program, true, false);
-        if (listener < 0 || !send_descriptor(plan->listeners, listener)) refuse(plan, STEP_FILTER);
+        if (listener < 0 || !send_descriptor(plan->listeners, listener)) fail_step(plan, STEP_FILTER);
         close(listener);
     }
     /* Only the pipe for messages stays open, to report that the program cannot be run; execve closes it. */
@@ -163,7 +163,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     if (words > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)words - 1, 0u);
     (void)syscall(CALL_CLOSE_RANGE, (unsigned)words + 1, ~0u, 0u);
     execve(command->arguments[0], (char *const *)command->arguments, plan->environment);
-    refuse(plan, STEP_RUN);
+    fail_step(plan, STEP_RUN);
 }
 
 /* Memory of this process's command line, which /proc shows to whoever may see the process. */

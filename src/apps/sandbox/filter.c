@@ -84,7 +84,7 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     }
 }
 
-static bool add(const struct api *api, scmp_filter_ctx filter, const whit_filter_wants *wants)
+static bool add_rules(const struct api *api, scmp_filter_ctx filter, const whit_filter_wants *wants)
 {
     const uint32_t refuse = wants->is_watched ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM);
     for (const whit_call *call = whit_calls; call->name; call++) {
@@ -143,7 +143,7 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
     /* Calls by another architecture's numbers (32-bit, x32) end the process. */
     bool ok = filter && fd >= 0 && api.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0;
     if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree, from 2.5 on */
-    ok = ok && add(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+    ok = ok && add_rules(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
         add_requests(&api, wants, code);
     while (ok && (got = read(fd, piece, sizeof piece)) > 0) ok = whit_buf_append(code, piece, (size_t)got);
     if (fd >= 0) close(fd);

@@ -205,7 +205,7 @@ static whit_status attend(struct run *r, whit_error *error)
     return status;
 }
 
-static whit_status start(struct run *r, whit_error *error)
+static whit_status start_run(struct run *r, whit_error *error)
 {
     r->ended = r->no_spaces = false;
     r->group = 0;
@@ -259,11 +259,11 @@ whit_status whit_sandbox_run(const whit_sandbox_command *command, whit_sandbox_r
     r.quota = whit_quota_open(&command->rules, &r.limits);
     if (status == WHIT_OK && !r.quota) status = whit_fail_memory(error, "a command's limits", 0);
     if (status == WHIT_OK) status = make_walls(&r, !command->is_unconfined && !command->no_namespaces, error);
-    if (status == WHIT_OK) status = start(&r, error);
+    if (status == WHIT_OK) status = start_run(&r, error);
     if (status == WHIT_OK && r.no_spaces) {
         close_pipes(&r);
         status = make_walls(&r, false, error);
-        if (status == WHIT_OK) status = start(&r, error);
+        if (status == WHIT_OK) status = start_run(&r, error);
     }
     close_pipes(&r);
     close_fd(&r.plan.ruleset);

@@ -103,7 +103,7 @@ static bool read_link(const char *path, char *target)
 }
 
 /* Resolves a path, following links; for a file that does not exist, its resolved folder and its name. */
-static bool resolve(const char *path, char *out)
+static bool resolve_path(const char *path, char *out)
 {
     char own[64], copy[PATH_MAX * 2 + 2];
     snprintf(copy, sizeof copy, "%s", path);
@@ -151,7 +151,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
         if (!read_link(link, base) || *base != '/') return false;
         snprintf(joined, sizeof joined, "%s/%s", base, text);
     }
-    if (!resolve(joined, at)) return false; /* no such folder either: nothing to refuse */
+    if (!resolve_path(joined, at)) return false; /* no such folder either: nothing to refuse */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
         if (is_below(at, watch->roots[i])) return false;
     char line[sizeof watch->last];
