@@ -10,7 +10,7 @@
 static void sample_reads_back(void **state)
 {
     (void)state;
-    size_t size, n;
+    size_t size;
     whit_error error;
     whit_safetensors *set;
     uint8_t *bytes = make_safetensors(SAMPLE_HEADER, SAMPLE_DATA_BYTES, &size);

@@ -4,6 +4,7 @@
 #ifndef WHIT_MODEL_IMPORT_NAMES_H
 #define WHIT_MODEL_IMPORT_NAMES_H
 
+#include "format/ggml_types.h"
 #include "model/source.h"
 
 /* Which rows of a file's tensor form a canonical tensor. */

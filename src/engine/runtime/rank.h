@@ -7,7 +7,7 @@
 
 typedef struct whit_ranked {
     float score;
-    size_t index; /* of the text */
+    size_t index; /* number of the text, from 0 */
 } whit_ranked;
 
 /* Writes the n scores to `ranked`, the highest first; equal ones stay in the order of their texts. */
