@@ -196,7 +196,7 @@ int cli_agent_write(cli_call *call, whit_changes *set, const char *project, cons
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-static int apply(cli_call *call, const char *project)
+static int apply_patch(cli_call *call, const char *project)
 {
     const struct agent_values *values = call->values;
     cli_text text = {0};
@@ -323,7 +323,7 @@ static int run_task(cli_call *call, const char *project)
     return status;
 }
 
-static int run(cli_call *call)
+static int run_agent(cli_call *call)
 {
     struct agent_values *values = call->values;
     char project[PATH_MAX];
@@ -340,7 +340,7 @@ static int run(cli_call *call)
         return cli_fail(call, CLI_USAGE, "either -p or '%s', not both", call->operands[0]);
     if (!call->n_operands) return run_task(call, project);
     const char *what = call->operands[0], *which = call->n_operands > 1 ? call->operands[1] : NULL;
-    if (call->n_operands <= 2 && strcmp(what, "apply") == 0) return apply(call, project);
+    if (call->n_operands <= 2 && strcmp(what, "apply") == 0) return apply_patch(call, project);
     if (call->n_operands <= 2 && (strcmp(what, "undo") == 0 || strcmp(what, "redo") == 0 || strcmp(what, "log") == 0))
         return cli_agent_turns(call, project, what, which);
     if (!join_task(call, &task)) {
@@ -381,7 +381,7 @@ const cli_verb cli_agent_verb = {
     {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct agent_values),
     &defaults,
-    run,
+    run_agent,
     false,
     "apply|undo|redo|log",
     0,

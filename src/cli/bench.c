@@ -220,7 +220,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status measure(struct bench *b, whit_error *error)
+static whit_status measure_model(struct bench *b, whit_error *error)
 {
     uint32_t n_rounds = b->values->n_rounds;
     for (size_t i = 0; i < b->n_tests; i++) {
@@ -247,7 +247,7 @@ static whit_status measure(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
-static int run(cli_call *call)
+static int run_bench(cli_call *call)
 {
     struct bench b = {.call = call, .values = call->values};
     const struct bench_values *v = b.values;
@@ -266,7 +266,7 @@ static int run(cli_call *call)
     whit_cpu_detect(&b.cpu);
     whit_status status = make_models(&b, &error);
     if (status == WHIT_OK) status = make_tests(&b, &error);
-    if (status == WHIT_OK) status = measure(&b, &error);
+    if (status == WHIT_OK) status = measure_model(&b, &error);
     for (size_t i = 0; i < b.n_tests; i++)
         if (b.workers[i].pid > 0) bench_worker_close(&b.workers[i]);
     for (size_t i = 0; i < b.n_models; i++) bench_model_free(&b.models[i]);
@@ -303,6 +303,6 @@ const cli_verb cli_bench_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct bench_values),
     &defaults,
-    run,
+    run_bench,
     .usual = "-m, -t, -r, --json",
 };

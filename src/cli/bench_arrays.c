@@ -266,7 +266,7 @@ struct row {
     double ns[BENCH_ROUNDS_MAX], median_ns;
 };
 
-static double measure(struct arrays *s, const struct row *row)
+static double measure_row(struct arrays *s, const struct row *row)
 {
     uint64_t t0 = whit_thread_cpu_ns(), t1; /* CPU time excludes the load of other processes */
     uint32_t n = 0;
@@ -289,7 +289,7 @@ static double beside(const struct row *rows, size_t n, const struct row *row)
     return 1;
 }
 
-static void report(cli_call *call, bench_form form, const struct row *rows, size_t n)
+static void report_rows(cli_call *call, bench_form form, const struct row *rows, size_t n)
 {
     json_t *array = json_array();
     if (form == BENCH_MD) cli_print(call, "| test | form | level | ns | beside the first |\n|---|---|---|--:|--:|\n");
@@ -353,10 +353,10 @@ int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char 
         }
     for (uint32_t round = 0; status == CLI_OK && round < n_rounds; round++) {
         if (*cli_cancelled()) status = cli_fail(call, CLI_INTERRUPTED, "interrupted");
-        for (size_t i = 0; i < n; i++) rows[i].ns[round] = measure(s, &rows[i]);
+        for (size_t i = 0; i < n; i++) rows[i].ns[round] = measure_row(s, &rows[i]);
     }
     for (size_t i = 0; i < n; i++) rows[i].median_ns = bench_median(rows[i].ns, n_rounds);
-    if (status == CLI_OK) report(call, form, rows, n);
+    if (status == CLI_OK) report_rows(call, form, rows, n);
     if (s) {
         for (int i = 0; i < N_PROGRAMS; i++) whit_lang_close(s->lang[i]);
         for (int isa = 0; isa < WHIT_ISA_COUNT; isa++) whit_lang_close(s->adder[isa]);

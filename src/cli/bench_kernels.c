@@ -86,8 +86,8 @@ static whit_tensor_type type_of(size_t i)
 }
 
 /* Median times over rounds, in which the read and multiply probes run too. */
-static void measure(const struct setup *s, const whit_tensor *w, const whit_acts *acts,
-                    const whit_matmul_kernel *kernel, uint32_t n_rounds, struct measured *m)
+static void measure_kernel(const struct setup *s, const whit_tensor *w, const whit_acts *acts,
+                           const whit_matmul_kernel *kernel, uint32_t n_rounds, struct measured *m)
 {
     double times[BENCH_ROUNDS_MAX], read_shares[BENCH_ROUNDS_MAX], int8_shares[BENCH_ROUNDS_MAX];
     const whit_kernels *probes = &s->probes[kernel->isa];
@@ -154,7 +154,7 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
                  formats[i].is_bitwise ? ", bitwise" : "");
         snprintf(m->kernel, sizeof m->kernel, "%s", kernel->name);
         snprintf(m->isa, sizeof m->isa, "%s", whit_isa_name(kernel->isa));
-        measure(s, &w, &acts, kernel, n_rounds, m);
+        measure_kernel(s, &w, &acts, kernel, n_rounds, m);
         cli_progress(NULL, "measuring", (double)(i * N_COLUMN_COUNTS + c) / (double)(N_FORMATS * N_COLUMN_COUNTS));
     }
     return true;
@@ -203,7 +203,7 @@ static void close_setup(struct setup *s)
     whit_free(NULL, s->scratch, s->scratch_bytes);
 }
 
-static void report(cli_call *call, bench_form form, const struct measured *all, size_t n)
+static void report_kernels(cli_call *call, bench_form form, const struct measured *all, size_t n)
 {
     json_t *array = json_array();
     if (form == BENCH_MD)
@@ -246,7 +246,7 @@ int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char
     bool ok = all && open_setup(&s), finished = ok;
     for (size_t i = 0; ok && finished && i < N_FORMATS; i++) finished = measure_format(&s, i, n_rounds, all, &n);
     cli_progress_end();
-    if (ok && finished) report(call, form, all, n);
+    if (ok && finished) report_kernels(call, form, all, n);
     close_setup(&s);
     free(all);
     if (!ok) return cli_fail(call, CLI_LIMIT, "out of memory");

@@ -387,7 +387,7 @@ static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t
     }
 }
 
-static whit_status add(struct maker *m, uint32_t tensor, whit_part part, const void *data, uint64_t size_bytes)
+static whit_status add_part(struct maker *m, uint32_t tensor, whit_part part, const void *data, uint64_t size_bytes)
 {
     m->done += size_bytes;
     if (!cli_progress(NULL, "making a random model", (double)m->done / (double)m->all))
@@ -406,7 +406,7 @@ static whit_status write_floats(struct maker *m, uint32_t tensor, const whit_ten
     for (uint64_t at = 0; status == WHIT_OK && at < size_bytes; at += PIECE) {
         uint64_t n = size_bytes - at < PIECE ? size_bytes - at : PIECE;
         random_floats(m, type, piece, n);
-        status = add(m, tensor, WHIT_PART_CODES, piece, n);
+        status = add_part(m, tensor, WHIT_PART_CODES, piece, n);
     }
     free(piece);
     return status;
@@ -421,13 +421,13 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
     if (status == WHIT_OK && !tile) status = whit_fail_memory(m->error, "a tile", p.tile_bytes);
     for (uint32_t i = 0; status == WHIT_OK && i < n_tiles; i++) {
         random_tile(m, type, &p, tile);
-        status = add(m, tensor, WHIT_PART_CODES, tile, p.tile_bytes);
+        status = add_part(m, tensor, WHIT_PART_CODES, tile, p.tile_bytes);
     }
     for (uint32_t i = 0; status == WHIT_OK && p.row_bytes && i < n_tiles; i++)
-        status = add(m, tensor, WHIT_PART_ROW_SCALES, p.row_scales, p.row_bytes);
+        status = add_part(m, tensor, WHIT_PART_ROW_SCALES, p.row_scales, p.row_bytes);
     for (uint32_t i = 0; status == WHIT_OK && p.low_bytes && i < n_tiles; i++) {
         for (uint64_t at = 0; at < p.low_bytes; at += WHIT_LINE_BYTES) random_line(&m->rng, p.bytes, tile + at);
-        status = add(m, tensor, WHIT_PART_LOW, tile, p.low_bytes);
+        status = add_part(m, tensor, WHIT_PART_LOW, tile, p.low_bytes);
     }
     free(tile);
     free_pattern(&p);
@@ -445,15 +445,15 @@ static whit_status tensor(struct maker *m, const char *name, whit_tensor_type ty
             float ones[1024];
             for (int i = 0; i < 1024; i++) ones[i] = strstr(name, ".delta_a") ? -1 : 1;
             for (uint32_t at = 0; at < type.n_cols; at += 1024)
-                WHIT_TRY(add(m, m->next, WHIT_PART_CODES, ones,
-                             (type.n_cols - at < 1024 ? type.n_cols - at : 1024) * sizeof *ones));
+                WHIT_TRY(add_part(m, m->next, WHIT_PART_CODES, ones,
+                                  (type.n_cols - at < 1024 ? type.n_cols - at : 1024) * sizeof *ones));
             m->next++;
             return WHIT_OK;
         }
         whit_status status = is_float(type.codec) ? write_floats(m, m->next, &type) : write_codes(m, m->next, &type);
         for (int p = 0; status == WHIT_OK && corrections && p < WHIT_PART_COUNT; p++)
             if (corrections[p].size_bytes)
-                status = add(m, m->next, (whit_part)p, corrections[p].data, corrections[p].size_bytes);
+                status = add_part(m, m->next, (whit_part)p, corrections[p].data, corrections[p].size_bytes);
         m->next++;
         return status;
     }
@@ -662,7 +662,7 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     return n < BENCH_PATH_BYTES;
 }
 
-static whit_status make(const struct shape *shape, const char *path, whit_ndf_writer **writer, whit_error *error)
+static whit_status make_model(const struct shape *shape, const char *path, whit_ndf_writer **writer, whit_error *error)
 {
     whit_status status = whit_ndf_writer_open(path, NULL, NULL, writer, error);
     if (status == WHIT_OK) status = write_model(shape, *writer, error);
@@ -686,11 +686,11 @@ whit_status bench_model_shape(const char *text, bench_model *model, whit_error *
             whit_model_close(found);
             return WHIT_OK;
         }
-        whit_status status = make(&shape, model->path, &writer, error);
+        whit_status status = make_model(&shape, model->path, &writer, error);
         whit_ndf_writer_close(writer);
         if (status != WHIT_ERROR_IO) return status; /* WHIT_ERROR_IO: that disk is full */
     }
-    WHIT_TRY(make(&shape, NULL, &model->in_memory, error));
+    WHIT_TRY(make_model(&shape, NULL, &model->in_memory, error));
     snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));
     return WHIT_OK;
 }

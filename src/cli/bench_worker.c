@@ -64,7 +64,7 @@ static void read_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t
         kept += w->session->kernels.probe_read(w->pieces[i].data, w->pieces[i].size_bytes);
 }
 
-static void multiply(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static void multiply_probe(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct work *w = context;
     static _Thread_local volatile uint32_t kept;
@@ -80,7 +80,7 @@ static void probe(struct work *w)
     uint64_t t1 = whit_now_ns();
     for (uint32_t i = 0; i < w->n_pieces; i++) w->read_bytes += (double)w->pieces[i].size_bytes;
     uint32_t n_items = 16 * w->test->n_threads;
-    whit_pool_run(w->session->pool, multiply, w, n_items, 1);
+    whit_pool_run(w->session->pool, multiply_probe, w, n_items, 1);
     uint64_t t2 = whit_now_ns();
     w->read_s += (double)(t1 - t0) * 1e-9;
     w->int8_s += (double)(t2 - t1) * 1e-9;
@@ -88,7 +88,7 @@ static void probe(struct work *w)
 }
 
 /* Cuts a range into pieces for the threads; probe_read needs whole, aligned cache lines. */
-static void cut(struct work *w, bench_range range)
+static void cut_range(struct work *w, bench_range range)
 {
     range.size_bytes &= ~(uint64_t)63;
     for (uint64_t at = 0; at < range.size_bytes; at += PIECE_BYTES) {
@@ -106,10 +106,10 @@ static void cut_head(struct work *w, const whit_kv_class *class, uint32_t sequen
          b++, range.size_bytes += class->pool.head_bytes) {
         const uint8_t *piece = whit_kv_class_block(class, layer, head, sequence, b);
         if (piece == range.data + range.size_bytes) continue;
-        cut(w, range);
+        cut_range(w, range);
         range = (bench_range){piece, 0};
     }
-    cut(w, range);
+    cut_range(w, range);
 }
 
 static void cut_class(struct work *w, const whit_kv_class *class, uint32_t sequence, uint32_t n_blocks)
@@ -131,7 +131,7 @@ static whit_status make_probes(struct work *w, whit_error *error)
     w->pieces = calloc(n + 1, sizeof *w->pieces);
     w->int8_w = whit_zalloc_array(NULL, t->n_threads, 2 * WHIT_PROBE_BYTES);
     if (!w->pieces || !w->int8_w) return whit_fail_memory(error, "the probes", n);
-    for (uint32_t i = 0; i < w->count.n_ranges; i++) cut(w, w->count.ranges[i]);
+    for (uint32_t i = 0; i < w->count.n_ranges; i++) cut_range(w, w->count.ranges[i]);
     for (uint32_t s = 0; s < t->columns; s++)
         for (uint32_t c = 0; c < kv->n_classes; c++) cut_class(w, &kv->classes[c], s, n_blocks);
     for (size_t i = 0; i < (size_t)t->n_threads * 2 * WHIT_PROBE_BYTES; i++) w->int8_w[i] = (uint8_t)(i * 7 % 4);
@@ -146,7 +146,7 @@ static whit_status make_probes(struct work *w, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status step(struct work *w, uint32_t n, bool wants, whit_error *error)
+static whit_status step_model(struct work *w, uint32_t n, bool wants, whit_error *error)
 {
     const bench_test *t = w->test;
     for (uint32_t i = 0; i < n; i++)
@@ -232,7 +232,8 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     w->count.pass_bytes += w->adapter.pass_bytes;
     WHIT_TRY(fill_depth(w, error));
     WHIT_TRY(make_probes(w, error));
-    WHIT_TRY(step(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, threads: warm */
+    WHIT_TRY(
+        step_model(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, threads: warm */
     warm_files(w);
     WHIT_TRY(forget(w, error));
     if (t->profile) {
@@ -269,7 +270,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         bool wants = !t->model->no_head && (t->is_decode || i + 1 == n_steps);
         uint32_t n_rows = t->is_decode ? t->columns : n;
         uint64_t from_ns = whit_now_ns();
-        WHIT_TRY(step(w, n_rows, wants, error));
+        WHIT_TRY(step_model(w, n_rows, wants, error));
         sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
         /* A pass over n rows reads the weights once (the head only where logits are wanted), and all earlier positions
          * of the cache. */

@@ -324,7 +324,7 @@ static void take_line(cli_chat *chat)
 
 /* ---- the verb ------------------------------------------------------------------------------- */
 
-static int start(cli_chat *chat, const struct chat_values *values)
+static int start_chat(cli_chat *chat, const struct chat_values *values)
 {
     whit_error error;
     int status = cli_talk_open(chat->call, &values->model, &values->session, &values->adapters, values->template,
@@ -410,7 +410,7 @@ void cli_chat_switch(cli_chat *chat, const char *name)
              whit_conversation_count(next.conversation), whit_conversation_count(next.conversation) == 1 ? "" : "s");
 }
 
-static int run(cli_call *call)
+static int run_chat(cli_call *call)
 {
     const struct chat_values *values = call->values;
     cli_chat chat = {.call = call,
@@ -424,7 +424,7 @@ static int run(cli_call *call)
                      .stops = values->stops};
     int status = cli_check_endless(call, &values->session, values->keep.path);
     if (status == CLI_OK) status = cli_stage_open(call, values->program, &chat.stage);
-    if (status == CLI_OK) status = start(&chat, values);
+    if (status == CLI_OK) status = start_chat(&chat, values);
     if (status == CLI_OK) {
         if (cli_input_is_terminal(chat.input)) cli_chat_greet(&chat, values->model.path);
         while (!chat.over) take_line(&chat);
@@ -470,6 +470,6 @@ const cli_verb cli_chat_verb = {
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
     sizeof(struct chat_values),
     &defaults,
-    run,
+    run_chat,
     .usual = "-m, -sys, --temp, -c, --session",
 };

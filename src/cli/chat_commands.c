@@ -28,7 +28,7 @@ int cli_chat_load(cli_chat *chat, const char *path)
     return CLI_OK;
 }
 
-static void load(cli_chat *chat, char *path)
+static void load_conversation(cli_chat *chat, char *path)
 {
     if (path[0])
         cli_chat_remember(chat, cli_chat_load(chat, path));
@@ -173,7 +173,7 @@ static const struct {
 };
 enum { N_SHOWS = sizeof shows / sizeof *shows };
 
-static void show(cli_chat *chat, char *what)
+static void show_facts(cli_chat *chat, char *what)
 {
     if (!what[0]) {
         show_model(chat);
@@ -339,7 +339,7 @@ static void set_sampling(cli_chat *chat, const char *name, const char *value)
     cli_note("%s: %s", name, value);
 }
 
-static void set(cli_chat *chat, char *name)
+static void set_parameter(cli_chat *chat, char *name)
 {
     char *value = next_word(name);
     if (!strcmp(name, "parameter")) {
@@ -473,15 +473,15 @@ static const struct {
     const char *name, *argument, *help;
     void (*run)(cli_chat *chat, char *argument); /* argument: "" if not given */
 } commands[] = {
-    {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict", set},
-    {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},
-    {"set", "stats on|off", "show tokens per second after every answer, or not", set},
-    {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set},
-    {"set", "format json|FILE|off", "hold answers to JSON, or to the schema in a file; so does /format", set},
+    {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict", set_parameter},
+    {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set_parameter},
+    {"set", "stats on|off", "show tokens per second after every answer, or not", set_parameter},
+    {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set_parameter},
+    {"set", "format json|FILE|off", "hold answers to JSON, or to the schema in a file; so does /format", set_parameter},
     {"read", "FILE [WORDS]", "put a file into a message, after the words", read_message},
-    {"show", "[WHAT]", "info, template, parameters, context, history, system, prompt, tokens", show},
+    {"show", "[WHAT]", "info, template, parameters, context, history, system, prompt, tokens", show_facts},
     {"save", "FILE", "write the conversation as JSON", save},
-    {"load", "FILE", "go on with a conversation that was saved", load},
+    {"load", "FILE", "go on with a conversation that was saved", load_conversation},
     {"edit", "", "edit the last message in $VISUAL or $EDITOR, and answer it anew", cli_chat_edit},
     {"copy", "[code]", "put the last answer, or its last block of code, into the clipboard", cli_chat_copy},
     {"model", "[NAME]", "say which model answers, or go on with another", say_model},

@@ -177,7 +177,7 @@ static json_t *row_of(struct subject *s)
                      (json_int_t)file_bytes(s->model, s->path), "resident_bytes", (json_int_t)tensor_bytes(s->model));
 }
 
-static double number(const json_t *row, const char *key)
+static double read_number(const json_t *row, const char *key)
 {
     return json_number_value(json_object_get(row, key));
 }
@@ -190,11 +190,12 @@ static void print_row(cli_call *call, const char *path, const json_t *row)
     bool fits = strlen(path) <= NAME_COLUMNS;
     if (!fits) cli_print(call, "%s\n", path);
     cli_print(call, "%-*s %9.4f %9.5f %9.5f %7.2f %7.3f %6.3f %9.2f\n", NAME_COLUMNS, fits ? path : "",
-              number(row, "ppl_ratio"), number(row, "kld_mean"), number(row, "kld_p99"), number(row, "top1"),
-              number(row, "rms_change"), number(row, "body_bits_per_weight"), number(row, "file_bytes") / 1e6);
+              read_number(row, "ppl_ratio"), read_number(row, "kld_mean"), read_number(row, "kld_p99"),
+              read_number(row, "top1"), read_number(row, "rms_change"), read_number(row, "body_bits_per_weight"),
+              read_number(row, "file_bytes") / 1e6);
 }
 
-static int report(struct comparison *c, const char *text, json_t *texts)
+static int report_comparison(struct comparison *c, const char *text, json_t *texts)
 {
     json_t *rows = json_array();
     if (!c->values->json)
@@ -211,7 +212,7 @@ static int report(struct comparison *c, const char *text, json_t *texts)
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_compare(cli_call *call)
 {
     const struct compare_values *values = call->values;
     struct comparison c = {.call = call, .values = values, .bos = -1};
@@ -231,7 +232,7 @@ static int run(cli_call *call)
     for (size_t i = 0; status == CLI_OK && i < values->texts.n; i++) {
         status = score_text(&c, values->texts.items[i]);
         cli_progress_end();
-        if (status == CLI_OK) status = report(&c, values->texts.items[i], texts);
+        if (status == CLI_OK) status = report_comparison(&c, values->texts.items[i], texts);
     }
     if (status == CLI_OK && values->json)
         cli_print_json(call, json_pack("{s:o, s:O}", "original", cli_json_path(c.subjects[0].path), "texts", texts));
@@ -259,5 +260,5 @@ const cli_verb cli_compare_verb = {
     {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct compare_values),
     &defaults,
-    run,
+    run_compare,
 };

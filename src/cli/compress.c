@@ -303,7 +303,7 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
 }
 
 /* Reports the written model, counted as by `inspect`. */
-static int report(cli_call *call, const struct compress_values *v, const struct listener *listener)
+static int report_result(cli_call *call, const struct compress_values *v, const struct listener *listener)
 {
     whit_error error;
     whit_model *model = NULL;
@@ -321,7 +321,7 @@ static int report(cli_call *call, const struct compress_values *v, const struct 
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_compress(cli_call *call)
 {
     const struct compress_values *v = call->values;
     char found[CLI_PATH_BYTES], command[256];
@@ -419,7 +419,7 @@ static int run(cli_call *call)
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);
     if (status == CLI_OK && v->page) status = write_page(call, v, &o, &rows, began_ns);
-    if (status == CLI_OK) status = report(call, v, &listener);
+    if (status == CLI_OK) status = report_result(call, v, &listener);
     json_decref(listener.matrices);
     whit_buf_free(&ids);
     whit_buf_free(&rows);
@@ -443,6 +443,6 @@ const cli_verb cli_compress_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct compress_values),
     &defaults,
-    run,
+    run_compress,
     .usual = "--codec, --calib, -o, --method, --report",
 };

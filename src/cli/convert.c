@@ -53,7 +53,7 @@ struct listener {
     uint32_t n_ternary;
 };
 
-static void describe(const whit_tensor_type *type, char *text, size_t text_bytes)
+static void describe_type(const whit_tensor_type *type, char *text, size_t text_bytes)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", codec ? codec->name : "?", type->group);
@@ -63,8 +63,8 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
 {
     struct listener *listener = user;
     char from[24], to[24];
-    describe(report->from, from, sizeof from);
-    describe(report->to, to, sizeof to);
+    describe_type(report->from, from, sizeof from);
+    describe_type(report->to, to, sizeof to);
     listener->total_bytes += report->bytes;
     const uint8_t codec = report->to->codec;
     listener->n_ternary += codec == WHIT_CODEC_T2 || codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_Q2;
@@ -78,7 +78,7 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
-static int run(cli_call *call)
+static int run_convert(cli_call *call)
 {
     const struct convert_values *values = call->values;
     const char *path = call->operands[0];
@@ -178,5 +178,5 @@ const cli_verb cli_convert_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct convert_values),
     &defaults,
-    run,
+    run_convert,
 };

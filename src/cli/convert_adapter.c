@@ -48,8 +48,8 @@ static void name_of(const char *path, char *name, size_t name_bytes)
 }
 
 /* Is it an adapter for this model? */
-static whit_status check(const whit_buf *image, const whit_model *model, const char *path, whit_adapter_view *view,
-                         whit_error *error)
+static whit_status check_adapter(const whit_buf *image, const whit_model *model, const char *path,
+                                 whit_adapter_view *view, whit_error *error)
 {
     whit_adapter_weights weights;
     WHIT_TRY(whit_adapter_check(image->data, image->size_bytes, path, view, error));
@@ -81,7 +81,7 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
     whit_status status = whit_lora_is_folder(wanted->path)
         ? whit_lora_import(wanted->path, model->file, name, NULL, &image, &error)
         : read_own(wanted->path, &image, &error);
-    if (status == WHIT_OK) status = check(&image, model, wanted->path, &view, &error);
+    if (status == WHIT_OK) status = check_adapter(&image, model, wanted->path, &view, &error);
     if (status == WHIT_OK && wanted->append)
         status = whit_ndf_append(wanted->model, WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error);
     else if (status == WHIT_OK)

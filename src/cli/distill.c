@@ -53,7 +53,7 @@ static int open_student(cli_call *call, const struct distill_values *v, const wh
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-static int run(cli_call *call)
+static int run_distill(cli_call *call)
 {
     enum { CODEC_OWN = 3 };
     static const char *const codecs[] = {"t", "b1", "q2", "own", "q2-planes"};
@@ -102,6 +102,6 @@ const cli_verb cli_distill_verb = {
      {"RECIPE", cli_recipe_options, AT(training)}},
     sizeof(struct distill_values),
     &defaults,
-    run,
+    run_distill,
     .usual = "--teacher, --text, -o, --minutes, --codec",
 };

@@ -271,7 +271,7 @@ static void look_at_hub(json_t *report)
     json_object_set_new(report, "pulled_bytes", json_integer((json_int_t)bytes));
 }
 
-static double number(const json_t *report, const char *key)
+static double read_number(const json_t *report, const char *key)
 {
     return json_number_value(json_object_get(report, key));
 }
@@ -286,30 +286,30 @@ static void print_text(cli_call *call, const json_t *report)
     cli_print(call, "%-12s", "levels");
     json_array_foreach(json_object_get(report, "isa_levels"), i, line) cli_print(call, " %s", json_string_value(line));
     cli_print(call, "; in use: %s\n", json_string_value(json_object_get(report, "isa")));
-    cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", number(report, "cores"),
-              number(report, "logical_cpus"));
-    cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", number(report, "memory_bytes") / 1e9,
-              number(report, "memory_available_bytes") / 1e9);
-    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", number(report, "read_gbps"));
+    cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", read_number(report, "cores"),
+              read_number(report, "logical_cpus"));
+    cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", read_number(report, "memory_bytes") / 1e9,
+              read_number(report, "memory_available_bytes") / 1e9);
+    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", read_number(report, "read_gbps"));
     cli_print(call, "%-12s", "libraries");
     json_object_foreach(json_object_get(report, "libraries"), name, here)
         cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
     cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache", json_string_value(json_object_get(report, "cache")),
-              number(report, "cache_files"), number(report, "cache_bytes") / 1e6);
-    cli_print(call, "%-12s Landlock ABI %.0f, %sseccomp, %sname spaces\n", "sandbox", number(report, "landlock_abi"),
-              json_is_true(json_object_get(report, "seccomp")) ? "" : "no ",
+              read_number(report, "cache_files"), read_number(report, "cache_bytes") / 1e6);
+    cli_print(call, "%-12s Landlock ABI %.0f, %sseccomp, %sname spaces\n", "sandbox",
+              read_number(report, "landlock_abi"), json_is_true(json_object_get(report, "seccomp")) ? "" : "no ",
               json_is_true(json_object_get(report, "namespaces")) ? "" : "no ");
     const char *token = json_string_value(json_object_get(report, "hub_token_from"));
     cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")),
               *token ? "token from " : "no token", token);
-    cli_print(call, "%-12s %.0f repositories, %.1f MB\n", "pulled", number(report, "pulled_repositories"),
-              number(report, "pulled_bytes") / 1e6);
+    cli_print(call, "%-12s %.0f repositories, %.1f MB\n", "pulled", read_number(report, "pulled_repositories"),
+              read_number(report, "pulled_bytes") / 1e6);
     json_array_foreach(json_object_get(report, "problems"), i, line)
         cli_print(call, "%-12s %s\n", i ? "" : "problems", json_string_value(line));
     if (!i) cli_print(call, "%-12s none\n", "problems");
 }
 
-static int run(cli_call *call)
+static int run_doctor(cli_call *call)
 {
     const struct doctor_values *values = call->values;
     json_t *report = json_object();
@@ -345,5 +345,5 @@ const cli_verb cli_doctor_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct doctor_values),
     &defaults,
-    run,
+    run_doctor,
 };

@@ -117,7 +117,7 @@ static int edit(cli_call *call)
     return stopped ? CLI_INTERRUPTED : CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_edit(cli_call *call)
 {
     const struct edit_values *values = call->values;
     char *texts = NULL;
@@ -150,5 +150,5 @@ const cli_verb cli_edit_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct edit_values),
     &defaults,
-    run,
+    run_edit,
 };

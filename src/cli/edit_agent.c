@@ -134,7 +134,7 @@ static bool wait_answer(struct cli_edit_agent *a, event_kind kind, const char *t
 }
 
 /* Answers the worker; called with the lock held, on the editor's thread. */
-static void answer(struct cli_edit_agent *a)
+static void wake_worker(struct cli_edit_agent *a)
 {
     a->is_answered = true;
     pthread_cond_signal(&a->more);
@@ -565,7 +565,7 @@ static void panel_choose(void *user, const uint8_t *taken, size_t n)
     pthread_mutex_lock(&a->lock);
     if (a->wants_answer && !a->cancel && n == a->n_hunks) {
         memcpy(a->taken, taken, n);
-        answer(a);
+        wake_worker(a);
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -576,7 +576,7 @@ static void panel_reply(void *user, const char *text)
     pthread_mutex_lock(&a->lock);
     if (a->wants_answer && !a->cancel) {
         a->said = text && whit_buf_append_str(&a->answer, text);
-        answer(a);
+        wake_worker(a);
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -632,7 +632,7 @@ static void serve(struct cli_edit_agent *a, struct whit_editor *editor, const st
             a->said = whit_editor_unsaved_paths(editor, a->project, &a->answer);
         else
             a->said = patch_open(a, editor);
-        answer(a);
+        wake_worker(a);
     }
     pthread_mutex_unlock(&a->lock);
 }

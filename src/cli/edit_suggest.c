@@ -201,7 +201,7 @@ static void *work(void *user)
 
 /* ---- for the editor --------------------------------------------------------------------------- */
 
-static char *copy(const char *text, size_t n)
+static char *copy_text(const char *text, size_t n)
 {
     char *own = malloc(n + 1);
     if (own) {
@@ -224,7 +224,7 @@ static void forget(struct cli_edit_suggester *s)
 }
 
 /* Chooses the model at the first question; false if no model is named. */
-static bool choose(struct cli_edit_suggester *s, const whit_panel_wish *settings)
+static bool choose_model(struct cli_edit_suggester *s, const whit_panel_wish *settings)
 {
     if (s->own.model || s->own.url) return true;
     struct cli_edit_wish wish = cli_edit_wish_of(&s->wish, settings);
@@ -242,17 +242,18 @@ static bool is_secret(const whit_suggestion_question *question)
         (at = 0, whit_guard_find_key(question->behind, question->behind_bytes, &at, &end));
 }
 
-static bool ask(void *user, const whit_suggestion_question *question)
+static bool ask_suggestion(void *user, const whit_suggestion_question *question)
 {
     struct cli_edit_suggester *s = user;
-    if (!choose(s, &question->settings) || (s->own.url && (!question->anywhere || is_secret(question)))) return false;
+    if (!choose_model(s, &question->settings) || (s->own.url && (!question->anywhere || is_secret(question))))
+        return false;
     pthread_mutex_lock(&s->lock);
     forget(s);
     bool begins = !s->is_useless;
     if (begins && !s->has_thread) begins = s->has_thread = !pthread_create(&s->thread, NULL, work, s);
     if (begins) {
-        s->waiting = (struct question){copy(question->before, question->before_bytes),
-                                       copy(question->behind, question->behind_bytes), question->before_bytes,
+        s->waiting = (struct question){copy_text(question->before, question->before_bytes),
+                                       copy_text(question->behind, question->behind_bytes), question->before_bytes,
                                        question->behind_bytes};
         begins = s->has_waiting = s->waiting.before && s->waiting.behind;
     }
@@ -274,7 +275,7 @@ static void cancel(void *user)
     pthread_mutex_unlock(&s->lock);
 }
 
-static whit_suggestion_state take(void *user, whit_buf *text, char *why, size_t why_bytes)
+static whit_suggestion_state take_suggestion(void *user, whit_buf *text, char *why, size_t why_bytes)
 {
     struct cli_edit_suggester *s = user;
     uint64_t drained;
@@ -298,7 +299,7 @@ whit_status cli_edit_suggester_open(const struct cli_edit_wish *wish, struct cli
     s->wish = *wish;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->asked, NULL);
-    s->callbacks = (whit_suggester){s, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), ask, cancel, take};
+    s->callbacks = (whit_suggester){s, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), ask_suggestion, cancel, take_suggestion};
     if (s->callbacks.fd >= 0) return WHIT_OK;
     whit_status status = whit_fail_errno(error, "suggestions", "open an event of");
     cli_edit_suggester_close(s);

@@ -117,7 +117,7 @@ static size_t characters(const char *text)
     return n ? n : 1;
 }
 
-static int ask(struct examiner *e, const cli_question *q, struct tally *tally)
+static int ask_question(struct examiner *e, const cli_question *q, struct tally *tally)
 {
     size_t best = 0, best_per_character = 0;
     double most = -INFINITY, most_per_character = -INFINITY;
@@ -150,7 +150,7 @@ static int ask_all(struct examiner *e, const struct eval_values *v, const cli_te
             if (!cli_question_read(&question, line, bytes, answer, reason))
                 return cli_fail(e->call, CLI_REFUSED, "%s: line %zu %s", v->task, number, reason);
             e->line = number;
-            int status = ask(e, &question, tally);
+            int status = ask_question(e, &question, tally);
             cli_question_free(&question);
             if (status != CLI_OK) return status;
         }
@@ -167,7 +167,7 @@ static double deviation(size_t right, size_t n)
     return n > 1 ? sqrt(share * (1 - share) / (double)(n - 1)) : 0;
 }
 
-static int report(cli_call *call, const struct eval_values *v, const struct tally *t)
+static int report_tally(cli_call *call, const struct eval_values *v, const struct tally *t)
 {
     double n = (double)t->n, plain = (double)t->right / n, per_character = (double)t->right_per_character / n;
     if (v->json)
@@ -183,7 +183,7 @@ static int report(cli_call *call, const struct eval_values *v, const struct tall
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_eval(cli_call *call)
 {
     const struct eval_values *v = call->values;
     struct examiner e = {.call = call, .task = v->task};
@@ -208,7 +208,7 @@ static int run(cli_call *call)
     }
     if (status == CLI_OK) status = ask_all(&e, v, &task, &labels, &tally);
     cli_progress_end();
-    if (status == CLI_OK) status = report(call, v, &tally);
+    if (status == CLI_OK) status = report_tally(call, v, &tally);
     free(task.data), free(labels.data), free(e.held), free(e.tokens);
     whit_session_close(e.session);
     whit_model_close(e.model);
@@ -229,5 +229,5 @@ const cli_verb cli_eval_verb = {
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct eval_values),
     &defaults,
-    run,
+    run_eval,
 };

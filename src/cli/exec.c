@@ -34,7 +34,7 @@ static const cli_option options[] = {
 extern const char whit_lang_gbnf[]; /* content of lang/core/ndl.gbnf */
 
 /* --binary, --root: encodes the tree of a text. */
-static int encode(cli_call *call, const struct exec_values *values, const char *path, const cli_text *text)
+static int encode_tree(cli_call *call, const struct exec_values *values, const char *path, const cli_text *text)
 {
     whit_buf tree = {0};
     whit_error error;
@@ -59,7 +59,7 @@ static int encode(cli_call *call, const struct exec_values *values, const char *
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_exec(cli_call *call)
 {
     const struct exec_values *values = call->values;
     if (values->gbnf) {
@@ -74,7 +74,7 @@ static int run(cli_call *call)
     int status = cli_read_program(call, path, &text);
     if (status != CLI_OK) return status;
     if (values->text || values->root || values->binary) {
-        status = values->root || values->binary ? encode(call, values, path, &text) : CLI_OK;
+        status = values->root || values->binary ? encode_tree(call, values, path, &text) : CLI_OK;
         if (status == CLI_OK && values->text) cli_write_data(call, text.data, text.size_bytes);
         free(text.data);
         return status;
@@ -112,5 +112,5 @@ const cli_verb cli_exec_verb = {
     {{"OPTIONS", options, 0}, {"LIMITS", cli_program_options, offsetof(struct exec_values, program)}},
     sizeof(struct exec_values),
     &defaults,
-    run,
+    run_exec,
 };

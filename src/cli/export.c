@@ -86,7 +86,7 @@ static whit_status export_rounded(const struct export_values *values, const char
     return status;
 }
 
-static int run(cli_call *call)
+static int run_export(cli_call *call)
 {
     const struct export_values *values = call->values;
     char found[CLI_PATH_BYTES];
@@ -132,5 +132,5 @@ const cli_verb cli_export_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct export_values),
     &defaults,
-    run,
+    run_export,
 };

@@ -156,7 +156,7 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
     return status;
 }
 
-static int run(cli_call *call)
+static int run_graph(cli_call *call)
 {
     const struct graph_values *values = call->values;
     whit_graph *graph;
@@ -187,7 +187,7 @@ const cli_verb cli_graph_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct graph_values),
     &defaults,
-    run,
+    run_graph,
     false,
     "def|refs|callers|imports|like|map",
     1,

@@ -161,7 +161,7 @@ static void list_verbs(cli_call *call)
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s\n", (*verb)->name);
 }
 
-static int run(cli_call *call)
+static int run_help(cli_call *call)
 {
     const struct help_values *values = call->values;
     const cli_verb *verb = NULL;
@@ -186,5 +186,5 @@ const cli_verb cli_help_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct help_values),
     &defaults,
-    run,
+    run_help,
 };

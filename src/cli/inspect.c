@@ -91,8 +91,8 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
 }
 
 /* Collects the facts as one object, from which the text is printed too. */
-static json_t *describe(const char *path, const whit_model *model, const whit_session_options *session,
-                        const cli_adapters *adapters)
+static json_t *describe_model(const char *path, const whit_model *model, const whit_session_options *session,
+                              const cli_adapters *adapters)
 {
     const whit_ndf *file = model->file;
     char identity[2 * WHIT_HASH_BYTES + 1];
@@ -155,7 +155,7 @@ void cli_print_table(cli_call *call, const char *title, const json_t *table)
     }
 }
 
-static double number(const json_t *facts, const char *key)
+static double read_number(const json_t *facts, const char *key)
 {
     return json_number_value(json_object_get(facts, key));
 }
@@ -166,14 +166,15 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
     cli_print(call, "%-12s %s\n", "file", json_string_value(json_object_get(facts, "path")));
     cli_print(call, "%-12s %s\n", "identity", json_string_value(json_object_get(facts, "identity")));
     cli_print(call, "%-12s %s, %.3f M parameters, context %.0f\n", "model",
-              json_string_value(json_object_get(facts, "family")), number(facts, "parameters") / 1e6,
-              number(facts, "context"));
+              json_string_value(json_object_get(facts, "family")), read_number(facts, "parameters") / 1e6,
+              read_number(facts, "context"));
     cli_print(call, "%-12s %zu tensors, %.3f MB, %.3f bits per weight in the layers\n", "weights",
-              json_array_size(tensors), number(facts, "tensor_bytes") / 1e6, number(facts, "body_bits_per_weight"));
-    cli_print(call, "%-12s %.3f MB beside the weights\n", "session", number(facts, "session_bytes") / 1e6);
-    if (number(facts, "checkpoint_bytes") > 0)
-        cli_print(call, "%-12s at most %.0f of %.3f MB, in the session\n", "checkpoints", number(facts, "checkpoints"),
-                  number(facts, "checkpoint_bytes") / 1e6);
+              json_array_size(tensors), read_number(facts, "tensor_bytes") / 1e6,
+              read_number(facts, "body_bits_per_weight"));
+    cli_print(call, "%-12s %.3f MB beside the weights\n", "session", read_number(facts, "session_bytes") / 1e6);
+    if (read_number(facts, "checkpoint_bytes") > 0)
+        cli_print(call, "%-12s at most %.0f of %.3f MB, in the session\n", "checkpoints",
+                  read_number(facts, "checkpoints"), read_number(facts, "checkpoint_bytes") / 1e6);
     size_t i_frame;
     json_t *frame;
     json_array_foreach(json_object_get(facts, "appended"), i_frame,
@@ -187,9 +188,9 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
     json_t *tensor;
     json_array_foreach(tensors, i, tensor)
         cli_print(call, "  %-34s %7.0f x %-7.0f %-5s scales %-7s %12.0f bytes\n",
-                  json_string_value(json_object_get(tensor, "name")), number(tensor, "rows"), number(tensor, "columns"),
-                  json_string_value(json_object_get(tensor, "codec")),
-                  json_string_value(json_object_get(tensor, "scales")), number(tensor, "bytes"));
+                  json_string_value(json_object_get(tensor, "name")), read_number(tensor, "rows"),
+                  read_number(tensor, "columns"), json_string_value(json_object_get(tensor, "codec")),
+                  json_string_value(json_object_get(tensor, "scales")), read_number(tensor, "bytes"));
 }
 
 static const char *tensor_name(void *file, int32_t tensor)
@@ -234,7 +235,7 @@ static bool is_memory(const char *path)
     return is;
 }
 
-static int run(cli_call *call)
+static int run_inspect(cli_call *call)
 {
     const struct inspect_values *values = call->values;
     whit_model *model = NULL;
@@ -252,7 +253,7 @@ static int run(cli_call *call)
     if (status == CLI_OK && values->plan) {
         status = print_plan(call, model, session, values->rows, adapters.n > 0);
     } else if (status == CLI_OK) {
-        json_t *facts = describe(call->operands[0], model, &session, &adapters);
+        json_t *facts = describe_model(call->operands[0], model, &session, &adapters);
         if (!facts) {
             status = cli_fail(call, CLI_LIMIT, "out of memory");
         } else if (values->json) {
@@ -286,5 +287,5 @@ const cli_verb cli_inspect_verb = {
      {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct inspect_values),
     &defaults,
-    run,
+    run_inspect,
 };

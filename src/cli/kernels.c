@@ -89,7 +89,7 @@ static void print_choices(cli_call *call, const json_t *choices)
     cli_print(call, "\n");
 }
 
-static int run(cli_call *call)
+static int run_kernels(cli_call *call)
 {
     const struct kernels_values *values = call->values;
     whit_cpu *cpu = malloc(sizeof *cpu);
@@ -147,5 +147,5 @@ const cli_verb cli_kernels_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct kernels_values),
     &defaults,
-    run,
+    run_kernels,
 };

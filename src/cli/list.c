@@ -150,7 +150,7 @@ static void print_names(cli_call *call, const json_t *rows)
     json_array_foreach(rows, i, row) cli_print(call, "%s\n", json_string_value(json_object_get(row, "name")));
 }
 
-static int run(cli_call *call)
+static int run_list(cli_call *call)
 {
     const struct list_values *values = call->values;
     whit_hub_entry *entries;
@@ -189,5 +189,5 @@ const cli_verb cli_list_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct list_values),
     &defaults,
-    run,
+    run_list,
 };

@@ -68,7 +68,7 @@ static whit_status write_logits(whit_session *session, const whit_step_token *to
     return WHIT_OK;
 }
 
-static int run(cli_call *call)
+static int run_logits(cli_call *call)
 {
     const struct logits_values *values = call->values;
     whit_model *model = NULL;
@@ -122,5 +122,5 @@ const cli_verb cli_logits_verb = {
      {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct logits_values),
     &defaults,
-    run,
+    run_logits,
 };

@@ -22,7 +22,7 @@ const cli_verb *cli_verb_find(const char *name)
 /* ---- when the first word is no verb ---------------------------------------------------------- */
 
 /* Joins the words in a shell's form; "..." stands for words that do not fit. */
-static void join(int argc, char **argv, char *line, size_t line_bytes)
+static void join_words(int argc, char **argv, char *line, size_t line_bytes)
 {
     size_t n = 0;
     line[0] = 0;
@@ -55,7 +55,7 @@ static int options_first(const cli_call *call, int argc, char **argv)
         for (size_t k = 0; k < sizeof prompting / sizeof *prompting; k++) prompts |= !strcmp(argv[i], prompting[k]);
     }
     char line[300];
-    join(argc, argv, line, sizeof line);
+    join_words(argc, argv, line, sizeof line);
     if (!talks && !prompts && !has_model)
         return cli_fail(call, CLI_USAGE, "a command comes before its options; 'whit help' lists them");
     return cli_fail(call, CLI_USAGE, "a command comes first: whit %s%s", talks || !prompts ? "chat" : "run", line);

@@ -92,7 +92,7 @@ static whit_status search(const struct mcp *m, const char *text, size_t n, whit_
     return status;
 }
 
-static whit_status add(const struct mcp *m, const char *text, size_t n, whit_error *error)
+static whit_status add_text(const struct mcp *m, const char *text, size_t n, whit_error *error)
 {
     whit_encoder encoder;
     whit_memory_batch batch = {0};
@@ -138,7 +138,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     else if (name && strcmp(name, "memory_add") == 0 && m->values->memory && m->values->may_add && json_is_string(text))
         status = is_blank(json_string_value(text), json_string_length(text))
             ? whit_fail(&error, WHIT_ERROR_ARGUMENT, "an empty text is not kept")
-            : add(m, json_string_value(text), json_string_length(text), &error);
+            : add_text(m, json_string_value(text), json_string_length(text), &error);
     else
         wrong = whit_buf_append_str(&out, "there is no such tool, or an argument is missing");
     if (status == WHIT_OK && !wrong && !out.size_bytes) whit_buf_append_str(&out, "kept");
@@ -193,7 +193,7 @@ static void handle(struct mcp *m, const json_t *message)
     }
 }
 
-static int run(cli_call *call)
+static int run_mcp(cli_call *call)
 {
     struct mcp m = {.call = call,
                     .values = call->values,
@@ -230,5 +230,5 @@ const cli_verb cli_mcp_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct mcp_values),
     &defaults,
-    run,
+    run_mcp,
 };

@@ -206,7 +206,7 @@ static int query_line(struct state *s, const char *line, size_t n_bytes)
     return CLI_OK;
 }
 
-static int ask(cli_call *call, const struct memory_values *values)
+static int ask_memory(cli_call *call, const struct memory_values *values)
 {
     struct asking a = {.state = {.call = call, .values = values, .store = call->operands[1]}};
     whit_cpu cpu;
@@ -277,11 +277,11 @@ static int show_stats(cli_call *call)
     return cli_print_json(call, object) ? CLI_OK : CLI_IO;
 }
 
-static int run(cli_call *call)
+static int run_memory(cli_call *call)
 {
     const struct memory_values *values = call->values;
     const char *action = call->operands[0];
-    if (strcmp(action, "query") == 0) return ask(call, values);
+    if (strcmp(action, "query") == 0) return ask_memory(call, values);
     if (strcmp(action, "add") == 0) return write_records(call, values, false);
     if (strcmp(action, "import") == 0) return write_records(call, values, true);
     if (strcmp(action, "stats") == 0) return show_stats(call);
@@ -303,7 +303,7 @@ const cli_verb cli_memory_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct memory_values),
     &defaults,
-    run,
+    run_memory,
     false,
     "add|query|import|stats",
     0,

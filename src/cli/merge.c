@@ -81,7 +81,7 @@ static whit_status merge(const struct merge_values *v, const whit_model *model, 
     return status;
 }
 
-static int run(cli_call *call)
+static int run_merge(cli_call *call)
 {
     const struct merge_values *v = call->values;
     whit_model *model = NULL;
@@ -124,5 +124,5 @@ const cli_verb cli_merge_verb = {
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct merge_values),
     &defaults,
-    run,
+    run_merge,
 };

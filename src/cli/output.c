@@ -139,7 +139,7 @@ static bool on_terminal(void)
 
 static whit_plain split; /* an incomplete character, which the next piece completes */
 
-static bool put(cli_call *call, const char *text, size_t text_bytes)
+static bool put_text(cli_call *call, const char *text, size_t text_bytes)
 {
     if (bar_shown && on_terminal()) cli_progress_end(); /* both streams may be one terminal */
     return fwrite(text, 1, text_bytes, stdout) == text_bytes || output_failed(call);
@@ -152,7 +152,7 @@ bool cli_write(cli_call *call, const char *text, size_t text_bytes)
     if (call->output_failed) return false;
     for (size_t i = 0; i < text_bytes; i += PIECE) {
         size_t n = whit_plain_text(&split, text + i, text_bytes - i < PIECE ? text_bytes - i : PIECE, plain);
-        if (!put(call, plain, n)) return false;
+        if (!put_text(call, plain, n)) return false;
     }
     return true;
 }
@@ -160,7 +160,7 @@ bool cli_write(cli_call *call, const char *text, size_t text_bytes)
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
 {
     if (on_terminal()) return cli_write(call, text, text_bytes);
-    return !call->output_failed && put(call, text, text_bytes);
+    return !call->output_failed && put_text(call, text, text_bytes);
 }
 
 /* Escapes are valid, since JSON has such characters in strings only. */
@@ -177,10 +177,10 @@ bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
         int n = code > 0xffff ? snprintf(escape, sizeof escape, "\\u%04x\\u%04x", 0xd7c0 + (unsigned)(code >> 10),
                                          0xdc00 + (unsigned)(code & 0x3ff))
                               : snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
-        if (!put(call, text + done, i - done) || !put(call, escape, (size_t)n)) return false;
+        if (!put_text(call, text + done, i - done) || !put_text(call, escape, (size_t)n)) return false;
         done = i + length;
     }
-    return put(call, text + done, text_bytes - done);
+    return put_text(call, text + done, text_bytes - done);
 }
 
 bool cli_print(cli_call *call, const char *format, ...)
@@ -202,13 +202,13 @@ static bool end_text(cli_call *call)
 {
     char plain[4];
     size_t n = whit_plain_end(&split, plain);
-    return !n || put(call, plain, n);
+    return !n || put_text(call, plain, n);
 }
 
 bool cli_control(cli_call *call, const char *sequence)
 {
     if (call->output_failed) return false;
-    return !on_terminal() || (end_text(call) && put(call, sequence, strlen(sequence)));
+    return !on_terminal() || (end_text(call) && put_text(call, sequence, strlen(sequence)));
 }
 
 bool cli_flush(cli_call *call)

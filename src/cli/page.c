@@ -21,7 +21,7 @@ static void troff(cli_page *page, const char *text, size_t n)
 
 /* Wraps the words of text[0..n) in lines of at most WIDTH columns, indented by `indent` spaces; the first line has
  * `begun` columns already. */
-static void wrap(cli_page *page, const char *text, size_t n, int begun, int indent)
+static void wrap_text(cli_page *page, const char *text, size_t n, int begun, int indent)
 {
     int column = 0;
     for (size_t i = 0; i < n;) {
@@ -81,7 +81,7 @@ void cli_page_text(cli_page *page, const char *text)
         } else if (example) {
             cli_print(page->call, "%*s%.*s\n", INDENT, "", (int)n, text);
         } else {
-            wrap(page, text, n, 0, INDENT);
+            wrap_text(page, text, n, 0, INDENT);
         }
         verbatim = example;
         text += n;
@@ -103,6 +103,6 @@ void cli_page_item(cli_page *page, const char *tag, const char *text)
         /* A short tag is printed on the same line as its text. */
         int column = INDENT + (int)strlen(tag);
         if (column >= ITEM_INDENT) cli_print(page->call, "\n");
-        wrap(page, text, strlen(text), column < ITEM_INDENT ? column : 0, ITEM_INDENT);
+        wrap_text(page, text, strlen(text), column < ITEM_INDENT ? column : 0, ITEM_INDENT);
     }
 }

@@ -106,8 +106,8 @@ static bool has_base(const struct perplexity_values *values)
     return values->base || values->kv_base >= 0;
 }
 
-static void report(cli_call *call, const struct perplexity_values *values, const struct window_plan *plan,
-                   cli_score *score)
+static void report_score(cli_call *call, const struct perplexity_values *values, const struct window_plan *plan,
+                         cli_score *score)
 {
     double n = (double)score->n, nll = score->sum / n;
     double variance = score->sum_squares / n - nll * nll;
@@ -144,8 +144,8 @@ static void report(cli_call *call, const struct perplexity_values *values, const
 
 /* Scores every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache reads
  * all tokens as one window. */
-static int measure(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
-                   struct window_plan *plan, cli_score *score)
+static int measure_text(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
+                        struct window_plan *plan, cli_score *score)
 {
     const size_t n_all = n_ids / plan->n_ctx < plan->n_windows ? n_ids : plan->n_windows * plan->n_ctx,
                  n_window = plan->is_endless ? n_all : plan->n_ctx;
@@ -189,7 +189,7 @@ static int check_window(cli_call *call, const struct perplexity_values *values, 
     return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
 }
 
-static int run(cli_call *call)
+static int run_perplexity(cli_call *call)
 {
     const struct perplexity_values *values = call->values;
     struct subject subject = {0}, base = {0};
@@ -240,8 +240,8 @@ static int run(cli_call *call)
     cli_remark_context(subject.model, plan.n_ctx);
     status = open_session(call, values, &subject, &plan);
     if (status == CLI_OK && base.model) status = open_session(call, values, &base, &plan);
-    if (status == CLI_OK) status = measure(call, &subject, &base, ids, n_ids, &plan, &score);
-    if (status == CLI_OK) report(call, values, &plan, &score);
+    if (status == CLI_OK) status = measure_text(call, &subject, &base, ids, n_ids, &plan, &score);
+    if (status == CLI_OK) report_score(call, values, &plan, &score);
 cleanup:
     cli_score_free(&score);
     close_subject(&base);
@@ -277,5 +277,5 @@ const cli_verb cli_perplexity_verb = {
      {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct perplexity_values),
     &defaults,
-    run,
+    run_perplexity,
 };

@@ -69,7 +69,7 @@ void cli_program_close(cli_program *program)
 enum { SHOWN_MAX = 200 };
 
 /* Prints a line of a text and a caret under the place. */
-static void show(const char *text, size_t n_bytes, whit_lang_place place)
+static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 {
     size_t at = 0;
     for (uint32_t line = 1; line < place.line && at < n_bytes; at++) line += text[at] == '\n';
@@ -98,7 +98,7 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
     strncat(told.message, option, sizeof told.message - strlen(told.message) - 1);
     cli_flush(call);
     int status = cli_fail_error(call, &told);
-    show(text, n_bytes, whit_lang_failed_at(program->lang));
+    show_place(text, n_bytes, whit_lang_failed_at(program->lang));
     return status;
 }
 
@@ -182,6 +182,6 @@ int cli_family_fail(cli_call *call, const char *path, const cli_text *text, cons
     int status = cli_fail_error(call, error);
     if (strncmp(error->message, path, n) == 0 &&
         sscanf(error->message + n, ":%u:%u: ", &place.line, &place.column) == 2)
-        show(text->data, text->size_bytes, place);
+        show_place(text->data, text->size_bytes, place);
     return status;
 }

@@ -32,7 +32,7 @@ struct meter {
     bool begun;
 };
 
-static void measure(struct meter *meter, uint64_t done_bytes)
+static void measure_speed(struct meter *meter, uint64_t done_bytes)
 {
     uint64_t now_ns = whit_now_ns(), passed_ns = now_ns - meter->since_ns;
     if (!meter->begun || done_bytes < meter->since_bytes) {
@@ -50,7 +50,7 @@ static bool on_progress(void *user, const whit_hub_progress *progress)
 {
     struct meter *meter = user;
     char line[256], done[32], total[32], rate[32], left[32] = "";
-    measure(meter, progress->done_bytes);
+    measure_speed(meter, progress->done_bytes);
     if (meter->bytes_per_s > 0 && progress->total_bytes > progress->done_bytes) {
         uint64_t s = (uint64_t)((double)(progress->total_bytes - progress->done_bytes) / meter->bytes_per_s);
         snprintf(left, sizeof left, s < 3600 ? ", %d:%02d left" : ", %d h %02d min left",
@@ -67,7 +67,7 @@ static bool on_progress(void *user, const whit_hub_progress *progress)
                         progress->total_bytes ? (double)progress->done_bytes / (double)progress->total_bytes : 0);
 }
 
-static void report(cli_call *call, const whit_hub_name *name, const whit_hub_pulled *pulled, bool json)
+static void report_pulled(cli_call *call, const whit_hub_name *name, const whit_hub_pulled *pulled, bool json)
 {
     char text[WHIT_HUB_FOLDER_BYTES], size[32];
     whit_hub_name_print(name, text);
@@ -86,7 +86,7 @@ static void report(cli_call *call, const whit_hub_name *name, const whit_hub_pul
     cli_print(call, "%s\n", pulled->path);
 }
 
-static int run(cli_call *call)
+static int run_pull(cli_call *call)
 {
     const struct pull_values *values = call->values;
     char endpoint[WHIT_HUB_ENDPOINT_BYTES], token[WHIT_HUB_TOKEN_BYTES];
@@ -104,7 +104,7 @@ static int run(cli_call *call)
     if (status == WHIT_OK) status = whit_hub_pull(&name, &pull, &pulled, &error);
     cli_progress_end();
     if (status == WHIT_OK) {
-        report(call, &name, &pulled, values->json);
+        report_pulled(call, &name, &pulled, values->json);
         return CLI_OK;
     }
     if (*cli_cancelled()) return cli_fail(call, CLI_INTERRUPTED, "interrupted; the same command goes on from there");
@@ -131,5 +131,5 @@ const cli_verb cli_pull_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct pull_values),
     &defaults,
-    run,
+    run_pull,
 };

@@ -41,7 +41,7 @@ static whit_status refine_file(cli_rounding *rounding, const whit_source *file, 
     return status;
 }
 
-static int run(cli_call *call)
+static int run_refine(cli_call *call)
 {
     const struct refine_values *values = call->values;
     char path[CLI_PATH_BYTES], original[CLI_PATH_BYTES];
@@ -90,5 +90,5 @@ const cli_verb cli_refine_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct refine_values),
     &defaults,
-    run,
+    run_refine,
 };

@@ -41,7 +41,7 @@ static int open_brackets(const char *text, size_t n)
     return depth;
 }
 
-static void show(struct repl *r, bool text_of(const whit_lang *, whit_buf *))
+static void show_value(struct repl *r, bool text_of(const whit_lang *, whit_buf *))
 {
     whit_buf shown = {0};
     if (text_of(r->program.lang, &shown) && shown.size_bytes)
@@ -59,7 +59,7 @@ static bool is_word(const whit_buf *text, const char *word)
 }
 
 /* Loads and runs the statement; `runs` false: only loads it. Returns whether that succeeded. */
-static bool evaluate(struct repl *r, bool runs, bool times)
+static bool evaluate_text(struct repl *r, bool runs, bool times)
 {
     whit_error error;
     const char *text = (const char *)r->text.data;
@@ -103,11 +103,11 @@ static void command(struct repl *r, const char *line, size_t n)
     if (rest < n) {
         bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* keeps the columns of the line */
             whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
-        if (!ok || !evaluate(r, time, time) || time) return;
+        if (!ok || !evaluate_text(r, time, time) || time) return;
     } else if (time)
         r->times = !r->times;
-    if (plan) show(r, whit_lang_plan);
-    if (code) show(r, whit_lang_asm);
+    if (plan) show_value(r, whit_lang_plan);
+    if (code) show_value(r, whit_lang_asm);
 }
 
 /* Handles a line, which may be several if pasted. */
@@ -119,7 +119,7 @@ static void keep_line(struct repl *r, const char *line, size_t n)
     if (whit_buf_append(&r->session, line, n)) (void)whit_buf_append_str(&r->session, "\n");
 }
 
-static int run(cli_call *call)
+static int run_repl(cli_call *call)
 {
     const struct repl_values *values = call->values;
     struct repl r = {
@@ -151,12 +151,12 @@ static int run(cli_call *call)
             break;
         }
         if (open_brackets((const char *)r.text.data, r.text.size_bytes) > 0) continue;
-        evaluate(&r, true, r.times);
+        evaluate_text(&r, true, r.times);
         cli_flush(call);
         ended = r.failure && !person; /* a script ends with its first mistake */
         if (r.failure == CLI_INTERRUPTED && person) cli_take_interrupt();
     }
-    if (status == CLI_OK && !person && r.text.size_bytes) evaluate(&r, true, r.times);
+    if (status == CLI_OK && !person && r.text.size_bytes) evaluate_text(&r, true, r.times);
     if (!input) status = cli_fail(call, CLI_LIMIT, "out of memory");
     bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* apart from mistakes */
     if (status == CLI_OK && r.failure && !person) status = told ? r.failure : CLI_FAILED;
@@ -179,5 +179,5 @@ const cli_verb cli_repl_verb = {
     {{"LIMITS", cli_program_options, offsetof(struct repl_values, program)}},
     sizeof(struct repl_values),
     &defaults,
-    run,
+    run_repl,
 };

@@ -42,7 +42,7 @@ static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_
     return status;
 }
 
-static int run(cli_call *call)
+static int run_rm(cli_call *call)
 {
     uint64_t freed_bytes;
     size_t n_removed;
@@ -87,5 +87,5 @@ const cli_verb cli_rm_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(int),
     &defaults,
-    run,
+    run_rm,
 };

@@ -177,8 +177,8 @@ static void print_statistics(const whit_session *session, const whit_generate_re
             whit_session_context_size(session), seed);
 }
 
-static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf *text,
-                        const whit_generate_result *result, uint64_t seed)
+static json_t *describe_answer(const char *prompt, size_t prompt_bytes, const whit_buf *text,
+                               const whit_generate_result *result, uint64_t seed)
 {
     /* A prompt may be any bytes, but JSON is UTF-8: other text becomes null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
@@ -230,7 +230,7 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
                                        .prompt_ns = answer.prompt_ns,
                                        .generate_ns = answer.generate_ns,
                                        .finish = answer.finish};
-        cli_print_json(call, describe(prompt, prompt_bytes, &kept, &result, seed));
+        cli_print_json(call, describe_answer(prompt, prompt_bytes, &kept, &result, seed));
     } else {
         cli_view_end(&view);
     }
@@ -427,7 +427,7 @@ static int continue_text(cli_call *call, whit_model *model)
         status = keep_text(call, &keep, &text, n_given, session, sampler, result.finish);
         if (*cli_cancelled()) status = CLI_INTERRUPTED;
         if (values->json)
-            cli_print_json(call, describe(text.prompt.data, text.prompt.size_bytes, &kept, &result, seed));
+            cli_print_json(call, describe_answer(text.prompt.data, text.prompt.size_bytes, &kept, &result, seed));
         else
             cli_write_data(call, "\n", 1);
         cli_flush(call);
@@ -500,7 +500,7 @@ static int run_by_template(cli_call *call)
     return answers ? run_chat(call, model) : continue_text(call, model);
 }
 
-static int run(cli_call *call)
+static int run_run(cli_call *call)
 {
     whit_buf joined = {0};
     const struct run_values *values = call->values;
@@ -542,6 +542,6 @@ const cli_verb cli_run_verb = {
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
     sizeof(struct run_values),
     &defaults,
-    run,
+    run_run,
     .usual = "-m, -p, -n, --temp, --raw",
 };

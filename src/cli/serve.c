@@ -321,7 +321,7 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
     return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
 }
 
-static int run(cli_call *call)
+static int run_serve(cli_call *call)
 {
     struct serve_values *values = call->values;
     struct served served = {.n_models = 0};
@@ -422,7 +422,7 @@ const cli_verb cli_serve_verb = {
     {{"OPTIONS", options, 0}, {"MODEL", model_options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct serve_values),
     &defaults,
-    run,
+    run_serve,
     true,
     .usual = "-m, --host, --port, -np, -c",
 };

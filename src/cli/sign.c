@@ -17,7 +17,7 @@ static const cli_option options[] = {
     {0},
 };
 
-static int run(cli_call *call)
+static int run_sign(cli_call *call)
 {
     const struct sign_values *values = call->values;
     whit_error error;
@@ -57,5 +57,5 @@ const cli_verb cli_sign_verb = {
     {{"OPTIONS", options, 0}},
     sizeof(struct sign_values),
     &defaults,
-    run,
+    run_sign,
 };

@@ -14,7 +14,7 @@ static const char *text_of(const json_t *object, const char *key)
 }
 
 /* Concatenates the parts; NULL if out of memory. */
-static char *join(const char *a, const char *b, const char *c, const char *d)
+static char *join_texts(const char *a, const char *b, const char *c, const char *d)
 {
     size_t n = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
     char *text = malloc(n);
@@ -22,7 +22,7 @@ static char *join(const char *a, const char *b, const char *c, const char *d)
     return text;
 }
 
-static bool add(cli_question *q, char *context, char *choice)
+static bool add_choice(cli_question *q, char *context, char *choice)
 {
     if (!context || !choice || q->n == CLI_CHOICES_MAX) {
         free(context);
@@ -79,17 +79,17 @@ static bool read_hellaswag(cli_question *q, const json_t *o)
 {
     const json_t *endings = json_object_get(o, "endings");
     const char *activity = text_of(o, "activity_label"), *a = text_of(o, "ctx_a"), *b = text_of(o, "ctx_b");
-    char *second = b ? join(b, "", "", "") : NULL;
+    char *second = b ? join_texts(b, "", "", "") : NULL;
     if (second) capitalise(second);
-    char *all = a ? join(activity ? activity : "", activity ? ": " : "", a, second && *second ? " " : "")
-                  : join(activity ? activity : "", activity ? ": " : "", text_of(o, "ctx"), "");
-    char *whole = all ? join(all, a && second ? second : "", "", "") : NULL,
+    char *all = a ? join_texts(activity ? activity : "", activity ? ": " : "", a, second && *second ? " " : "")
+                  : join_texts(activity ? activity : "", activity ? ": " : "", text_of(o, "ctx"), "");
+    char *whole = all ? join_texts(all, a && second ? second : "", "", "") : NULL,
          *context = whole ? without_marks(whole) : NULL;
     bool ok = context != NULL;
     for (size_t i = 0; ok && i < json_array_size(endings); i++) {
         const char *ending = json_string_value(json_array_get(endings, i));
         char *clean = ending ? without_marks(ending) : NULL;
-        ok = clean && add(q, join(context, "", "", ""), join(" ", clean, "", ""));
+        ok = clean && add_choice(q, join_texts(context, "", "", ""), join_texts(" ", clean, "", ""));
         free(clean);
     }
     free(second), free(all), free(whole), free(context);
@@ -113,7 +113,8 @@ static bool read_arc(cli_question *q, const json_t *o)
             columns ? json_string_value(json_array_get(json_object_get(choices, "text"), i)) : text_of(one, "text");
         const char *label =
             columns ? json_string_value(json_array_get(json_object_get(choices, "label"), i)) : text_of(one, "label");
-        if (!text || !label || !add(q, join("Question: ", stem, "\nAnswer:", ""), join(" ", text, "", "")))
+        if (!text || !label ||
+            !add_choice(q, join_texts("Question: ", stem, "\nAnswer:", ""), join_texts(" ", text, "", "")))
             return false;
         if (strcmp(label, key) == 0) q->answer = i;
     }
@@ -125,7 +126,8 @@ static bool read_piqa(cli_question *q, const json_t *o, int label)
     static const char *const keys[] = {"sol1", "sol2"};
     for (int i = 0; i < 2; i++)
         if (!text_of(o, keys[i]) ||
-            !add(q, join("Question: ", text_of(o, "goal"), "\nAnswer:", ""), join(" ", text_of(o, keys[i]), "", "")))
+            !add_choice(q, join_texts("Question: ", text_of(o, "goal"), "\nAnswer:", ""),
+                        join_texts(" ", text_of(o, keys[i]), "", "")))
             return false;
     q->answer = (size_t)(label >= 0 ? label : number_of(json_object_get(o, "label")));
     return true;
@@ -141,7 +143,7 @@ static bool read_winogrande(cli_question *q, const json_t *o)
         const char *option = text_of(o, keys[i]), *rest = blank + 1;
         char *before = strndup(sentence, (size_t)(blank - sentence));
         while (*rest == ' ') rest++;
-        bool ok = before && option && add(q, join(before, option, "", ""), join(" ", rest, "", ""));
+        bool ok = before && option && add_choice(q, join_texts(before, option, "", ""), join_texts(" ", rest, "", ""));
         free(before);
         if (!ok) return false;
     }
@@ -154,8 +156,8 @@ static bool read_boolq(cli_question *q, const json_t *o)
     static const char *const answers[] = {" no", " yes"};
     const json_t *answer = json_object_get(o, "answer");
     for (int i = 0; i < 2; i++) {
-        char *first = join(text_of(o, "passage"), "\nQuestion: ", text_of(o, "question"), "?\nAnswer:");
-        if (!add(q, first, join(answers[i], "", "", ""))) return false;
+        char *first = join_texts(text_of(o, "passage"), "\nQuestion: ", text_of(o, "question"), "?\nAnswer:");
+        if (!add_choice(q, first, join_texts(answers[i], "", "", ""))) return false;
     }
     q->answer = json_is_boolean(answer) ? json_is_true(answer) : (size_t)number_of(answer);
     return true;
@@ -166,7 +168,8 @@ static bool read_own(cli_question *q, const json_t *o)
     const json_t *choices = json_object_get(o, "choices");
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const char *choice = json_string_value(json_array_get(choices, i));
-        if (!choice || !add(q, join(text_of(o, "context"), "", "", ""), join(" ", choice, "", ""))) return false;
+        if (!choice || !add_choice(q, join_texts(text_of(o, "context"), "", "", ""), join_texts(" ", choice, "", "")))
+            return false;
     }
     q->answer = (size_t)number_of(json_object_get(o, "answer"));
     return true;

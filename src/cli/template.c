@@ -31,7 +31,7 @@ struct renderer {
     whit_template_options options;
 };
 
-static whit_status answer(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error)
+static whit_status answer_line(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error)
 {
     const struct renderer *renderer = user;
     return whit_template_jsonl_line(renderer->template, &renderer->options, line, n_bytes, NULL, out, error);
@@ -62,7 +62,7 @@ static int open_from_model(cli_call *call, const struct template_values *values,
     return status;
 }
 
-static int run(cli_call *call)
+static int run_template(cli_call *call)
 {
     const struct template_values *values = call->values;
     struct renderer renderer = {0};
@@ -81,7 +81,7 @@ static int run(cli_call *call)
     } else if (values->model.path) {
         status = open_from_model(call, values, &renderer.template);
     }
-    if (status == CLI_OK) status = cli_each_line(call, answer, &renderer);
+    if (status == CLI_OK) status = cli_each_line(call, answer_line, &renderer);
     whit_template_close(renderer.template);
     free(text.data);
     return status;
@@ -102,5 +102,5 @@ const cli_verb cli_template_verb = {
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}},
     sizeof(struct template_values),
     &defaults,
-    run,
+    run_template,
 };

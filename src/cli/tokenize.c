@@ -117,7 +117,7 @@ static whit_status write_text(const struct subject *subject, const whit_buf *ids
     return status;
 }
 
-static whit_status answer(void *user, const char *line, size_t n_line, whit_buf *out, whit_error *error)
+static whit_status answer_line(void *user, const char *line, size_t n_line, whit_buf *out, whit_error *error)
 {
     const struct subject *subject = user;
     whit_json json;
@@ -178,13 +178,13 @@ static int tokenize_text(cli_call *call, const struct tokenize_values *values, c
     return status;
 }
 
-static int run(cli_call *call)
+static int run_tokenize(cli_call *call)
 {
     const struct tokenize_values *values = call->values;
     struct subject subject = {0};
     int status = open_subject(call, values, &subject);
     if (status == CLI_OK)
-        status = values->jsonl ? cli_each_line(call, answer, &subject) : tokenize_text(call, values, &subject);
+        status = values->jsonl ? cli_each_line(call, answer_line, &subject) : tokenize_text(call, values, &subject);
     close_subject(&subject);
     return status;
 }
@@ -206,5 +206,5 @@ const cli_verb cli_tokenize_verb = {
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}},
     sizeof(struct tokenize_values),
     &defaults,
-    run,
+    run_tokenize,
 };

@@ -49,7 +49,7 @@ static const cli_option options[] = {
 
 /* ---- shape ---------------------------------------------------------------------------------- */
 
-static void replace(uint32_t *value, uint32_t option)
+static void replace_value(uint32_t *value, uint32_t option)
 {
     if (option) *value = option;
 }
@@ -77,8 +77,8 @@ static whit_status check_own_shape(const struct train_values *v, whit_config *c,
                          "%s: --width, --layers, --heads, --kv-heads and --ffn are for plain shapes; change the "
                          "configuration instead",
                          v->config);
-    replace(&c->n_ctx, v->n_ctx);
-    replace(&c->n_vocab, v->n_vocab);
+    replace_value(&c->n_ctx, v->n_ctx);
+    replace_value(&c->n_vocab, v->n_vocab);
     if (v->own_head) c->tied_head = false;
     return whit_config_check(c, v->config, error);
 }
@@ -88,14 +88,14 @@ static whit_status find_config(const struct train_values *v, whit_config *c, whi
     *c = default_config(v->n_embd ? v->n_embd : 256);
     if (v->config) WHIT_TRY(whit_config_read_json(v->config, NULL, c, error));
     if (whit_config_is_extended(c)) return check_own_shape(v, c, error);
-    replace(&c->n_embd, v->n_embd);
-    replace(&c->n_layers, v->n_layers);
-    replace(&c->n_heads, v->n_heads);
-    replace(&c->n_ff, v->n_ff);
-    replace(&c->n_ctx, v->n_ctx);
-    replace(&c->n_vocab, v->n_vocab);
+    replace_value(&c->n_embd, v->n_embd);
+    replace_value(&c->n_layers, v->n_layers);
+    replace_value(&c->n_heads, v->n_heads);
+    replace_value(&c->n_ff, v->n_ff);
+    replace_value(&c->n_ctx, v->n_ctx);
+    replace_value(&c->n_vocab, v->n_vocab);
     if (v->n_heads || !c->n_kv_heads) c->n_kv_heads = c->n_heads;
-    replace(&c->n_kv_heads, v->n_kv_heads);
+    replace_value(&c->n_kv_heads, v->n_kv_heads);
     if (v->own_head) c->tied_head = false;
     if (!c->head_dim || v->n_heads || v->n_embd) c->rope_dim = c->head_dim = c->n_embd / c->n_heads;
     return whit_config_check(c, v->config ? v->config : "the model's shape", error);
@@ -185,7 +185,7 @@ static int check_start(cli_call *call)
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_train(cli_call *call)
 {
     const struct train_values *v = call->values;
     whit_model *start = NULL;
@@ -213,6 +213,6 @@ const cli_verb cli_train_verb = {
      {"RECIPE", cli_recipe_options, AT(training)}},
     sizeof(struct train_values),
     &defaults,
-    run,
+    run_train,
     .usual = "--text, -o, --minutes, --codec, --checkpoint",
 };

@@ -44,7 +44,7 @@ static bool is_model(const char *out, const char *words)
     return words && cli_find_model(words, path, &error) == WHIT_OK && cli_is_same_file(out, path);
 }
 
-static int run(cli_call *call)
+static int run_tune(cli_call *call)
 {
     const struct tune_values *v = call->values;
     const cli_training_flags *training = &v->training;
@@ -98,6 +98,6 @@ const cli_verb cli_tune_verb = {
      {"RECIPE", cli_recipe_options, AT(training)}},
     sizeof(struct tune_values),
     &defaults,
-    run,
+    run_tune,
     .usual = "-m, --text, -o, --minutes, --rank",
 };

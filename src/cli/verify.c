@@ -191,7 +191,7 @@ static int verify_detached(cli_call *call)
     return CLI_OK;
 }
 
-static int run(cli_call *call)
+static int run_verify(cli_call *call)
 {
     const struct verify_values *values = call->values;
     whit_ndf *ndf = NULL;
@@ -244,5 +244,5 @@ const cli_verb cli_verify_verb = {
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct verify_values),
     &defaults,
-    run,
+    run_verify,
 };

@@ -60,7 +60,7 @@ static bool hold(cli_view *view, const char *text, size_t n)
 }
 
 /* Wraps text. Chinese, Japanese and other wide characters are words of one character: lines may break between them. */
-static bool wrap(cli_view *view, const char *text, size_t n)
+static bool wrap_text(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;
     for (size_t i = 0, length; ok && i < n; i += length) {
@@ -87,7 +87,7 @@ static bool wrap(cli_view *view, const char *text, size_t n)
 
 static bool put_text(cli_view *view, const char *text, size_t n)
 {
-    return view->width ? wrap(view, text, n) : cli_write_data(view->call, text, n);
+    return view->width ? wrap_text(view, text, n) : cli_write_data(view->call, text, n);
 }
 
 /* Switches to a style of markup.h. */
