@@ -8,7 +8,7 @@
 
 static const int values[4] = {-2, -1, 1, 2}; /* indexed by 2 sign + extra */
 
-static void set(whit_quat_map *map, unsigned entry, int value)
+static void set_entry(whit_quat_map *map, unsigned entry, int value)
 {
     if (value > 0) map->sign |= (uint16_t)(1u << entry);
     if (value == 2 || value == -1) map->extra |= (uint16_t)(1u << entry);
@@ -115,7 +115,7 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
         int x = values[i >> 2], y = values[i & 3];
         int sum = a_scale > b_scale ? x * unit + y : x + y * unit; /* in steps of the smaller scale */
         int magnitude = 2 * (sum < 0 ? -sum : sum) >= 3 * unit ? 2 : 1;
-        set(&map, i, sum < 0 ? -magnitude : magnitude);
+        set_entry(&map, i, sum < 0 ? -magnitude : magnitude);
     }
     kernels->map(out, &map, a, b, n_words);
     return a_scale > b_scale ? a_scale : b_scale;
@@ -138,7 +138,7 @@ int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out
         int product = values[i >> 2] * (weighted ? values[i & 3] : 1);
         uint64_t m = (uint64_t)(product < 0 ? -product : product);
         int magnitude = 4 * m * m * n >= (9 * sum) << (2 * k) ? 2 : 1;
-        set(&map, i, product < 0 ? -magnitude : magnitude);
+        set_entry(&map, i, product < 0 ? -magnitude : magnitude);
     }
     kernels->map(out, &map, x, weighted ? weight : x, n_words);
     return (int8_t)k;

@@ -341,7 +341,7 @@ static whit_status copy_to_special(const whit_writer *writer, whit_error *error)
     }
 }
 
-static whit_status finish(whit_writer *writer, whit_error *error)
+static whit_status finish_file(whit_writer *writer, whit_error *error)
 {
     WHIT_TRY(write_pending(writer, error));
     if (writer->is_special) return copy_to_special(writer, error);
@@ -364,7 +364,7 @@ static void close_files(whit_writer *writer)
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error)
 {
     if (!writer->path) return write_pending(writer, error);
-    whit_status status = finish(writer, error);
+    whit_status status = finish_file(writer, error);
     if (status != WHIT_OK) {
         whit_writer_discard(writer);
         return status;

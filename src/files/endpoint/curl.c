@@ -42,7 +42,7 @@ static bool is_this_machine(const char *url)
     return false;
 }
 
-static whit_status check(const whit_endpoint_options *options, whit_error *error)
+static whit_status check_options(const whit_endpoint_options *options, whit_error *error)
 {
     bool safe = strncasecmp(options->url, "https://", 8) == 0;
     if (!safe && strncasecmp(options->url, "http://", 7) != 0)
@@ -65,7 +65,7 @@ static bool add_header(whit_endpoint *endpoint, const char *line)
     return longer != NULL;
 }
 
-static whit_status prepare(whit_endpoint *endpoint, whit_error *error)
+static whit_status prepare_request(whit_endpoint *endpoint, whit_error *error)
 {
     static const char tail[] = "/chat/completions";
     const whit_endpoint_options *options = &endpoint->options;
@@ -87,7 +87,7 @@ static whit_status prepare(whit_endpoint *endpoint, whit_error *error)
 whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error)
 {
     *endpoint = NULL;
-    WHIT_TRY(check(options, error));
+    WHIT_TRY(check_options(options, error));
     whit_endpoint *opened = calloc(1, sizeof *opened);
     if (!opened) return whit_fail_memory(error, "a connection", sizeof *opened);
     opened->options = *options;
@@ -103,7 +103,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
                          "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
     }
     opened->curl = opened->api.easy_init();
-    status = opened->curl ? prepare(opened, error) : whit_fail_memory(error, "a connection", 0);
+    status = opened->curl ? prepare_request(opened, error) : whit_fail_memory(error, "a connection", 0);
     opened->options.url = opened->options.path = opened->options.key = NULL; /* they belong to the caller */
     if (status == WHIT_OK)
         *endpoint = opened;

@@ -3,14 +3,14 @@
 
 #include <stdio.h>
 
-static bool fail(whit_sse *s, const char *why)
+static bool fail_stream(whit_sse *s, const char *why)
 {
     if (!s->failed) snprintf(s->why, sizeof s->why, "%s", why);
     s->failed = true;
     return false;
 }
 
-static void append(whit_buf *buf, const json_t *value)
+static void append_string(whit_buf *buf, const json_t *value)
 {
     if (json_is_string(value)) whit_buf_append(buf, json_string_value(value), json_string_length(value));
 }
@@ -39,12 +39,12 @@ static bool add_call(whit_sse *s, const json_t *piece)
     const json_t *index = json_object_get(piece, "index"), *function = json_object_get(piece, "function");
     json_int_t i = json_is_integer(index) ? json_integer_value(index) : (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
     i = place_of(s, i, json_object_get(piece, "id"), json_object_get(function, "name"));
-    if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail(s, "the answer makes more calls than are taken");
+    if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail_stream(s, "the answer makes more calls than are taken");
     struct whit_sse_call *call = &s->calls[i];
     if ((size_t)i >= s->n_calls) s->n_calls = (size_t)i + 1;
-    if (!call->id.size_bytes) append(&call->id, json_object_get(piece, "id"));
-    if (!call->name.size_bytes) append(&call->name, json_object_get(function, "name"));
-    append(&call->arguments, json_object_get(function, "arguments"));
+    if (!call->id.size_bytes) append_string(&call->id, json_object_get(piece, "id"));
+    if (!call->name.size_bytes) append_string(&call->name, json_object_get(function, "name"));
+    append_string(&call->arguments, json_object_get(function, "arguments"));
     return true;
 }
 
@@ -55,7 +55,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     json_t *piece;
     if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->has_ended = s->is_done = true;
     json_t *event = json_loadb(data, n, JSON_ALLOW_NUL, &at);
-    if (!event) return fail(s, "an event of the answer is no JSON");
+    if (!event) return fail_stream(s, "an event of the answer is no JSON");
     s->n_events++;
     const json_t *wrong = json_object_get(event, "error"), *usage = json_object_get(event, "usage");
     if (wrong && !json_is_null(wrong)) {
@@ -70,7 +70,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
     const json_t *delta = json_object_get(choice, "delta"), *text = json_object_get(delta, "content");
     if (!delta) text = json_object_get(choice, "text"); /* the form of /completions */
-    append(&s->text, text);
+    append_string(&s->text, text);
     if (json_string_length(text) && s->on_text) s->on_text(s->user, json_string_value(text), json_string_length(text));
     json_array_foreach(json_object_get(delta, "tool_calls"), i, piece) if (!add_call(s, piece)) break;
     json_t *finish = json_object_get(choice, "finish_reason");
@@ -98,7 +98,7 @@ static bool take_line(whit_sse *s, const char *line, size_t n)
 bool whit_sse_push(whit_sse *s, const char *data, size_t n)
 {
     if (s->failed) return false;
-    if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail(s, "not enough memory for an answer");
+    if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail_stream(s, "not enough memory for an answer");
     if (!s->is_stream) { /* an answer that does not begin like an event stream is one JSON object */
         size_t blanks = s->n_blanks;
         const char *body = (const char *)s->body.data;
@@ -124,9 +124,9 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
         } else {
             ok = take_line(s, data, (size_t)(end - data));
         }
-        if (!ok) return s->failed ? false : fail(s, "not enough memory for an answer");
+        if (!ok) return s->failed ? false : fail_stream(s, "not enough memory for an answer");
     }
-    return !n || whit_buf_append(&s->line, data, n) || fail(s, "not enough memory for an answer");
+    return !n || whit_buf_append(&s->line, data, n) || fail_stream(s, "not enough memory for an answer");
 }
 
 bool whit_sse_is_whole(const whit_sse *s)
@@ -194,12 +194,12 @@ void whit_sse_free(whit_sse *s)
     whit_sse_reset(s);
 }
 
-static void begin(void *user)
+static void begin_answer(void *user)
 {
     whit_sse_reset(user);
 }
 
-static bool take(void *user, const char *data, size_t n)
+static bool take_data(void *user, const char *data, size_t n)
 {
     return whit_sse_push(user, data, n);
 }
@@ -217,5 +217,5 @@ static bool is_whole(void *user)
 
 whit_endpoint_sink whit_sse_sink(whit_sse *s)
 {
-    return (whit_endpoint_sink){begin, take, has_ended, is_whole, s};
+    return (whit_endpoint_sink){begin_answer, take_data, has_ended, is_whole, s};
 }

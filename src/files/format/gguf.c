@@ -259,7 +259,7 @@ static whit_status add_file(whit_gguf *gguf, const char *path, const void *data,
     return WHIT_OK;
 }
 
-static whit_status finish(whit_gguf *gguf, whit_error *error)
+static whit_status finish_index(whit_gguf *gguf, whit_error *error)
 {
     WHIT_TRY(index_names(gguf, error));
     WHIT_TRY(whit_gguf_place_tensors(gguf, error));
@@ -351,14 +351,14 @@ static whit_status open_any(const char *path, const void *data, size_t size_byte
     WHIT_TRY(add_file(*gguf, path, data, size_bytes, error));
     WHIT_TRY(read_file(*gguf, &(*gguf)->key_memory, error));
     WHIT_TRY(split_place(*gguf, &(*gguf)->key_memory, &number, &n_files, error));
-    if (n_files <= 1) return finish(*gguf, error);
+    if (n_files <= 1) return finish_index(*gguf, error);
     if (data)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: is one of %llu files of a split set", path,
                          (unsigned long long)n_files);
     whit_gguf_close(*gguf);
     *gguf = NULL;
     WHIT_TRY(open_split(path, n_files, allocator, gguf, error));
-    return finish(*gguf, error);
+    return finish_index(*gguf, error);
 }
 
 whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf, whit_error *error)

@@ -12,7 +12,7 @@
 #define MAX_FOLDER_ENTRIES 100000
 
 /* "folder/name" in a new string. */
-static char *join(const whit_allocator *allocator, const char *folder, const char *name)
+static char *join_path(const whit_allocator *allocator, const char *folder, const char *name)
 {
     size_t folder_bytes = strlen(folder), name_bytes = strlen(name);
     char *path = whit_alloc(allocator, folder_bytes + name_bytes + 2);
@@ -53,21 +53,21 @@ static whit_status read_document_at(const whit_hf *hf, whit_hf_document *documen
 
 static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error)
 {
-    document->path = join(hf->allocator, hf->folder, name);
+    document->path = join_path(hf->allocator, hf->folder, name);
     if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
     return access(document->path, F_OK) == 0 ? read_document_at(hf, document, error) : WHIT_OK;
 }
 
 whit_status whit_hf_read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error)
 {
-    document->path = join(hf->allocator, hf->folder, name);
+    document->path = join_path(hf->allocator, hf->folder, name);
     if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
     return access(document->path, F_OK) == 0 ? parse_document(hf, document, error) : WHIT_OK;
 }
 
 whit_status whit_hf_open_safetensors(const whit_hf *hf, const char *name, whit_safetensors **set, whit_error *error)
 {
-    char *path = join(hf->allocator, hf->folder, name);
+    char *path = join_path(hf->allocator, hf->folder, name);
     if (!path) return whit_fail_memory(error, "a file name", strlen(name));
     whit_status status = whit_safetensors_open(path, hf->allocator, set, error);
     free_text(hf->allocator, path);
@@ -84,7 +84,7 @@ void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document)
 /* Notes the path of a file that others will read, if it is there and not a git-LFS pointer. */
 static whit_status find_file(const whit_hf *hf, const char *name, char **path, whit_error *error)
 {
-    char *candidate = join(hf->allocator, hf->folder, name);
+    char *candidate = join_path(hf->allocator, hf->folder, name);
     if (!candidate) return whit_fail_memory(error, "a file name", strlen(name));
     FILE *file = fopen(candidate, "rb");
     if (!file) {
@@ -183,7 +183,7 @@ static char *only_file(const whit_hf *hf, const char *end)
         if (name_bytes < end_bytes || strcmp(entry->d_name + name_bytes - end_bytes, end) != 0) continue;
         bool second = found != NULL;
         free_text(hf->allocator, found);
-        found = second ? NULL : join(hf->allocator, hf->folder, entry->d_name);
+        found = second ? NULL : join_path(hf->allocator, hf->folder, entry->d_name);
         if (!found) break;
     }
     closedir(folder);
@@ -197,7 +197,7 @@ whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
                                          "flax_model.msgpack", "consolidated.00.pth"};
     char *path = NULL;
     for (size_t i = 0; i < 2 && !path; i++) {
-        path = join(hf->allocator, hf->folder, names[i]);
+        path = join_path(hf->allocator, hf->folder, names[i]);
         if (!path) return whit_fail_memory(error, "a file name", strlen(names[i]));
         if (access(path, F_OK) == 0) break;
         free_text(hf->allocator, path);
@@ -210,7 +210,7 @@ whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
         return status;
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        path = join(hf->allocator, hf->folder, others[i]);
+        path = join_path(hf->allocator, hf->folder, others[i]);
         bool there = path && access(path, F_OK) == 0;
         free_text(hf->allocator, path);
         if (there)

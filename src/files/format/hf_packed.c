@@ -215,7 +215,7 @@ static void choose_type(whit_hf_packed *p)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static whit_status refuse(const char *module, whit_error *error, const char *why)
+static whit_status refuse_module(const char *module, whit_error *error, const char *why)
 {
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "matrix '%s': %s", module, why);
 }
@@ -261,7 +261,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
 {
     const whit_safetensor *codes = p->codes, *index = find_part(weights, module, ".g_idx");
     double cols = 0, rows = 0;
-    if (codes->n_dims != 2 || !codes->size_bytes) return refuse(module, error, "its codes are not a matrix");
+    if (codes->n_dims != 2 || !codes->size_bytes) return refuse_module(module, error, "its codes are not a matrix");
     switch (p->form) {
     case WHIT_HF_COMPRESSED: {
         p->n_rows = codes->dims[0];
@@ -273,17 +273,17 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         const whit_safetensor *shape = find_part(weights, module, ".weight_shape");
         if (!shape || !whit_safetensor_f64(shape, 0, &rows) || !whit_safetensor_f64(shape, 1, &cols) || !(cols > 0) ||
             rows != (double)codes->dims[0])
-            return refuse(module, error, "its weight_shape is missing or another matrix's");
+            return refuse_module(module, error, "its weight_shape is missing or another matrix's");
         break;
     }
     case WHIT_HF_GPTQ:
     case WHIT_HF_GPTQ_V2:
-        if (!index || index->n_dims != 1) return refuse(module, error, "its g_idx is missing");
+        if (!index || index->n_dims != 1) return refuse_module(module, error, "its g_idx is missing");
         p->n_rows = codes->dims[1];
         cols = (double)index->dims[0];
         break;
     case WHIT_HF_AWQ:
-        if (codes->dims[1] > UINT32_MAX / 8) return refuse(module, error, "is too large");
+        if (codes->dims[1] > UINT32_MAX / 8) return refuse_module(module, error, "is too large");
         p->n_rows = 8 * codes->dims[1];
         p->bits = 4;
         cols = (double)codes->dims[0];
@@ -305,12 +305,12 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         break;
     }
     if (p->n_rows > UINT32_MAX || !(cols >= 1) || cols > WHIT_MAX_COLS)
-        return refuse(module, error, "has no columns, or too many rows or columns");
+        return refuse_module(module, error, "has no columns, or too many rows or columns");
     p->n_cols = (uint64_t)cols;
     if (p->form == WHIT_HF_COMPRESSED && !p->bits) p->bits = bits_of_words(codes->dims[1], p->n_cols);
     if (p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2) p->bits = bits_of_words(codes->dims[0], p->n_cols);
     if (p->bits != 2 && p->bits != 4 && p->bits != 8)
-        return refuse(module, error, "its codes are not of 2, 4 or 8 bits");
+        return refuse_module(module, error, "its codes are not of 2, 4 or 8 bits");
     return WHIT_OK;
 }
 
@@ -320,39 +320,40 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
 {
     bool transposed = p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2 || p->form == WHIT_HF_AWQ;
     const whit_safetensor *scales = p->scales;
-    if (!scales || scales->n_dims != 2 || !scales->size_bytes) return refuse(module, error, "its scales are missing");
+    if (!scales || scales->n_dims != 2 || !scales->size_bytes)
+        return refuse_module(module, error, "its scales are missing");
     uint64_t n_groups = scales->dims[transposed ? 0 : 1], per_word = 32 / p->bits;
     if (scales->dims[transposed ? 1 : 0] != p->n_rows || n_groups > p->n_cols)
-        return refuse(module, error, "its scales are another matrix's");
+        return refuse_module(module, error, "its scales are another matrix's");
     p->group_rows = 1;
     p->group_cols = p->n_cols / n_groups;
     bool power = (p->group_cols & (p->group_cols - 1)) == 0 && p->group_cols >= 16 && p->group_cols <= 256;
     if (p->n_cols % n_groups || (n_groups > 1 && !power))
-        return refuse(module, error, "its groups are not of 16, 32, 64, 128 or 256 columns");
+        return refuse_module(module, error, "its groups are not of 16, 32, 64, 128 or 256 columns");
     if (scales->dtype != WHIT_DTYPE_F16 && scales->dtype != WHIT_DTYPE_BF16 && scales->dtype != WHIT_DTYPE_F32)
-        return refuse(module, error, "its scales are not floats of 16 or 32 bits");
+        return refuse_module(module, error, "its scales are not floats of 16 or 32 bits");
     double scale;
     for (uint64_t i = 0; i < p->n_rows * n_groups; i++)
         if (!whit_safetensor_f64(scales, i, &scale) || !isfinite(scale))
-            return refuse(module, error, "its scales are not finite numbers");
+            return refuse_module(module, error, "its scales are not finite numbers");
     if (p->form == WHIT_HF_MLX) {
         if (!has_shape(p->zeros, p->n_rows, n_groups) || p->zeros->dtype != scales->dtype)
-            return refuse(module, error, "its biases are missing or unlike its scales");
+            return refuse_module(module, error, "its biases are missing or unlike its scales");
     } else if (p->zeros) {
         bool fits = p->form == WHIT_HF_COMPRESSED ? has_shape(p->zeros, (p->n_rows + per_word - 1) / per_word, n_groups)
                                                   : has_shape(p->zeros, n_groups, p->n_rows / per_word);
         if (!fits || (p->zeros->dtype != WHIT_DTYPE_I32 && p->zeros->dtype != WHIT_DTYPE_U32) ||
             (transposed && p->n_rows % per_word))
-            return refuse(module, error, "its zero points do not fit its scales");
+            return refuse_module(module, error, "its zero points do not fit its scales");
     } else if (transposed) {
-        return refuse(module, error, "its qzeros are missing");
+        return refuse_module(module, error, "its qzeros are missing");
     }
     const whit_safetensor *index = find_part(weights, module, transposed ? ".g_idx" : ".weight_g_idx");
     double group;
     for (uint64_t i = 0; index && i < p->n_cols; i++)
         if (!whit_safetensor_f64(index, i, &group) || group != (double)(i / p->group_cols))
-            return refuse(module, error,
-                          "columns are grouped by activation order (desc_act, actorder); use a file without it");
+            return refuse_module(module, error,
+                                 "columns are grouped by activation order (desc_act, actorder); use a file without it");
     return WHIT_OK;
 }
 
@@ -365,9 +366,9 @@ whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form f
         if (tensor &&
             (tensor->size_bytes != whit_dtype_bytes(tensor->dtype) || !whit_safetensor_f64(tensor, 0, &value) ||
              !(value >= 0) || !isfinite(value)))
-            return refuse(module, error,
-                          i ? "the scale of its outputs is not one positive number"
-                            : "the scale of its inputs is not one positive number");
+            return refuse_module(module, error,
+                                 i ? "the scale of its outputs is not one positive number"
+                                   : "the scale of its inputs is not one positive number");
         scales[i] = (float)value;
     }
     return WHIT_OK;
@@ -377,12 +378,12 @@ whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form f
 static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error *error)
 {
     const whit_safetensor *scales = p->scales;
-    if (!scales) return refuse(module, error, "its weight_scale or weight_scale_inv is missing");
+    if (!scales) return refuse_module(module, error, "its weight_scale or weight_scale_inv is missing");
     uint64_t n = scales->size_bytes / whit_dtype_bytes(scales->dtype);
     double value;
     for (uint64_t i = 0; i < n; i++)
         if (!whit_safetensor_f64(scales, i, &value) || !isfinite(value))
-            return refuse(module, error, "its scales are not finite numbers");
+            return refuse_module(module, error, "its scales are not finite numbers");
     p->group_rows = p->n_rows, p->group_cols = p->n_cols;
     if (n == 1) return WHIT_OK;
     if (scales->n_dims == 2 && scales->dims[0] && scales->dims[1]) {
@@ -392,7 +393,7 @@ static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error
             (p->n_cols + p->group_cols - 1) / p->group_cols == scales->dims[1])
             return WHIT_OK;
     }
-    return refuse(module, error, "its scales are neither one, nor one per row, nor one per block of 128 x 128");
+    return refuse_module(module, error, "its scales are neither one, nor one per row, nor one per block of 128 x 128");
 }
 
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
@@ -402,7 +403,7 @@ whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form fo
     *packed = (whit_hf_packed){.form = form};
     packed->codes = find_by_role(weights, form, module, PART_CODES);
     if (!packed->codes || !whit_hf_is_packed(form, packed->codes))
-        return refuse(module, error, "its packed weights are missing");
+        return refuse_module(module, error, "its packed weights are missing");
     packed->scales = find_by_role(weights, form, module, PART_SCALES);
     packed->zeros = find_by_role(weights, form, module, PART_ZEROS);
     WHIT_TRY(read_shape(weights, module, bits, packed, error));
@@ -411,8 +412,8 @@ whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form fo
     WHIT_TRY(whit_hf_fixed_scales(weights, form, module, scales, error));
     if (scales[0] == 0 && scales[1] == 0) return WHIT_OK;
     if (packed->type.scale_kind != WHIT_SCALE_ROW || packed->zeros)
-        return refuse(module, error,
-                      "fixed scales of activations need weights with one scale per row and no zero points");
+        return refuse_module(module, error,
+                             "fixed scales of activations need weights with one scale per row and no zero points");
     packed->type.act = WHIT_TENSOR_ACT_FIXED;
     packed->type.scale = scales[0];
     packed->type.scale_b = scales[1];

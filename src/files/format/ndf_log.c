@@ -79,7 +79,7 @@ static whit_status check_kind(const whit_ndf_log *log, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status begin(whit_ndf_log *log, const char *path, const whit_allocator *allocator, whit_error *error)
+static whit_status begin_log(whit_ndf_log *log, const char *path, const whit_allocator *allocator, whit_error *error)
 {
     whit_hash_prepare();
     *log = (whit_ndf_log){.fd = -1, .allocator = allocator};
@@ -108,7 +108,7 @@ static whit_status read_chain(whit_ndf_log *log, whit_error *error)
 whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const whit_allocator *allocator,
                               whit_ndf_log *log, whit_error *error)
 {
-    WHIT_TRY(begin(log, path, allocator, error));
+    WHIT_TRY(begin_log(log, path, allocator, error));
     log->owns_fd = true;
     log->can_append = mode != WHIT_NDF_LOG_READ;
     whit_status status = WHIT_OK;
@@ -129,7 +129,7 @@ whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const wh
 whit_status whit_ndf_log_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf_log *log,
                                  whit_error *error)
 {
-    WHIT_TRY(begin(log, name, allocator, error));
+    WHIT_TRY(begin_log(log, name, allocator, error));
     log->fd = fd;
     whit_status status = read_chain(log, error);
     if (status != WHIT_OK) whit_ndf_log_close(log);

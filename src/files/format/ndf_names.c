@@ -43,7 +43,8 @@ void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t
 }
 
 /* Finds a name and counts the steps; every bucket must be at most n_entries. */
-static int64_t find(const whit_ndf_names *names, const char *name, size_t name_bytes, uint32_t hash, uint64_t *n_steps)
+static int64_t find_name(const whit_ndf_names *names, const char *name, size_t name_bytes, uint32_t hash,
+                         uint64_t *n_steps)
 {
     uint32_t mask = names->n_buckets - 1, bucket = hash & mask;
     for (uint32_t step = 0; step < names->n_buckets; step++, bucket = (bucket + 1) & mask) {
@@ -61,10 +62,10 @@ static int64_t find(const whit_ndf_names *names, const char *name, size_t name_b
 int64_t whit_ndf_names_find(const whit_ndf_names *names, const char *name, size_t name_bytes)
 {
     uint64_t n_steps = 0;
-    return find(names, name, name_bytes, whit_ndf_name_hash(name, name_bytes), &n_steps);
+    return find_name(names, name, name_bytes, whit_ndf_name_hash(name, name_bytes), &n_steps);
 }
 
-static int compare(const whit_ndf_names *names, const whit_ndf_name *a, const whit_ndf_name *b)
+static int compare_names(const whit_ndf_names *names, const whit_ndf_name *a, const whit_ndf_name *b)
 {
     size_t n = a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes;
     int order = memcmp(names->base + a->name_offset, names->base + b->name_offset, n);
@@ -89,7 +90,7 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
         if (memchr(text, 0, name->name_bytes)) return "its name has a zero byte";
         if (whit_ndf_name_hash(text, name->name_bytes) != name->name_hash) return "the hash of its name is wrong";
         if (i == 0) continue;
-        int order = compare(names, whit_ndf_name_at(names, i - 1), name);
+        int order = compare_names(names, whit_ndf_name_at(names, i - 1), name);
         if (order == 0) return "its name comes twice";
         if (order > 0) return "its name is out of order";
     }
@@ -104,8 +105,8 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
     for (i = 0; i < names->n_entries && n_steps <= limit; i++) {
         const whit_ndf_name *name = whit_ndf_name_at(names, i);
         *entry = i;
-        if (find(names, (const char *)names->base + name->name_offset, name->name_bytes, name->name_hash, &n_steps) !=
-            i)
+        if (find_name(names, (const char *)names->base + name->name_offset, name->name_bytes, name->name_hash,
+                      &n_steps) != i)
             return "the index does not find it";
     }
     return n_steps > limit ? "the index needs too many steps" : NULL;

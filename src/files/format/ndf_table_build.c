@@ -16,7 +16,7 @@ typedef struct item {
     uint32_t type, order; /* order: number of the call that set the item */
 } item;
 
-static void refuse(whit_table_builder *builder, const char *key, const char *reason)
+static void refuse_key(whit_table_builder *builder, const char *key, const char *reason)
 {
     if (builder->refused) return;
     builder->refused = reason;
@@ -25,11 +25,11 @@ static void refuse(whit_table_builder *builder, const char *key, const char *rea
     builder->refused_key[n] = 0;
 }
 
-static void set(whit_table_builder *builder, const char *key, whit_value_type type, uint64_t count, uint64_t scalar,
-                const void *data, size_t value_bytes)
+static void set_value(whit_table_builder *builder, const char *key, whit_value_type type, uint64_t count,
+                      uint64_t scalar, const void *data, size_t value_bytes)
 {
     if (!*key) {
-        refuse(builder, key, "a key is empty");
+        refuse_key(builder, key, "a key is empty");
         return;
     }
     builder->items.allocator = builder->heap.allocator = builder->allocator;
@@ -52,7 +52,7 @@ static void set(whit_table_builder *builder, const char *key, whit_value_type ty
 
 static void set_scalar(whit_table_builder *builder, const char *key, whit_value_type type, const void *value)
 {
-    set(builder, key, type, 1, whit_load_u64(value), NULL, 0);
+    set_value(builder, key, type, 1, whit_load_u64(value), NULL, 0);
 }
 
 void whit_table_set_u64(whit_table_builder *builder, const char *key, uint64_t value)
@@ -68,19 +68,19 @@ void whit_table_set_i64(whit_table_builder *builder, const char *key, int64_t va
 void whit_table_set_f64(whit_table_builder *builder, const char *key, double value)
 {
     /* NaN has many encodings, so the identity would not be unique. */
-    if (isnan(value)) refuse(builder, key, "a number is NaN");
+    if (isnan(value)) refuse_key(builder, key, "a number is NaN");
     set_scalar(builder, key, WHIT_VALUE_F64, &value);
 }
 
 void whit_table_set_bool(whit_table_builder *builder, const char *key, bool value)
 {
-    set(builder, key, WHIT_VALUE_BOOL, 1, value, NULL, 0);
+    set_value(builder, key, WHIT_VALUE_BOOL, 1, value, NULL, 0);
 }
 
 void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text, size_t size_bytes)
 {
-    if (size_bytes && memchr(text, 0, size_bytes)) refuse(builder, key, "a string has a zero byte");
-    set(builder, key, WHIT_VALUE_STRING, size_bytes, 0, text, size_bytes);
+    if (size_bytes && memchr(text, 0, size_bytes)) refuse_key(builder, key, "a string has a zero byte");
+    set_value(builder, key, WHIT_VALUE_STRING, size_bytes, 0, text, size_bytes);
 }
 
 void whit_table_set_string(whit_table_builder *builder, const char *key, const char *text)
@@ -90,15 +90,15 @@ void whit_table_set_string(whit_table_builder *builder, const char *key, const c
 
 void whit_table_set_bytes(whit_table_builder *builder, const char *key, const void *data, size_t size_bytes)
 {
-    set(builder, key, WHIT_VALUE_BYTES, size_bytes, 0, data, size_bytes);
+    set_value(builder, key, WHIT_VALUE_BYTES, size_bytes, 0, data, size_bytes);
 }
 
 static void set_words(whit_table_builder *builder, const char *key, whit_value_type type, const void *values, size_t n)
 {
     if (n > TABLE_LIMIT_BYTES / 8)
-        refuse(builder, key, "an array is too long");
+        refuse_key(builder, key, "an array is too long");
     else
-        set(builder, key, type, n, 0, values, 8 * n);
+        set_value(builder, key, type, n, 0, values, 8 * n);
 }
 
 void whit_table_set_u64_array(whit_table_builder *builder, const char *key, const uint64_t *values, size_t n)
@@ -114,15 +114,15 @@ void whit_table_set_i64_array(whit_table_builder *builder, const char *key, cons
 void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (isnan(values[i])) refuse(builder, key, "a number is NaN");
+        if (isnan(values[i])) refuse_key(builder, key, "a number is NaN");
     set_words(builder, key, WHIT_VALUE_F64_ARRAY, values, n);
 }
 
 void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (values[i] > 1) refuse(builder, key, "a boolean is neither 0 nor 1");
-    set(builder, key, WHIT_VALUE_BOOL_ARRAY, n, 0, values, n);
+        if (values[i] > 1) refuse_key(builder, key, "a boolean is neither 0 nor 1");
+    set_value(builder, key, WHIT_VALUE_BOOL_ARRAY, n, 0, values, n);
 }
 
 void whit_table_set_string_array(whit_table_builder *builder, const char *key, const char *const *texts,
@@ -130,13 +130,13 @@ void whit_table_set_string_array(whit_table_builder *builder, const char *key, c
 {
     whit_buf value = {.allocator = builder->allocator, .limit_bytes = TABLE_LIMIT_BYTES};
     if (n > TABLE_LIMIT_BYTES / sizeof(whit_ndf_string)) {
-        refuse(builder, key, "an array is too long");
+        refuse_key(builder, key, "an array is too long");
         return;
     }
     whit_buf_append_zeros(&value, n * sizeof(whit_ndf_string));
     for (size_t i = 0; i < n && !value.failed; i++) {
         size_t size_bytes = sizes ? sizes[i] : strlen(texts[i]);
-        if (size_bytes && memchr(texts[i], 0, size_bytes)) refuse(builder, key, "a string has a zero byte");
+        if (size_bytes && memchr(texts[i], 0, size_bytes)) refuse_key(builder, key, "a string has a zero byte");
         whit_ndf_string string = {(uint32_t)value.size_bytes, (uint32_t)size_bytes};
         whit_buf_append(&value, texts[i], size_bytes);
         whit_buf_append_zeros(&value, 1);
@@ -145,7 +145,7 @@ void whit_table_set_string_array(whit_table_builder *builder, const char *key, c
     if (value.failed)
         builder->heap.failed = true;
     else
-        set(builder, key, WHIT_VALUE_STRING_ARRAY, n, 0, value.data, value.size_bytes);
+        set_value(builder, key, WHIT_VALUE_STRING_ARRAY, n, 0, value.data, value.size_bytes);
     whit_buf_free(&value);
 }
 
@@ -180,7 +180,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
 }
 
 /* Sorts by key; for equal keys the value set last comes first. */
-static int compare(const void *left, const void *right, void *heap)
+static int compare_keys(const void *left, const void *right, void *heap)
 {
     const item *a = left, *b = right;
     size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
@@ -252,7 +252,7 @@ whit_status whit_table_build(const whit_table_builder *builder, whit_buf *out, w
     if (!items) return whit_fail_memory(error, "a key/value table", size_bytes);
     if (size_bytes) memcpy(items, builder->items.data, size_bytes);
     size_t n = size_bytes / sizeof *items;
-    if (n) qsort_r(items, n, sizeof *items, compare, builder->heap.data);
+    if (n) qsort_r(items, n, sizeof *items, compare_keys, builder->heap.data);
     n = drop_repeated(items, n, builder->heap.data);
     whit_buf_align(out, 8);
     lay_out(items, (uint32_t)n, builder->heap.data, out);

@@ -61,8 +61,8 @@ static void hash_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t
     }
 }
 
-static void report(work *job, const char *path, uint32_t frame, uint32_t type, uint64_t offset, uint64_t size_bytes,
-                   const char *what)
+static void report_damage(work *job, const char *path, uint32_t frame, uint32_t type, uint64_t offset,
+                          uint64_t size_bytes, const char *what)
 {
     if (job->result.n_damaged++ == 0) {
         if (type)
@@ -79,7 +79,7 @@ static void report(work *job, const char *path, uint32_t frame, uint32_t type, u
 static void report_frame(work *job, const checked *at, uint64_t offset_in_frame, uint64_t size_bytes, const char *what)
 {
     const whit_ndf_frame *frame = frame_of(at);
-    report(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame, size_bytes, what);
+    report_damage(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame, size_bytes, what);
 }
 
 /* Writes the names of tensors that have bytes in [begin, end) of a file's DATA payload: "tensors 'a', 'b' and 2
@@ -208,7 +208,7 @@ static void check_tail(work *job)
     if (torn_bytes == 0) return;
     char what[256];
     snprintf(what, sizeof what, "not committed (an append was cut off, or is damaged): %s", file->chain.stop);
-    report(job, file->map.path, 0, 0, file->chain.end_bytes, torn_bytes, what);
+    report_damage(job, file->map.path, 0, 0, file->chain.end_bytes, torn_bytes, what);
 }
 
 static whit_status list_frames(work *job, whit_error *error)

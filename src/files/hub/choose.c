@@ -33,7 +33,7 @@ bool whit_hub_gguf_stem(const char *path, size_t *stem_bytes, unsigned *part, un
     return true;
 }
 
-static whit_status take(whit_hub_choice *choice, size_t i, whit_error *error)
+static whit_status take_file(whit_hub_choice *choice, size_t i, whit_error *error)
 {
     for (size_t k = 0; k < choice->n_files; k++)
         if (choice->files[k] == i) return WHIT_OK;
@@ -85,7 +85,7 @@ static whit_status take_parts(const whit_hub_listing *listing, const char *what,
     size_t stem_bytes;
     unsigned part, n_parts;
     choice->kind = WHIT_HUB_GGUF;
-    if (!whit_hub_gguf_stem(path, &stem_bytes, &part, &n_parts) || n_parts == 1) return take(choice, of, error);
+    if (!whit_hub_gguf_stem(path, &stem_bytes, &part, &n_parts) || n_parts == 1) return take_file(choice, of, error);
     for (unsigned i = 1; i <= n_parts; i++) {
         char name[WHIT_HUB_PATH_BYTES];
         snprintf(name, sizeof name, "%.*s-%05u-of-%05u%s", (int)stem_bytes, path, i, n_parts, path + strlen(path) - 5);
@@ -93,7 +93,7 @@ static whit_status take_parts(const whit_hub_listing *listing, const char *what,
         if (!file)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: part %u of %u of '%.*s' is not there", what, i, n_parts,
                              (int)stem_bytes, path);
-        WHIT_TRY(take(choice, (size_t)(file - listing->files), error));
+        WHIT_TRY(take_file(choice, (size_t)(file - listing->files), error));
     }
     return WHIT_OK;
 }
@@ -157,7 +157,7 @@ static whit_status take_if_there(const whit_hub_listing *listing, const char *pa
                                  whit_error *error)
 {
     const whit_hub_file *file = whit_hub_listing_find(listing, path);
-    return file ? take(choice, (size_t)(file - listing->files), error) : WHIT_OK;
+    return file ? take_file(choice, (size_t)(file - listing->files), error) : WHIT_OK;
 }
 
 /* Index of the only .safetensors file beside config.json; SIZE_MAX if there is not exactly one. */
@@ -210,11 +210,11 @@ static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choic
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         WHIT_TRY(take_if_there(listing, documents[i], choice, error));
     for (size_t i = 0; i < listing->n_files; i++)
-        if (is_of_module(listing->files[i].path)) WHIT_TRY(take(choice, i, error));
-    if (weights) return take(choice, (size_t)(weights - listing->files), error);
-    if (!index) return take(choice, only, error);
+        if (is_of_module(listing->files[i].path)) WHIT_TRY(take_file(choice, i, error));
+    if (weights) return take_file(choice, (size_t)(weights - listing->files), error);
+    if (!index) return take_file(choice, only, error);
     choice->index = (size_t)(index - listing->files);
-    return take(choice, choice->index, error);
+    return take_file(choice, choice->index, error);
 }
 
 whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
@@ -235,7 +235,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
         if (name && n < sizeof path) memcpy(path, name, n);
         if (last && strcmp(last->path, path) == 0) continue;
         last = whit_hub_listing_find(listing, path);
-        status = last ? take(choice, (size_t)(last - listing->files), error)
+        status = last ? take_file(choice, (size_t)(last - listing->files), error)
                       : whit_fail(error, WHIT_ERROR_FORMAT, "%s: the index names '%s', which is not there", what, path);
     }
     whit_json_close(&json);
@@ -244,8 +244,8 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
 
 /* ---- either --------------------------------------------------------------------------------- */
 
-static whit_status choose(const whit_hub_listing *listing, const char *what, const char *wanted,
-                          whit_hub_choice *choice, whit_error *error)
+static whit_status choose_files(const whit_hub_listing *listing, const char *what, const char *wanted,
+                                whit_hub_choice *choice, whit_error *error)
 {
     bool found;
     if (!*wanted) {
@@ -256,14 +256,14 @@ static whit_status choose(const whit_hub_listing *listing, const char *what, con
     if (!file) return choose_gguf(listing, what, wanted, choice, error);
     if (ends_with(wanted, ".gguf")) return take_parts(listing, what, (size_t)(file - listing->files), choice, error);
     choice->kind = WHIT_HUB_OTHER;
-    return take(choice, (size_t)(file - listing->files), error);
+    return take_file(choice, (size_t)(file - listing->files), error);
 }
 
 whit_status whit_hub_choose(const whit_hub_listing *listing, const char *what, const char *wanted,
                             whit_hub_choice *choice, whit_error *error)
 {
     *choice = (whit_hub_choice){.index = SIZE_MAX};
-    whit_status status = choose(listing, what, wanted, choice, error);
+    whit_status status = choose_files(listing, what, wanted, choice, error);
     if (status != WHIT_OK) whit_hub_choice_free(choice);
     return status;
 }

@@ -20,7 +20,7 @@ struct hashing {
     whit_sha1 sha1;
 };
 
-static void begin(struct hashing *hashing, whit_hub_digest_kind kind, uint64_t size_bytes)
+static void begin_digest(struct hashing *hashing, whit_hub_digest_kind kind, uint64_t size_bytes)
 {
     char head[40];
     hashing->kind = kind;
@@ -30,7 +30,7 @@ static void begin(struct hashing *hashing, whit_hub_digest_kind kind, uint64_t s
     whit_sha1_add(&hashing->sha1, head, (size_t)n + 1); /* with its terminating zero */
 }
 
-static void add(struct hashing *hashing, const uint8_t *data, size_t n_bytes)
+static void add_data(struct hashing *hashing, const uint8_t *data, size_t n_bytes)
 {
     if (hashing->kind == WHIT_HUB_SHA256)
         crypto_hash_sha256_update(&hashing->sha256, data, n_bytes);
@@ -38,7 +38,7 @@ static void add(struct hashing *hashing, const uint8_t *data, size_t n_bytes)
         whit_sha1_add(&hashing->sha1, data, n_bytes);
 }
 
-static void end(struct hashing *hashing, char text[65])
+static void end_digest(struct hashing *hashing, char text[65])
 {
     uint8_t digest[32];
     size_t n = hashing->kind == WHIT_HUB_SHA256 ? 32 : WHIT_SHA1_BYTES;
@@ -65,18 +65,18 @@ whit_status whit_hub_digest_check(int fd, const char *path, const whit_hub_file 
     if (!chunk) return whit_fail_memory(error, path, CHUNK_BYTES);
     struct hashing hashing;
     whit_status status = WHIT_OK;
-    begin(&hashing, promised->digest_kind, size_bytes);
+    begin_digest(&hashing, promised->digest_kind, size_bytes);
     for (uint64_t at = 0; at < size_bytes;) {
         ssize_t n = pread(fd, chunk, CHUNK_BYTES, (off_t)at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) status = whit_fail_errno(error, path, "read");
         if (whit_flag_is_set(cancel)) status = whit_fail(error, WHIT_ERROR_CANCELLED, "%s: interrupted", path);
         if (n <= 0 || status != WHIT_OK) break;
-        add(&hashing, chunk, (size_t)n);
+        add_data(&hashing, chunk, (size_t)n);
         at += (uint64_t)n;
     }
     char text[65];
-    end(&hashing, text);
+    end_digest(&hashing, text);
     *same = status == WHIT_OK && strcmp(text, promised->digest) == 0;
     free(chunk);
     return status;

@@ -115,7 +115,7 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
 
 /* Lists the repository's files. Sizes and digests come from the tree; the commit from the description, so that all
  * files are of the same commit, and the names too if there is no tree. */
-static whit_status list(struct pull *pull, whit_error *error)
+static whit_status list_files(struct pull *pull, whit_error *error)
 {
     const char *repo = pull->name->repo;
     whit_http_answer info, tree;
@@ -197,7 +197,7 @@ static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
 }
 
 /* Adds up the sizes of the chosen files, and checks the free disk space before anything is downloaded. */
-static whit_status measure(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
+static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
     uint64_t missing = 0;
     pull->progress.done_bytes = pull->progress.total_bytes = 0;
@@ -248,7 +248,7 @@ static whit_status fetch_all(struct pull *pull, whit_hub_pulled *pulled, whit_er
     if (!pull->here) return whit_fail_memory(error, "the listing", pull->listing.n_files);
     WHIT_TRY(add_shards(pull, pulled, error));
     for (size_t k = 0; k < pull->choice.n_files; k++) WHIT_TRY(look_for(pull, pull->choice.files[k], error));
-    WHIT_TRY(measure(pull, pulled, error));
+    WHIT_TRY(measure_files(pull, pulled, error));
     for (size_t k = 0; k < pull->choice.n_files; k++) {
         size_t i = pull->choice.files[k];
         if (!pull->here[i]) WHIT_TRY(fetch(pull, i, pulled, error));
@@ -329,9 +329,9 @@ static bool is_in_place(const struct pull *pull)
     return true;
 }
 
-static whit_status run(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
+static whit_status run_pull(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
-    WHIT_TRY(list(pull, error));
+    WHIT_TRY(list_files(pull, error));
     WHIT_TRY(whit_hub_choose(&pull->listing, pull->name->repo, pull->name->file, &pull->choice, error));
     WHIT_TRY(whit_hub_entry_lock(&pull->entry, error));
     WHIT_TRY(fetch_all(pull, pulled, error));
@@ -364,7 +364,7 @@ whit_status whit_hub_pull(const whit_hub_name *name, const whit_hub_pull_options
                                 .user = &pull};
     whit_status status = whit_hub_entry_open(options->cache_dir, name, &pull.entry, error);
     if (status == WHIT_OK) status = whit_http_open(&http, &pull.line.http, error);
-    if (status == WHIT_OK) status = run(&pull, pulled, error);
+    if (status == WHIT_OK) status = run_pull(&pull, pulled, error);
     if (status != WHIT_OK) whit_hub_entry_tidy(&pull.entry);
     whit_http_close(pull.line.http);
     whit_hub_choice_free(&pull.choice);
