@@ -210,7 +210,7 @@ static bool is_kind(const whit_kv_class *class, uint32_t block)
     return class->role != WHIT_KV_ROLE_SINKS || block == 0;
 }
 
-static void drop(whit_kv_class *class, uint32_t sequence, uint32_t block)
+static void drop_block(whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
     whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
 }
@@ -261,7 +261,7 @@ void whit_kv_settle(whit_kv *kv, uint32_t sequence)
         whit_kv_class *class = &kv->classes[c];
         uint32_t *first = &class->first[sequence], end = first_kept(class, kv->n_tokens[sequence]);
         for (; *first < end; ++*first)
-            if (!is_pinned(class, *first)) drop(class, sequence, *first);
+            if (!is_pinned(class, *first)) drop_block(class, sequence, *first);
     }
 }
 
@@ -283,9 +283,9 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
         uint32_t *first = &class->first[sequence], begin = blocks_of(n_tokens);
         /* From the last block to the first: eviction takes the oldest kept block, so prefixes are evicted last. */
         for (uint32_t b = blocks_of(had); b-- > begin && b >= *first;)
-            if (!is_pinned(class, b) && is_kind(class, b)) drop(class, sequence, b);
+            if (!is_pinned(class, b) && is_kind(class, b)) drop_block(class, sequence, b);
         if (n_tokens == 0) *first = 0;
-        if (n_tokens == 0 && class->n_sinks) drop(class, sequence, 0);
+        if (n_tokens == 0 && class->n_sinks) drop_block(class, sequence, 0);
     }
     kv->n_tokens[sequence] = n_tokens;
 }

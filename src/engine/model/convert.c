@@ -49,7 +49,7 @@ struct job {
     whit_error *error;
 };
 
-static void take(struct job *job, int32_t index)
+static void order_tensor(struct job *job, int32_t index)
 {
     if (index < 0) return;
     for (uint32_t i = 0; i < job->n; i++)
@@ -63,7 +63,7 @@ static whit_status take_divisors(void *context, const char *name, uint32_t n, wh
     const whit_source_tensor *divisors = whit_source_find(job->source, name);
     (void)n;
     (void)error;
-    if (divisors) take(job, (int32_t)(divisors - job->source->tensors));
+    if (divisors) order_tensor(job, (int32_t)(divisors - job->source->tensors));
     return WHIT_OK;
 }
 
@@ -75,8 +75,8 @@ static whit_status find_order(struct job *job)
     whit_graph_begin(&graph, source->allocator, whit_source_resolver(source), job->error);
     whit_status status = whit_family_build(&source->config, &graph);
     for (uint32_t i = 0; status == WHIT_OK && i < graph.n_nodes; i++) {
-        take(job, graph.nodes[i].weight);
-        take(job, graph.nodes[i].bias);
+        order_tensor(job, graph.nodes[i].weight);
+        order_tensor(job, graph.nodes[i].bias);
     }
     if (status == WHIT_OK) status = whit_rope_visit(&source->config, take_divisors, job, job->error);
     whit_graph_free(&graph);

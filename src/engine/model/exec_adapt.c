@@ -28,7 +28,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 
 /* ---- mounting ------------------------------------------------------------------------------- */
 
-static bool grow(const whit_allocator *allocator, void **memory, size_t *have_bytes, size_t want_bytes)
+static bool grow_memory(const whit_allocator *allocator, void **memory, size_t *have_bytes, size_t want_bytes)
 {
     if (want_bytes <= *have_bytes) return true;
     void *larger = whit_zalloc(allocator, want_bytes);
@@ -117,10 +117,10 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounti
     whit_exec_adapt sizes = sizes_for(exec, &mounting);
     adapt->allocator = allocator;
     if (mounting.n &&
-        (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizes.state_bytes) ||
-         !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, sizes.mountings_bytes) ||
-         !grow(allocator, (void **)&adapt->segments, &adapt->segments_bytes, sizes.segments_bytes) ||
-         !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
+        (!grow_memory(allocator, (void **)&adapt->state, &adapt->state_bytes, sizes.state_bytes) ||
+         !grow_memory(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, sizes.mountings_bytes) ||
+         !grow_memory(allocator, (void **)&adapt->segments, &adapt->segments_bytes, sizes.segments_bytes) ||
+         !grow_memory(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
         return whit_fail_memory(error, "adapters", sizes.low_bytes);
     if (!adapt->of_sequence) return WHIT_OK; /* no adapter was ever mounted */
     if (sizes.low_stride > adapt->low_stride) adapt->low_stride = sizes.low_stride;

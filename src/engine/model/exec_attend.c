@@ -265,8 +265,8 @@ static void add_sink(float sink, uint32_t head_dim, const whit_kernels *kernels,
 }
 
 /* Divides the merged partial of query i, counted from the first query of `row`, by its sum and writes the output. */
-static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
-                   float *total)
+static void finish_query(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
+                         float *total)
 {
     uint32_t n_heads = step->cache->heads_per_kv_head, head_dim = step->head_dim;
     float *out = whit_exec_row_of(step, exec, step->output, step->output_stride, row + i / n_heads);
@@ -356,7 +356,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
             attend_group(step, exec, worker, converted, g, group, &next,
                          scratch + (g == SINKS ? at.sink_queries : at.queries), spans, n, partials, total);
         }
-        for (uint32_t i = 0; i < n; i++) finish(step, exec, seen.row, head, i, total + i * elems);
+        for (uint32_t i = 0; i < n; i++) finish_query(step, exec, seen.row, head, i, total + i * elems);
     }
 }
 
@@ -474,7 +474,7 @@ static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_
         for (uint32_t b = atomic_load_explicit(&d->exec->n_merged[head], memory_order_relaxed); b < d->n_groups; b++)
             d->exec->kernels->kv_merge(total, partials_of(d, head, b), d->n, d->step->head_dim);
         for (uint32_t i = 0; i < d->n; i++)
-            finish(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
+            finish_query(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
     }
 }
 

@@ -110,8 +110,8 @@ static whit_outlier_acts outlier_acts(const struct places *p, uint8_t *memory, u
 }
 
 /* Computes the inputs of the corrections from x in a worker's memory; outliers' codes are reused if still valid. */
-static void make(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
-                 const whit_acts *x, const struct places *p)
+static void make_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                             const whit_acts *x, const struct places *p)
 {
     made_for *made = made_in(exec, worker);
     const whit_exec_parts *parts = step->parts;
@@ -211,7 +211,7 @@ void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32
     const whit_exec_choice *choice = step->choice;
     const struct places p = places_of(choice, x->n_tokens);
     uint8_t *memory = (uint8_t *)made_in(exec, worker);
-    if (!is_made(made_in(exec, worker), step, exec, rows)) make(step, exec, worker, rows, x, &p);
+    if (!is_made(made_in(exec, worker), step, exec, rows)) make_corrections(step, exec, worker, rows, x, &p);
     if (choice->plane.n_cols) add_plane(step, exec, &step->parts->plane, &p, memory, x->n_tokens, begin, end, y);
     if (choice->has_outliers) {
         whit_outlier_acts acts = outlier_acts(&p, memory, x->n_tokens);

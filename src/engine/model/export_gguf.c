@@ -133,7 +133,7 @@ static whit_status choose_kind(struct export *e, struct target *target, const wh
                      type->n_cols, tried);
 }
 
-static whit_status choose(struct export *e, struct target *target)
+static whit_status choose_type(struct export *e, struct target *target)
 {
     static const whit_ggml_kind ternary[] = {WHIT_GGML_TQ2_0, WHIT_GGML_TQ1_0, WHIT_GGML_Q2_0,
                                              WHIT_GGML_Q8_0,  WHIT_GGML_F16,   WHIT_GGML_F32};
@@ -308,7 +308,7 @@ static whit_status find_targets(struct export *e)
                              t->from->name);
         t->permuted = rotary && llama;
         t->is_vector = t->from->type.layout == WHIT_LAYOUT_PLAIN;
-        WHIT_TRY(choose(e, t));
+        WHIT_TRY(choose_type(e, t));
         e->n++;
     }
     return WHIT_OK;
@@ -323,7 +323,7 @@ static whit_status check_options(const whit_export_options *options, whit_error 
                          "iq2_s iq4_nl iq4_xs f16 bf16 f32",
                          options->coded);
     if (options->floats && (!parse_kind(options->floats, &kind) || !is_float_kind(kind)))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "float type '%s' is none of f16 bf16 f32", options->floats);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a float type: f16, bf16 or f32", options->floats);
     return WHIT_OK;
 }
 

@@ -128,8 +128,8 @@ static whit_route_shape route_shape(const whit_config *c, const char *choice, co
         .scales = scales};
 }
 
-static whit_status call(void *user, uint32_t function, const whit_lang_argument *a, whit_lang_argument *result,
-                        whit_error *error)
+static whit_status call_builtin(void *user, uint32_t function, const whit_lang_argument *a, whit_lang_argument *result,
+                                whit_error *error)
 {
     const struct builder *builder = user;
     whit_graph *g = builder->graph;
@@ -268,7 +268,7 @@ static whit_status declare(whit_lang *lang, const whit_config *config, whit_erro
 }
 
 /* Refuses graphs that violate the executor's assumptions; built-in programs always meet them. */
-static whit_status check(const char *name, const whit_config *c, const whit_graph *graph, whit_error *error)
+static whit_status check_graph(const char *name, const whit_config *c, const whit_graph *graph, whit_error *error)
 {
 #define VALUE(ref) (graph->values[(ref)-1])
     bool attends[WHIT_MAX_LAYERS] = {false};
@@ -324,15 +324,15 @@ static whit_status check(const char *name, const whit_config *c, const whit_grap
     return WHIT_OK;
 }
 
-static whit_status run(const char *name, const char *program, const whit_config *config, whit_graph *graph,
-                       whit_error *error)
+static whit_status run_program(const char *name, const char *program, const whit_config *config, whit_graph *graph,
+                               whit_error *error)
 {
     whit_quat_kernels quat;
     whit_lang *lang;
     const whit_cpu any = {0}; /* the same everywhere, and nothing to measure */
     WHIT_TRY(whit_quat_select(&any, NULL, &quat, error));
     struct builder builder = {graph, config};
-    const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call, &builder};
+    const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call_builtin, &builder};
     const whit_lang_options options = {.max_steps = MAX_STEPS,
                                        .max_bytes = MAX_BYTES,
                                        .tier = WHIT_LANG_WALK,
@@ -357,7 +357,7 @@ static whit_status run_compiled(const struct family *family, const whit_config *
     for (size_t i = 0; i < FIELDS_MAX && whit_config_number_at(config, i, &number); i++)
         fields[i] = number.is_float ? (whit_lang_argument){.f = number.f} : (whit_lang_argument){.i = number.i};
     struct builder builder = {graph, config};
-    return family->program(&(whit_family_run){fields, call, &builder, error});
+    return family->program(&(whit_family_run){fields, call_builtin, &builder, error});
 }
 
 /* Sessions go by the configuration: a file that says otherwise than its family's program is refused. */
@@ -377,8 +377,8 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
     if (!graph->error) graph->error = &own;
     if (config->program) {
         const char *name = config->program_name ? config->program_name : config->family;
-        graph->status = run(name, config->program, config, graph, &error);
-        if (graph->status == WHIT_OK) graph->status = check(name, config, graph, &error);
+        graph->status = run_program(name, config->program, config, graph, &error);
+        if (graph->status == WHIT_OK) graph->status = check_graph(name, config, graph, &error);
         if (graph->status == WHIT_ERROR_ARGUMENT && !config->program_name)
             graph->status = error.status = WHIT_ERROR_FORMAT; /* it came in a file */
         if (graph->status != WHIT_OK) *graph->error = error;

@@ -39,8 +39,8 @@ static double speed_of(const trial *t, whit_pool *pool)
     return (double)ROWS * COLS / ((double)best_ns * 1e-9);
 }
 
-static double measure(uint8_t codec, const whit_kernels *kernels, whit_pool *pool, const whit_allocator *allocator,
-                      uint8_t *codes, uint8_t *memory, float *y)
+static double measure_codec(uint8_t codec, const whit_kernels *kernels, whit_pool *pool,
+                            const whit_allocator *allocator, uint8_t *codes, uint8_t *memory, float *y)
 {
     trial t = {.tensor.type = {.codec = codec,
                                .layout = WHIT_LAYOUT_TILE16,
@@ -83,8 +83,8 @@ whit_status whit_ternary_measure(const char *cpu_cap, const whit_allocator *allo
         whit_map_expect(codes, codes_bytes, true); /* as a model's weights are */
         memset(codes, 121, codes_bytes);           /* any code takes the same time */
         whit_fpenv caller = whit_fpenv_enter();
-        speeds->t2 = measure(WHIT_CODEC_T2, &kernels, pool, allocator, codes, acts, y);
-        speeds->t5 = measure(WHIT_CODEC_T5, &kernels, pool, allocator, codes, acts, y);
+        speeds->t2 = measure_codec(WHIT_CODEC_T2, &kernels, pool, allocator, codes, acts, y);
+        speeds->t5 = measure_codec(WHIT_CODEC_T5, &kernels, pool, allocator, codes, acts, y);
         whit_fpenv_leave(caller);
     } else {
         status = whit_fail_memory(error, "measuring ternary codecs", codes_bytes);

@@ -60,7 +60,7 @@ whit_status whit_graph_finish(whit_graph *graph)
 }
 
 /* Grows an array by one element; false and a sticky error if out of memory. */
-static bool grow(whit_graph *graph, void **array, uint32_t *capacity, uint32_t used, size_t elem_bytes)
+static bool grow_array(whit_graph *graph, void **array, uint32_t *capacity, uint32_t used, size_t elem_bytes)
 {
     if (used < *capacity) return true;
     uint32_t wanted = *capacity ? *capacity * 2 : 256;
@@ -132,11 +132,11 @@ static uint8_t rows_of(const whit_graph *graph, const whit_node *node)
 }
 
 /* Appends a node and the value it makes. */
-static whit_ref push(whit_graph *graph, int layer, const char *name, uint32_t width, whit_node node)
+static whit_ref push_node(whit_graph *graph, int layer, const char *name, uint32_t width, whit_node node)
 {
     if (graph->status != WHIT_OK || !check_pairs(graph, name, &node)) return 0;
-    if (!grow(graph, (void **)&graph->nodes, &graph->capacity_nodes, graph->n_nodes, sizeof *graph->nodes) ||
-        !grow(graph, (void **)&graph->values, &graph->capacity_values, graph->n_values, sizeof *graph->values))
+    if (!grow_array(graph, (void **)&graph->nodes, &graph->capacity_nodes, graph->n_nodes, sizeof *graph->nodes) ||
+        !grow_array(graph, (void **)&graph->values, &graph->capacity_values, graph->n_values, sizeof *graph->values))
         return 0;
     whit_graph_value *value = &graph->values[graph->n_values++];
     full_name(value->name, layer, name);
@@ -209,8 +209,8 @@ whit_ref whit_graph_embed_by(whit_graph *graph, const char *name, const char *ta
 {
     whit_tensor_type type = {0};
     int32_t weight = weight_of(graph, -1, table, n_rows, 0, WHIT_LAYOUT_TILE16, &type);
-    return push(graph, -1, name, type.n_cols,
-                (whit_node){.op = WHIT_OP_EMBED, .gate = (uint8_t)index, .weight = weight, .bias = -1});
+    return push_node(graph, -1, name, type.n_cols,
+                     (whit_node){.op = WHIT_OP_EMBED, .gate = (uint8_t)index, .weight = weight, .bias = -1});
 }
 
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab)
@@ -223,7 +223,7 @@ whit_ref whit_graph_layer_norm(whit_graph *graph, int layer, const char *name, w
 {
     uint32_t width = width_of(graph, x, name);
     int32_t index = vector_of(graph, layer, weight, width), bias_index = vector_of(graph, layer, bias, width);
-    return push(
+    return push_node(
         graph, layer, name, width,
         (whit_node){
             .op = WHIT_OP_LAYER_NORM, .input = {x}, .weight = index, .bias = bias_index, .constant = (float)eps});
@@ -235,7 +235,7 @@ whit_ref whit_graph_activate(whit_graph *graph, int layer, const char *name, whi
     if (graph->status == WHIT_OK && activation >= WHIT_ACTIVATIONS)
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED, "graph: %s: activation %u is not known", name, activation);
-    return push(
+    return push_node(
         graph, layer, name, width,
         (whit_node){.op = WHIT_OP_ACTIVATE, .gate = (uint8_t)activation, .input = {x}, .weight = -1, .bias = -1});
 }
@@ -249,13 +249,13 @@ static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x,
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: %u elements do not divide into heads of %u", name, width, group);
     int32_t index = weight ? vector_of(graph, layer, weight, group) : -1;
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_RMS_NORM,
-                            .input = {x},
-                            .weight = index,
-                            .bias = -1,
-                            .head_dim = group,
-                            .constant = (float)eps});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_RMS_NORM,
+                                 .input = {x},
+                                 .weight = index,
+                                 .bias = -1,
+                                 .head_dim = group,
+                                 .constant = (float)eps});
 }
 
 whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight, double eps)
@@ -276,8 +276,8 @@ whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_
     whit_tensor_type type = {0};
     int32_t index = weight_of(graph, layer, weight, width, k, WHIT_LAYOUT_TILE16, &type);
     int32_t bias_index = bias ? vector_of(graph, layer, bias, width) : -1;
-    return push(graph, layer, name, type.n_rows,
-                (whit_node){.op = WHIT_OP_LINEAR, .input = {x}, .weight = index, .bias = bias_index});
+    return push_node(graph, layer, name, type.n_rows,
+                     (whit_node){.op = WHIT_OP_LINEAR, .input = {x}, .weight = index, .bias = bias_index});
 }
 
 whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim, uint32_t rotary,
@@ -287,14 +287,14 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
     if (graph->status == WHIT_OK && (head_dim == 0 || width % head_dim || rotary > head_dim || rotary % 2))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: cannot turn %u of %u dimensions per head", name, rotary, head_dim);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_ROPE,
-                            .input = {x},
-                            .weight = -1,
-                            .bias = -1,
-                            .head_dim = head_dim,
-                            .rotary = rotary,
-                            .rope = rope});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_ROPE,
+                                 .input = {x},
+                                 .weight = -1,
+                                 .bias = -1,
+                                 .head_dim = head_dim,
+                                 .rotary = rotary,
+                                 .rope = rope});
 }
 
 static whit_ref attend(whit_graph *graph, int layer, const char *name, const whit_ref qkv[3], whit_node node)
@@ -310,7 +310,7 @@ static whit_ref attend(whit_graph *graph, int layer, const char *name, const whi
     node.op = WHIT_OP_ATTENTION;
     for (int i = 0; i < 3; i++) node.input[i] = qkv[i];
     node.weight = node.bias = -1;
-    return push(graph, layer, name, q_width, node);
+    return push_node(graph, layer, name, q_width, node);
 }
 
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
@@ -354,24 +354,25 @@ whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *n
         (attends->head_dim != head_dim || graph->values[attends->output - 1].width != width))
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its heads are not those of layer %u", name, owner);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_ATTENTION_SHARED,
-                            .input = {q},
-                            .weight = -1,
-                            .bias = -1,
-                            .owner = owner,
-                            .head_dim = head_dim,
-                            .constant = (float)scale});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_ATTENTION_SHARED,
+                                 .input = {q},
+                                 .weight = -1,
+                                 .bias = -1,
+                                 .owner = owner,
+                                 .head_dim = head_dim,
+                                 .constant = (float)scale});
 }
 
 whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width)
 {
     uint32_t whole = width_of(graph, x, name);
     if (graph->status == WHIT_OK && (!width || first > whole || width > whole - first))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: %u has no elements %u to %u", name,
-                                  whole, first, first + width);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_SLICE, .input = {x}, .weight = -1, .bias = -1, .first = first});
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a value of width %u has no elements %u to %u", name,
+                      whole, first, first + width);
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_SLICE, .input = {x}, .weight = -1, .bias = -1, .first = first});
 }
 
 whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap)
@@ -379,20 +380,21 @@ whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !(cap > 0))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a cap of %g", name, cap);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_SOFTCAP, .input = {x}, .weight = -1, .bias = -1, .constant = (float)cap});
+    return push_node(
+        graph, layer, name, width,
+        (whit_node){.op = WHIT_OP_SOFTCAP, .input = {x}, .weight = -1, .bias = -1, .constant = (float)cap});
 }
 
 whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
 {
     uint32_t width = width_of(graph, x, name);
     int32_t index = vector_of(graph, layer, weight, 1);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_SCALE_BY, .input = {x}, .weight = index, .bias = -1});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_SCALE_BY, .input = {x}, .weight = index, .bias = -1});
 }
 
 /* Joins two values of one width. */
-static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b, whit_node node)
+static whit_ref join_values(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b, whit_node node)
 {
     uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);
     if (graph->status == WHIT_OK && width != other)
@@ -404,7 +406,7 @@ static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a,
     node.input[0] = a;
     node.input[1] = b;
     node.weight = node.bias = -1;
-    return push(graph, layer, name, width, node);
+    return push_node(graph, layer, name, width, node);
 }
 
 whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b)
@@ -412,19 +414,20 @@ whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_ga
     if (graph->status == WHIT_OK && (unsigned)gate >= WHIT_GATE_COUNT)
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED, "graph: %s: gate %u is not known", name, (unsigned)gate);
-    return join(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_GATE, .gate = (uint8_t)gate});
+    return join_values(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_GATE, .gate = (uint8_t)gate});
 }
 
 whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b)
 {
-    return join(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_ADD});
+    return join_values(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_ADD});
 }
 
 whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x, double factor)
 {
     uint32_t width = width_of(graph, x, name);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_SCALE, .input = {x}, .weight = -1, .bias = -1, .constant = (float)factor});
+    return push_node(
+        graph, layer, name, width,
+        (whit_node){.op = WHIT_OP_SCALE, .input = {x}, .weight = -1, .bias = -1, .constant = (float)factor});
 }
 
 whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, whit_ref x, double factor,
@@ -433,19 +436,19 @@ whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, 
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !length)
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a length of 0 tokens", name);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_TEMPERATURE,
-                            .input = {x},
-                            .weight = -1,
-                            .bias = -1,
-                            .window = length,
-                            .constant = (float)factor});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_TEMPERATURE,
+                                 .input = {x},
+                                 .weight = -1,
+                                 .bias = -1,
+                                 .window = length,
+                                 .constant = (float)factor});
 }
 
 whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x)
 {
     uint32_t width = width_of(graph, x, name);
-    return push(graph, -1, name, width, (whit_node){.op = WHIT_OP_SELECT, .input = {x}, .weight = -1, .bias = -1});
+    return push_node(graph, -1, name, width, (whit_node){.op = WHIT_OP_SELECT, .input = {x}, .weight = -1, .bias = -1});
 }
 
 whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
@@ -457,7 +460,7 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
             whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
                       "graph: %s: a convolution of %u taps (1 to %d are supported)", name, n_taps, WHIT_CONV_TAPS_MAX);
     int32_t index = vector_of(graph, layer, weight, n_taps * width);
-    return push(
+    return push_node(
         graph, layer, name, width,
         (whit_node){
             .op = WHIT_OP_CONV, .input = {x}, .weight = index, .bias = -1, .n_taps = n_taps, .is_silu = is_silu});
@@ -492,15 +495,15 @@ whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_r
 {
     if (!delta_fits(graph, mixed, beta, decay, name, &shape)) return 0;
     int32_t a_index = vector_of(graph, layer, a, shape.n_heads), dt_index = vector_of(graph, layer, dt, shape.n_heads);
-    return push(graph, layer, name, shape.n_heads * shape.value_dim,
-                (whit_node){.op = WHIT_OP_DELTA,
-                            .input = {mixed, beta, decay},
-                            .weight = a_index,
-                            .bias = dt_index,
-                            .head_dim = shape.key_dim,
-                            .n_heads = shape.n_heads,
-                            .n_key_heads = shape.n_key_heads,
-                            .value_dim = shape.value_dim});
+    return push_node(graph, layer, name, shape.n_heads * shape.value_dim,
+                     (whit_node){.op = WHIT_OP_DELTA,
+                                 .input = {mixed, beta, decay},
+                                 .weight = a_index,
+                                 .bias = dt_index,
+                                 .head_dim = shape.key_dim,
+                                 .n_heads = shape.n_heads,
+                                 .n_key_heads = shape.n_key_heads,
+                                 .value_dim = shape.value_dim});
 }
 
 whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_ref x, double limit, bool only_above)
@@ -508,13 +511,13 @@ whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_r
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !(limit > 0))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a limit of %g", name, limit);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_CLAMP,
-                            .input = {x},
-                            .weight = -1,
-                            .bias = -1,
-                            .only_above = only_above,
-                            .constant = (float)limit});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_CLAMP,
+                                 .input = {x},
+                                 .weight = -1,
+                                 .bias = -1,
+                                 .only_above = only_above,
+                                 .constant = (float)limit});
 }
 
 whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref gate)
@@ -523,8 +526,8 @@ whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, w
     if (graph->status == WHIT_OK && (one != 1 || graph->values[x - 1].rows != graph->values[gate - 1].rows))
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a gate of rows has one element for each", name);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_SCALE_ROWS, .input = {x, gate}, .weight = -1, .bias = -1});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_SCALE_ROWS, .input = {x, gate}, .weight = -1, .bias = -1});
 }
 
 /* ---- experts -------------------------------------------------------------------------------- */
@@ -541,16 +544,16 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
                                   shape.n_used, n, graph->n_used, graph->n_experts);
     const int32_t choice = shape.choice ? vector_of(graph, layer, shape.choice, n) : -1,
                   scales = shape.scales ? vector_of(graph, layer, shape.scales, n) : -1;
-    const whit_ref route = push(graph, layer, name, 2 * shape.n_used,
-                                (whit_node){.op = WHIT_OP_ROUTE,
-                                            .input = {logits},
-                                            .weight = choice,
-                                            .bias = scales,
-                                            .route = shape.flags,
-                                            .n_experts = n,
-                                            .n_used = shape.n_used,
-                                            .added = (float)shape.added,
-                                            .constant = (float)shape.factor});
+    const whit_ref route = push_node(graph, layer, name, 2 * shape.n_used,
+                                     (whit_node){.op = WHIT_OP_ROUTE,
+                                                 .input = {logits},
+                                                 .weight = choice,
+                                                 .bias = scales,
+                                                 .route = shape.flags,
+                                                 .n_experts = n,
+                                                 .n_used = shape.n_used,
+                                                 .added = (float)shape.added,
+                                                 .constant = (float)shape.factor});
     if (!route) return 0;
     graph->n_experts = n;
     graph->n_used = shape.n_used;
@@ -577,13 +580,13 @@ whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whi
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts are before selected()", name);
         return 0;
     }
-    const whit_ref made = push(graph, layer, name, width,
-                               (whit_node){.op = WHIT_OP_DISPATCH,
-                                           .input = {x, route},
-                                           .weight = -1,
-                                           .bias = -1,
-                                           .n_experts = graph->n_experts,
-                                           .n_used = graph->n_used});
+    const whit_ref made = push_node(graph, layer, name, width,
+                                    (whit_node){.op = WHIT_OP_DISPATCH,
+                                                .input = {x, route},
+                                                .weight = -1,
+                                                .bias = -1,
+                                                .n_experts = graph->n_experts,
+                                                .n_used = graph->n_used});
     if (made) graph->dispatched = made;
     return made;
 }
@@ -602,13 +605,13 @@ whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name
     const int32_t index = weight_of(graph, layer, weight, graph->n_experts * width, k, WHIT_LAYOUT_TILE16, &type),
                   bias_index =
                       bias ? weight_of(graph, layer, bias, graph->n_experts, width, WHIT_LAYOUT_TILE16, &type) : -1;
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_EXPERT_LINEAR,
-                            .input = {x},
-                            .weight = index,
-                            .bias = bias_index,
-                            .n_experts = graph->n_experts,
-                            .n_used = graph->n_used});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_EXPERT_LINEAR,
+                                 .input = {x},
+                                 .weight = index,
+                                 .bias = bias_index,
+                                 .n_experts = graph->n_experts,
+                                 .n_used = graph->n_used});
 }
 
 whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route)
@@ -623,13 +626,13 @@ whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit
         if (graph->nodes[i].output == graph->dispatched && graph->nodes[i].input[1] != route)
             graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                       "graph: %s has another route than the dispatch before it", name);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_COMBINE,
-                            .input = {x, route},
-                            .weight = -1,
-                            .bias = -1,
-                            .n_experts = graph->n_experts,
-                            .n_used = graph->n_used});
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_COMBINE,
+                                 .input = {x, route},
+                                 .weight = -1,
+                                 .bias = -1,
+                                 .n_experts = graph->n_experts,
+                                 .n_used = graph->n_used});
 }
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits)

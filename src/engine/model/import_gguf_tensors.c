@@ -153,7 +153,7 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
     return WHIT_OK;
 }
 
-static void drop(const whit_source_tensor *tensor)
+static void drop_pages(const whit_source_tensor *tensor)
 {
     const struct whit_gguf_import *import = tensor->context;
     const whit_gguf_tensor *file = import->file;
@@ -215,7 +215,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     struct whit_gguf_import *import = &importer->tensors[importer->n_tensors++];
     *import = (struct whit_gguf_import){.view = whit_gguf_view(file), .importer = importer, .file = file};
     tensor->context = import;
-    tensor->drop = drop;
+    tensor->drop = drop_pages;
     if (rotary && architecture->permuted) {
         tensor->unpermute_head_dim = kind_of_layer.head_dim;
         tensor->unpermute_rope_dim = whit_config_rope(&source->config, kind_of_layer.rope).dims;
@@ -250,7 +250,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     if (tensor->unpermute_head_dim && n % tensor->unpermute_head_dim)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows, no multiple of the head size %u",
                          source->path, name, n, tensor->unpermute_head_dim);
-    drop(tensor);
+    drop_pages(tensor);
     return WHIT_OK;
 }
 

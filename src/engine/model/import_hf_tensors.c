@@ -281,7 +281,7 @@ static void drop_file(const struct whit_hf_importer *importer, const whit_safete
     whit_map_drop(&importer->hf->weights->files[file->file].map, file->data, file->size_bytes);
 }
 
-static void drop(const whit_source_tensor *tensor)
+static void drop_pages(const whit_source_tensor *tensor)
 {
     const struct whit_hf_import *import = tensor->context;
     drop_file(import->importer, import->file);
@@ -308,7 +308,7 @@ struct reading {
     whit_error *error;
 };
 
-static whit_status refuse(const struct reading *r, const char *why)
+static whit_status refuse_tensor(const struct reading *r, const char *why)
 {
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", r->source->path, r->file_name, why);
 }
@@ -322,10 +322,10 @@ static whit_status read_scale(const struct reading *r, bool required, double *fa
     double value;
     *factor = 1;
     if (!scale && !required) return WHIT_OK;
-    if (!scale) return refuse(r, "its weight_scale is missing");
+    if (!scale) return refuse_tensor(r, "its weight_scale is missing");
     bool one = true;
     for (uint32_t i = 0; i < scale->n_dims; i++) one &= scale->dims[i] == 1;
-    if (!one) return refuse(r, "several scales for one matrix (weight_scale) are not supported");
+    if (!one) return refuse_tensor(r, "several scales for one matrix (weight_scale) are not supported");
     if (!whit_safetensor_f64(scale, 0, &value) || !isfinite(value) || value == 0)
         return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is no scale", r->source->path, name);
     *factor = r->importer->quantisation.multiplies ? value : 1 / value;
@@ -356,8 +356,8 @@ static whit_status packed_projection(const struct reading *r, struct whit_hf_imp
 {
     double factor;
     if (!r->importer->quantisation.bitnet)
-        return refuse(r, "is U8, but config.json has no quantization_config that says what that means");
-    if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS) return refuse(r, "is too large");
+        return refuse_tensor(r, "is U8, but config.json has no quantization_config that says what that means");
+    if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
     import->packed = (whit_packed_ternary){r->file->data, 4 * r->file->dims[0], r->file->dims[1]};
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(import->packed.n_rows, import->packed.n_cols, factor);
@@ -370,10 +370,11 @@ static whit_status i8_projection(const struct reading *r, struct whit_hf_import 
     double factor;
     import->codes = (const int8_t *)r->file->data;
     if (!r->importer->quantisation.bitnet)
-        return refuse(r, "is I8, but config.json has no quantization_config that says what that means");
-    if (r->file->dims[0] > UINT32_MAX || r->file->dims[1] > WHIT_MAX_COLS) return refuse(r, "is too large");
+        return refuse_tensor(r, "is I8, but config.json has no quantization_config that says what that means");
+    if (r->file->dims[0] > UINT32_MAX || r->file->dims[1] > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
     for (uint64_t i = 0; i < r->file->size_bytes; i++)
-        if (import->codes[i] < -1 || import->codes[i] > 1) return refuse(r, "holds I8 weights other than -1, 0 and 1");
+        if (import->codes[i] < -1 || import->codes[i] > 1)
+            return refuse_tensor(r, "holds I8 weights other than -1, 0 and 1");
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(r->file->dims[0], r->file->dims[1], factor);
     tensor->read_row = read_codes;
@@ -386,8 +387,9 @@ static whit_status float_matrix(const struct reading *r, struct whit_hf_import *
         whit_ggml_kind kind;
         whit_codec codec;
     } codecs[] = {{WHIT_GGML_F32, WHIT_CODEC_F32}, {WHIT_GGML_F16, WHIT_CODEC_F16}, {WHIT_GGML_BF16, WHIT_CODEC_BF16}};
-    if (!whit_safetensor_view(r->file, &import->view)) return refuse(r, "its dtype is not supported here");
-    if (import->view.n_rows > UINT32_MAX || import->view.n_cols > WHIT_MAX_COLS) return refuse(r, "is too large");
+    if (!whit_safetensor_view(r->file, &import->view)) return refuse_tensor(r, "its dtype is not supported here");
+    if (import->view.n_rows > UINT32_MAX || import->view.n_cols > WHIT_MAX_COLS)
+        return refuse_tensor(r, "is too large");
     for (size_t i = 0; i < COUNT(codecs); i++)
         if (codecs[i].kind == import->view.kind) tensor->type.codec = (uint8_t)codecs[i].codec;
     tensor->type.layout = WHIT_LAYOUT_TILE16;
@@ -406,7 +408,7 @@ static whit_status latent_projection(const struct reading *r, struct whit_hf_imp
     if (!row) return whit_fail_memory(r->error, tensor->name, view->n_cols * sizeof *row);
     double mean = whit_float_absmean(view, row);
     whit_free(r->source->allocator, row, view->n_cols * sizeof *row);
-    if (isnan(mean)) return refuse(r, "holds weights that are not finite");
+    if (isnan(mean)) return refuse_tensor(r, "holds weights that are not finite");
     float inverse = 1.0f / fmaxf((float)mean, 1e-5f);
     import->inverse = inverse;
     tensor->type = ternary_type(view->n_rows, view->n_cols, 1.0f / inverse);
@@ -424,14 +426,15 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
         char name[160];
         snprintf(name, sizeof name, "%s_scale", r->file_name);
         if (whit_safetensors_find(r->importer->hf->weights, name))
-            return refuse(r, "has a weight_scale, but config.json has no quantization_config that says what it means");
+            return refuse_tensor(
+                r, "has a weight_scale, but config.json has no quantization_config that says what it means");
         return WHIT_OK;
     }
     if (is_skipped(r)) return WHIT_OK;
     WHIT_TRY(read_scale(r, false, &factor));
     if (q->online && factor == 1) return latent_projection(r, import, tensor);
     if (!whit_float_is_ternary(&import->view, &scale))
-        return refuse(r, "holds latent weights, but config.json does not say that they are quantised online");
+        return refuse_tensor(r, "holds latent weights, but config.json does not say that they are quantised online");
     import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows still round to zeros */
     tensor->type = ternary_type(tensor->type.n_rows, tensor->type.n_cols, scale * factor);
     tensor->read_row = read_rounded;
@@ -468,7 +471,7 @@ static whit_status mlx_bits(const struct reading *r, const char *module, uint32_
     double value;
     if (own == WHIT_JSON_NONE || whit_json_get(json, own, "bits") == WHIT_JSON_NONE) return WHIT_OK;
     if (!whit_json_f64(json, whit_json_get(json, own, "bits"), &value) || !(value >= 2 && value <= 8))
-        return refuse(r, "its bits in config.json are not a number from 2 to 8");
+        return refuse_tensor(r, "its bits in config.json are not a number from 2 to 8");
     *bits = (uint32_t)value;
     return WHIT_OK;
 }
@@ -491,7 +494,7 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     WHIT_TRY(whit_hf_packed_open(r->importer->hf->weights, q->form, module, bits, &import->matrix, r->error));
     tensor->type = import->matrix.type;
     if (tensor->type.act == WHIT_TENSOR_ACT_FIXED && !q->is_fixed)
-        return refuse(r, "has fixed scales of activations, but config.json has no quantised activations");
+        return refuse_tensor(r, "has fixed scales of activations, but config.json has no quantised activations");
     tensor->read_row = read_words;
     if (!import->matrix.exact && !r->importer->told_rounding) {
         r->importer->told_rounding = true;
@@ -518,9 +521,9 @@ static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *
     const whit_safetensor *scales = row_scales(r);
     if (r->file->n_dims != 2 || r->file->dims[1] > WHIT_MAX_COLS / WORD_CODES || r->file->dims[0] > INT32_MAX ||
         !r->file->size_bytes)
-        return refuse(r, "is no matrix of 2-bit codes");
+        return refuse_tensor(r, "is no matrix of 2-bit codes");
     if (!whit_safetensor_view(scales, &import->view) || import->view.n_rows * import->view.n_cols != r->file->dims[0])
-        return refuse(r, "its row_alpha is not a number for each row");
+        return refuse_tensor(r, "its row_alpha is not a number for each row");
     import->view.n_cols *= import->view.n_rows; /* one row, whatever the dimensions */
     import->view.n_rows = 1;
     import->codes = (const int8_t *)r->file->data;
@@ -547,7 +550,7 @@ static whit_status check_floats(const struct reading *r)
     module_of(r, module);
     WHIT_TRY(whit_hf_fixed_scales(r->importer->hf->weights, r->importer->quantisation.form, module, scales, r->error));
     if (scales[0] != 0 || scales[1] != 0)
-        return refuse(r, "has fixed scales of activations beside weights that are not quantised");
+        return refuse_tensor(r, "has fixed scales of activations beside weights that are not quantised");
     return WHIT_OK;
 }
 
@@ -556,7 +559,7 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
     if (row_scales(r)) return ternary_rows(r, import, tensor);
     if (is_packed(r)) return packed_matrix(r, import, tensor);
     WHIT_TRY(check_floats(r));
-    if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse(r, "is no matrix");
+    if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse_tensor(r, "is no matrix");
     if (r->file->dtype == WHIT_DTYPE_U8) return packed_projection(r, import, tensor);
     if (r->file->dtype == WHIT_DTYPE_I8) return i8_projection(r, import, tensor);
     return float_projection(r, import, tensor);
@@ -574,8 +577,8 @@ static whit_status add_taps(const struct reading *r, struct whit_hf_import *impo
     }
     if (file.n_dims != 2 || !file.size_bytes || file.dims[1] > WHIT_CONV_TAPS_MAX ||
         file.dims[0] > WHIT_MAX_COLS / WHIT_CONV_TAPS_MAX)
-        return refuse(r, "is not a convolution by channel of at most 8 taps");
-    if (!whit_safetensor_view(&file, &import->view)) return refuse(r, "its dtype is not supported here");
+        return refuse_tensor(r, "is not a convolution by channel of at most 8 taps");
+    if (!whit_safetensor_view(&file, &import->view)) return refuse_tensor(r, "its dtype is not supported here");
     import->form = WHIT_IMPORT_TAPS;
     tensor->type =
         (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)(file.dims[0] * file.dims[1])};
@@ -588,9 +591,9 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     if (is_packed(r)) return packed_matrix(r, import, tensor);
     WHIT_TRY(check_floats(r));
     if (r->file->n_dims == 2) return float_matrix(r, import, tensor);
-    if (r->file->n_dims != 1) return refuse(r, "is neither a vector nor a matrix");
-    if (!whit_safetensor_view(r->file, &import->view)) return refuse(r, "its dtype is not supported here");
-    if (import->view.n_cols > WHIT_MAX_COLS) return refuse(r, "is too large");
+    if (r->file->n_dims != 1) return refuse_tensor(r, "is neither a vector nor a matrix");
+    if (!whit_safetensor_view(r->file, &import->view)) return refuse_tensor(r, "its dtype is not supported here");
+    if (import->view.n_cols > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
     tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};
     tensor->read_row = read_vector;
     return WHIT_OK;
@@ -603,13 +606,13 @@ static whit_status add_mxfp4(const struct reading *r, struct whit_hf_import *imp
     const size_t n = strlen(r->file_name) - strlen("_blocks");
     snprintf(name, sizeof name, "%.*s_scales", (int)n, r->file_name);
     const whit_safetensor *scales = whit_safetensors_find(r->importer->hf->weights, name), *blocks = r->file;
-    if (!scales) return refuse(r, "its scales (_scales) are missing");
+    if (!scales) return refuse_tensor(r, "its scales (_scales) are missing");
     bool fits = blocks->n_dims == 4 && scales->n_dims == 3 && blocks->dims[3] == MXFP4_COLS / 2 && blocks->size_bytes &&
         blocks->dtype == WHIT_DTYPE_U8 && scales->dtype == WHIT_DTYPE_U8;
     for (uint32_t i = 0; fits && i < 3; i++) fits = blocks->dims[i] == scales->dims[i];
-    if (!fits) return refuse(r, "its blocks and scales are not those of MXFP4 matrices, one for each expert");
+    if (!fits) return refuse_tensor(r, "its blocks and scales are not those of MXFP4 matrices, one for each expert");
     if (blocks->dims[2] > WHIT_MAX_COLS / MXFP4_COLS || blocks->dims[0] > INT32_MAX / blocks->dims[1])
-        return refuse(r, "is too large");
+        return refuse_tensor(r, "is too large");
     import->codes = (const int8_t *)blocks->data;
     import->scales = scales->data;
     tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F4,
@@ -644,7 +647,7 @@ static whit_status read_tensor(whit_source *source, struct whit_hf_importer *imp
     struct reading r = {source, importer, file, file_name, error};
     *import = (struct whit_hf_import){.importer = importer, .file = file};
     tensor->context = import;
-    tensor->drop = drop;
+    tensor->drop = drop_pages;
     flatten(row, import, &r);
     if (row && row->form == WHIT_IMPORT_TAPS) {
         WHIT_TRY(add_taps(&r, import, tensor));
@@ -656,7 +659,7 @@ static whit_status read_tensor(whit_source *source, struct whit_hf_importer *imp
     }
     if (row && row->order == WHIT_IMPORT_COLUMNS && tensor->type.codec > WHIT_CODEC_BF16 &&
         source->config.delta_heads != source->config.delta_key_heads)
-        return refuse(&r, "is quantised, and its columns would have to be reordered: use the GGUF file");
+        return refuse_tensor(&r, "is quantised, and its columns would have to be reordered: use the GGUF file");
     if (row) WHIT_TRY(whit_import_order_heads(source, tensor, row->order, error));
     drop_file(importer, file);
     return WHIT_OK;

@@ -176,7 +176,7 @@ static const struct projection {
 };
 
 /* Cuts `end` off a name. */
-static bool cut(char *name, const char *end)
+static bool cut_suffix(char *name, const char *end)
 {
     size_t n = strlen(name), m = strlen(end);
     if (n < m || strcmp(name + n - m, end) != 0) return false;
@@ -184,7 +184,7 @@ static bool cut(char *name, const char *end)
     return true;
 }
 
-static whit_status refuse(const struct importer *im, const char *tensor, const char *why)
+static whit_status refuse_tensor(const struct importer *im, const char *tensor, const char *why)
 {
     return whit_fail(im->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", weights_name(im), tensor, why);
 }
@@ -196,17 +196,17 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
 {
     static const char outer[] = "base_model.model.";
     if (strlen(tensor) >= 160 || strncmp(tensor, outer, strlen(outer)) != 0)
-        return refuse(im, tensor, "is not known in a LoRA adapter");
+        return refuse_tensor(im, tensor, "is not known in a LoRA adapter");
     snprintf(module, 160, "%s", tensor + strlen(outer));
     if (strstr(module, "lora_embedding_") || strstr(module, "embed_tokens"))
-        return refuse(im, tensor, "an adapted embedding is not supported");
-    if (strncmp(module, "lm_head.", 8) == 0) return refuse(im, tensor, "an adapted head is not supported");
-    if (strstr(module, "lora_magnitude_vector")) return refuse(im, tensor, "DoRA is not supported");
-    if (!cut(module, ".weight")) return refuse(im, tensor, "only weights are supported");
-    (void)cut(module, ".default"); /* the adapter's own name, in files that keep it */
-    *is_a = cut(module, ".lora_A");
-    if (!*is_a && !cut(module, ".lora_B"))
-        return refuse(im, tensor, "whole modules are not supported: only low-rank factors are");
+        return refuse_tensor(im, tensor, "an adapted embedding is not supported");
+    if (strncmp(module, "lm_head.", 8) == 0) return refuse_tensor(im, tensor, "an adapted head is not supported");
+    if (strstr(module, "lora_magnitude_vector")) return refuse_tensor(im, tensor, "DoRA is not supported");
+    if (!cut_suffix(module, ".weight")) return refuse_tensor(im, tensor, "only weights are supported");
+    (void)cut_suffix(module, ".default"); /* the adapter's own name, in files that keep it */
+    *is_a = cut_suffix(module, ".lora_A");
+    if (!*is_a && !cut_suffix(module, ".lora_B"))
+        return refuse_tensor(im, tensor, "whole modules are not supported: only low-rank factors are");
     const char *place = module;
     if (strncmp(place, "model.", 6) == 0) place += 6;
     unsigned layer;
@@ -217,7 +217,7 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
                 snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, projections[i].ours);
                 return WHIT_OK;
             }
-    return refuse(im, tensor, "names no matrix of the layers");
+    return refuse_tensor(im, tensor, "names no matrix of the layers");
 }
 
 /* ---- factors -------------------------------------------------------------------------------- */
@@ -262,7 +262,7 @@ static whit_status find_factor(const struct importer *im, const char *module, co
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has rank %llu, but %s says %g",
                          weights_name(im), tensor, (unsigned long long)rank, config_name(im), r);
     *factor = alpha / (im->by_root ? sqrt(r) : r);
-    return isfinite(*factor) ? WHIT_OK : refuse(im, tensor, "its alpha is no number");
+    return isfinite(*factor) ? WHIT_OK : refuse_tensor(im, tensor, "its alpha is no number");
 }
 
 static whit_status add_factor(struct importer *im, const whit_safetensor *file)
@@ -274,21 +274,21 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     WHIT_TRY(find_place(im, tensor, module, ours, &is_a));
     int64_t index = whit_ndf_find(im->model, ours);
     const whit_tensor_type *type = index >= 0 ? whit_ndf_tensor_type(im->model, (uint32_t)index) : NULL;
-    if (!type || !whit_adapter_may_change(ours, type)) return refuse(im, tensor, "the model has no such matrix");
+    if (!type || !whit_adapter_may_change(ours, type)) return refuse_tensor(im, tensor, "the model has no such matrix");
     if (file->n_dims != 2 || !whit_safetensor_view(file, &view))
-        return refuse(im, tensor, "is no matrix of F32, F16 or BF16");
+        return refuse_tensor(im, tensor, "is no matrix of F32, F16 or BF16");
     uint64_t rank = is_a ? view.n_rows : view.n_cols, width = is_a ? view.n_cols : view.n_rows;
     uint32_t wanted = is_a ? type->n_cols : type->n_rows;
     if (width != wanted)
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is for %llu %s, but the model's '%s' has %u",
                          weights_name(im), tensor, (unsigned long long)width, is_a ? "inputs" : "outputs", ours,
                          wanted);
-    if (rank > WHIT_ADAPTER_MAX_RANK) return refuse(im, tensor, "its rank is too large");
+    if (rank > WHIT_ADAPTER_MAX_RANK) return refuse_tensor(im, tensor, "its rank is too large");
     double factor = 1;
     if (!is_a) WHIT_TRY(find_factor(im, module, tensor, rank, &factor));
     whit_adapter_floats *pair = pair_of(im, whit_ndf_tensor_name(im->model, (uint32_t)index));
-    if (is_a ? pair->a != NULL : pair->b != NULL) return refuse(im, tensor, "stands twice");
-    if (pair->rank && pair->rank != rank) return refuse(im, tensor, "its rank is not that of the other factor");
+    if (is_a ? pair->a != NULL : pair->b != NULL) return refuse_tensor(im, tensor, "stands twice");
+    if (pair->rank && pair->rank != rank) return refuse_tensor(im, tensor, "its rank is not that of the other factor");
     pair->n_rows = type->n_rows;
     pair->n_cols = type->n_cols;
     pair->rank = (uint32_t)rank;
@@ -320,7 +320,7 @@ static whit_status add_factors(struct importer *im)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static bool join(whit_buf *path, const char *folder, const char *name)
+static bool join_path(whit_buf *path, const char *folder, const char *name)
 {
     return whit_buf_printf(path, "%s/%s", folder, name) && whit_buf_append(path, "", 1);
 }
@@ -328,15 +328,15 @@ static bool join(whit_buf *path, const char *folder, const char *name)
 bool whit_lora_is_folder(const char *path)
 {
     whit_buf config = {0};
-    bool found = join(&config, path, "adapter_config.json") && access((const char *)config.data, F_OK) == 0;
+    bool found = join_path(&config, path, "adapter_config.json") && access((const char *)config.data, F_OK) == 0;
     whit_buf_free(&config);
     return found;
 }
 
 static whit_status open_files(struct importer *im, const char *folder)
 {
-    if (!join(&im->config_path, folder, "adapter_config.json") ||
-        !join(&im->weights_path, folder, "adapter_model.safetensors"))
+    if (!join_path(&im->config_path, folder, "adapter_config.json") ||
+        !join_path(&im->weights_path, folder, "adapter_model.safetensors"))
         return whit_fail_memory(im->error, "a file name", strlen(folder));
     WHIT_TRY(whit_read_file(config_name(im), MAX_CONFIG_BYTES, &im->text, im->error));
     if (whit_is_lfs_pointer(im->text.data, im->text.size_bytes))
@@ -350,7 +350,7 @@ static whit_status open_files(struct importer *im, const char *folder)
     return whit_safetensors_open(weights_name(im), im->allocator, &im->weights, im->error);
 }
 
-static whit_status build(const struct importer *im, const char *folder, const char *name, whit_buf *out)
+static whit_status build_adapter(const struct importer *im, const char *folder, const char *name, whit_buf *out)
 {
     whit_table_builder meta = {.allocator = im->allocator};
     size_t n;
@@ -373,7 +373,7 @@ whit_status whit_lora_import(const char *folder, const whit_ndf *model, const ch
     whit_status status = open_files(&im, folder);
     if (status == WHIT_OK) status = read_config(&im);
     if (status == WHIT_OK) status = add_factors(&im);
-    if (status == WHIT_OK) status = build(&im, folder, name, out);
+    if (status == WHIT_OK) status = build_adapter(&im, folder, name, out);
     for (uint32_t i = 0; i < im.n_pairs; i++) {
         const whit_adapter_floats *pair = &im.pairs[i];
         whit_free(allocator, (void *)pair->a, (size_t)pair->rank * pair->n_cols * sizeof(float));

@@ -122,7 +122,7 @@ static whit_status unpack_a(const struct job *job, const whit_merge_adapter *ada
     return WHIT_OK;
 }
 
-static whit_status prepare(const struct job *job, uint32_t i)
+static whit_status prepare_tensor(const struct job *job, uint32_t i)
 {
     struct merged *m = &job->merged[i];
     const whit_allocator *a = job->weights->allocator;
@@ -174,7 +174,7 @@ static void redirect(const struct job *job, whit_source *source)
     }
 }
 
-static void report(const struct job *job)
+static void report_progress(const struct job *job)
 {
     for (uint32_t i = 0; job->options->report && i < job->weights->n_tensors; i++) {
         const struct merged *m = &job->merged[i];
@@ -199,7 +199,7 @@ whit_status whit_merge(const whit_weights *weights, const char *path, const whit
     job.merged = whit_zalloc(weights->allocator, bytes);
     if (!job.merged) return whit_fail_memory(error, "the merge", bytes);
     whit_status status = WHIT_OK;
-    for (uint32_t i = 0; status == WHIT_OK && i < weights->n_tensors; i++) status = prepare(&job, i);
+    for (uint32_t i = 0; status == WHIT_OK && i < weights->n_tensors; i++) status = prepare_tensor(&job, i);
     if (status == WHIT_OK) status = whit_source_open(path, weights->allocator, &source, error);
     if (status == WHIT_OK) {
         whit_convert_options convert = {.command = options->command,
@@ -210,7 +210,7 @@ whit_status whit_merge(const whit_weights *weights, const char *path, const whit
         status = whit_convert(&source, &convert, writer, error);
         whit_source_close(&source);
     }
-    if (status == WHIT_OK) report(&job);
+    if (status == WHIT_OK) report_progress(&job);
     for (uint32_t i = 0; i < weights->n_tensors; i++) free_merged(&job, &job.merged[i]);
     whit_free(weights->allocator, job.merged, bytes);
     return status;

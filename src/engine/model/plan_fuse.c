@@ -39,7 +39,7 @@ static bool is_scheduled(const whit_plan_phase *phase, whit_row_set rows)
     return phase->rows == rows || (phase->rows == WHIT_ROWS_EXPERT && rows == WHIT_ROWS_BATCH);
 }
 
-static void drop(struct fuser *f, const whit_plan_step *step)
+static void drop_step(struct fuser *f, const whit_plan_step *step)
 {
     f->is_gone[step - f->plan->steps] = true;
 }
@@ -59,8 +59,8 @@ static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_
     step->gate = gates->gate;
     step->gated = up->weight;
     step->output = gates->output;
-    drop(f, up);
-    drop(f, gates);
+    drop_step(f, up);
+    drop_step(f, gates);
     return true;
 }
 
@@ -75,7 +75,7 @@ static bool fuse_added(struct fuser *f, const whit_plan_phase *phase, whit_plan_
     step->op = WHIT_PLAN_LINEAR_ADDED;
     step->input[1] = add->input[0];
     step->output = add->output;
-    drop(f, add);
+    drop_step(f, add);
     return true;
 }
 
@@ -119,14 +119,14 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
         if (!is_norm_acts(f, i + 1, end) || norm->input[0] != step->output) return;
         if (step->op == WHIT_PLAN_GATE && (!is_row_source(step->gate) || !is_read_once(f, step->output))) return;
         step->op = step->op == WHIT_PLAN_ADD ? WHIT_PLAN_ADD_NORM_ACTS : WHIT_PLAN_GATE_NORM_ACTS;
-        drop(f, norm);
+        drop_step(f, norm);
     }
     if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* not read by any other step */
     step->weight = norm->weight;
     step->head_dim = norm->head_dim;
     step->constant = norm->constant;
     step->acts = norm[1].output;
-    drop(f, norm + 1);
+    drop_step(f, norm + 1);
 }
 
 /* Returns the step before attention that rotates its queries in place, if no other step reads them; else NULL. */
@@ -170,9 +170,9 @@ static void drop_first(struct fuser *f)
 {
     for (uint32_t i = 0; i < f->plan->n_steps; i++) {
         const whit_plan_step *step = &f->plan->steps[i], *rope = NULL;
-        if (step->op == WHIT_PLAN_RESCORE && !f->options->is_screened) drop(f, step);
+        if (step->op == WHIT_PLAN_RESCORE && !f->options->is_screened) drop_step(f, step);
         if (step->op == WHIT_PLAN_ATTEND && f->options->rotates_in_attend && !f->plan->no_fuse) rope = rope_of(f, step);
-        if (rope) drop(f, rope);
+        if (rope) drop_step(f, rope);
     }
 }
 

@@ -29,7 +29,7 @@ void whit_weights_close(whit_weights *weights)
     *weights = (whit_weights){0};
 }
 
-static int32_t find(void *context, const char *name)
+static int32_t find_tensor(void *context, const char *name)
 {
     const whit_weights *weights = context;
     return (int32_t)whit_ndf_find(weights->file, name);
@@ -43,7 +43,7 @@ static const whit_tensor_type *type_of(void *context, int32_t index)
 
 whit_resolver whit_weights_resolver(whit_weights *weights)
 {
-    return (whit_resolver){weights, find, type_of};
+    return (whit_resolver){weights, find_tensor, type_of};
 }
 
 double whit_weights_layer_bits(const whit_weights *weights)

@@ -60,8 +60,8 @@ static size_t piece_at(size_t i, size_t n)
     return n - i < PIECE ? n - i : PIECE;
 }
 
-static void split(const whit_loops *loops, const float *w, size_t n, float threshold, float *above, float *below,
-                  float *count)
+static void split_levels(const whit_loops *loops, const float *w, size_t n, float threshold, float *above, float *below,
+                         float *count)
 {
     double sums[3] = {0};
     for (size_t i = 0; i < n; i += PIECE) {
@@ -84,19 +84,19 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
     switch (type->codec) {
     case WHIT_CODEC_I8: fit_i8(w, n, fields); return;
     case WHIT_CODEC_B1:
-        split(loops, w, n, -1.0f, &above, &below, &count);
+        split_levels(loops, w, n, -1.0f, &above, &below, &count);
         fields[0] = above / (float)n;
         return;
     case WHIT_CODEC_L2:
     case WHIT_CODEC_Q2: /* magnitudes a - b and a + b, the border between them is a */
-        split(loops, w, n, fields[0], &above, &below, &count);
+        split_levels(loops, w, n, fields[0], &above, &below, &count);
         float high = count > 0 ? above / count : fields[0];
         float low = count < (float)n ? below / ((float)n - count) : fields[0];
         fields[0] = 0.5f * (high + low);
         fields[1] = 0.5f * (high - low);
         return;
     default:
-        split(loops, w, n, 0.5f * fields[0], &above, &below, &count);
+        split_levels(loops, w, n, 0.5f * fields[0], &above, &below, &count);
         if (count > 0) fields[0] = above / count;
     }
 }
@@ -104,7 +104,7 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields)
 {
     float above, below, count;
-    split(loops, w, n, -1.0f, &above, &below, &count);
+    split_levels(loops, w, n, -1.0f, &above, &below, &count);
     fields[0] = above / (float)n * (has_four_levels(type) ? 1.2f : 1.5f);
     if (has_four_levels(type)) fields[1] = 0.5f * fields[0];
     for (int round = 0; round < FIT_ROUNDS; round++) whit_quantise_refit(loops, type, w, n, fields);

@@ -3,7 +3,8 @@
 
 #include <unistd.h>
 
-static whit_status check(const whit_ndf_appended *frame, const char *place, whit_adapter_view *view, whit_error *error)
+static whit_status check_frame(const whit_ndf_appended *frame, const char *place, whit_adapter_view *view,
+                               whit_error *error)
 {
     if (frame->type != WHIT_NDF_ADAPTER) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", place);
     return whit_adapter_check(frame->data, frame->size_bytes, place, view, error);
@@ -27,14 +28,14 @@ whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whi
     whit_ndf_appended frame = {0};
     if (find_inside(model, name, &frame)) {
         *digest = frame.digest;
-        return check(&frame, name, view, error);
+        return check_frame(&frame, name, view, error);
     }
     if (access(name, F_OK) != 0)
         return whit_fail(error, WHIT_ERROR_IO, "%s: no such file, and no adapter of that name in %s", name,
                          whit_ndf_path(model));
     WHIT_TRY(whit_ndf_open_loose(name, allocator, file, error));
     whit_status status = whit_ndf_appended_at(*file, 0, &frame, error);
-    if (status == WHIT_OK) status = check(&frame, name, view, error);
+    if (status == WHIT_OK) status = check_frame(&frame, name, view, error);
     *digest = frame.digest;
     if (status == WHIT_OK) return WHIT_OK;
     whit_ndf_close(*file);

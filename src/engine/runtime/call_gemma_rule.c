@@ -28,12 +28,12 @@ struct place {
     char text[POINTER_MAX_BYTES];
 };
 
-static uint32_t literal(whit_automaton *g, const char *text, uint32_t next)
+static uint32_t add_literal(whit_automaton *g, const char *text, uint32_t next)
 {
     return whit_automaton_text(g, text, strlen(text), next);
 }
 
-static whit_status refuse(const struct builder *b, const struct place *at, const char *keyword, const char *why)
+static whit_status refuse_keyword(const struct builder *b, const struct place *at, const char *keyword, const char *why)
 {
     return whit_fail(b->error, WHIT_ERROR_UNSUPPORTED, "%s: #%s%s%s: %s", b->name, at->text, keyword[0] ? "/" : "",
                      keyword, why);
@@ -67,7 +67,7 @@ static bool descend(struct place *at, const char *keyword, const char *name, siz
 
 static uint32_t quoted(whit_automaton *g, uint32_t text_rule, uint32_t next)
 {
-    return literal(g, WHIT_GEMMA_MARK, whit_automaton_call(g, text_rule, literal(g, WHIT_GEMMA_MARK, next)));
+    return add_literal(g, WHIT_GEMMA_MARK, whit_automaton_call(g, text_rule, add_literal(g, WHIT_GEMMA_MARK, next)));
 }
 
 /* KEY:VALUE,KEY:VALUE, or nothing. */
@@ -77,9 +77,9 @@ static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
     for (uint8_t c = '-'; c <= 'z'; c++)
         if ((c <= '9' && c != '/') || c == '_' || (c >= 'A' && c <= 'Z') || c >= 'a') whit_byte_add(&set, c);
     uint32_t key = whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), pair = whit_automaton_rule(g);
-    uint32_t value = literal(g, ":", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
+    uint32_t value = add_literal(g, ":", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
     whit_automaton_define(g, pair, whit_automaton_repeat(g, key, 1, NAME_MAX_BYTES, value));
-    uint32_t again = literal(g, ",", whit_automaton_call(g, pair, WHIT_AUTOMATON_RET));
+    uint32_t again = add_literal(g, ",", whit_automaton_call(g, pair, WHIT_AUTOMATON_RET));
     uint32_t rest = whit_automaton_repeat(g, again, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET);
     uint32_t ways[] = {WHIT_AUTOMATON_RET, whit_automaton_call(g, pair, rest)};
     whit_automaton_define(g, rule, whit_automaton_split(g, ways, 2));
@@ -88,13 +88,13 @@ static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
 /* `min` to `max` values between brackets. */
 static uint32_t list_of(whit_automaton *g, uint32_t value_rule, uint32_t min, uint32_t max, uint32_t next)
 {
-    uint32_t end = literal(g, "]", next), ways[2] = {end, end};
+    uint32_t end = add_literal(g, "]", next), ways[2] = {end, end};
     if (max) {
-        uint32_t again = literal(g, ",", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
+        uint32_t again = add_literal(g, ",", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
         uint32_t most = max == WHIT_AUTOMATON_UNBOUNDED ? max : max - 1;
         ways[1] = whit_automaton_call(g, value_rule, whit_automaton_repeat(g, again, min ? min - 1 : 0, most, end));
     }
-    return literal(g, "[", min ? ways[1] : max ? whit_automaton_split(g, ways, 2) : end);
+    return add_literal(g, "[", min ? ways[1] : max ? whit_automaton_split(g, ways, 2) : end);
 }
 
 static whit_status make_any(struct builder *b)
@@ -108,9 +108,10 @@ static whit_status make_any(struct builder *b)
     b->any_value = whit_automaton_rule(g);
     b->any_pairs = whit_automaton_rule(g);
     define_pairs(g, b->any_pairs, b->any_value);
-    uint32_t ways[] = {quoted(g, texts, WHIT_AUTOMATON_RET), whit_automaton_call(g, scalars, WHIT_AUTOMATON_RET),
-                       literal(g, "{", whit_automaton_call(g, b->any_pairs, literal(g, "}", WHIT_AUTOMATON_RET))),
-                       list_of(g, b->any_value, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET)};
+    uint32_t ways[] = {
+        quoted(g, texts, WHIT_AUTOMATON_RET), whit_automaton_call(g, scalars, WHIT_AUTOMATON_RET),
+        add_literal(g, "{", whit_automaton_call(g, b->any_pairs, add_literal(g, "}", WHIT_AUTOMATON_RET))),
+        list_of(g, b->any_value, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET)};
     whit_automaton_define(g, b->any_value, whit_automaton_split(g, ways, sizeof ways / sizeof *ways));
     return WHIT_OK;
 }
@@ -148,7 +149,7 @@ static whit_status check_keywords(const struct builder *b, uint32_t schema, cons
         snprintf(keyword, sizeof keyword, "%.*s", (int)(n < 60 ? n : 60), name ? name : "");
         for (char *c = keyword; *c; c++)
             if ((uint8_t)*c < 0x20 || (uint8_t)*c > 0x7E) *c = '?';
-        return refuse(b, at, keyword, "arguments in this model's notation cannot be held to this keyword");
+        return refuse_keyword(b, at, keyword, "arguments in this model's notation cannot be held to this keyword");
     }
     return WHIT_OK;
 }
@@ -196,7 +197,7 @@ static whit_status check_required(const struct builder *b, uint32_t schema, uint
             const char *other = whit_json_string(b->json, p, &m);
             found = name && other && n == m && memcmp(name, other, n) == 0;
         }
-        if (!found) return refuse(b, at, "required", "a property that is not listed");
+        if (!found) return refuse_keyword(b, at, "required", "a property that is not listed");
     }
     return WHIT_OK;
 }
@@ -226,7 +227,8 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         WHIT_TRY(make_any(b));
         *rule = b->any_pairs;
         if (whit_json_type_of(json, others) != WHIT_JSON_OBJECT) return WHIT_OK;
-        if (!descend(&below, "additionalProperties", NULL, 0)) return refuse(b, at, "", "it is nested too deeply");
+        if (!descend(&below, "additionalProperties", NULL, 0))
+            return refuse_keyword(b, at, "", "it is nested too deeply");
         WHIT_TRY(value_rule(b, others, &below, &value));
         *rule = whit_automaton_rule(g);
         define_pairs(g, *rule, value);
@@ -235,8 +237,9 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
     for (uint32_t k = whit_json_first(json, properties); k != WHIT_JSON_NONE; k = whit_json_next(json, properties, k)) {
         size_t n_key;
         const char *key = whit_json_string(json, k, &n_key);
-        if (n == PROPERTIES_MAX) return refuse(b, at, "properties", "too many of them");
-        if (!is_plain_name(key, n_key)) return refuse(b, at, "properties", "a name that cannot be written bare");
+        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "properties", "too many of them");
+        if (!is_plain_name(key, n_key))
+            return refuse_keyword(b, at, "properties", "a name that cannot be written bare");
         uint32_t place = n++;
         for (; place && comes_before(json, k, keys[place - 1]); place--) keys[place] = keys[place - 1];
         keys[place] = k;
@@ -248,10 +251,11 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         size_t n_key;
         struct place below = *at;
         const char *key = whit_json_string(json, keys[n], &n_key);
-        if (!descend(&below, "properties", key, n_key)) return refuse(b, at, "", "it is nested too deeply");
+        if (!descend(&below, "properties", key, n_key)) return refuse_keyword(b, at, "", "it is nested too deeply");
         WHIT_TRY(value_rule(b, keys[n] + 1, &below, &value));
-        uint32_t member = whit_automaton_text(g, key, n_key, literal(g, ":", whit_automaton_call(g, value, begins[1])));
-        uint32_t with[2] = {member, literal(g, ",", member)};
+        uint32_t member =
+            whit_automaton_text(g, key, n_key, add_literal(g, ":", whit_automaton_call(g, value, begins[1])));
+        uint32_t with[2] = {member, add_literal(g, ",", member)};
         for (int i = 0; i < 2; i++) {
             uint32_t ways[] = {with[i], begins[i]};
             begins[i] = is_required(json, schema, keys[n]) ? with[i] : whit_automaton_split(g, ways, 2);
@@ -270,7 +274,7 @@ static whit_status read_count(const struct builder *b, uint32_t schema, const st
     double value;
     if (node == WHIT_JSON_NONE) return WHIT_OK;
     if (!whit_json_f64(b->json, node, &value) || !(value >= 0 && value <= 1000000) || value != (uint32_t)value)
-        return refuse(b, at, keyword, "not a number of elements up to 1000000");
+        return refuse_keyword(b, at, keyword, "not a number of elements up to 1000000");
     *count = (uint32_t)value;
     return WHIT_OK;
 }
@@ -283,12 +287,12 @@ static whit_status list_way(struct builder *b, uint32_t schema, const struct pla
     WHIT_TRY(check_keywords(b, schema, at, known));
     WHIT_TRY(read_count(b, schema, at, "minItems", &min));
     WHIT_TRY(read_count(b, schema, at, "maxItems", &max));
-    if (min > max) return refuse(b, at, "minItems", "more than maxItems");
+    if (min > max) return refuse_keyword(b, at, "minItems", "more than maxItems");
     if (items == WHIT_JSON_NONE) {
         WHIT_TRY(make_any(b));
         value = b->any_value;
     } else {
-        if (!descend(&below, "items", NULL, 0)) return refuse(b, at, "", "it is nested too deeply");
+        if (!descend(&below, "items", NULL, 0)) return refuse_keyword(b, at, "", "it is nested too deeply");
         WHIT_TRY(value_rule(b, items, &below, &value));
     }
     *way = list_of(b->g, value, min, max, WHIT_AUTOMATON_RET);
@@ -329,7 +333,7 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
     }
     if (whit_json_is(b->json, type, "object")) {
         WHIT_TRY(members_rule(b, schema, at, &rule));
-        *way = literal(b->g, "{", whit_automaton_call(b->g, rule, literal(b->g, "}", WHIT_AUTOMATON_RET)));
+        *way = add_literal(b->g, "{", whit_automaton_call(b->g, rule, add_literal(b->g, "}", WHIT_AUTOMATON_RET)));
         return WHIT_OK;
     }
     if (whit_json_is(b->json, type, "array")) return list_way(b, schema, at, way);
@@ -340,7 +344,7 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
         *way = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
         return WHIT_OK;
     }
-    return refuse(b, at, "type", "not a type that JSON has");
+    return refuse_keyword(b, at, "type", "not a type that JSON has");
 }
 
 /* Several types: the keywords of each are looked at where it is built, so all must be known here. */
@@ -353,12 +357,13 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
         nested |= whit_json_is(b->json, type, "object") || whit_json_is(b->json, type, "array");
         n++;
     }
-    if (!n || n > 7) return refuse(b, at, "type", "not a list of types");
+    if (!n || n > 7) return refuse_keyword(b, at, "type", "not a list of types");
     bool with_null = false;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
          type = whit_json_next(b->json, types, type))
         with_null |= whit_json_is(b->json, type, "null");
-    if (nested && n > 1u + with_null) return refuse(b, at, "type", "an object or a list beside other types than null");
+    if (nested && n > 1u + with_null)
+        return refuse_keyword(b, at, "type", "an object or a list beside other types than null");
     n = 0;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
          type = whit_json_next(b->json, types, type))
@@ -396,26 +401,26 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
     WHIT_TRY(check_keywords(b, schema, at, known));
     if (is_list &&
         (whit_json_get(json, schema, "const") != WHIT_JSON_NONE || whit_json_type_of(json, values) != WHIT_JSON_ARRAY))
-        return refuse(b, at, "enum", "not a list of values, or const beside it");
+        return refuse_keyword(b, at, "enum", "not a list of values, or const beside it");
     for (uint32_t value = is_list ? whit_json_first(json, values) : values; value != WHIT_JSON_NONE;
          value = is_list ? whit_json_next(json, values, value) : WHIT_JSON_NONE) {
         size_t n_text;
         const char *text = whit_json_string(json, value, &n_text), *raw;
         if (!is_of_type(json, type, value)) continue;
-        if (n == PROPERTIES_MAX) return refuse(b, at, "enum", "too many values");
+        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "enum", "too many values");
         if (text) {
             if (memmem(text, n_text, WHIT_GEMMA_MARK, strlen(WHIT_GEMMA_MARK)))
-                return refuse(b, at, "enum", "a text with the mark that ends texts");
-            uint32_t end = literal(b->g, WHIT_GEMMA_MARK, WHIT_AUTOMATON_RET);
-            ways[n++] = literal(b->g, WHIT_GEMMA_MARK, whit_automaton_text(b->g, text, n_text, end));
+                return refuse_keyword(b, at, "enum", "a text with the mark that ends texts");
+            uint32_t end = add_literal(b->g, WHIT_GEMMA_MARK, WHIT_AUTOMATON_RET);
+            ways[n++] = add_literal(b->g, WHIT_GEMMA_MARK, whit_automaton_text(b->g, text, n_text, end));
             continue;
         }
         raw = whit_json_raw(json, value, &n_text);
         if (whit_json_type_of(json, value) >= WHIT_JSON_ARRAY || !raw)
-            return refuse(b, at, is_list ? "enum" : "const", "an object or a list as a value");
+            return refuse_keyword(b, at, is_list ? "enum" : "const", "an object or a list as a value");
         ways[n++] = whit_automaton_text(b->g, raw, n_text, WHIT_AUTOMATON_RET);
     }
-    if (!n) return refuse(b, at, is_list ? "enum" : "const", "no value is allowed");
+    if (!n) return refuse_keyword(b, at, is_list ? "enum" : "const", "no value is allowed");
     *way = whit_automaton_split(b->g, ways, n);
     return WHIT_OK;
 }
@@ -444,38 +449,40 @@ static whit_status choice_way(struct builder *b, uint32_t schema, const struct p
         struct place below = *at;
         for (uint32_t o = whit_json_first(json, list); is_one && o != k; o = whit_json_next(json, list, o))
             if (!differ(json, type, whit_json_get(json, o, "type")))
-                return refuse(b, at, keyword, "its schemas are not of different types");
+                return refuse_keyword(b, at, keyword, "its schemas are not of different types");
         snprintf(index, sizeof index, "%u", n);
-        if (n == 64) return refuse(b, at, keyword, "too many schemas");
-        if (!descend(&below, keyword, index, strlen(index))) return refuse(b, at, "", "it is nested too deeply");
+        if (n == 64) return refuse_keyword(b, at, keyword, "too many schemas");
+        if (!descend(&below, keyword, index, strlen(index)))
+            return refuse_keyword(b, at, "", "it is nested too deeply");
         WHIT_TRY(value_rule(b, k, &below, &rule));
         ways[n++] = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
     }
-    if (!n) return refuse(b, at, keyword, "it lists no schema");
+    if (!n) return refuse_keyword(b, at, keyword, "it lists no schema");
     *way = whit_automaton_split(b->g, ways, n);
     return WHIT_OK;
 }
 
 /* The schema that a reference within the parameters leads to, and its place. */
-static whit_status resolve(const struct builder *b, const struct place *at, uint32_t reference, uint32_t *schema,
-                           struct place *there)
+static whit_status resolve_reference(const struct builder *b, const struct place *at, uint32_t reference,
+                                     uint32_t *schema, struct place *there)
 {
     size_t n;
     const char *text = whit_json_string(b->json, reference, &n);
     *schema = b->parameters;
     *there = (struct place){""};
     if (!text || !n || text[0] != '#' || memchr(text, '%', n) || memchr(text, '~', n) || n > 512)
-        return refuse(b, at, "$ref", "only plain references within the parameters can be followed");
+        return refuse_keyword(b, at, "$ref", "only plain references within the parameters can be followed");
     for (size_t i = 1; i < n;) {
         char word[512];
         size_t end = i + 1;
         while (end < n && text[end] != '/') end++;
-        if (text[i] != '/') return refuse(b, at, "$ref", "not a JSON pointer");
+        if (text[i] != '/') return refuse_keyword(b, at, "$ref", "not a JSON pointer");
         snprintf(word, sizeof word, "%.*s", (int)(end - i - 1), text + i + 1);
-        if (whit_json_type_of(b->json, *schema) != WHIT_JSON_OBJECT) return refuse(b, at, "$ref", "it leads nowhere");
+        if (whit_json_type_of(b->json, *schema) != WHIT_JSON_OBJECT)
+            return refuse_keyword(b, at, "$ref", "it leads nowhere");
         *schema = whit_json_get(b->json, *schema, word);
         if (*schema == WHIT_JSON_NONE || !descend(there, word, NULL, 0))
-            return refuse(b, at, "$ref", "it leads nowhere");
+            return refuse_keyword(b, at, "$ref", "it leads nowhere");
         i = end;
     }
     return WHIT_OK;
@@ -488,7 +495,7 @@ static whit_status untyped_way(struct builder *b, uint32_t schema, const struct 
     uint32_t rule;
     if (whit_json_get(b->json, schema, "properties") != WHIT_JSON_NONE) {
         WHIT_TRY(members_rule(b, schema, at, &rule));
-        *way = literal(b->g, "{", whit_automaton_call(b->g, rule, literal(b->g, "}", WHIT_AUTOMATON_RET)));
+        *way = add_literal(b->g, "{", whit_automaton_call(b->g, rule, add_literal(b->g, "}", WHIT_AUTOMATON_RET)));
         return WHIT_OK;
     }
     if (whit_json_get(b->json, schema, "items") != WHIT_JSON_NONE) return list_way(b, schema, at, way);
@@ -508,12 +515,12 @@ static whit_status schema_way(struct builder *b, uint32_t schema, const struct p
         *way = whit_automaton_call(b->g, b->any_value, WHIT_AUTOMATON_RET);
         return WHIT_OK;
     }
-    if (whit_json_type_of(json, schema) != WHIT_JSON_OBJECT) return refuse(b, at, "", "a schema is an object");
+    if (whit_json_type_of(json, schema) != WHIT_JSON_OBJECT) return refuse_keyword(b, at, "", "a schema is an object");
     if (reference != WHIT_JSON_NONE) {
         struct place there;
         uint32_t target;
         WHIT_TRY(check_keywords(b, schema, at, references));
-        WHIT_TRY(resolve(b, at, reference, &target, &there));
+        WHIT_TRY(resolve_reference(b, at, reference, &target, &there));
         WHIT_TRY(value_rule(b, target, &there, &rule));
         *way = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
         return WHIT_OK;
@@ -534,11 +541,11 @@ static whit_status value_rule(struct builder *b, uint32_t schema, const struct p
         if (b->values[i].schema == schema) return WHIT_OK;
     }
     if (b->n_values == VALUES_MAX || b->n_nested == NESTED_MAX)
-        return refuse(b, at, "", "it has too many parts, or is nested too deeply");
+        return refuse_keyword(b, at, "", "it has too many parts, or is nested too deeply");
     *rule = whit_automaton_rule(b->g);
     b->values[b->n_values++] = (struct value){schema, *rule};
     b->n_nested++;
-    uint32_t ways[2] = {WHIT_AUTOMATON_NONE, literal(b->g, "null", WHIT_AUTOMATON_RET)};
+    uint32_t ways[2] = {WHIT_AUTOMATON_NONE, add_literal(b->g, "null", WHIT_AUTOMATON_RET)};
     WHIT_TRY(schema_way(b, schema, at, &ways[0]));
     b->n_nested--;
     bool nullable = whit_json_bool(b->json, whit_json_get(b->json, schema, "nullable"), false);
@@ -548,7 +555,7 @@ static whit_status value_rule(struct builder *b, uint32_t schema, const struct p
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static whit_status build(struct builder *b, bool held, uint32_t *rule)
+static whit_status build_rule(struct builder *b, bool held, uint32_t *rule)
 {
     const struct place root = {""};
     uint32_t type = whit_json_get(b->json, b->parameters, "type");
@@ -579,5 +586,5 @@ whit_status whit_call_gemma_rule(whit_automaton *g, const whit_json *json, uint3
                         .any_value = WHIT_AUTOMATON_NONE,
                         .any_pairs = WHIT_AUTOMATON_NONE,
                         .error = error};
-    return build(&b, held, rule);
+    return build_rule(&b, held, rule);
 }

@@ -109,7 +109,7 @@ static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind,
     return plain ? begin : whit_automaton_call(g, rules[0], WHIT_AUTOMATON_RET);
 }
 
-static uint32_t literal(whit_automaton *g, const char *text, uint32_t next)
+static uint32_t add_literal(whit_automaton *g, const char *text, uint32_t next)
 {
     return whit_automaton_text(g, text, strlen(text), next);
 }
@@ -123,7 +123,7 @@ static uint32_t blanks(whit_automaton *g, uint32_t next)
 
 /* ---- arguments ----------------------------------------------------------------------------------- */
 
-static whit_status compile(builder *b, const char *name, const char *schema, size_t n, uint32_t *rule)
+static whit_status compile_schema(builder *b, const char *name, const char *schema, size_t n, uint32_t *rule)
 {
     return whit_json_schema_compile(&b->graph, name, schema, n, rule, b->error);
 }
@@ -132,7 +132,7 @@ static whit_status any_object(builder *b, uint32_t *rule)
 {
     static const char schema[] = "{\"type\": \"object\"}";
     if (b->any_object == WHIT_AUTOMATON_NONE)
-        WHIT_TRY(compile(b, "arguments", schema, sizeof schema - 1, &b->any_object));
+        WHIT_TRY(compile_schema(b, "arguments", schema, sizeof schema - 1, &b->any_object));
     *rule = b->any_object;
     return WHIT_OK;
 }
@@ -190,7 +190,7 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
         if (own.size_bytes) schema = (const char *)own.data, n = own.size_bytes;
     }
     whit_status status =
-        ok ? compile(b, name, schema, n, rule) : whit_fail_memory(b->error, "a schema of arguments", n);
+        ok ? compile_schema(b, name, schema, n, rule) : whit_fail_memory(b->error, "a schema of arguments", n);
     whit_buf_free(&own);
     return status;
 }
@@ -211,7 +211,7 @@ static bool is_name(const char *name, size_t n)
 static uint32_t one_call(builder *b, const char *name, size_t n, const char *between, uint32_t rule, uint32_t next)
 {
     whit_automaton *g = &b->graph;
-    return whit_automaton_text(g, name, n, literal(g, between, whit_automaton_call(g, rule, next)));
+    return whit_automaton_text(g, name, n, add_literal(g, between, whit_automaton_call(g, rule, next)));
 }
 
 /* Builds a call of any of the tools up to the end of its arguments, followed by `next`. */
@@ -274,13 +274,13 @@ static call_form form_of(whit_call_syntax syntax)
 /* Builds the end of a call after its arguments; Mistral's models may write an id there. */
 static uint32_t behind_arguments(whit_automaton *g, const call_form *form, whit_call_syntax syntax, uint32_t next)
 {
-    if (syntax != WHIT_CALLS_MISTRAL) return literal(g, form->behind, next);
+    if (syntax != WHIT_CALLS_MISTRAL) return add_literal(g, form->behind, next);
     whit_byte_set set = {0};
     for (uint8_t c = '0'; c <= 'z'; c++)
         if (c <= '9' || (c >= 'A' && c <= 'Z') || c >= 'a') whit_byte_add(&set, c);
     uint32_t id =
-        whit_automaton_repeat(g, whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), 9, 9, literal(g, "\"}", next));
-    uint32_t ways[] = {literal(g, ", \"id\": \"", id), literal(g, "}", next)};
+        whit_automaton_repeat(g, whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), 9, 9, add_literal(g, "\"}", next));
+    uint32_t ways[] = {add_literal(g, ", \"id\": \"", id), add_literal(g, "}", next)};
     return whit_automaton_split(g, ways, 2);
 }
 
@@ -290,21 +290,21 @@ static whit_status all_calls(builder *b, uint32_t *begin)
     whit_automaton *g = &b->graph;
     whit_call_syntax syntax = whit_chat_template_style(b->chat)->syntax;
     call_form form = form_of(syntax);
-    uint32_t call = whit_automaton_rule(g), end = literal(g, form.close, WHIT_AUTOMATON_RET), inside = 0;
+    uint32_t call = whit_automaton_rule(g), end = add_literal(g, form.close, WHIT_AUTOMATON_RET), inside = 0;
     if (form.again && !b->options->single) {
-        uint32_t ways[] = {end, literal(g, form.again, whit_automaton_call(g, call, WHIT_AUTOMATON_RET))};
+        uint32_t ways[] = {end, add_literal(g, form.again, whit_automaton_call(g, call, WHIT_AUTOMATON_RET))};
         end = whit_automaton_split(g, ways, 2);
     }
     WHIT_TRY(any_call(b, form.between, behind_arguments(g, &form, syntax, end), &inside));
-    whit_automaton_define(g, call, literal(g, form.before, inside));
-    *begin = literal(g, form.open, whit_automaton_call(g, call, WHIT_AUTOMATON_RET));
+    whit_automaton_define(g, call, add_literal(g, form.before, inside));
+    *begin = add_literal(g, form.open, whit_automaton_call(g, call, WHIT_AUTOMATON_RET));
     return WHIT_OK;
 }
 
 /* ---- whole answers --------------------------------------------------------------------------------- */
 
 /* Builds an answer from the end of its thinking section on. */
-static whit_status answer(builder *b, uint32_t *begin)
+static whit_status build_answer(builder *b, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
     whit_call_syntax syntax = whit_chat_template_style(b->chat)->syntax;
@@ -312,11 +312,12 @@ static whit_status answer(builder *b, uint32_t *begin)
     const char *section = whit_answer_section(syntax);
     uint32_t calls, rule;
     WHIT_TRY(all_calls(b, &calls));
-    uint32_t marked = bare ? calls : literal(g, section, calls);
+    uint32_t marked = bare ? calls : add_literal(g, section, calls);
     if (b->options->choice == WHIT_CALL_REQUIRED) {
         *begin = marked;
     } else if (b->options->answer_schema) {
-        WHIT_TRY(compile(b, "response_format", b->options->answer_schema, b->options->answer_schema_bytes, &rule));
+        WHIT_TRY(
+            compile_schema(b, "response_format", b->options->answer_schema, b->options->answer_schema_bytes, &rule));
         uint32_t ways[] = {marked, whit_automaton_call(g, rule, WHIT_AUTOMATON_RET)};
         *begin = whit_automaton_split(g, ways, 2);
     } else if (bare) {
@@ -330,31 +331,31 @@ static whit_status answer(builder *b, uint32_t *begin)
 
 /* Builds the answer with the thinking section that the prompt has opened, or that the template knows and the prompt
  * has not closed. */
-static whit_status whole(builder *b, const whit_chat_prompt *prompt, uint32_t *begin)
+static whit_status build_whole(builder *b, const whit_chat_prompt *prompt, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
     const char *open, *close;
     bool inside = whit_chat_prompt_thinks(prompt);
     bool known = whit_chat_template_thinking(b->chat, &open, &close) && !whit_chat_prompt_has_thought(prompt);
     uint32_t after, rule = whit_automaton_rule(g);
-    WHIT_TRY(answer(b, &after));
+    WHIT_TRY(build_answer(b, &after));
     whit_automaton_define(g, rule, after);
     after = whit_automaton_call(g, rule, WHIT_AUTOMATON_RET);
     uint32_t thought = inside || known ? text_until(g, close, blanks(g, after), false, false) : after;
-    uint32_t ways[] = {after, blanks(g, literal(g, open, thought))};
+    uint32_t ways[] = {after, blanks(g, add_literal(g, open, thought))};
     *begin = inside ? thought : known ? whit_automaton_split(g, ways, 2) : after;
     return WHIT_OK;
 }
 
-static whit_status build(builder *b, const whit_chat_prompt *prompt, const whit_grammar_vocabulary *vocabulary,
-                         whit_grammar **grammar)
+static whit_status build_grammar(builder *b, const whit_chat_prompt *prompt, const whit_grammar_vocabulary *vocabulary,
+                                 whit_grammar **grammar)
 {
     uint32_t begin = WHIT_AUTOMATON_NONE, bad;
     if (whit_json_type_of(&b->tools, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
         return whit_fail(b->error, WHIT_ERROR_FORMAT, "tools are a list");
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &b->graph, b->error));
     uint32_t root = whit_automaton_rule(&b->graph);
-    whit_status status = whole(b, prompt, &begin);
+    whit_status status = build_whole(b, prompt, &begin);
     if (status == WHIT_OK) {
         whit_automaton_define(&b->graph, root, begin);
         status = whit_automaton_finish(&b->graph, "tools", &bad, b->error);
@@ -380,7 +381,7 @@ whit_status whit_call_grammar_open(const whit_chat_template *chat, const whit_ch
     builder b = {.chat = chat, .options = &own, .any_object = WHIT_AUTOMATON_NONE, .error = error};
     WHIT_TRY(
         whit_json_parse("tools", own.tools ? own.tools : "", own.tools_bytes, vocabulary->allocator, &b.tools, error));
-    whit_status status = build(&b, prompt, vocabulary, grammar);
+    whit_status status = build_grammar(&b, prompt, vocabulary, grammar);
     whit_json_close(&b.tools);
     return status;
 }

@@ -83,7 +83,7 @@ static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, w
     return WHIT_OK;
 }
 
-static whit_status prepare(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
+static whit_status prepare_prompt(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
 {
     const whit_generate_options *o = &g->options;
     for (size_t i = 0; i < n_ids; i++)
@@ -127,7 +127,7 @@ whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, c
                            .n_fed = own.n_present,
                            .n_settled = whit_session_position(session, own.sequence),
                            .result = whit_generate_result_default()};
-    whit_status status = prepare(g, ids, n_ids, error);
+    whit_status status = prepare_prompt(g, ids, n_ids, error);
     if (status != WHIT_OK) {
         whit_generation_close(g);
         return status;
@@ -162,7 +162,7 @@ static bool give_text(whit_generation *g)
 
 /* Finishes the generation: emits the text that was held back, except after a stop string or if the host asked to
  * stop, and removes unconfirmed guesses from the sequence. */
-static whit_status finish(whit_generation *g, whit_finish how, whit_error *error)
+static whit_status finish_generation(whit_generation *g, whit_finish how, whit_error *error)
 {
     whit_status status = WHIT_OK;
     const char *text = NULL;
@@ -184,11 +184,11 @@ static whit_status finish(whit_generation *g, whit_finish how, whit_error *error
 }
 
 /* Finishes the generation with an error, which it keeps. */
-static whit_status fail(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
+static whit_status fail_generation(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
 {
     g->error = *reason;
     g->error.status = status;
-    finish(g, status == WHIT_ERROR_CANCELLED ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED, NULL);
+    finish_generation(g, status == WHIT_ERROR_CANCELLED ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED, NULL);
     if (error) *error = g->error;
     return status;
 }
@@ -249,15 +249,16 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
     if (!g->start_ns) g->start_ns = whit_now_ns();
     uint32_t position = whit_session_position(g->session, g->options.sequence);
     if (position != g->n_settled)
-        return fail(g,
-                    whit_fail(&reason, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, the generation left it with %u",
-                              g->options.sequence, position, g->n_settled),
-                    &reason, error);
+        return fail_generation(g,
+                               whit_fail(&reason, WHIT_ERROR_ARGUMENT,
+                                         "sequence %u has %u tokens, the generation left it with %u",
+                                         g->options.sequence, position, g->n_settled),
+                               &reason, error);
     if (whit_session_room(g->session, g->options.sequence)) return WHIT_OK;
-    return fail(g,
-                whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
-                          g->session->options.n_ctx_tokens),
-                &reason, error);
+    return fail_generation(g,
+                           whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
+                                     g->session->options.n_ctx_tokens),
+                           &reason, error);
 }
 
 whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, size_t capacity, size_t stride_bytes,
@@ -301,7 +302,7 @@ static whit_status pick(whit_generation *g, size_t i_wanted, int32_t *id, whit_e
     return WHIT_OK;
 }
 
-static whit_status take(whit_generation *g, int32_t id, bool *end, whit_error *error)
+static whit_status take_token(whit_generation *g, int32_t id, bool *end, whit_error *error)
 {
     const char *text;
     size_t n;
@@ -334,13 +335,13 @@ static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whi
     const whit_generate_options *o = &g->options;
     bool end;
     WHIT_TRY(pick(g, i_wanted, id, error));
-    if (is_end(g, *id)) return finish(g, WHIT_FINISH_END, error);
-    if (o->on_token && !o->on_token(o->user, *id)) return finish(g, WHIT_FINISH_END, error);
-    WHIT_TRY(take(g, *id, &end, error));
-    if (g->held.stopped) return finish(g, WHIT_FINISH_STOP, error);
-    if (g->refused) return finish(g, WHIT_FINISH_CANCELLED, error);
-    if (end) return finish(g, WHIT_FINISH_END, error);
-    if (g->result.n_generated_tokens == o->n_tokens) return finish(g, WHIT_FINISH_LENGTH, error);
+    if (is_end(g, *id)) return finish_generation(g, WHIT_FINISH_END, error);
+    if (o->on_token && !o->on_token(o->user, *id)) return finish_generation(g, WHIT_FINISH_END, error);
+    WHIT_TRY(take_token(g, *id, &end, error));
+    if (g->held.stopped) return finish_generation(g, WHIT_FINISH_STOP, error);
+    if (g->refused) return finish_generation(g, WHIT_FINISH_CANCELLED, error);
+    if (end) return finish_generation(g, WHIT_FINISH_END, error);
+    if (g->result.n_generated_tokens == o->n_tokens) return finish_generation(g, WHIT_FINISH_LENGTH, error);
     return WHIT_OK;
 }
 
@@ -380,15 +381,15 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
     if (g->finished) return WHIT_OK;
     uint32_t position = whit_session_position(g->session, g->options.sequence);
     if (!g->n_offered || position != g->n_settled + g->n_offered)
-        return fail(g,
-                    whit_fail(&reason, WHIT_ERROR_ARGUMENT,
-                              "sequence %u has %u tokens after a step with %u of the generation, it had %u",
-                              g->options.sequence, position, g->n_offered, g->n_settled),
-                    &reason, error);
+        return fail_generation(g,
+                               whit_fail(&reason, WHIT_ERROR_ARGUMENT,
+                                         "sequence %u has %u tokens after a step with %u of the generation, it had %u",
+                                         g->options.sequence, position, g->n_offered, g->n_settled),
+                               &reason, error);
     if (whit_generation_in_prompt(g)) {
         if (g->options.prompt_logprobs) {
             whit_status status = look_at_prompt(g, i_wanted, &reason);
-            if (status != WHIT_OK) return fail(g, status, &reason, error);
+            if (status != WHIT_OK) return fail_generation(g, status, &reason, error);
             i_wanted += g->n_offered - 1;
         }
         g->n_settled = position;
@@ -404,19 +405,20 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
         g->n_settled++;
         g->n_offered = 0;
     }
-    whit_status status = g->options.n_tokens ? look(g, i_wanted, &reason) : finish(g, WHIT_FINISH_LENGTH, &reason);
+    whit_status status =
+        g->options.n_tokens ? look(g, i_wanted, &reason) : finish_generation(g, WHIT_FINISH_LENGTH, &reason);
     g->result.generate_ns = whit_now_ns() - g->fed_ns;
-    return status == WHIT_OK ? WHIT_OK : fail(g, status, &reason, error);
+    return status == WHIT_OK ? WHIT_OK : fail_generation(g, status, &reason, error);
 }
 
 void whit_generation_cancel(whit_generation *g)
 {
-    if (g && !g->finished) finish(g, WHIT_FINISH_CANCELLED, NULL);
+    if (g && !g->finished) finish_generation(g, WHIT_FINISH_CANCELLED, NULL);
 }
 
 void whit_generation_fail(whit_generation *g, whit_status status, const whit_error *reason)
 {
-    if (!g->finished) fail(g, status, reason, NULL);
+    if (!g->finished) fail_generation(g, status, reason, NULL);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */

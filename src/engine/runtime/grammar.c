@@ -130,7 +130,7 @@ void whit_grammar_vocabulary_close(whit_grammar_vocabulary *vocabulary)
 
 /* ---- as a stage ------------------------------------------------------------------------------- */
 
-static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error *error)
+static whit_status mask_logits(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
     const uint64_t *bits;
     WHIT_TRY(whit_grammar_mask(user, &bits, error));
@@ -139,7 +139,7 @@ static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error
     return WHIT_OK;
 }
 
-static whit_status accept(void *user, int32_t id, bool *end, whit_error *error)
+static whit_status accept_token(void *user, int32_t id, bool *end, whit_error *error)
 {
     WHIT_TRY(whit_grammar_accept(user, id, error));
     *end = whit_grammar_is_finished(user);
@@ -150,7 +150,7 @@ whit_stage whit_grammar_stage(whit_grammar_state *state)
 {
     whit_stage stage = whit_stage_default();
     stage.user = state;
-    stage.apply = apply;
-    stage.accept = accept;
+    stage.apply = mask_logits;
+    stage.accept = accept_token;
     return stage;
 }

@@ -46,8 +46,9 @@ static whit_status has_style(const whit_model *model, const struct style *style,
     return WHIT_OK;
 }
 
-static whit_status encode(const whit_model *model, const struct style *style, const char *prefix, size_t prefix_bytes,
-                          const char *suffix, size_t suffix_bytes, whit_buf *prompt, whit_buf *ids, whit_error *error)
+static whit_status encode_parts(const whit_model *model, const struct style *style, const char *prefix,
+                                size_t prefix_bytes, const char *suffix, size_t suffix_bytes, whit_buf *prompt,
+                                whit_buf *ids, whit_error *error)
 {
     const char *mark[2] = {style->prefix, style->suffix}, *text[2] = {prefix, suffix};
     size_t n[2] = {prefix_bytes, suffix_bytes};
@@ -88,7 +89,7 @@ whit_status whit_tokenize_infill(const whit_model *model, const char *prefix, si
                          "%s: the model has no fill-in-the-middle tokens: it continues texts and fills no gaps",
                          model->path);
     whit_buf prompt = {.allocator = model->allocator}, found = {.allocator = model->allocator};
-    whit_status status = encode(model, style, prefix, prefix_bytes, suffix, suffix_bytes, &prompt, &found, error);
+    whit_status status = encode_parts(model, style, prefix, prefix_bytes, suffix, suffix_bytes, &prompt, &found, error);
     size_t n = found.size_bytes / sizeof *ids;
     if (status == WHIT_OK) {
         *n_ids = n;

@@ -138,7 +138,7 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     return whit_tokenizers_open(model->allocator, &model->tokenizers, error);
 }
 
-static whit_status begin(const char *path, const whit_allocator *allocator, whit_model **out, whit_error *error)
+static whit_status begin_model(const char *path, const whit_allocator *allocator, whit_model **out, whit_error *error)
 {
     whit_model *model = whit_zalloc(allocator, sizeof *model);
     if (!model) return whit_fail_memory(error, "the model", sizeof *model);
@@ -152,7 +152,7 @@ static whit_status begin(const char *path, const whit_allocator *allocator, whit
 }
 
 /* Opens the parts of a model whose file is open; on failure, now or before, nothing is left. */
-static whit_status finish(whit_status status, whit_model *model, whit_model **out, whit_error *error)
+static whit_status finish_model(whit_status status, whit_model *model, whit_model **out, whit_error *error)
 {
     if (status == WHIT_OK) status = open_parts(model, error);
     if (status == WHIT_OK)
@@ -173,7 +173,7 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
     is_ndf &= !own.family_program;
     whit_model *model = NULL;
-    whit_status status = begin(path, own.allocator, &model, error);
+    whit_status status = begin_model(path, own.allocator, &model, error);
     if (model) own.allocator = model->allocator;
     if (status == WHIT_OK && is_ndf)
         status = whit_ndf_open(path, model->allocator, &model->file, error);
@@ -181,7 +181,7 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
         if (!own.no_cache && !own.strict) status = open_cached(model, path, &own, error);
         if (status == WHIT_OK && !model->file) status = open_in_memory(model, path, &own, error);
     }
-    return finish(status, model, out, error);
+    return finish_model(status, model, out, error);
 }
 
 whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
@@ -192,9 +192,9 @@ whit_status whit_model_open_memory(const void *data, size_t size_bytes, const ch
     WHIT_NEED(data);
     WHIT_NEED(name);
     whit_model *model = NULL;
-    whit_status status = begin(name, allocator, &model, error);
+    whit_status status = begin_model(name, allocator, &model, error);
     if (status == WHIT_OK) status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);
-    return finish(status, model, out, error);
+    return finish_model(status, model, out, error);
 }
 
 whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, const whit_allocator *allocator,
@@ -202,14 +202,14 @@ whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, c
 {
     *out = NULL;
     whit_model *model = NULL;
-    whit_status status = begin(name, allocator, &model, error);
+    whit_status status = begin_model(name, allocator, &model, error);
     if (model)
         model->in_memory = writer;
     else
         whit_ndf_writer_close(writer);
     if (status == WHIT_OK)
         status = whit_ndf_open_fd(whit_ndf_writer_fd(writer), name, model->allocator, &model->file, error);
-    return finish(status, model, out, error);
+    return finish_model(status, model, out, error);
 }
 
 void whit_model_close(whit_model *model)

@@ -28,7 +28,7 @@ static void remember(whit_program *program, int32_t id)
     program->last = id;
 }
 
-static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error *error)
+static whit_status change_logits(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
     whit_program *program = user;
     whit_lang *lang = program->lang;
@@ -51,7 +51,7 @@ static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error
                      (long long)program->n_generated);
 }
 
-static whit_status accept(void *user, int32_t id, bool *end, whit_error *error)
+static whit_status accept_token(void *user, int32_t id, bool *end, whit_error *error)
 {
     whit_program *program = user;
     int64_t wants_end = 0;
@@ -129,7 +129,7 @@ whit_stage whit_program_stage(whit_program *program)
 {
     whit_stage stage = whit_stage_default();
     stage.user = program;
-    stage.apply = apply;
-    stage.accept = accept;
+    stage.apply = change_logits;
+    stage.accept = accept_token;
     return stage;
 }

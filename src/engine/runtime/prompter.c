@@ -61,8 +61,8 @@ whit_status whit_prompter_render_chat(const whit_prompter *p, const whit_chat *g
     return status;
 }
 
-static whit_status encode(const whit_prompter *p, const whit_buf *text, const whit_buf *segments, whit_buf *ids,
-                          whit_error *error)
+static whit_status encode_segments(const whit_prompter *p, const whit_buf *text, const whit_buf *segments,
+                                   whit_buf *ids, whit_error *error)
 {
     /* The same two numbers under other names. */
     _Static_assert(sizeof(whit_template_segment) == sizeof(whit_text_range), "one layout");
@@ -73,7 +73,7 @@ static whit_status encode(const whit_prompter *p, const whit_buf *text, const wh
                              error);
 }
 
-static const char *find(const char *text, size_t n, const char *word)
+static const char *find_word(const char *text, size_t n, const char *word)
 {
     return n ? memmem(text, n, word, strlen(word)) : NULL;
 }
@@ -85,8 +85,8 @@ static void find_section(const whit_prompter *p, const whit_buf *segments, whit_
     const whit_buf *text = &prompt->text;
     if (segments->size_bytes) memcpy(&last, segments->data + segments->size_bytes - sizeof last, sizeof last);
     const char *tail = (const char *)text->data + last.end, *end = (const char *)text->data + text->size_bytes;
-    const char *open = find(tail, (size_t)(end - tail), p->thinking_open);
-    bool closed = open && find(open, (size_t)(end - open), p->thinking_close);
+    const char *open = find_word(tail, (size_t)(end - tail), p->thinking_open);
+    bool closed = open && find_word(open, (size_t)(end - open), p->thinking_close);
     prompt->thinking = open && !closed;
     prompt->has_thought = closed;
 }
@@ -95,7 +95,7 @@ whit_status whit_prompter_encode(const whit_prompter *p, const whit_buf *segment
                                  whit_error *error)
 {
     prompt->ids.size_bytes = 0;
-    WHIT_TRY(encode(p, &prompt->text, segments, &prompt->ids, error));
+    WHIT_TRY(encode_segments(p, &prompt->text, segments, &prompt->ids, error));
     find_section(p, segments, prompt);
     if (prompt->ids.size_bytes) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing", p->place);
@@ -113,12 +113,12 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
     p->thinking_open = marks[0][0];
     p->thinking_close = marks[0][1];
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (find(source, n, marks[i][0]) && find(source, n, marks[i][1])) {
+        if (find_word(source, n, marks[i][0]) && find_word(source, n, marks[i][1])) {
             p->thinking_open = marks[i][0];
             p->thinking_close = marks[i][1];
             return;
         }
-    if (find(source, n, "<|channel>thought") && find(source, n, "<channel|>")) {
+    if (find_word(source, n, "<|channel>thought") && find_word(source, n, "<channel|>")) {
         p->thinking_open = gemma;
         p->thinking_close = "<channel|>";
     }
@@ -140,17 +140,17 @@ static whit_status find_turn_end(whit_prompter *p, whit_error *error)
     if (status == WHIT_OK) status = whit_prompter_render_chat(p, &chat, &text, &none, &refused);
     whit_datum_pool_clear(&pool);
     const char *begin = NULL, *end = NULL;
-    if (status == WHIT_OK) begin = find((const char *)text.data, text.size_bytes, answer);
+    if (status == WHIT_OK) begin = find_word((const char *)text.data, text.size_bytes, answer);
     if (begin) {
         begin += sizeof answer - 1;
-        end = find(begin, text.size_bytes - (size_t)(begin - (const char *)text.data), next);
+        end = find_word(begin, text.size_bytes - (size_t)(begin - (const char *)text.data), next);
     }
     if (end) {
         size_t n = (size_t)(end - begin);
         memmove(text.data, begin, n);
         text.size_bytes = n;
         none.size_bytes = 0;
-        status = encode(p, &text, &none, &ids, error);
+        status = encode_segments(p, &text, &none, &ids, error);
         const int32_t *id = (const int32_t *)(const void *)ids.data;
         for (size_t i = 0; i < ids.size_bytes / sizeof *id && p->turn_end < 0; i++)
             if (whit_tokenizer_token_flags(&p->model->tokenizer, id[i]) & WHIT_TOKEN_SPECIAL) p->turn_end = id[i];

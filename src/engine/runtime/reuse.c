@@ -149,7 +149,7 @@ static void take_marks(whit_session *s, const struct walk *walk, uint32_t n_bloc
 
 /* Finds the longest prefix of these ids, at most n_ids of them, at which the sequence can resume: every class has the
  * blocks that the next query attends to, and a mark has the tail if one is needed. */
-static struct found find(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
+static struct found find_prefix(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
 {
     const whit_kv *kv = &s->kv;
     struct walk walk = {{0}, {false}};
@@ -211,7 +211,7 @@ static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct
 void whit_session_go_back(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
 {
     if (n_ids > s->options.n_ctx_tokens) n_ids = s->options.n_ctx_tokens;
-    const struct found found = find(s, sequence, ids, n_ids);
+    const struct found found = find_prefix(s, sequence, ids, n_ids);
     adopt(s, sequence, ids, found);
     s->to_mark[sequence] = found.n_tokens < n_ids ? n_ids : 0;
 }
@@ -231,7 +231,7 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
     uint32_t n_own = 0, n_held = s->is_mixed[sequence] ? 0 : s->positions[sequence];
     while (n_own < most && n_own < n_held && held[n_own] == ids[n_own]) n_own++;
     if (!whit_kv_reaches(&s->kv, sequence, n_own)) n_own = 0;
-    const struct found found = find(s, sequence, ids, (uint32_t)most);
+    const struct found found = find_prefix(s, sequence, ids, (uint32_t)most);
     if (n_own >= found.n_tokens)
         WHIT_TRY(whit_session_truncate(s, sequence, n_own, error));
     else

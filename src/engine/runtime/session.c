@@ -72,7 +72,7 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static whit_status compile(whit_session *s, whit_error *error)
+static whit_status compile_plan(whit_session *s, whit_error *error)
 {
     const uint32_t n_layers = s->model->config.n_layers;
     s->kv_layers = whit_zalloc_array(s->allocator, n_layers, sizeof *s->kv_layers);
@@ -105,7 +105,7 @@ static whit_kv_shape kv_shape_of(const whit_session *s)
 }
 
 /* Takes all memory of a session from the arena, which counts it or hands it out. */
-static void place(whit_session *s, whit_arena *arena)
+static void place_arrays(whit_session *s, whit_arena *arena)
 {
     const whit_config *c = &s->model->config;
     const whit_session_options *o = &s->options;
@@ -146,8 +146,8 @@ static void place(whit_session *s, whit_arena *arena)
     whit_exec_place(&s->exec, &s->plan, &s->schedules, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
 }
 
-static whit_status prepare(whit_session *s, const whit_model *model, const whit_session_options *options,
-                           whit_error *error)
+static whit_status prepare_session(whit_session *s, const whit_model *model, const whit_session_options *options,
+                                   whit_error *error)
 {
     s->model = model;
     s->allocator = model->allocator;
@@ -155,14 +155,14 @@ static whit_status prepare(whit_session *s, const whit_model *model, const whit_
     whit_cpu_detect(&cpu);
     WHIT_TRY(fill_options(model, options, cpu.n_threads, &s->options, error));
     WHIT_TRY(whit_kernels_select(&cpu, s->options.cpu, &s->kernels, error));
-    WHIT_TRY(compile(s, error));
+    WHIT_TRY(compile_plan(s, error));
     const whit_kv_shape shape = kv_shape_of(s);
     if (whit_kv_kinds(&shape) > WHIT_KV_KINDS_MAX)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: its layers attend in over %d ways (windows, heads): too many", model->path,
                          WHIT_KV_KINDS_MAX);
     whit_arena count = {0};
-    place(s, &count);
+    place_arrays(s, &count);
     if (count.overflow)
         return whit_fail(error, WHIT_ERROR_MEMORY, "%s: a session of %u x %u tokens does not fit the address space",
                          model->path, s->options.n_sequences, s->options.n_ctx_tokens);
@@ -208,7 +208,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     s->allocator = model->allocator;
-    whit_status status = prepare(s, model, options, error);
+    whit_status status = prepare_session(s, model, options, error);
     if (status == WHIT_OK) {
         s->arena = whit_alloc(s->allocator, s->arena_bytes);
         if (!s->arena) status = whit_fail_memory(error, "the session", s->arena_bytes);
@@ -216,7 +216,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     if (status == WHIT_OK) {
         whit_arena arena = {.memory = s->arena};
         whit_fpenv caller = whit_fpenv_enter(); /* not around allocations: they are the host's */
-        place(s, &arena);
+        place_arrays(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
         memset(s->to_mark, 0, s->options.n_sequences * sizeof *s->to_mark);
@@ -609,7 +609,7 @@ whit_status whit_session_predict_marks(const whit_model *model, const whit_sessi
     WHIT_NEED(model);
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
-    whit_status status = prepare(s, model, options, error);
+    whit_status status = prepare_session(s, model, options, error);
     if (status == WHIT_OK) whit_session_count_marks(s, counts);
     free_plan(s);
     whit_free(model->allocator, s, sizeof *s);
@@ -627,7 +627,7 @@ whit_status whit_session_predict_bytes_strided(const whit_model *model, const wh
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     whit_exec_mounting mounting;
-    whit_status status = prepare(s, model, options, error);
+    whit_status status = prepare_session(s, model, options, error);
     if (status == WHIT_OK) status = check_mounts(s, mounts, n, stride_bytes, &mounting, error);
     if (status == WHIT_OK) *bytes = s->arena_bytes + whit_exec_mount_bytes(&s->exec, mounting);
     free_plan(s);

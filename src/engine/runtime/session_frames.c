@@ -175,8 +175,8 @@ whit_status whit_session_begin_build(const whit_session *s, uint32_t sequence, c
     return status;
 }
 
-static whit_status refuse(const whit_session_record *record, const char *what, const char *there, const char *here,
-                          whit_error *error)
+static whit_status refuse_record(const whit_session_record *record, const char *what, const char *there,
+                                 const char *here, whit_error *error)
 {
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: it was made with %s %s, and here is %s", record->log->path, what,
                      there ? there : "(none)", here);
@@ -209,7 +209,7 @@ whit_status whit_session_adapters_check(const whit_session_record *record, const
             snprintf(there, sizeof there, "'%.100s' at %g", whit_value_string_at(&names, i, NULL), scales.f64s[i]);
         if (i >= n || i >= mounts->n || memcmp(digest, digests.bytes + i * WHIT_HASH_BYTES, sizeof digest) != 0 ||
             scales.f64s[i] != (double)mounts->items[i].scale)
-            return refuse(record, "the adapter", there, here, error);
+            return refuse_record(record, "the adapter", there, here, error);
     }
     return WHIT_OK;
 }
@@ -228,20 +228,20 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
         whit_hash_hex(model.bytes, there);
         whit_hash_hex(whit_model_identity(s->model), here);
         there[16] = here[16] = 0;
-        return refuse(record, "the model", there, here, error);
+        return refuse_record(record, "the model", there, here, error);
     }
     const char *kv = whit_table_get_string(about, "session.kv"), *act = whit_table_get_string(about, "session.act");
     const char *there = whit_table_get_string(about, "session.purpose");
-    if (!there || strcmp(there, purpose)) return refuse(record, "the purpose", there, purpose, error);
+    if (!there || strcmp(there, purpose)) return refuse_record(record, "the purpose", there, purpose, error);
     if (!kv || strcmp(kv, whit_session_kv_names[s->options.kv]))
-        return refuse(record, "the KV cache", kv, whit_session_kv_names[s->options.kv], error);
+        return refuse_record(record, "the KV cache", kv, whit_session_kv_names[s->options.kv], error);
     uint64_t n_kv_window;
     if (whit_kv_is_packed(s->options.kv) &&
         (!whit_table_get_u64(about, "session.kv_window", &n_kv_window) || n_kv_window != s->options.n_kv_window))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it was made with another window of unpacked KV blocks than %u",
                          record->log->path, s->options.n_kv_window);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
-        return refuse(record, "the activations", act, whit_session_act_names[s->options.act], error);
+        return refuse_record(record, "the activations", act, whit_session_act_names[s->options.act], error);
     if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) ||
         block_bytes != whit_kv_whole_block_bytes(&s->kv))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its KV blocks have another size than this model's",
@@ -320,7 +320,7 @@ static const char *check_turn(const whit_session_record *record, const whit_turn
     return NULL;
 }
 
-static whit_status grow(whit_buf *buf, const void *data, size_t size_bytes, whit_error *error)
+static whit_status append_data(whit_buf *buf, const void *data, size_t size_bytes, whit_error *error)
 {
     return whit_buf_append(buf, data, size_bytes) ? WHIT_OK : whit_fail_memory(error, "a session", size_bytes);
 }
@@ -335,22 +335,22 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
         !whit_buf_reserve(&record->note_ends, sizeof(uint64_t)))
         return whit_fail_memory(error, "a session", h->n_ids * sizeof(int32_t));
     record->ids.size_bytes = h->n_keep * sizeof(int32_t);
-    WHIT_TRY(grow(&record->ids, turn->ids, h->n_ids * sizeof(int32_t), error));
+    WHIT_TRY(append_data(&record->ids, turn->ids, h->n_ids * sizeof(int32_t), error));
     if (whit_session_record_n_blocks(record) > h->n_keep / 64)
         record->blocks.size_bytes = h->n_keep / 64 * sizeof(uint64_t);
     for (uint32_t b = 0; b < h->n_blocks; b++) {
         uint64_t offset = turn->blocks_offset + b * h->block_bytes;
-        WHIT_TRY(grow(&record->blocks, &offset, sizeof offset, error));
+        WHIT_TRY(append_data(&record->blocks, &offset, sizeof offset, error));
     }
     if (h->n_blocks) record->block_bytes = h->block_bytes;
     const whit_tail_view *tails = (const whit_tail_view *)(const void *)record->tails.data;
     while (record->tails.size_bytes && tails[whit_session_record_n_tails(record) - 1].n_tokens > h->n_keep)
         record->tails.size_bytes -= sizeof *tails;
     const whit_tail_view tail = {h->n_present, turn->tail_offset, h->tail_bytes};
-    if (h->tail_bytes) WHIT_TRY(grow(&record->tails, &tail, sizeof tail, error));
-    WHIT_TRY(grow(&record->notes, turn->note, h->note_bytes, error));
+    if (h->tail_bytes) WHIT_TRY(append_data(&record->tails, &tail, sizeof tail, error));
+    WHIT_TRY(append_data(&record->notes, turn->note, h->note_bytes, error));
     uint64_t end = record->notes.size_bytes;
-    WHIT_TRY(grow(&record->note_ends, &end, sizeof end, error));
+    WHIT_TRY(append_data(&record->note_ends, &end, sizeof end, error));
     record->n_present = h->n_present;
     if (h->n_ids > h->n_given) {
         record->after = h->after;
@@ -377,7 +377,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
         char place[256];
         snprintf(place, sizeof place, "%.200s: frame %" PRIu32 ": sampler settings", log->path, frame);
         record->settings.size_bytes = 0;
-        WHIT_TRY(grow(&record->settings, data + at.settings, h->settings_bytes, error));
+        WHIT_TRY(append_data(&record->settings, data + at.settings, h->settings_bytes, error));
         record->settings_table = (whit_table){0};
         WHIT_TRY(
             whit_table_open(record->settings.data, record->settings.size_bytes, place, &record->settings_table, error));

@@ -190,7 +190,7 @@ static whit_status on_turn_count(void *user, const whit_session_record *record, 
     return WHIT_OK;
 }
 
-static int find(const char *const *names, int n, const char *name)
+static int find_name(const char *const *names, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (name && strcmp(names[i], name) == 0) return i;
@@ -221,13 +221,13 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     own.n_sequences = 1;
     own.n_logits = ROWS;
     own.n_ctx_tokens = choose_context(r->model, record, n_tokens);
-    own.kv =
-        (whit_kv_type)find(whit_session_kv_names, WHIT_KV_TYPES, whit_table_get_string(&record->about, "session.kv"));
+    own.kv = (whit_kv_type)find_name(whit_session_kv_names, WHIT_KV_TYPES,
+                                     whit_table_get_string(&record->about, "session.kv"));
     uint64_t n_kv_window;
     if (whit_table_get_u64(&record->about, "session.kv_window", &n_kv_window) && n_kv_window <= UINT32_MAX)
         own.n_kv_window = (uint32_t)n_kv_window;
-    own.act = (whit_act_type)find(whit_session_act_names, WHIT_ACT_Q2 + 1,
-                                  whit_table_get_string(&record->about, "session.act"));
+    own.act = (whit_act_type)find_name(whit_session_act_names, WHIT_ACT_Q2 + 1,
+                                       whit_table_get_string(&record->about, "session.act"));
     WHIT_TRY(whit_session_open(r->model, &own, &r->session, error));
     WHIT_TRY(whit_session_mount_strided(r->session, 0, mounts, n_mounts, stride_bytes, error));
     const char *purpose = whit_table_get_string(&record->about, "session.purpose");

@@ -39,7 +39,7 @@ void whit_tokenizers_close(whit_tokenizers *tokenizers)
     whit_free(tokenizers->allocator, tokenizers, sizeof *tokenizers);
 }
 
-static whit_status take(const whit_model *model, whit_tokenizer **tokenizer, whit_error *error)
+static whit_status take_tokenizer(const whit_model *model, whit_tokenizer **tokenizer, whit_error *error)
 {
     whit_tokenizers *tokenizers = model->tokenizers;
     pthread_mutex_lock(&tokenizers->lock);
@@ -76,7 +76,7 @@ whit_status whit_model_encode(const whit_model *model, const char *text, size_t 
 {
     whit_tokenizer *tokenizer;
     WHIT_TRY(need_tokenizer(model, error));
-    WHIT_TRY(take(model, &tokenizer, error));
+    WHIT_TRY(take_tokenizer(model, &tokenizer, error));
     whit_status status = whit_tokenizer_encode(tokenizer, text, text_bytes, options, ids, error);
     put_back(model, tokenizer);
     return status;

@@ -5,7 +5,7 @@
  *
  *   microtile    MR = 32 rows (two tiles) x NR = 1 token, or 16 x 2: two tiles of one token share the
  *                loads of its tables, two tokens of a tile those of its lines
- *   KC           a step: as far as neither scale changes, else all of K
+ *   KC           a step: the columns over which neither scale changes, at most K
  *   registers    2 sums per tile and token, 2 halves of a table, 2 indices per tile
  *   L1, L2       tables of a token, 8 bytes per k (20 KB at K = 2,560), lines prefetched from memory
  *
@@ -16,8 +16,9 @@
  *
  * is kept as two tables of 64 bytes, T / 4 and T mod 4, looked up at 16 c + n by VPERMB. VPDPBUSD
  * weighs and adds four bytes of a row: a line costs 11 operations where masks and products take 17.
- * Sums count 2 T, so that a group's sum of sign times q is what they end at if they begin at what
- * 512s and the sum of q add to it: below 2^31, since 2 (1,020 + 512) K / 4 + 127 K is, K <= 65,536.
+ * An accumulator adds up 2 T, which exceeds the group's sum of sign times q by the sum of q and
+ * 1,024 a look-up; it begins at minus that excess, so that it ends at the wanted sum. It stays below
+ * 2^31, since 2 (1,020 + 512) K / 4 + 127 K does for K <= 65,536.
  */
 #include "base/mem.h"
 #include "kernels/x86/prefetch.h"
@@ -98,7 +99,7 @@ INLINE void make_line_tables(const int8_t *q, uint32_t n_halves, uint8_t *out)
     for (uint32_t i = 0; i < n_halves; i++) make_tables(quads + 4 * i, out + i * HALF_BYTES);
 }
 
-static void prepare(const whit_acts *x, void *scratch)
+static void prepare_tables(const whit_acts *x, void *scratch)
 {
     uint8_t *out = scratch;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols, n_halves = 2 * plane_lines(x->n_cols);
@@ -310,7 +311,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .max_tokens = TOKENS_MAX,                                                                                      \
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \
-        .prepare = prepare,                                                                                            \
+        .prepare = prepare_tables,                                                                                     \
         .run = run_##lower,                                                                                            \
         .run_added = run_added_##lower,                                                                                \
     };

@@ -116,7 +116,7 @@ static void text(struct writer *w, const char *s)
     whit_buf_append_str(w->out, "\"");
 }
 
-static void place(struct writer *w, const lang_node *e)
+static void write_place(struct writer *w, const lang_node *e)
 {
     whit_buf_printf(w->out, "%c[%u].%s", e->global || !w->function ? 'g' : 's', e->slot,
                     member_of(letter_of(w, e, e->type)));
@@ -129,7 +129,7 @@ static void expression(struct writer *w, const lang_node *e)
     case NODE_INT: whit_buf_printf(w->out, "(int64_t)UINT64_C(%" PRIu64 ")", (uint64_t)e->i); return;
     case NODE_FLOAT: whit_buf_printf(w->out, "%a", e->f); return;
     case NODE_TEXT: text(w, e->name); return;
-    case NODE_SLOT: place(w, e); return;
+    case NODE_SLOT: write_place(w, e); return;
     case NODE_HOST:
     case NODE_CALL: whit_buf_printf(w->out, "v%" PRId64 ".%s", e->i, member_of(letter_of(w, e, e->type))); return;
     case NODE_UNARY:
@@ -159,10 +159,10 @@ static void expression(struct writer *w, const lang_node *e)
     whit_buf_append_str(w->out, ")");
 }
 
-static void statement(struct writer *w, const lang_node *s)
+static void write_statement(struct writer *w, const lang_node *s)
 {
     if (s->kind == NODE_BLOCK) {
-        for (const lang_node *inner = s->a; inner; inner = inner->next) statement(w, inner);
+        for (const lang_node *inner = s->a; inner; inner = inner->next) write_statement(w, inner);
         return;
     }
     whit_buf_append_str(w->out, "    {\n");
@@ -170,7 +170,7 @@ static void statement(struct writer *w, const lang_node *s)
     switch (s->kind) {
     case NODE_ASSIGN:
         whit_buf_append_str(w->out, "    ");
-        place(w, s);
+        write_place(w, s);
         whit_buf_append_str(w->out, " = ");
         expression(w, s->a);
         whit_buf_append_str(w->out, ";\n");
@@ -180,11 +180,11 @@ static void statement(struct writer *w, const lang_node *s)
         whit_buf_append_str(w->out, "    if (");
         expression(w, s->a);
         whit_buf_append_str(w->out, ") {\n");
-        statement(w, s->b);
+        write_statement(w, s->b);
         whit_buf_append_str(w->out, "    }\n");
         if (!s->c) break;
         whit_buf_append_str(w->out, "    else {\n");
-        statement(w, s->c);
+        write_statement(w, s->c);
         whit_buf_append_str(w->out, "    }\n");
         break;
     case NODE_FOR:
@@ -195,7 +195,7 @@ static void statement(struct writer *w, const lang_node *s)
         expression(w, s->b);
         whit_buf_append_str(w->out, ";\n    for (int64_t i = begin; i < end; i++) {\n");
         whit_buf_printf(w->out, "    %c[%u].i = i;\n", w->function ? 's' : 'g', s->slot);
-        statement(w, s->c);
+        write_statement(w, s->c);
         whit_buf_append_str(w->out, "    }\n");
         break;
     case NODE_RETURN:
@@ -229,7 +229,7 @@ static void function(struct writer *w, const lang_function *f)
                     "    whit_lang_argument s[%u] = {0};\n    memcpy(s, a, n * sizeof *s);\n    (void)g;\n"
                     "    (void)run;\n    (void)result;\n",
                     f->n_slots ? f->n_slots : 1);
-    statement(w, f->code);
+    write_statement(w, f->code);
     if (f->result == WHIT_LANG_NONE)
         whit_buf_append_str(w->out, "    return WHIT_OK;\n}\n");
     else
@@ -238,7 +238,7 @@ static void function(struct writer *w, const lang_function *f)
                             "returning a value\");\n}\n");
 }
 
-static void whole(struct writer *w, const char *name, const char *file, uint32_t n_config)
+static void write_family(struct writer *w, const char *name, const char *file, uint32_t n_config)
 {
     whit_buf_printf(w->out,
                     "/* Made of %s by families/compile.c. */\n#include \"lang/core/scalar.h\"\n"
@@ -265,11 +265,11 @@ static void whole(struct writer *w, const char *name, const char *file, uint32_t
                     "\nwhit_status whit_family_%s(const whit_family_run *run)\n{\n    whit_lang_argument g[%u] = {0};\n"
                     "    memcpy(g, run->config, %u * sizeof *g);\n    (void)divided;\n",
                     name, w->vm->scope.n_globals, n_config);
-    statement(w, w->vm->program);
+    write_statement(w, w->vm->program);
     whit_buf_append_str(w->out, "    return WHIT_OK;\n}\n");
 }
 
-static void check(whit_status status, const whit_error *error)
+static void check_status(whit_status status, const whit_error *error)
 {
     if (status == WHIT_OK) return;
     fprintf(stderr, "%s\n", error->message);
@@ -292,17 +292,18 @@ int main(int argc, char **argv)
     }
     const char *slash = strrchr(argv[2], '/'), *file = slash ? slash + 1 : argv[2];
     const whit_lang_host host = {whit_family_functions, whit_family_n_functions, NULL, NULL};
-    check(whit_quat_select(&any, NULL, &quat, &error), &error);
-    check(whit_read_file(argv[2], WHIT_LANG_MAX_TEXT_BYTES, &program, &error), &error);
+    check_status(whit_quat_select(&any, NULL, &quat, &error), &error);
+    check_status(whit_read_file(argv[2], WHIT_LANG_MAX_TEXT_BYTES, &program, &error), &error);
     const whit_lang_options options = {.quat = &quat, .host = &host};
-    check(whit_lang_open(&options, &lang, &error), &error);
+    check_status(whit_lang_open(&options, &lang, &error), &error);
     for (; whit_config_number_at(&config, n_config, &number); n_config++)
-        check(whit_lang_declare(lang, number.key, number.is_float ? WHIT_LANG_FLOAT : WHIT_LANG_INT, &error), &error);
-    check(whit_lang_load(lang, file, (const char *)program.data, program.size_bytes, &error), &error);
+        check_status(whit_lang_declare(lang, number.key, number.is_float ? WHIT_LANG_FLOAT : WHIT_LANG_INT, &error),
+                     &error);
+    check_status(whit_lang_load(lang, file, (const char *)program.data, program.size_bytes, &error), &error);
     struct writer w = {.out = &out, .file = file, .vm = lang};
-    whole(&w, argv[1], file, n_config);
-    if (out.failed) check(whit_fail_memory(&error, "a program", out.size_bytes), &error);
-    check(whit_write_file(argv[3], out.data, out.size_bytes, &error), &error);
+    write_family(&w, argv[1], file, n_config);
+    if (out.failed) check_status(whit_fail_memory(&error, "a program", out.size_bytes), &error);
+    check_status(whit_write_file(argv[3], out.data, out.size_bytes, &error), &error);
     whit_lang_close(lang);
     whit_buf_free(&program);
     whit_buf_free(&out);
