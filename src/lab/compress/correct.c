@@ -21,12 +21,12 @@ struct correction {
     float *sum;       /* (m, n) codes and corrections */
 };
 
-static void add(const float *a, const float *b, float sign, float *to, size_t n)
+static void add_scaled(const float *a, const float *b, float sign, float *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) to[i] = a[i] + sign * b[i];
 }
 
-static void multiply(const struct correction *c, const float *a, const float *b, float *to)
+static void multiply_square(const struct correction *c, const float *a, const float *b, float *to)
 {
     whit_product product = whit_product_packed(false, false, a, b, c->m, c->n, c->n, to);
     whit_blas_share(c->blas, c->pool, &product);
@@ -37,10 +37,10 @@ static whit_status go_on(struct correction *c)
 {
     whit_solve *s = c->solve;
     double before = s->error_gptq;
-    add(c->target, c->fixed, -1, c->left, c->m * c->n);
+    add_scaled(c->target, c->fixed, -1, c->left, c->m * c->n);
     if (c->held_left) {
-        multiply(c, c->fixed, s->held_h, c->held_left);
-        add(c->held_target, c->held_left, -1, c->held_left, c->m * c->n);
+        multiply_square(c, c->fixed, s->held_h, c->held_left);
+        add_scaled(c->held_target, c->held_left, -1, c->held_left, c->m * c->n);
         s->held_target = c->held_left;
     }
     s->target = c->left;
@@ -93,7 +93,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
         .type = c->solve->type, .target = c->target, .h = c->solve->h, .most = most, .values = c->sum};
     s.list = whit_zalloc_array(a, most, sizeof *s.list);
     s.scales = whit_zalloc_array(a, n_tiles, sizeof *s.scales);
-    add(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
+    add_scaled(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
     whit_status status = s.list && s.scales ? whit_outliers_search(&s, c->blas, c->pool, a, c->error)
                                             : whit_fail_memory(c->error, "outliers", most * sizeof *s.list);
     *n_outliers = s.n;
@@ -105,7 +105,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];
             if (sign > 0) status = go_on(c);
         }
-        add(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
+        add_scaled(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
         s.refit = true;
         if (status == WHIT_OK) status = whit_outliers_search(&s, c->blas, c->pool, a, c->error);
         for (size_t i = 0; status == WHIT_OK && i < s.n; i++)
@@ -121,12 +121,12 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
 static whit_status add_low_rank(struct correction *c, uint32_t rank, whit_buf *part_a, whit_buf *part_b)
 {
     bool found;
-    add(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
-    add(c->target, c->sum, -1, c->left, c->m * c->n);
+    add_scaled(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
+    add_scaled(c->target, c->sum, -1, c->left, c->m * c->n);
     WHIT_TRY(whit_low_rank_find(c->solve->type, c->left, c->solve->h, rank, c->sum, part_a, part_b, &found, c->blas,
                                 c->pool, c->allocator, c->error));
     if (!found) return WHIT_OK;
-    add(c->fixed, c->sum, 1, c->fixed, c->m * c->n);
+    add_scaled(c->fixed, c->sum, 1, c->fixed, c->m * c->n);
     return go_on(c);
 }
 
@@ -134,7 +134,7 @@ static whit_status add_low_rank(struct correction *c, uint32_t rank, whit_buf *p
 static double weigh(const struct correction *c, const float *d, float *product)
 {
     double sum = 0;
-    multiply(c, d, c->solve->h, product);
+    multiply_square(c, d, c->solve->h, product);
     for (size_t row = 0; row < c->m; row++)
         sum += (double)c->blas->loops->dot(d + row * c->n, product + row * c->n, c->n);
     return sum;
@@ -169,8 +169,8 @@ whit_status whit_correct(whit_solve *solve, const whit_correction_sizes *sizes, 
     if (status == WHIT_OK && sizes->n_outliers)
         status = add_outliers(&c, sizes->n_outliers, &corrected->parts[WHIT_PART_OUTLIERS], &corrected->n_outliers);
     if (status == WHIT_OK) {
-        add(solve->values, c.fixed, 1, solve->values, elems);
-        add(solve->values, c.target, -1, c.left, elems);
+        add_scaled(solve->values, c.fixed, 1, solve->values, elems);
+        add_scaled(solve->values, c.target, -1, c.left, elems);
         double lost = weigh(&c, c.left, c.sum), all = weigh(&c, c.target, c.sum);
         solve->error = all > 0 ? lost / all : 0;
     }

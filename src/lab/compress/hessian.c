@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool make(const whit_allocator *a, whit_hessian *hessian, uint32_t n, uint32_t n_out, bool moved)
+static bool make_hessian(const whit_allocator *a, whit_hessian *hessian, uint32_t n, uint32_t n_out, bool moved)
 {
     *hessian = (whit_hessian){.n = n, .n_out = n_out};
     hessian->h = whit_zalloc_array(a, (size_t)n * n, sizeof(float));
@@ -113,8 +113,8 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
     *pair = (whit_hessian_pair){.allocator = s->allocator};
     WHIT_TRY(whit_stream_wake(s, error));
     if (!residual) n_out = 0;
-    if (!make(s->allocator, &pair->text, n, n_out, moved) ||
-        (held && !make(s->allocator, &pair->held, n, n_out, moved)))
+    if (!make_hessian(s->allocator, &pair->text, n, n_out, moved) ||
+        (held && !make_hessian(s->allocator, &pair->held, n, n_out, moved)))
         return whit_fail_memory(error, "a Hessian", (size_t)n * n * sizeof(float));
     for (uint32_t batch = 0; batch < s->n_batches; batch++) {
         whit_hessian *to = held && whit_stream_is_held(s, batch) ? &pair->held : &pair->text;

@@ -19,8 +19,8 @@ struct pair {
     float *scratch;
 };
 
-static void multiply(const struct pair *p, bool transpose_a, bool transpose_b, const float *a, const float *b, size_t m,
-                     size_t n, size_t k, float *c)
+static void multiply_pair(const struct pair *p, bool transpose_a, bool transpose_b, const float *a, const float *b,
+                          size_t m, size_t n, size_t k, float *c)
 {
     whit_product product = whit_product_packed(transpose_a, transpose_b, a, b, m, n, k, c);
     whit_blas_share(p->blas, p->pool, &product);
@@ -35,23 +35,23 @@ static bool invert(struct pair *p)
 /* B for this A. */
 static bool fit_b(struct pair *p)
 {
-    multiply(p, false, false, p->a, p->h, p->r, p->n, p->n, p->ah);
-    multiply(p, false, true, p->ah, p->a, p->r, p->r, p->n, p->square);
+    multiply_pair(p, false, false, p->a, p->h, p->r, p->n, p->n, p->ah);
+    multiply_pair(p, false, true, p->ah, p->a, p->r, p->r, p->n, p->square);
     if (!invert(p)) return false;
-    multiply(p, false, true, p->d, p->ah, p->m, p->r, p->n, p->b);
-    multiply(p, false, true, p->b, p->square, p->m, p->r, p->r, p->dx);
-    multiply(p, false, false, p->dx, p->square, p->m, p->r, p->r, p->b);
+    multiply_pair(p, false, true, p->d, p->ah, p->m, p->r, p->n, p->b);
+    multiply_pair(p, false, true, p->b, p->square, p->m, p->r, p->r, p->dx);
+    multiply_pair(p, false, false, p->dx, p->square, p->m, p->r, p->r, p->b);
     return true;
 }
 
 /* A for this B. */
 static bool fit_a(struct pair *p)
 {
-    multiply(p, true, false, p->b, p->b, p->r, p->r, p->m, p->square);
+    multiply_pair(p, true, false, p->b, p->b, p->r, p->r, p->m, p->square);
     if (!invert(p)) return false;
-    multiply(p, true, false, p->d, p->b, p->n, p->r, p->m, p->dx); /* (n, r) */
-    multiply(p, false, true, p->dx, p->square, p->n, p->r, p->r, p->ah);
-    multiply(p, false, false, p->ah, p->square, p->n, p->r, p->r, p->dx);
+    multiply_pair(p, true, false, p->d, p->b, p->n, p->r, p->m, p->dx); /* (n, r) */
+    multiply_pair(p, false, true, p->dx, p->square, p->n, p->r, p->r, p->ah);
+    multiply_pair(p, false, false, p->ah, p->square, p->n, p->r, p->r, p->dx);
     for (size_t j = 0; j < p->n; j++)
         for (size_t i = 0; i < p->r; i++) p->a[i * p->n + j] = p->dx[j * p->r + i];
     return true;
@@ -76,7 +76,7 @@ static void free_rows(const whit_tensor_type *type, whit_rows *rows, const whit_
     whit_free(a, rows->fields, type->n_rows * sizeof(float));
 }
 
-static bool find(struct pair *p)
+static bool find_factors(struct pair *p)
 {
     whit_rng rng = {.state = p->m * 65537 + p->n};
     for (size_t i = 0; i < p->r * p->n; i++) p->a[i] = (float)(whit_rng_uniform(&rng) * 2 - 1);
@@ -102,13 +102,13 @@ whit_status whit_low_rank_find(const whit_tensor_type *type, const float *d, con
     p.scratch = whit_zalloc_array(a, scratch_elems, sizeof(float));
     bool ok = p.a && p.b && p.ah && p.dx && p.square && p.other && p.scratch;
     whit_status status = WHIT_OK;
-    *found = ok && find(&p);
+    *found = ok && find_factors(&p);
     if (*found) {
         ok = round_rows(&a_type, p.a, &a_rows, a);
         *found = ok && fit_b(&p);
         if (*found) ok = round_rows(&b_type, p.b, &b_rows, a);
         if (ok && *found) status = whit_low_rank_build(type, rank, &a_rows, &b_rows, a, part_a, part_b, error);
-        if (ok && *found && status == WHIT_OK) multiply(&p, false, false, p.b, p.a, p.m, p.n, p.r, values);
+        if (ok && *found && status == WHIT_OK) multiply_pair(&p, false, false, p.b, p.a, p.m, p.n, p.r, values);
     }
     if (!ok) status = whit_fail_memory(error, "a low-rank pair", most * rank * sizeof(float));
     free_rows(&a_type, &a_rows, a);

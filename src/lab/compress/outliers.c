@@ -119,7 +119,7 @@ static size_t count_outliers(const struct search *k, float threshold, whit_outli
 }
 
 /* The largest gains whose outliers have room, by halving: places may come again. */
-static void choose(const struct search *k, float *gains)
+static void choose_outliers(const struct search *k, float *gains)
 {
     size_t n_gains = 0;
     for (uint32_t row = 0; row < k->m; row++)
@@ -210,7 +210,7 @@ whit_status whit_outliers_search(whit_outlier_search *s, const whit_blas *blas, 
         for (size_t j = 0; j < k.n; j++) k.inverse[j] = 1 / s->h[j * k.n + j];
         if (!s->refit) {
             whit_pool_run(pool, search_rows, &k, n_items, 1);
-            choose(&k, gains);
+            choose_outliers(&k, gains);
         }
         find_first(&k);
         whit_pool_run(pool, fit_rows, &k, n_items, 1);

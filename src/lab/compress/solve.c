@@ -408,7 +408,7 @@ static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_
 }
 
 /* The current error of the rows, and the error on held-out tokens. */
-static double measure(struct walk *k, whit_pool *pool, double *held)
+static double measure_walk(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};
     if (k->held_h) whit_pool_run(pool, measure_held, k, n_items(k), 1);
@@ -512,7 +512,7 @@ static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double h
     for (uint32_t sweep = 0; sweep < s->n_sweeps; sweep++) {
         copy_state(k, kept->values, kept->fields, kept->levels, false);
         whit_pool_run(pool, descend_rows, k, n_items(k), 1);
-        double error = measure(k, pool, &held), now = k->held_h ? held : error;
+        double error = measure_walk(k, pool, &held), now = k->held_h ? held : error;
         if (!(now < best)) {
             copy_state(k, kept->values, kept->fields, kept->levels, true);
             break;
@@ -579,7 +579,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         double held = 0;
         s->sweeps = 0;
         if (k.h) whit_pool_run(pool, measure_rows, &k, n_items(&k), 1);
-        s->error = s->error_gptq = k.h ? measure(&k, pool, &held) : 0;
+        s->error = s->error_gptq = k.h ? measure_walk(&k, pool, &held) : 0;
         if (k.h) descend(&k, pool, &kept, held);
         take_result(&k);
         if (ordered) whit_permute_back(s->h, k.n, s->order, k.scratch);

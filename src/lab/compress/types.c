@@ -13,7 +13,7 @@
 #define LEAST_OUTLIERS  0.0002
 #define MOST_PLANE      0.125 /* share of a matrix's columns */
 #define RANK            16
-#define LEAST_OF_A_PAIR 1024  /* smallest number of rows and of columns */
+#define PAIR_SIDE_MIN 1024  /* smallest number of rows and of columns */
 #define OUTLIER_COLS    65536 /* columns that an outlier's index can name */
 
 /* Types of GGUF files that a matrix can be rounded to, as types of our own that hold the same values. */
@@ -182,7 +182,7 @@ static double budget_of(const char *codec)
     return !strcmp(codec, "b1") ? 1.40 : !strcmp(codec, "t") ? 1.80 : 2.30;
 }
 
-/* Columns of a matrix's sign plane: whole lines of 32. Signs only have one. */
+/* Returns the number of columns in the second sign plane of a b1 matrix, a multiple of 32; 0 for other codecs. */
 static uint32_t plane_columns(const whit_compress_types *t, const whit_tensor_type *type)
 {
     return type->codec == WHIT_CODEC_B1 ? (uint32_t)(t->plane_share * type->n_cols) / 32 * 32 : 0;
@@ -190,7 +190,7 @@ static uint32_t plane_columns(const whit_compress_types *t, const whit_tensor_ty
 
 static uint32_t rank_of(const whit_compress_types *t, const whit_tensor_type *type)
 {
-    bool affords = type->n_rows >= LEAST_OF_A_PAIR && type->n_cols >= LEAST_OF_A_PAIR;
+    bool affords = type->n_rows >= PAIR_SIDE_MIN && type->n_cols >= PAIR_SIDE_MIN;
     return affords || t->options->rank ? t->rank : 0;
 }
 

@@ -39,8 +39,8 @@ whit_status whit_checkpoint_write(const char *path, const whit_progress *progres
     return status;
 }
 
-static whit_status check(const whit_map *map, const whit_progress *progress, const whit_params *params,
-                         whit_error *error)
+static whit_status check_checkpoint(const whit_map *map, const whit_progress *progress, const whit_params *params,
+                                    whit_error *error)
 {
     struct head head;
     uint64_t part_bytes = params->n_floats * sizeof(float);
@@ -67,7 +67,7 @@ whit_status whit_checkpoint_read(const char *path, whit_progress *progress, whit
 {
     whit_map map;
     WHIT_TRY(whit_map_open(path, params->allocator, &map, error));
-    whit_status status = check(&map, progress, params, error);
+    whit_status status = check_checkpoint(&map, progress, params, error);
     if (status == WHIT_OK) {
         float *const part[3] = {params->run, params->moment1, params->moment2};
         size_t part_bytes = params->n_floats * sizeof(float), at = sizeof(struct head);

@@ -11,7 +11,7 @@ void whit_params_begin(whit_params *params, const whit_allocator *allocator)
     *params = (whit_params){.allocator = allocator, .loops = whit_loops_find(), .share = 1};
 }
 
-static whit_status grow(whit_params *params, whit_error *error)
+static whit_status grow_arrays(whit_params *params, whit_error *error)
 {
     if (params->n < params->capacity) return WHIT_OK;
     uint32_t capacity = params->capacity ? 2 * params->capacity : 64;
@@ -34,7 +34,7 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "parameter '%s': %s", name, inner.message);
     if (coded && !whit_quantise_knows(type))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "parameter '%s': training cannot round to this type", name);
-    WHIT_TRY(grow(params, error));
+    WHIT_TRY(grow_arrays(params, error));
     whit_param *param = &params->items[params->n];
     *param = (whit_param){.type = *type, .coded = coded, .low_a = -1, .low_b = -1};
     snprintf(param->name, sizeof param->name, "%s", name);
@@ -142,7 +142,7 @@ int32_t whit_params_find(const whit_params *params, const char *name)
     return -1;
 }
 
-static int32_t find(void *context, const char *name)
+static int32_t find_tensor(void *context, const char *name)
 {
     return whit_params_find(context, name);
 }
@@ -154,7 +154,7 @@ static const whit_tensor_type *type_of(void *context, int32_t index)
 
 whit_resolver whit_params_resolver(whit_params *params)
 {
-    return (whit_resolver){params, find, type_of};
+    return (whit_resolver){params, find_tensor, type_of};
 }
 
 whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error)

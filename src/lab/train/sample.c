@@ -24,7 +24,7 @@ static whit_status finish_document(struct sampling *s, uint32_t sequence, whit_e
     return whit_session_truncate(s->session, sequence, 0, error);
 }
 
-static whit_status step(struct sampling *s, whit_error *error)
+static whit_status step_sample(struct sampling *s, whit_error *error)
 {
     uint32_t n_longest = s->options->n_longest;
     whit_step_token tokens[N_SEQUENCES];
@@ -70,7 +70,7 @@ whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model
 {
     struct sampling s = {.corpus = corpus, .model = model, .options = options};
     whit_status status = open_sampling(&s, error);
-    while (status == WHIT_OK && s.n_made < options->n_tokens) status = step(&s, error);
+    while (status == WHIT_OK && s.n_made < options->n_tokens) status = step_sample(&s, error);
     whit_free(corpus->allocator, s.ids, (size_t)N_SEQUENCES * options->n_longest * sizeof *s.ids);
     whit_sampler_close(s.sampler);
     whit_session_close(s.session);

@@ -83,7 +83,7 @@ struct placer {
     size_t n_elems;
 };
 
-static float *place(struct placer *placer, size_t n_elems)
+static float *place_array(struct placer *placer, size_t n_elems)
 {
     float *at = placer->arena ? placer->arena + placer->n_elems : NULL;
     placer->n_elems += whit_round_up(n_elems, 16);
@@ -95,7 +95,7 @@ static void place_inner(whit_tape *tape, struct placer *placer, float **what, ui
 {
     for (uint32_t v = 1; v <= tape->graph->n_values; v++)
         if (tape->root[v] == v && !tape->crosses[v] && tape->segment_of[v] == segment)
-            what[v] = place(placer, (size_t)tape->graph->values[v - 1].width * whit_tape_rows(tape, v));
+            what[v] = place_array(placer, (size_t)tape->graph->values[v - 1].width * whit_tape_rows(tape, v));
 }
 
 /* All segments one after the other, or all in the same place. */
@@ -114,10 +114,10 @@ static void place_segments(whit_tape *tape, struct placer *placer, float **what,
 static void place_pairs(whit_tape *tape, struct placer *placer)
 {
     const size_t n = (size_t)tape->n_rows * tape->pairs.n_used;
-    tape->pairs.first = (uint32_t *)(void *)place(placer, (size_t)tape->pairs.n_experts + 1);
-    tape->pairs.token_of = (uint32_t *)(void *)place(placer, n);
-    tape->pairs.weight_of = place(placer, n);
-    tape->pairs.row_of = (uint32_t *)(void *)place(placer, n);
+    tape->pairs.first = (uint32_t *)(void *)place_array(placer, (size_t)tape->pairs.n_experts + 1);
+    tape->pairs.token_of = (uint32_t *)(void *)place_array(placer, n);
+    tape->pairs.weight_of = place_array(placer, n);
+    tape->pairs.row_of = (uint32_t *)(void *)place_array(placer, n);
 }
 
 static void place_all(whit_tape *tape, struct placer *placer)
@@ -127,18 +127,18 @@ static void place_all(whit_tape *tape, struct placer *placer)
     for (uint32_t v = 1; v <= g->n_values; v++) {
         if (tape->root[v] != v || !tape->crosses[v]) continue;
         size_t n = (size_t)g->values[v - 1].width * whit_tape_rows(tape, v);
-        tape->value[v] = place(placer, n);
-        if (tape->options.gradients) tape->gradient[v] = v == output ? tape->value[v] : place(placer, n);
+        tape->value[v] = place_array(placer, n);
+        if (tape->options.gradients) tape->gradient[v] = v == output ? tape->value[v] : place_array(placer, n);
     }
     place_segments(tape, placer, tape->value, tape->options.checkpoint || !tape->options.gradients);
     if (tape->options.gradients) place_segments(tape, placer, tape->gradient, true);
     for (uint32_t i = 0; i < tape->n_ropes; i++)
-        tape->rope[i] = place(placer, (size_t)tape->options.n_tokens * tape->ropes[i].dims);
-    tape->partials = place(placer, tape->partial_elems * whit_tape_chunks(tape));
-    tape->rounded = place(placer, tape->rounded_elems * tape->n_rows);
-    tape->low = place(placer, tape->low_elems);
+        tape->rope[i] = place_array(placer, (size_t)tape->options.n_tokens * tape->ropes[i].dims);
+    tape->partials = place_array(placer, tape->partial_elems * whit_tape_chunks(tape));
+    tape->rounded = place_array(placer, tape->rounded_elems * tape->n_rows);
+    tape->low = place_array(placer, tape->low_elems);
     if (tape->pairs.n_used) place_pairs(tape, placer);
-    tape->scratch = place(placer, tape->scratch_elems * whit_pool_size(tape->pool));
+    tape->scratch = place_array(placer, tape->scratch_elems * whit_pool_size(tape->pool));
     for (uint32_t v = 1; v <= g->n_values; v++) {
         tape->value[v] = tape->value[tape->root[v]];
         tape->gradient[v] = tape->gradient[tape->root[v]];

@@ -420,7 +420,7 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     return WHIT_OK;
 }
 
-static whit_status step(whit_trainer *d, double share, whit_trainer_report *report, whit_error *error)
+static whit_status step_trainer(whit_trainer *d, double share, whit_trainer_report *report, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
     whit_params *params = &d->student.params;
@@ -449,7 +449,7 @@ static whit_status step(whit_trainer *d, double share, whit_trainer_report *repo
     return WHIT_OK;
 }
 
-static void measure(whit_trainer *d, whit_trainer_report *report)
+static void measure_loss(whit_trainer *d, whit_trainer_report *report)
 {
     const whit_trainer_options *o = &d->options;
     whit_held_out_result result =
@@ -472,7 +472,7 @@ static void measure_between(whit_trainer *d, double share, whit_trainer_report *
     size_t n_scales = params->n_floats - params->n_latents;
     memcpy(kept, scales, n_scales * sizeof *kept);
     round_student(d, share);
-    measure(d, report);
+    measure_loss(d, report);
     memcpy(scales, kept, n_scales * sizeof *scales);
 }
 
@@ -511,7 +511,7 @@ static whit_status write_checkpoint(const whit_trainer *d, whit_error *error)
 
 /* Rounds the trained weights. The checkpoint is written first, with the scales before rounding, so that a resumed run
  * ends in the same file. */
-static whit_status finish(whit_trainer *d, whit_error *error)
+static whit_status finish_training(whit_trainer *d, whit_error *error)
 {
     WHIT_TRY(write_checkpoint(d, error));
     round_student(d, 1);
@@ -544,7 +544,7 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
         if (now.stop)
             return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled after %llu steps",
                              (unsigned long long)d->progress.step);
-        WHIT_TRY(step(d, now.share, &report, error));
+        WHIT_TRY(step_trainer(d, now.share, &report, error));
         report.elapsed_ns = d->progress.elapsed_ns = before_ns + whit_now_ns() - begin_ns;
         report.step = d->progress.step;
         WHIT_TRY(agree(d, &now, error));
@@ -553,13 +553,13 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
             (double)(d->progress.step - first) * d->n_passes * d->n_rows / ((double)(whit_now_ns() - opened_ns) * 1e-9);
         report.held_out = false;
         bool last = report.share >= 1;
-        if (last) WHIT_TRY(finish(d, error));
+        if (last) WHIT_TRY(finish_training(d, error));
         const bool measures = d->held_out.n && is_first_rank(d);
         if (measures && last)
-            measure(d, &report);
+            measure_loss(d, &report);
         else if (measures && o->held_out_every && report.step % o->held_out_every == 0)
             measure_between(d, report.share, &report);
         if (o->report) o->report(o->user, &report);
     }
-    return d->progress.step == first ? finish(d, error) : WHIT_OK; /* no step was left to do */
+    return d->progress.step == first ? finish_training(d, error) : WHIT_OK; /* no step was left to do */
 }

@@ -45,7 +45,7 @@ static bool has_scales(const whit_tuning *tuning, const char *name, const whit_t
         whit_quantise_knows(type);
 }
 
-static whit_status check(const whit_tuning *tuning, const whit_weights *weights, whit_error *error)
+static whit_status check_tuning(const whit_tuning *tuning, const whit_weights *weights, whit_error *error)
 {
     if (!tuning->rank && !tuning->norms && !tuning->scales)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is nothing to tune: no adapter, no norms, no scales");
@@ -159,7 +159,7 @@ static whit_status check_scales(whit_params *params, const char *path, whit_erro
 whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
                              const whit_allocator *allocator, whit_error *error)
 {
-    WHIT_TRY(check(tuning, &model->weights, error));
+    WHIT_TRY(check_tuning(tuning, &model->weights, error));
     *trainee = (whit_trainee){.model = model, .config = model->config, .allocator = allocator};
     whit_params_begin(&trainee->params, allocator);
     whit_graph_begin(&trainee->graph, allocator, whit_params_resolver(&trainee->params), error);

@@ -6,7 +6,7 @@
  * loads would wait for stores that only seem to be to their place. */
 enum { PAGE_BYTES = 4096 };
 
-static lang_array *take(whit_lang *vm, const lang_node *at, size_t data_bytes)
+static lang_array *take_array(whit_lang *vm, const lang_node *at, size_t data_bytes)
 {
     bool pages = data_bytes >= PAGE_BYTES;
     size_t size = sizeof(lang_array) + whit_round_up(data_bytes, 64) + (pages ? PAGE_BYTES : 0);
@@ -64,7 +64,7 @@ static uint32_t check_length(whit_lang *vm, const lang_node *at, int64_t n)
 lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n)
 {
     uint32_t length = check_length(vm, at, n);
-    lang_array *array = take(vm, at, (size_t)length * sizeof(float));
+    lang_array *array = take_array(vm, at, (size_t)length * sizeof(float));
     array->n = length;
     array->type = WHIT_LANG_VEC;
     array->scale = 0;
@@ -73,7 +73,7 @@ lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n)
 
 lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n)
 {
-    lang_array *array = take(vm, at, 0);
+    lang_array *array = take_array(vm, at, 0);
     array->n = n;
     array->type = WHIT_LANG_VEC;
     array->scale = 0;
@@ -84,7 +84,7 @@ lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t
 lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale)
 {
     uint32_t length = check_length(vm, at, n);
-    lang_array *array = take(vm, at, (size_t)lang_plane_words(length) * 16);
+    lang_array *array = take_array(vm, at, (size_t)lang_plane_words(length) * 16);
     array->n = length;
     array->type = WHIT_LANG_QUAT;
     array->scale = scale;

@@ -74,7 +74,7 @@ static uint64_t key_of(const uint8_t id[ID_BYTES])
     return key;
 }
 
-static struct node *find(const struct index *index, const uint8_t *triples, const uint8_t id[ID_BYTES])
+static struct node *find_node(const struct index *index, const uint8_t *triples, const uint8_t id[ID_BYTES])
 {
     for (uint64_t at = key_of(id);; at++) {
         struct node *place = &index->places[at & (index->n_places - 1)];
@@ -83,7 +83,7 @@ static struct node *find(const struct index *index, const uint8_t *triples, cons
 }
 
 /* Room for one more. */
-static bool grow(struct index *index, const uint8_t *triples)
+static bool grow_index(struct index *index, const uint8_t *triples)
 {
     if (index->n_nodes < index->n_places / 2) return true;
     struct index larger = {.n_places = index->n_places ? 2 * index->n_places : 256, .n_nodes = index->n_nodes};
@@ -91,13 +91,13 @@ static bool grow(struct index *index, const uint8_t *triples)
     if (!larger.places) return false;
     for (uint32_t i = 0; i < index->n_places; i++)
         if (index->places[i].n)
-            *find(&larger, triples, triples + (size_t)index->places[i].first * TRIPLE_BYTES) = index->places[i];
+            *find_node(&larger, triples, triples + (size_t)index->places[i].first * TRIPLE_BYTES) = index->places[i];
     whit_free(NULL, index->places, index->n_places * sizeof *index->places);
     *index = larger;
     return true;
 }
 
-static void end(struct binary *b)
+static void free_parts(struct binary *b)
 {
     whit_free(NULL, b->index.places, b->index.n_places * sizeof *b->index.places);
     whit_buf_free(&b->stack);
@@ -105,7 +105,7 @@ static void end(struct binary *b)
 
 /* ---- a tree to triples -------------------------------------------------------------------------- */
 
-static bool push(struct binary *b, uint32_t predicate, const void *object, size_t n)
+static bool push_triple(struct binary *b, uint32_t predicate, const void *object, size_t n)
 {
     uint8_t triple[4 + ID_BYTES] = {0};
     memcpy(triple, &predicate, 4);
@@ -118,7 +118,7 @@ static bool push_name(struct binary *b, const char *name)
     size_t n = strlen(name), at = 0;
     do {
         size_t part = n - at < ID_BYTES ? n - at : ID_BYTES;
-        if (!push(b, HAS_NAME, name + at, part)) return false;
+        if (!push_triple(b, HAS_NAME, name + at, part)) return false;
         at += part;
     } while (at < n);
     return true;
@@ -132,8 +132,8 @@ static whit_status pop(struct binary *b, size_t begin, uint8_t id[WHIT_HASH_BYTE
     whit_hash_add(&hash, b->stack.data + begin, b->stack.size_bytes - begin);
     whit_hash_end(&hash, id);
     uint32_t n = (uint32_t)((b->stack.size_bytes - begin) / (4 + ID_BYTES));
-    if (!grow(&b->index, b->out->data + HEAD_BYTES)) return no_memory(b);
-    struct node *place = find(&b->index, b->out->data + HEAD_BYTES, id);
+    if (!grow_index(&b->index, b->out->data + HEAD_BYTES)) return no_memory(b);
+    struct node *place = find_node(&b->index, b->out->data + HEAD_BYTES, id);
     if (!place->n) {
         uint32_t first = (uint32_t)((b->out->size_bytes - HEAD_BYTES) / TRIPLE_BYTES);
         if (first + n > MAX_TRIPLES)
@@ -153,14 +153,14 @@ static whit_status pop(struct binary *b, size_t begin, uint8_t id[WHIT_HASH_BYTE
     return WHIT_OK;
 }
 
-static whit_status encode(struct binary *b, const lang_node *node, uint8_t id[WHIT_HASH_BYTES]);
+static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t id[WHIT_HASH_BYTES]);
 
 static whit_status encode_list(struct binary *b, uint32_t predicate, const lang_node *node)
 {
     uint8_t id[WHIT_HASH_BYTES];
     for (; node; node = node->next) {
-        TRY(encode(b, node, id));
-        if (!push(b, predicate, id, ID_BYTES)) return no_memory(b);
+        TRY(encode_node(b, node, id));
+        if (!push_triple(b, predicate, id, ID_BYTES)) return no_memory(b);
     }
     return WHIT_OK;
 }
@@ -171,16 +171,16 @@ static bool has_name(uint8_t kind)
         kind == NODE_STORE || kind == NODE_FOR;
 }
 
-static whit_status encode(struct binary *b, const lang_node *node, uint8_t id[WHIT_HASH_BYTES])
+static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t id[WHIT_HASH_BYTES])
 {
     size_t begin = b->stack.size_bytes, k = 0;
     while (k < COUNT(kinds) && kinds[k].kind != node->kind) k++;
     if (k == COUNT(kinds)) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "%s: a node of no kind", b->name);
-    bool ok = push(b, IS_KIND, kinds[k].word, ID_BYTES);
+    bool ok = push_triple(b, IS_KIND, kinds[k].word, ID_BYTES);
     for (size_t i = 0; i < COUNT(ops) && (node->kind == NODE_UNARY || node->kind == NODE_BINARY); i++)
-        if (ops[i].op == node->op) ok = ok && push(b, HAS_OP, ops[i].word, ID_BYTES);
-    if (node->kind == NODE_INT) ok = ok && push(b, HAS_INTEGER, &node->i, sizeof node->i);
-    if (node->kind == NODE_FLOAT) ok = ok && push(b, HAS_FLOAT, &node->f, sizeof node->f);
+        if (ops[i].op == node->op) ok = ok && push_triple(b, HAS_OP, ops[i].word, ID_BYTES);
+    if (node->kind == NODE_INT) ok = ok && push_triple(b, HAS_INTEGER, &node->i, sizeof node->i);
+    if (node->kind == NODE_FLOAT) ok = ok && push_triple(b, HAS_FLOAT, &node->f, sizeof node->f);
     if (has_name(node->kind)) ok = ok && push_name(b, node->name);
     if (!ok) return no_memory(b);
     TRY(encode_list(b, HAS_A, node->a));
@@ -203,11 +203,11 @@ static whit_status encode_functions(struct binary *b, const lang_function *funct
     while (n--) {
         uint8_t id[WHIT_HASH_BYTES];
         size_t begin = b->stack.size_bytes;
-        if (!push(b, IS_KIND, function_word, ID_BYTES) || !push_name(b, all[n]->name)) return no_memory(b);
+        if (!push_triple(b, IS_KIND, function_word, ID_BYTES) || !push_name(b, all[n]->name)) return no_memory(b);
         TRY(encode_list(b, HAS_A, all[n]->parameters));
         TRY(encode_list(b, HAS_B, all[n]->body));
         TRY(pop(b, begin, id));
-        if (!push(b, HAS_A, id, ID_BYTES)) return no_memory(b);
+        if (!push_triple(b, HAS_A, id, ID_BYTES)) return no_memory(b);
     }
     return WHIT_OK;
 }
@@ -221,7 +221,8 @@ static whit_status encode_program(struct binary *b, const char *text, size_t n_b
     lang_function *functions = NULL;
     uint8_t head[HEAD_BYTES] = WHIT_LANG_BINARY_MAGIC;
     whit_status status = lang_parse(&source, &arena, &body, &functions);
-    if (status == WHIT_OK && (!whit_buf_append(b->out, head, sizeof head) || !push(b, IS_KIND, program_word, ID_BYTES)))
+    if (status == WHIT_OK &&
+        (!whit_buf_append(b->out, head, sizeof head) || !push_triple(b, IS_KIND, program_word, ID_BYTES)))
         status = no_memory(b);
     if (status == WHIT_OK) status = encode_functions(b, functions);
     if (status == WHIT_OK) status = encode_list(b, HAS_B, body);
@@ -241,7 +242,7 @@ whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes,
     if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a program of over %zu bytes", name, WHIT_LANG_MAX_TEXT_BYTES);
     whit_status status = encode_program(&b, text, n_bytes, root);
-    end(&b);
+    free_parts(&b);
     return status;
 }
 
@@ -275,13 +276,13 @@ static whit_status bad(const struct binary *b, struct node node, const char *why
                      hex(triple_at(b, node.first), text), node.first, why);
 }
 
-static bool append(struct binary *b, const char *text)
+static bool append_text(struct binary *b, const char *text)
 {
     return b->out->size_bytes + strlen(text) <= WHIT_LANG_MAX_TEXT_BYTES && whit_buf_append_str(b->out, text);
 }
 #define SAY(text)                                                                                                      \
     do {                                                                                                               \
-        if (!append(b, text))                                                                                          \
+        if (!append_text(b, text))                                                                                     \
             return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: a text of over %zu bytes", b->name,                      \
                              WHIT_LANG_MAX_TEXT_BYTES);                                                                \
     } while (0)
@@ -299,7 +300,7 @@ static bool next_child(const struct binary *b, struct node node, uint32_t predic
 {
     for (; *at < node.first + node.n; ++*at)
         if (predicate_at(b, *at) == predicate) {
-            *child = *find(&b->index, b->triples, object_at(b, (*at)++));
+            *child = *find_node(&b->index, b->triples, object_at(b, (*at)++));
             return true;
         }
     return false;
@@ -556,7 +557,7 @@ static bool is_ordered(const struct binary *b, struct node node)
 }
 
 /* Reads the node that begins at triple `first`; its children come before it. */
-static whit_status take(struct binary *b, uint32_t first, struct node *node, uint8_t id[WHIT_HASH_BYTES])
+static whit_status take_node(struct binary *b, uint32_t first, struct node *node, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;
     char text[2 * ID_BYTES + 1];
@@ -568,15 +569,15 @@ static whit_status take(struct binary *b, uint32_t first, struct node *node, uin
         whit_hash_add(&hash, triple_at(b, i) + ID_BYTES, 4);
         whit_hash_add(&hash, object_at(b, i), ID_BYTES);
         if (predicate >= HAS_A && predicate <= HAS_D &&
-            (!b->index.n_places || !find(&b->index, b->triples, object_at(b, i))->n))
+            (!b->index.n_places || !find_node(&b->index, b->triples, object_at(b, i))->n))
             return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: node %s is missing (triple %u names it)", b->name,
                              hex(object_at(b, i), text), i);
     }
     whit_hash_end(&hash, id);
     if (memcmp(id, triple_at(b, first), ID_BYTES) != 0) return bad(b, *node, "is false: its triples have another hash");
     if (!is_ordered(b, *node)) return bad(b, *node, "has triples out of order");
-    if (!grow(&b->index, b->triples)) return no_memory(b);
-    struct node *place = find(&b->index, b->triples, id);
+    if (!grow_index(&b->index, b->triples)) return no_memory(b);
+    struct node *place = find_node(&b->index, b->triples, id);
     if (place->n) return bad(b, *node, "is stored twice");
     *place = *node;
     b->index.n_nodes++;
@@ -596,7 +597,7 @@ static whit_status decode(struct binary *b, const uint8_t *bytes, size_t n_bytes
         return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: its length is not that of %u triples", b->name, fields[1]);
     b->triples = bytes + HEAD_BYTES;
     b->n_triples = fields[1];
-    for (uint32_t i = 0; i < b->n_triples; i += node.n) TRY(take(b, i, &node, root));
+    for (uint32_t i = 0; i < b->n_triples; i += node.n) TRY(take_node(b, i, &node, root));
     if (memcmp(root, bytes + 16, WHIT_HASH_BYTES) != 0)
         return bad(b, node, "is last and not the root that the head names");
     return say_program(b, node);
@@ -611,7 +612,7 @@ whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes,
     uint8_t other[WHIT_HASH_BYTES];
     text->size_bytes = 0;
     whit_status status = decode(&b, data, n_bytes, root);
-    end(&b);
+    free_parts(&b);
     if (status != WHIT_OK) return status;
     status = whit_lang_encode(name, (const char *)text->data, text->size_bytes, &again, other, &inner);
     if (status != WHIT_OK)

@@ -100,7 +100,7 @@ bool lang_find_host(const whit_lang_host *host, const char *name, uint32_t *func
 }
 
 /* "an integer, a text", from letters up to ':'. */
-static const char *describe(const char *signature, char out[200])
+static const char *describe_signature(const char *signature, char out[200])
 {
     out[0] = 0;
     for (; *signature && *signature != ':'; signature++) {
@@ -124,7 +124,7 @@ LANG_APART whit_status lang_check_host(lang_source *source, lang_arena *arena, c
     for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
     if (!fits(s, call->a, true))
         return lang_fail(source, call->line, call->column, "'%s' takes %s; given is %s", function->name,
-                         describe(s, wanted), describe(given, has));
+                         describe_signature(s, wanted), describe_signature(given, has));
     for (lang_node **a = &call->a; *a; a = &(*a)->next, s++)
         if (*s == 'f' && (*a)->type == WHIT_LANG_INT && !lang_to_float(arena, a))
             return lang_fail(source, call->line, call->column, "the program is too large");
@@ -156,10 +156,10 @@ static LANG_APART whit_status misfit(lang_source *source, const lang_node *call,
     for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
     for (const char *s = signatures; s; s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL) {
         size_t n = strlen(wanted);
-        snprintf(wanted + n, sizeof wanted - n, "%s(%s)", n ? " or " : "", describe(s, one));
+        snprintf(wanted + n, sizeof wanted - n, "%s(%s)", n ? " or " : "", describe_signature(s, one));
     }
     return lang_fail(source, call->line, call->column, "'%s' takes %s, not (%s)", call->name, wanted,
-                     describe(given, has));
+                     describe_signature(given, has));
 }
 
 whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call)

@@ -98,7 +98,7 @@ static void scope_end(struct checker *c, uint32_t begin)
 
 /* ---- expressions ------------------------------------------------------------------------------ */
 
-static whit_status check(struct checker *c, lang_node *node);
+static whit_status check_node(struct checker *c, lang_node *node);
 
 static LANG_APART whit_status mistyped(struct checker *c, const lang_node *at, const char *what, uint8_t type)
 {
@@ -137,7 +137,7 @@ static whit_status check_operand(struct checker *c, const lang_node *operand, co
 
 static whit_status check_unary(struct checker *c, lang_node *node)
 {
-    TRY(check(c, node->a));
+    TRY(check_node(c, node->a));
     uint8_t type = node->a->type;
     if (node->op == OP_NEG) {
         TRY(check_operand(c, node->a, "'-' wants a value"));
@@ -159,8 +159,8 @@ static const char *const wants_integers[] = {
 
 static whit_status check_binary(struct checker *c, lang_node *node)
 {
-    TRY(check(c, node->a));
-    TRY(check(c, node->b));
+    TRY(check_node(c, node->a));
+    TRY(check_node(c, node->b));
     uint8_t a = node->a->type, b = node->b->type;
     TRY(check_operand(c, node->a, "an operator wants a value"));
     TRY(check_operand(c, node->b, "an operator wants a value"));
@@ -196,7 +196,7 @@ static whit_status check_binary(struct checker *c, lang_node *node)
 
 static whit_status check_index(struct checker *c, lang_node *node, const char *what)
 {
-    TRY(check(c, node));
+    TRY(check_node(c, node));
     if (node->type != WHIT_LANG_INT) return mistyped(c, node, what, node->type);
     return WHIT_OK;
 }
@@ -205,7 +205,7 @@ static whit_status check_index(struct checker *c, lang_node *node, const char *w
 
 static lang_node *copy_list(struct checker *c, const lang_node *node);
 
-static lang_node *copy(struct checker *c, const lang_node *node)
+static lang_node *copy_node(struct checker *c, const lang_node *node)
 {
     lang_node *to = lang_arena_take(c->arena, sizeof *to);
     if (!to) return NULL;
@@ -221,7 +221,7 @@ static lang_node *copy_list(struct checker *c, const lang_node *node)
 {
     lang_node *first = NULL, **last = &first;
     for (; node; node = node->next) {
-        if (!(*last = copy(c, node))) return NULL;
+        if (!(*last = copy_node(c, node))) return NULL;
         last = &(*last)->next;
     }
     return first;
@@ -258,12 +258,12 @@ static whit_status check_instance(struct checker *c, const lang_node *call, lang
     inner.max_locals = f->n_parameters + count_locals(f->body);
     inner.max_locals = inner.max_locals < LANG_MAX_LOCALS ? inner.max_locals : LANG_MAX_LOCALS;
     inner.locals = lang_arena_take(c->arena, (inner.max_locals + 1) * sizeof *inner.locals);
-    instance->code = copy(c, f->body);
+    instance->code = copy_node(c, f->body);
     if (!instance->slot_types || !inner.locals || !instance->code) return no_memory(c, call);
     uint32_t i = 0;
     for (lang_node *parameter = f->parameters; parameter; parameter = parameter->next)
         TRY(declare(&inner, parameter, parameter->name, instance->types[i++], &slot));
-    TRY(check(&inner, instance->code));
+    TRY(check_node(&inner, instance->code));
     c->n_instances = inner.n_instances;
     if (!instance->result_known) {
         instance->result = WHIT_LANG_NONE;
@@ -280,7 +280,7 @@ static LANG_APART whit_status check_call(struct checker *c, lang_node *node)
     for (; f; f = f->next)
         if (strcmp(f->name, node->name) == 0) break;
     for (lang_node *argument = node->a; argument; argument = argument->next) {
-        TRY(check(c, argument));
+        TRY(check_node(c, argument));
         if (argument->type == WHIT_LANG_NONE) return mistyped(c, argument, "an argument is a value", argument->type);
         if (f && n < sizeof types) types[n] = argument->type;
         n++;
@@ -331,7 +331,7 @@ static LANG_APART whit_status check_assign(struct checker *c, lang_node *node)
     } else
         return lang_fail(c->source, node->line, node->column, "'%s' is not defined; 'let %s = ...' defines it",
                          node->name, node->name);
-    TRY(check(c, node->a));
+    TRY(check_node(c, node->a));
     if (node->kind == NODE_STORE) {
         if (type != WHIT_LANG_VEC) return mistyped(c, node, "only elements of a vector can be set", type);
         TRY(check_index(c, node->b, "an index is an integer"));
@@ -352,7 +352,7 @@ static LANG_APART whit_status check_assign(struct checker *c, lang_node *node)
 
 static whit_status check_condition(struct checker *c, lang_node *node)
 {
-    TRY(check(c, node));
+    TRY(check_node(c, node));
     if (node->type != WHIT_LANG_INT) return mistyped(c, node, "a condition is an integer", node->type);
     return WHIT_OK;
 }
@@ -362,7 +362,7 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
     uint32_t begin;
     switch (node->kind) {
     case NODE_LET:
-        TRY(check(c, node->a));
+        TRY(check_node(c, node->a));
         if (node->a->type == WHIT_LANG_NONE) return mistyped(c, node->a, "a variable holds a value", node->a->type);
         node->type = node->a->type;
         node->global = !c->function;
@@ -379,9 +379,9 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
     case NODE_STORE: return check_assign(c, node);
     case NODE_IF:
         TRY(check_condition(c, node->a));
-        TRY(check(c, node->b));
-        return node->c ? check(c, node->c) : WHIT_OK;
-    case NODE_WHILE: TRY(check_condition(c, node->a)); return check(c, node->b);
+        TRY(check_node(c, node->b));
+        return node->c ? check_node(c, node->c) : WHIT_OK;
+    case NODE_WHILE: TRY(check_condition(c, node->a)); return check_node(c, node->b);
     case NODE_FOR: {
         const char *name = node->name;
         TRY(check_index(c, node->a, "a loop begins at an integer"));
@@ -393,12 +393,12 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         TRY(declare(c, node, name, WHIT_LANG_INT, &node->slot));
         TRY(declare(c, node, "", WHIT_LANG_INT, &limit));
         c->depth--;
-        TRY(check(c, node->c));
+        TRY(check_node(c, node->c));
         scope_end(c, begin);
         return WHIT_OK;
     }
     case NODE_RETURN:
-        TRY(check(c, node->a));
+        TRY(check_node(c, node->a));
         if (node->a->type == WHIT_LANG_NONE) return mistyped(c, node->a, "a function returns a value", node->a->type);
         if (c->function->result_known) {
             if (c->function->result == WHIT_LANG_FLOAT) TRY(to_float(c, &node->a));
@@ -413,14 +413,14 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
     case NODE_BLOCK:
         c->depth++;
         begin = scope_begin(c);
-        for (lang_node *s = node->a; s; s = s->next) TRY(check(c, s));
+        for (lang_node *s = node->a; s; s = s->next) TRY(check_node(c, s));
         c->depth--;
         scope_end(c, begin);
         return WHIT_OK;
     case NODE_PRINT:
         begin = 0;
         for (lang_node *e = node->a; e; e = e->next) {
-            TRY(check(c, e));
+            TRY(check_node(c, e));
             if (e->type == WHIT_LANG_NONE)
                 return lang_fail(c->source, e->line, e->column,
                                  "only values are printed; a function gives one by 'return'");
@@ -429,12 +429,12 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
                 return lang_fail(c->source, e->line, e->column, "over %d values in a line", LANG_MAX_ARGUMENTS);
         }
         return WHIT_OK;
-    case NODE_EXPRESSION: return check(c, node->a);
+    case NODE_EXPRESSION: return check_node(c, node->a);
     default: return WHIT_OK; /* break, continue */
     }
 }
 
-static whit_status check(struct checker *c, lang_node *node)
+static whit_status check_node(struct checker *c, lang_node *node)
 {
     switch (node->kind) {
     case NODE_INT: node->type = WHIT_LANG_INT; return WHIT_OK;
@@ -457,7 +457,7 @@ static whit_status check(struct checker *c, lang_node *node)
     case NODE_CALL: return check_call(c, node);
     case NODE_INDEX:
     case NODE_SLICE:
-        TRY(check(c, node->a));
+        TRY(check_node(c, node->a));
         TRY(check_index(c, node->b, "an index is an integer"));
         if (node->c) TRY(check_index(c, node->c, "an index is an integer"));
         if (node->a->type != WHIT_LANG_VEC && node->a->type != WHIT_LANG_QUAT)
@@ -468,7 +468,7 @@ static whit_status check(struct checker *c, lang_node *node)
         return WHIT_OK;
     case NODE_LIST:
         for (lang_node **e = &node->a; *e; e = &(*e)->next) {
-            TRY(check(c, *e));
+            TRY(check_node(c, *e));
             TRY(to_float(c, e));
             if ((*e)->type != WHIT_LANG_FLOAT) return mistyped(c, *e, "an element is a number", (*e)->type);
         }
@@ -481,6 +481,6 @@ static whit_status check(struct checker *c, lang_node *node)
 whit_status lang_check(lang_source *source, lang_arena *arena, lang_scope *scope, lang_node *body)
 {
     struct checker c = {.source = source, .arena = arena, .scope = scope};
-    for (lang_node *s = body->a; s; s = s->next) TRY(check(&c, s));
+    for (lang_node *s = body->a; s; s = s->next) TRY(check_node(&c, s));
     return WHIT_OK;
 }

@@ -86,7 +86,7 @@ static bool statements(struct finder *f, const lang_node *s)
     return true;
 }
 
-static void multiply(uint32_t n, uint64_t out[MAX][MAX], const uint64_t a[MAX][MAX], const uint64_t b[MAX][MAX])
+static void multiply_affine(uint32_t n, uint64_t out[MAX][MAX], const uint64_t a[MAX][MAX], const uint64_t b[MAX][MAX])
 {
     uint64_t product[MAX][MAX] = {{0}};
     for (uint32_t i = 0; i < n; i++)
@@ -114,7 +114,7 @@ lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop)
     uint64_t power[MAX][MAX], rest = 0;
     memcpy(power, affine->matrix, sizeof power);
     for (uint32_t i = 0; i < n; i++) power[i][i] -= 1;
-    for (uint32_t k = 1; k < MAX; k *= 2) multiply(n, power, power, power);
+    for (uint32_t k = 1; k < MAX; k *= 2) multiply_affine(n, power, power, power);
     for (uint32_t i = 0; i < MAX * MAX; i++) rest |= power[i / MAX][i % MAX];
     affine->unipotent = rest == 0;
     return affine;
@@ -148,7 +148,7 @@ static uint64_t binomial(uint64_t n, uint32_t j)
     return product;
 }
 
-static bool apply(const lang_affine *affine, bool less_one, const uint64_t in[MAX], uint64_t out[MAX])
+static bool apply_affine(const lang_affine *affine, bool less_one, const uint64_t in[MAX], uint64_t out[MAX])
 {
     uint64_t any = 0;
     for (uint32_t i = 0; i < affine->n; i++) {
@@ -164,7 +164,7 @@ void lang_affine_run(const lang_affine *affine, uint64_t rounds, uint64_t state[
     uint64_t v[MAX] = {0}, next[MAX] = {0};
     memcpy(v, state, affine->n * sizeof *v);
     if (affine->unipotent) {
-        for (uint32_t j = 1; j < MAX && apply(affine, true, v, next); j++) {
+        for (uint32_t j = 1; j < MAX && apply_affine(affine, true, v, next); j++) {
             uint64_t c = binomial(rounds, j);
             for (uint32_t i = 0; i < affine->n; i++) state[i] += c * next[i];
             memcpy(v, next, sizeof v);
@@ -174,10 +174,10 @@ void lang_affine_run(const lang_affine *affine, uint64_t rounds, uint64_t state[
     lang_affine power = *affine;
     for (; rounds; rounds >>= 1) {
         if (rounds & 1) {
-            apply(&power, false, v, next);
+            apply_affine(&power, false, v, next);
             memcpy(v, next, sizeof v);
         }
-        multiply(affine->n, power.matrix, power.matrix, power.matrix);
+        multiply_affine(affine->n, power.matrix, power.matrix, power.matrix);
     }
     memcpy(state, v, affine->n * sizeof *v);
 }

@@ -191,7 +191,7 @@ ARRAY(array_list)
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-static LANG_APART lang_value call(const lang_code *c, lang_value *frame)
+static LANG_APART lang_value call_function(const lang_code *c, lang_value *frame)
 {
     const lang_function *function = c->node->function;
     lang_value values[8];
@@ -206,15 +206,15 @@ static LANG_APART lang_value call(const lang_code *c, lang_value *frame)
 }
 INT(int_call)
 {
-    return call(c, frame).i;
+    return call_function(c, frame).i;
 }
 FLOAT(float_call)
 {
-    return call(c, frame).f;
+    return call_function(c, frame).f;
 }
 ARRAY(array_call)
 {
-    return call(c, frame).a;
+    return call_function(c, frame).a;
 }
 
 static LANG_APART lang_value builtin(const lang_code *c, lang_value *frame)
@@ -398,7 +398,7 @@ RUN(run_print)
 RUN(run_expression)
 {
     if (c->x->node->type == WHIT_LANG_NONE) {
-        call(c->x, frame);
+        call_function(c->x, frame);
         return LANG_GO_ON;
     }
     lang_value value = lang_value_of(c->x, frame);

@@ -53,7 +53,7 @@ static uint8_t leaf_of(const struct builder *b, uint8_t x)
     return x < VALUE ? x : b->of_value[x - VALUE];
 }
 
-/* Two vectors meet: unless it is known that they are of one length, that is looked at here. */
+/* Adds a check that two vectors have equal lengths, unless earlier checks imply it. */
 static void meet(struct builder *b, const lang_node *at, uint8_t x, uint8_t y)
 {
     uint8_t from = b->like[leaf_of(b, y)], to = b->like[leaf_of(b, x)];
@@ -80,14 +80,14 @@ static uint8_t emit(struct builder *b, uint8_t form, uint8_t op, uint8_t x, uint
     return (uint8_t)(VALUE + e->n_ops++);
 }
 
-static uint8_t build(struct builder *b, lang_node *node, uint32_t depth)
+static uint8_t build_element(struct builder *b, lang_node *node, uint32_t depth)
 {
     if (b->full) return 0;
     if (!is_elementwise(node) || depth == b->max_depth) return leaf(b, node, false);
-    if (node->kind == NODE_UNARY) return emit(b, LANG_UNARY, node->op, build(b, node->a, depth + 1), 0);
+    if (node->kind == NODE_UNARY) return emit(b, LANG_UNARY, node->op, build_element(b, node->a, depth + 1), 0);
     bool a_is = node->a->type == WHIT_LANG_VEC, b_is = node->b->type == WHIT_LANG_VEC;
-    uint8_t x = a_is ? build(b, node->a, depth + 1) : leaf(b, node->a, true);
-    uint8_t y = b_is ? build(b, node->b, depth + 1) : leaf(b, node->b, true);
+    uint8_t x = a_is ? build_element(b, node->a, depth + 1) : leaf(b, node->a, true);
+    uint8_t y = b_is ? build_element(b, node->b, depth + 1) : leaf(b, node->b, true);
     if (a_is && b_is && !b->full) meet(b, node, x, y);
     return emit(b, a_is && b_is ? LANG_BINARY : a_is ? LANG_BINARY_SCALAR : LANG_SCALAR_BINARY, node->op, x, y);
 }
@@ -289,7 +289,7 @@ static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t a
     for (uint32_t depth = LANG_REGISTERS - 2; depth > 0; depth /= 2) { /* one level always fits */
         *e = (lang_elements){.as = as};
         *b = (struct builder){.c = c, .e = e, .max_depth = depth};
-        build(b, node, 0);
+        build_element(b, node, 0);
         memcpy(b->values, e->ops, sizeof b->values);
         if (!b->full && give_registers(e)) break;
     }

@@ -107,7 +107,7 @@ static size_t mark_length(const char *t, size_t left)
     }
 }
 
-static whit_status number(lang_source *s, lang_token *token)
+static whit_status read_number(lang_source *s, lang_token *token)
 {
     const char *t = s->text + s->at;
     size_t left = s->n - s->at, n = 0;
@@ -201,7 +201,7 @@ whit_status lang_next(lang_source *s, lang_token *token)
         }
         return WHIT_OK;
     }
-    if (is_digit(c) || (c == '.' && s->at + 1 < s->n && is_digit(s->text[s->at + 1]))) return number(s, token);
+    if (is_digit(c) || (c == '.' && s->at + 1 < s->n && is_digit(s->text[s->at + 1]))) return read_number(s, token);
     if (c == '"') return text(s, token);
     if (is_letter(c)) {
         size_t n = 1;

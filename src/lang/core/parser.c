@@ -5,7 +5,7 @@
 struct parser {
     lang_source *source;
     lang_arena *arena;
-    lang_token token; /* the next one */
+    lang_token token; /* the next token, not yet consumed */
     lang_function *functions;
     uint32_t nesting, most_nesting, most_levels; /* the most since a function began */
     bool in_function;
@@ -45,7 +45,7 @@ static const char *advice(const struct parser *p, const char *wanted)
     return "";
 }
 
-static whit_status fail(struct parser *p, const char *wanted)
+static whit_status fail_wanted(struct parser *p, const char *wanted)
 {
     const lang_token *t = &p->token;
     const char *instead = advice(p, wanted);
@@ -63,7 +63,7 @@ static whit_status expect(struct parser *p, const char *text)
     char wanted[16] = {'\'', 0};
     if (is(p, text)) return advance(p);
     strcat(strncat(wanted, text, 10), "'");
-    return fail(p, wanted);
+    return fail_wanted(p, wanted);
 }
 
 static whit_status no_memory(struct parser *p)
@@ -71,7 +71,7 @@ static whit_status no_memory(struct parser *p)
     return lang_fail(p->source, p->token.line, p->token.column, "the program is too large");
 }
 
-static whit_status make(struct parser *p, lang_kind kind, const lang_token *at, lang_node **node)
+static whit_status make_node(struct parser *p, lang_kind kind, const lang_token *at, lang_node **node)
 {
     *node = lang_arena_take(p->arena, sizeof **node);
     if (!*node) return no_memory(p);
@@ -91,7 +91,7 @@ static whit_status enter(struct parser *p)
 
 static whit_status name(struct parser *p, const char **text)
 {
-    if (p->token.kind != TOKEN_NAME) return fail(p, "a name");
+    if (p->token.kind != TOKEN_NAME) return fail_wanted(p, "a name");
     char *copy = lang_arena_take(p->arena, p->token.n + 1);
     if (!copy) return no_memory(p);
     memcpy(copy, p->token.text, p->token.n);
@@ -115,7 +115,7 @@ static whit_status deepen(struct parser *p, lang_node *node, const lang_node *op
 static whit_status expression(struct parser *p, lang_node **node);
 
 /* ", "-separated expressions up to `end`, the operands of `node`. */
-static whit_status list(struct parser *p, const char *end, lang_node *node)
+static whit_status parse_list(struct parser *p, const char *end, lang_node *node)
 {
     lang_node **last = &node->a;
     while (!is(p, end)) {
@@ -134,7 +134,7 @@ static whit_status primary(struct parser *p, lang_node **node)
     if (at.wants_minus)
         return lang_fail(p->source, at.line, at.column, "integers end at 9223372036854775807; write '-' or a float");
     if (at.kind == TOKEN_INT || at.kind == TOKEN_FLOAT) {
-        TRY(make(p, at.kind == TOKEN_INT ? NODE_INT : NODE_FLOAT, &at, node));
+        TRY(make_node(p, at.kind == TOKEN_INT ? NODE_INT : NODE_FLOAT, &at, node));
         if (at.kind == TOKEN_INT)
             (*node)->i = at.i;
         else
@@ -145,17 +145,17 @@ static whit_status primary(struct parser *p, lang_node **node)
         char *copy = lang_arena_take(p->arena, at.n);
         if (!copy) return no_memory(p);
         memcpy(copy, at.text + 1, at.n - 2);
-        TRY(make(p, NODE_TEXT, &at, node));
+        TRY(make_node(p, NODE_TEXT, &at, node));
         (*node)->name = copy;
         return advance(p);
     }
     if (at.kind == TOKEN_NAME) {
-        TRY(make(p, NODE_NAME, &at, node));
+        TRY(make_node(p, NODE_NAME, &at, node));
         TRY(name(p, &(*node)->name));
         if (!is(p, "(")) return WHIT_OK;
         (*node)->kind = NODE_CALL;
         TRY(advance(p));
-        return list(p, ")", *node);
+        return parse_list(p, ")", *node);
     }
     if (is(p, "(")) {
         TRY(advance(p));
@@ -163,11 +163,11 @@ static whit_status primary(struct parser *p, lang_node **node)
         return expect(p, ")");
     }
     if (is(p, "[")) {
-        TRY(make(p, NODE_LIST, &at, node));
+        TRY(make_node(p, NODE_LIST, &at, node));
         TRY(advance(p));
-        return list(p, "]", *node);
+        return parse_list(p, "]", *node);
     }
-    return fail(p, "an expression");
+    return fail_wanted(p, "an expression");
 }
 
 static whit_status postfix(struct parser *p, lang_node **node)
@@ -175,7 +175,7 @@ static whit_status postfix(struct parser *p, lang_node **node)
     TRY(primary(p, node));
     while (is(p, "[")) {
         lang_node *index;
-        TRY(make(p, NODE_INDEX, &p->token, &index));
+        TRY(make_node(p, NODE_INDEX, &p->token, &index));
         index->a = *node;
         TRY(advance(p));
         TRY(expression(p, &index->b));
@@ -201,7 +201,7 @@ static whit_status unary(struct parser *p, lang_node **node)
     TRY(enter(p));
     TRY(advance(p));
     if (op == OP_NEG) p->token.wants_minus = false;
-    TRY(make(p, NODE_UNARY, &at, node));
+    TRY(make_node(p, NODE_UNARY, &at, node));
     (*node)->op = (uint8_t)op;
     TRY(unary(p, &(*node)->a));
     TRY(deepen(p, *node, (*node)->a));
@@ -231,7 +231,7 @@ static whit_status binary(struct parser *p, unsigned level, lang_node **node)
             return lang_fail(p->source, p->token.line, p->token.column, "over 1,000 operators in a row");
         lang_node *both;
         uint8_t op = operators[k].op;
-        TRY(make(p, op == N_OPS ? NODE_ALSO : op == N_OPS + 1 ? NODE_ELSE : NODE_BINARY, &p->token, &both));
+        TRY(make_node(p, op == N_OPS ? NODE_ALSO : op == N_OPS + 1 ? NODE_ELSE : NODE_BINARY, &p->token, &both));
         if (op < N_OPS) both->op = op;
         TRY(advance(p));
         both->a = *node;
@@ -262,7 +262,7 @@ static whit_status skip_lines(struct parser *p)
 
 static whit_status block(struct parser *p, lang_node **node)
 {
-    TRY(make(p, NODE_BLOCK, &p->token, node));
+    TRY(make_node(p, NODE_BLOCK, &p->token, node));
     TRY(expect(p, "{"));
     TRY(enter(p));
     TRY(statements(p, true, &(*node)->a));
@@ -272,7 +272,7 @@ static whit_status block(struct parser *p, lang_node **node)
 
 static whit_status if_statement(struct parser *p, lang_node **node)
 {
-    TRY(make(p, NODE_IF, &p->token, node));
+    TRY(make_node(p, NODE_IF, &p->token, node));
     TRY(advance(p));
     TRY(expression(p, &(*node)->a));
     TRY(block(p, &(*node)->b));
@@ -287,7 +287,7 @@ static whit_status if_statement(struct parser *p, lang_node **node)
 
 static whit_status for_statement(struct parser *p, lang_node **node)
 {
-    TRY(make(p, NODE_FOR, &p->token, node));
+    TRY(make_node(p, NODE_FOR, &p->token, node));
     TRY(advance(p));
     TRY(name(p, &(*node)->name));
     TRY(expect(p, "in"));
@@ -315,7 +315,7 @@ static whit_status function(struct parser *p)
     TRY(expect(p, "("));
     lang_node **last = &f->parameters;
     while (!is(p, ")")) {
-        TRY(make(p, NODE_NAME, &p->token, last));
+        TRY(make_node(p, NODE_NAME, &p->token, last));
         TRY(name(p, &(*last)->name));
         for (lang_node *other = f->parameters; other != *last; other = other->next)
             if (strcmp(other->name, (*last)->name) == 0)
@@ -351,7 +351,7 @@ static whit_status assignment(struct parser *p, lang_node **node)
     size_t k = 0, n = sizeof ops;
     while (k < n && !is(p, compound[k])) k++;
     if (k == n && !is(p, "=")) {
-        TRY(make(p, NODE_EXPRESSION, &at, node));
+        TRY(make_node(p, NODE_EXPRESSION, &at, node));
         (*node)->a = target;
         return WHIT_OK;
     }
@@ -363,38 +363,39 @@ static whit_status assignment(struct parser *p, lang_node **node)
     TRY(expression(p, &value));
     if (k < n) {
         lang_node *both;
-        TRY(make(p, NODE_BINARY, &at, &both));
+        TRY(make_node(p, NODE_BINARY, &at, &both));
         both->op = ops[k];
         both->b = value;
         /* Copied, as the checker annotates every occurrence by itself. */
-        TRY(make(p, target->kind, &(lang_token){.line = target->line, .column = target->column}, &both->a));
+        TRY(make_node(p, target->kind, &(lang_token){.line = target->line, .column = target->column}, &both->a));
         *both->a = *target;
         if (store) {
             if (target->b->kind != NODE_NAME && target->b->kind != NODE_INT)
                 return lang_fail(p->source, at.line, at.column, "the index before '%s' must be a name or a number",
                                  compound[k]);
-            TRY(make(p, NODE_NAME, &at, &both->a->a));
+            TRY(make_node(p, NODE_NAME, &at, &both->a->a));
             *both->a->a = *target->a;
-            TRY(make(p, NODE_NAME, &at, &both->a->b));
+            TRY(make_node(p, NODE_NAME, &at, &both->a->b));
             *both->a->b = *target->b;
         }
         value = both;
     }
-    TRY(make(p, store ? NODE_STORE : NODE_ASSIGN, &(lang_token){.line = target->line, .column = target->column}, node));
+    TRY(make_node(p, store ? NODE_STORE : NODE_ASSIGN, &(lang_token){.line = target->line, .column = target->column},
+                  node));
     (*node)->name = store ? target->a->name : target->name;
     (*node)->a = value;
     if (store) (*node)->b = target->b;
     return WHIT_OK;
 }
 
-static whit_status statement(struct parser *p, lang_node **node)
+static whit_status parse_statement(struct parser *p, lang_node **node)
 {
     lang_token at = p->token;
     if (is(p, "{")) return block(p, node);
     if (is(p, "if")) return if_statement(p, node);
     if (is(p, "for")) return for_statement(p, node);
     if (is(p, "while")) {
-        TRY(make(p, NODE_WHILE, &at, node));
+        TRY(make_node(p, NODE_WHILE, &at, node));
         TRY(advance(p));
         TRY(expression(p, &(*node)->a));
         p->loops++;
@@ -403,7 +404,7 @@ static whit_status statement(struct parser *p, lang_node **node)
         return WHIT_OK;
     }
     if (is(p, "let")) {
-        TRY(make(p, NODE_LET, &at, node));
+        TRY(make_node(p, NODE_LET, &at, node));
         TRY(advance(p));
         (*node)->column = p->token.column;
         TRY(name(p, &(*node)->name));
@@ -412,17 +413,17 @@ static whit_status statement(struct parser *p, lang_node **node)
     }
     if (is(p, "break") || is(p, "continue")) {
         if (!p->loops) return lang_fail(p->source, at.line, at.column, "'%.*s' outside a loop", (int)at.n, at.text);
-        TRY(make(p, is(p, "break") ? NODE_BREAK : NODE_CONTINUE, &at, node));
+        TRY(make_node(p, is(p, "break") ? NODE_BREAK : NODE_CONTINUE, &at, node));
         return advance(p);
     }
     if (is(p, "return")) {
         if (!p->in_function) return lang_fail(p->source, at.line, at.column, "'return' outside a function");
-        TRY(make(p, NODE_RETURN, &at, node));
+        TRY(make_node(p, NODE_RETURN, &at, node));
         TRY(advance(p));
         return expression(p, &(*node)->a);
     }
     if (is(p, "print")) {
-        TRY(make(p, NODE_PRINT, &at, node));
+        TRY(make_node(p, NODE_PRINT, &at, node));
         TRY(advance(p));
         lang_node **last = &(*node)->a;
         for (;;) {
@@ -444,13 +445,13 @@ static whit_status statements(struct parser *p, bool braces, lang_node **first)
         if (braced)
             TRY(function(p));
         else {
-            TRY(statement(p, last));
+            TRY(parse_statement(p, last));
             uint8_t kind = (*last)->kind;
             braced = kind == NODE_IF || kind == NODE_WHILE || kind == NODE_FOR || kind == NODE_BLOCK;
             last = &(*last)->next;
         }
         if (!braced && p->token.kind != TOKEN_LINE && p->token.kind != TOKEN_END && !(braces && is(p, "}")))
-            return fail(p, "the end of the statement (a line feed or ';')");
+            return fail_wanted(p, "the end of the statement (a line feed or ';')");
         TRY(skip_lines(p));
     }
     return WHIT_OK;
@@ -460,7 +461,7 @@ whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body,
 {
     struct parser p = {.source = source, .arena = arena};
     TRY(advance(&p));
-    TRY(make(&p, NODE_BLOCK, &p.token, body));
+    TRY(make_node(&p, NODE_BLOCK, &p.token, body));
     TRY(statements(&p, false, &(*body)->a));
     *functions = p.functions;
     return WHIT_OK;

@@ -11,7 +11,7 @@ static const char *const op_names[N_OPS] = {"+",    "-",       "*",    "/",     
 
 static void expression(whit_buf *out, const lang_node *e);
 
-static void list(whit_buf *out, const lang_node *e)
+static void print_list(whit_buf *out, const lang_node *e)
 {
     for (; e; e = e->next) {
         expression(out, e);
@@ -61,14 +61,14 @@ static void expression(whit_buf *out, const lang_node *e)
         return;
     default: return;
     }
-    list(out, e->a);
+    print_list(out, e->a);
     whit_buf_append_str(out, ")");
 }
 
-static void statement(whit_buf *out, const lang_node *s, int depth)
+static void print_statement(whit_buf *out, const lang_node *s, int depth)
 {
     if (s->kind == NODE_BLOCK) {
-        for (const lang_node *inner = s->a; inner; inner = inner->next) statement(out, inner, depth);
+        for (const lang_node *inner = s->a; inner; inner = inner->next) print_statement(out, inner, depth);
         return;
     }
     whit_buf_printf(out, "%*s", 4 * depth, "");
@@ -92,10 +92,10 @@ static void statement(whit_buf *out, const lang_node *s, int depth)
         whit_buf_append_str(out, s->kind == NODE_IF ? "if " : "while ");
         expression(out, s->a);
         whit_buf_append_str(out, "\n");
-        statement(out, s->b, depth + 1);
+        print_statement(out, s->b, depth + 1);
         if (!s->c) return;
         whit_buf_printf(out, "%*selse\n", 4 * depth, "");
-        statement(out, s->c, depth + 1);
+        print_statement(out, s->c, depth + 1);
         return;
     case NODE_FOR:
     case NODE_AFFINE:
@@ -110,14 +110,14 @@ static void statement(whit_buf *out, const lang_node *s, int depth)
             return;
         }
         whit_buf_append_str(out, "\n");
-        statement(out, s->c, depth + 1);
+        print_statement(out, s->c, depth + 1);
         return;
     case NODE_BREAK: whit_buf_append_str(out, "break"); break;
     case NODE_CONTINUE: whit_buf_append_str(out, "continue"); break;
     case NODE_RETURN:
     case NODE_PRINT:
         whit_buf_append_str(out, s->kind == NODE_PRINT ? "print " : "return ");
-        list(out, s->a);
+        print_list(out, s->a);
         break;
     default: expression(out, s->a); break;
     }
@@ -143,8 +143,8 @@ bool whit_lang_plan(const whit_lang *vm, whit_buf *out)
             for (uint32_t i = 0; i < instance->n_parameters; i++)
                 whit_buf_printf(out, "%s%s", i ? ", " : "", whit_lang_type_name(instance->types[i]));
             whit_buf_append_str(out, ")\n");
-            statement(out, instance->code, 1);
+            print_statement(out, instance->code, 1);
         }
-    if (vm->program) statement(out, vm->program, 0);
+    if (vm->program) print_statement(out, vm->program, 0);
     return !out->failed;
 }

@@ -185,7 +185,7 @@ static void forget_tree(whit_lang *vm)
     vm->begin = lang_arena_now(&vm->arena);
 }
 
-static whit_status load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
+static whit_status load_program(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
     lang_source source = {.name = vm->name, .text = text, .n = n_bytes, .line = 1, .error = error, .place = &vm->place};
     if (vm->first_line) source.line = vm->first_line;
@@ -233,7 +233,7 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
         text += sizeof mark - 1;
         n_bytes -= sizeof mark - 1;
     }
-    whit_status status = load(vm, name, text, n_bytes, error);
+    whit_status status = load_program(vm, name, text, n_bytes, error);
     if (status != WHIT_OK && vm->arena.failed) status = whit_fail_memory(error, "a program", vm->arena.n_bytes);
     return status;
 }
@@ -284,7 +284,7 @@ whit_status whit_lang_run(whit_lang *vm, whit_error *error)
 
 /* ---- the host's variables --------------------------------------------------------------------- */
 
-static bool find(const whit_lang *vm, const char *name, whit_lang_type type, uint32_t *slot)
+static bool find_global(const whit_lang *vm, const char *name, whit_lang_type type, uint32_t *slot)
 {
     for (uint32_t i = vm->scope.n_globals; i-- > 0;)
         if (strcmp(vm->scope.globals[i].name, name) == 0) {
@@ -313,7 +313,7 @@ static whit_status unknown(const char *name, whit_error *error)
 whit_status whit_lang_set_int(whit_lang *vm, const char *name, int64_t value, whit_error *error)
 {
     uint32_t slot;
-    if (!find(vm, name, WHIT_LANG_INT, &slot)) return unknown(name, error);
+    if (!find_global(vm, name, WHIT_LANG_INT, &slot)) return unknown(name, error);
     vm->globals[slot].i = value;
     return WHIT_OK;
 }
@@ -321,7 +321,7 @@ whit_status whit_lang_set_int(whit_lang *vm, const char *name, int64_t value, wh
 whit_status whit_lang_set_float(whit_lang *vm, const char *name, double value, whit_error *error)
 {
     uint32_t slot;
-    if (!find(vm, name, WHIT_LANG_FLOAT, &slot)) return unknown(name, error);
+    if (!find_global(vm, name, WHIT_LANG_FLOAT, &slot)) return unknown(name, error);
     vm->globals[slot].f = value;
     return WHIT_OK;
 }
@@ -331,7 +331,7 @@ whit_status whit_lang_set_vec(whit_lang *vm, const char *name, const float *x, u
     uint32_t slot;
     jmp_buf on_failure;
     static const lang_node nowhere;
-    if (!find(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
+    if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
     if (setjmp(on_failure)) return whit_fail(error, vm->status, "no memory for '%s' (%u elements)", name, n);
@@ -350,7 +350,7 @@ whit_status whit_lang_lend_vec(whit_lang *vm, const char *name, float *x, uint32
     uint32_t slot;
     jmp_buf on_failure;
     static const lang_node nowhere;
-    if (!find(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
+    if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
     if (setjmp(on_failure)) return whit_fail(error, vm->status, "no memory for '%s'", name);
@@ -367,7 +367,7 @@ whit_status whit_lang_lend_vec(whit_lang *vm, const char *name, float *x, uint32
 bool whit_lang_get_int(const whit_lang *vm, const char *name, int64_t *value)
 {
     uint32_t slot;
-    if (!find(vm, name, WHIT_LANG_INT, &slot)) return false;
+    if (!find_global(vm, name, WHIT_LANG_INT, &slot)) return false;
     *value = vm->globals[slot].i;
     return true;
 }
@@ -375,7 +375,7 @@ bool whit_lang_get_int(const whit_lang *vm, const char *name, int64_t *value)
 bool whit_lang_get_vec(const whit_lang *vm, const char *name, float **x, uint32_t *n)
 {
     uint32_t slot;
-    if (!find(vm, name, WHIT_LANG_VEC, &slot) || !vm->globals[slot].a) return false;
+    if (!find_global(vm, name, WHIT_LANG_VEC, &slot) || !vm->globals[slot].a) return false;
     *x = vm->globals[slot].a->x;
     *n = vm->globals[slot].a->n;
     return true;

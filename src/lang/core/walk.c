@@ -5,8 +5,8 @@
 
 enum { GO_ON, BROKEN, CONTINUED, RETURNED };
 
-static lang_value evaluate(whit_lang *vm, const lang_node *e, lang_value *frame);
-static int run(whit_lang *vm, const lang_node *s, lang_value *frame);
+static lang_value evaluate_node(whit_lang *vm, const lang_node *e, lang_value *frame);
+static int run_statements(whit_lang *vm, const lang_node *s, lang_value *frame);
 
 static lang_value *slot_of(whit_lang *vm, const lang_node *node, lang_value *frame)
 {
@@ -40,7 +40,7 @@ static lang_value vec_binary(whit_lang *vm, const lang_node *e, lang_value a, la
 
 static lang_value unary(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
-    lang_value a = evaluate(vm, e->a, frame);
+    lang_value a = evaluate_node(vm, e->a, frame);
     if (e->type == WHIT_LANG_QUAT) {
         lang_array *out = lang_quat_unary(vm, e, e->op, a.a);
         lang_release(vm, a.a);
@@ -55,7 +55,7 @@ static lang_value unary(whit_lang *vm, const lang_node *e, lang_value *frame)
 
 static lang_value binary(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
-    lang_value a = evaluate(vm, e->a, frame), b = evaluate(vm, e->b, frame);
+    lang_value a = evaluate_node(vm, e->a, frame), b = evaluate_node(vm, e->b, frame);
     if (e->type == WHIT_LANG_QUAT) {
         lang_array *out = lang_quat_binary(vm, e, e->op, a.a, b.a);
         lang_release(vm, a.a);
@@ -72,16 +72,16 @@ static lang_value binary(whit_lang *vm, const lang_node *e, lang_value *frame)
     return (lang_value){.f = lang_f64_binary(e->op, a.f, b.f)};
 }
 
-static LANG_APART lang_value call(whit_lang *vm, const lang_node *e, lang_value *frame)
+static LANG_APART lang_value call_function(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     lang_value values[8];
     uint32_t n = 0;
     const lang_function *function = e->function;
     for (const lang_node *argument = e->a; argument; argument = argument->next)
-        values[n++] = evaluate(vm, argument, frame);
+        values[n++] = evaluate_node(vm, argument, frame);
     lang_value *inner = lang_enter(vm, e, function);
     memcpy(inner, values, n * sizeof *values);
-    if (run(vm, function->code, inner) != RETURNED && function->result != WHIT_LANG_NONE)
+    if (run_statements(vm, function->code, inner) != RETURNED && function->result != WHIT_LANG_NONE)
         lang_raise(vm, e, WHIT_ERROR_ARGUMENT, "'%s' ended without returning a value", function->name);
     lang_leave(vm, inner, function);
     return vm->result;
@@ -92,7 +92,7 @@ static LANG_APART lang_value builtin(whit_lang *vm, const lang_node *e, lang_val
     lang_value values[LANG_MAX_ARGUMENTS];
     uint32_t n = 0;
     for (const lang_node *argument = e->a; argument; argument = argument->next)
-        values[n++] = evaluate(vm, argument, frame);
+        values[n++] = evaluate_node(vm, argument, frame);
     lang_value result = lang_call_builtin(vm, e, values, n);
     n = 0;
     for (const lang_node *argument = e->a; argument; argument = argument->next, n++)
@@ -107,24 +107,24 @@ static LANG_APART lang_value host(whit_lang *vm, const lang_node *e, lang_value 
     whit_error error = {0};
     lang_step(vm, e, 1);
     for (const lang_node *argument = e->a; argument; argument = argument->next)
-        values[n++].i = evaluate(vm, argument, frame).i;
+        values[n++].i = evaluate_node(vm, argument, frame).i;
     whit_status status = vm->scope.host->call(vm->scope.host->user, e->slot, values, &result, &error);
     if (status != WHIT_OK) lang_raise(vm, e, status, "%s", error.message);
     return (lang_value){.i = result.i};
 }
 
-static LANG_APART lang_value list(whit_lang *vm, const lang_node *e, lang_value *frame)
+static LANG_APART lang_value evaluate_list(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     uint32_t n = 0;
     for (const lang_node *element = e->a; element; element = element->next) n++;
     lang_array *out = lang_new_vec(vm, e, n);
     n = 0;
     for (const lang_node *element = e->a; element; element = element->next)
-        out->x[n++] = (float)evaluate(vm, element, frame).f;
+        out->x[n++] = (float)evaluate_node(vm, element, frame).f;
     return (lang_value){.a = out};
 }
 
-static lang_value evaluate(whit_lang *vm, const lang_node *e, lang_value *frame)
+static lang_value evaluate_node(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     lang_value a, b;
     switch (e->kind) {
@@ -136,22 +136,22 @@ static lang_value evaluate(whit_lang *vm, const lang_node *e, lang_value *frame)
         return a;
     case NODE_UNARY: return unary(vm, e, frame);
     case NODE_BINARY: return binary(vm, e, frame);
-    case NODE_ALSO: return (lang_value){.i = evaluate(vm, e->a, frame).i && evaluate(vm, e->b, frame).i};
-    case NODE_ELSE: return (lang_value){.i = evaluate(vm, e->a, frame).i || evaluate(vm, e->b, frame).i};
-    case NODE_CALL: return call(vm, e, frame);
+    case NODE_ALSO: return (lang_value){.i = evaluate_node(vm, e->a, frame).i && evaluate_node(vm, e->b, frame).i};
+    case NODE_ELSE: return (lang_value){.i = evaluate_node(vm, e->a, frame).i || evaluate_node(vm, e->b, frame).i};
+    case NODE_CALL: return call_function(vm, e, frame);
     case NODE_BUILTIN: return builtin(vm, e, frame);
-    case NODE_LIST: return list(vm, e, frame);
+    case NODE_LIST: return evaluate_list(vm, e, frame);
     case NODE_TEXT: return (lang_value){.text = e->name};
     case NODE_HOST: return host(vm, e, frame);
     case NODE_INDEX:
-        a = evaluate(vm, e->a, frame);
-        b = evaluate(vm, e->b, frame);
+        a = evaluate_node(vm, e->a, frame);
+        b = evaluate_node(vm, e->b, frame);
         b.f = lang_element(vm, e, a.a, b.i);
         lang_release(vm, a.a);
         return b;
     case NODE_SLICE: {
-        a = evaluate(vm, e->a, frame);
-        int64_t begin = evaluate(vm, e->b, frame).i, end = evaluate(vm, e->c, frame).i;
+        a = evaluate_node(vm, e->a, frame);
+        int64_t begin = evaluate_node(vm, e->b, frame).i, end = evaluate_node(vm, e->c, frame).i;
         b.a = lang_slice(vm, e, a.a, begin, end);
         lang_release(vm, a.a);
         return b;
@@ -162,11 +162,11 @@ static lang_value evaluate(whit_lang *vm, const lang_node *e, lang_value *frame)
 
 static int loop(whit_lang *vm, const lang_node *s, lang_value *frame)
 {
-    int64_t begin = evaluate(vm, s->a, frame).i, end = evaluate(vm, s->b, frame).i;
+    int64_t begin = evaluate_node(vm, s->a, frame).i, end = evaluate_node(vm, s->b, frame).i;
     for (int64_t i = begin; i < end; i++) {
         lang_step(vm, s, 1);
         slot_of(vm, s, frame)->i = i;
-        int how = run(vm, s->c, frame);
+        int how = run_statements(vm, s->c, frame);
         if (how == BROKEN) break;
         if (how == RETURNED) return how;
     }
@@ -175,7 +175,7 @@ static int loop(whit_lang *vm, const lang_node *s, lang_value *frame)
 
 static void assign(whit_lang *vm, const lang_node *s, lang_value *frame)
 {
-    lang_value value = evaluate(vm, s->a, frame), *slot = slot_of(vm, s, frame);
+    lang_value value = evaluate_node(vm, s->a, frame), *slot = slot_of(vm, s, frame);
     if (s->type >= WHIT_LANG_VEC) {
         value.a = lang_settle(vm, s, slot->a, value.a);
         lang_release(vm, slot->a);
@@ -185,7 +185,8 @@ static void assign(whit_lang *vm, const lang_node *s, lang_value *frame)
 
 static void store(whit_lang *vm, const lang_node *s, lang_value *frame)
 {
-    lang_value value = evaluate(vm, s->a, frame), index = evaluate(vm, s->b, frame), *slot = slot_of(vm, s, frame);
+    lang_value value = evaluate_node(vm, s->a, frame), index = evaluate_node(vm, s->b, frame),
+               *slot = slot_of(vm, s, frame);
     lang_check_index(vm, s, lang_array_of(vm, s, slot->a), index.i);
     slot->a = lang_own(vm, s, slot->a);
     slot->a->x[index.i] = (float)value.f;
@@ -198,31 +199,31 @@ static LANG_APART void print(whit_lang *vm, const lang_node *s, lang_value *fram
     uint32_t n = 0;
     for (const lang_node *e = s->a; e && n < LANG_MAX_ARGUMENTS; e = e->next) {
         types[n] = e->type;
-        values[n++] = evaluate(vm, e, frame);
+        values[n++] = evaluate_node(vm, e, frame);
     }
     lang_print(vm, s, values, types, n);
     for (uint32_t i = 0; i < n; i++)
         if (types[i] >= WHIT_LANG_VEC) lang_release(vm, values[i].a);
 }
 
-static int run(whit_lang *vm, const lang_node *s, lang_value *frame)
+static int run_statements(whit_lang *vm, const lang_node *s, lang_value *frame)
 {
     int how;
     lang_value value;
     switch (s->kind) {
     case NODE_BLOCK:
         for (const lang_node *inner = s->a; inner; inner = inner->next)
-            if ((how = run(vm, inner, frame)) != GO_ON) return how;
+            if ((how = run_statements(vm, inner, frame)) != GO_ON) return how;
         return GO_ON;
     case NODE_ASSIGN: assign(vm, s, frame); return GO_ON;
     case NODE_STORE: store(vm, s, frame); return GO_ON;
     case NODE_IF:
-        if (evaluate(vm, s->a, frame).i) return run(vm, s->b, frame);
-        return s->c ? run(vm, s->c, frame) : GO_ON;
+        if (evaluate_node(vm, s->a, frame).i) return run_statements(vm, s->b, frame);
+        return s->c ? run_statements(vm, s->c, frame) : GO_ON;
     case NODE_WHILE:
-        while (evaluate(vm, s->a, frame).i) {
+        while (evaluate_node(vm, s->a, frame).i) {
             lang_step(vm, s, 1);
-            how = run(vm, s->b, frame);
+            how = run_statements(vm, s->b, frame);
             if (how == BROKEN) break;
             if (how == RETURNED) return how;
         }
@@ -230,10 +231,10 @@ static int run(whit_lang *vm, const lang_node *s, lang_value *frame)
     case NODE_FOR: return loop(vm, s, frame);
     case NODE_BREAK: return BROKEN;
     case NODE_CONTINUE: return CONTINUED;
-    case NODE_RETURN: vm->result = evaluate(vm, s->a, frame); return RETURNED;
+    case NODE_RETURN: vm->result = evaluate_node(vm, s->a, frame); return RETURNED;
     case NODE_PRINT: print(vm, s, frame); return GO_ON;
     case NODE_EXPRESSION:
-        value = evaluate(vm, s->a, frame);
+        value = evaluate_node(vm, s->a, frame);
         if (s->a->type >= WHIT_LANG_VEC) lang_release(vm, value.a);
         return GO_ON;
     default: return GO_ON;
@@ -242,5 +243,5 @@ static int run(whit_lang *vm, const lang_node *s, lang_value *frame)
 
 void lang_walk(whit_lang *vm, lang_node *program)
 {
-    run(vm, program, vm->globals);
+    run_statements(vm, program, vm->globals);
 }

@@ -63,7 +63,7 @@ static struct source constant(struct vector_compiler *v, uint32_t bits)
     return s;
 }
 
-static struct source number(struct vector_compiler *v, float x)
+static struct source make_number(struct vector_compiler *v, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -75,7 +75,7 @@ static bool same(struct source a, struct source b)
     return a.of == b.of && a.k == b.k;
 }
 
-static struct source make(struct vector_compiler *v, struct micro m)
+static struct source make_micro(struct vector_compiler *v, struct micro m)
 {
     for (uint32_t i = 0; i < v->n_micros; i++) {
         const struct micro *old = &v->micros[i];
@@ -93,38 +93,39 @@ static struct source make(struct vector_compiler *v, struct micro m)
 
 static struct source two(struct vector_compiler *v, const jit_vector_op *op, struct source a, struct source b)
 {
-    return make(v, (struct micro){.kind = MICRO_PLAIN, .n_sources = 2, .op = op, .s = {a, b}});
+    return make_micro(v, (struct micro){.kind = MICRO_PLAIN, .n_sources = 2, .op = op, .s = {a, b}});
 }
 
 /* As lang_exp_f32. */
 static struct source exponential(struct vector_compiler *v, struct source x)
 {
-    struct source bounded = two(v, &V_MIN, number(v, 88.0f), x);
-    struct source magic = number(v, 12582912.0f);
-    struct source shifted = two(v, &V_ADD, two(v, &V_MUL, bounded, number(v, 0x1.715476p+0f)), magic);
+    struct source bounded = two(v, &V_MIN, make_number(v, 88.0f), x);
+    struct source magic = make_number(v, 12582912.0f);
+    struct source shifted = two(v, &V_ADD, two(v, &V_MUL, bounded, make_number(v, 0x1.715476p+0f)), magic);
     struct source n = two(v, &V_SUB, shifted, magic);
-    struct source r = two(v, &V_SUB, bounded, two(v, &V_MUL, n, number(v, 0x1.62e000p-1f)));
-    r = two(v, &V_SUB, r, two(v, &V_MUL, n, number(v, 0x1.0bfbe8p-15f)));
-    struct source p = two(v, &V_ADD, two(v, &V_MUL, r, number(v, 0x1.6c16c2p-10f)), number(v, 0x1.111112p-7f));
-    p = two(v, &V_ADD, two(v, &V_MUL, p, r), number(v, 0x1.555556p-5f));
-    p = two(v, &V_ADD, two(v, &V_MUL, p, r), number(v, 0x1.555556p-3f));
-    p = two(v, &V_ADD, two(v, &V_MUL, p, r), number(v, 0.5f));
+    struct source r = two(v, &V_SUB, bounded, two(v, &V_MUL, n, make_number(v, 0x1.62e000p-1f)));
+    r = two(v, &V_SUB, r, two(v, &V_MUL, n, make_number(v, 0x1.0bfbe8p-15f)));
+    struct source p =
+        two(v, &V_ADD, two(v, &V_MUL, r, make_number(v, 0x1.6c16c2p-10f)), make_number(v, 0x1.111112p-7f));
+    p = two(v, &V_ADD, two(v, &V_MUL, p, r), make_number(v, 0x1.555556p-5f));
+    p = two(v, &V_ADD, two(v, &V_MUL, p, r), make_number(v, 0x1.555556p-3f));
+    p = two(v, &V_ADD, two(v, &V_MUL, p, r), make_number(v, 0.5f));
     struct source y = two(v, &V_MUL, p, two(v, &V_MUL, r, r));
-    y = two(v, &V_ADD, two(v, &V_ADD, y, r), number(v, 1.0f));
+    y = two(v, &V_ADD, two(v, &V_ADD, y, r), make_number(v, 1.0f));
     struct source power = two(v, &V_ADD_I32, shifted, constant(v, 127u - 0x4B400000u));
-    power = make(v, (struct micro){.kind = MICRO_SHIFT, .n_sources = 1, .imm = 23, .s = {power}});
+    power = make_micro(v, (struct micro){.kind = MICRO_SHIFT, .n_sources = 1, .imm = 23, .s = {power}});
     y = two(v, &V_MUL, y, power);
-    return make(v, (struct micro){.kind = MICRO_ZERO_IF, .n_sources = 3, .s = {x, number(v, -87.0f), y}});
+    return make_micro(v, (struct micro){.kind = MICRO_ZERO_IF, .n_sources = 3, .s = {x, make_number(v, -87.0f), y}});
 }
 
 static struct source one_plus_exp_of_minus(struct vector_compiler *v, struct source a)
 {
-    return two(v, &V_ADD, number(v, 1.0f), exponential(v, two(v, &V_XOR, a, constant(v, 0x80000000u))));
+    return two(v, &V_ADD, make_number(v, 1.0f), exponential(v, two(v, &V_XOR, a, constant(v, 0x80000000u))));
 }
 
 static struct source rounded(struct vector_compiler *v, struct source a, uint8_t mode)
 {
-    return make(v, (struct micro){.kind = MICRO_ROUND, .n_sources = 1, .imm = mode, .op = &V_ROUND, .s = {a}});
+    return make_micro(v, (struct micro){.kind = MICRO_ROUND, .n_sources = 1, .imm = mode, .op = &V_ROUND, .s = {a}});
 }
 
 /* Predicates of C's comparisons. */
@@ -136,11 +137,11 @@ static struct source unary(struct vector_compiler *v, uint8_t op, struct source 
     switch (op) {
     case OP_NEG: return two(v, &V_XOR, a, constant(v, 0x80000000u));
     case OP_ABS: return two(v, &V_AND, a, constant(v, 0x7FFFFFFFu));
-    case OP_SQRT: return make(v, (struct micro){.kind = MICRO_PLAIN, .n_sources = 1, .op = &V_SQRT, .s = {a}});
+    case OP_SQRT: return make_micro(v, (struct micro){.kind = MICRO_PLAIN, .n_sources = 1, .op = &V_SQRT, .s = {a}});
     case OP_EXP: return exponential(v, a);
-    case OP_SIGMOID: return two(v, &V_DIV, number(v, 1.0f), one_plus_exp_of_minus(v, a));
+    case OP_SIGMOID: return two(v, &V_DIV, make_number(v, 1.0f), one_plus_exp_of_minus(v, a));
     case OP_SILU: return two(v, &V_DIV, a, one_plus_exp_of_minus(v, a));
-    case OP_RELU: return two(v, &V_MAX, a, number(v, 0.0f));
+    case OP_RELU: return two(v, &V_MAX, a, make_number(v, 0.0f));
     case OP_FLOOR: return rounded(v, a, DOWN);
     case OP_CEIL: return rounded(v, a, UP);
     case OP_ROUND: return rounded(v, a, NEAREST);
@@ -159,11 +160,13 @@ static struct source binary(struct vector_compiler *v, uint8_t op, struct source
     case OP_DIV: return two(v, &V_DIV, a, b);
     case OP_MIN: return two(v, &V_MIN, a, b);
     case OP_MAX: return two(v, &V_MAX, a, b);
-    case OP_CUT: return make(v, (struct micro){.kind = MICRO_CUT, .n_sources = 3, .s = {a, b, number(v, -INFINITY)}});
+    case OP_CUT:
+        return make_micro(v, (struct micro){.kind = MICRO_CUT, .n_sources = 3, .s = {a, b, make_number(v, -INFINITY)}});
     default:
-        return make(
+        return make_micro(
             v,
-            (struct micro){.kind = MICRO_ONE_IF, .n_sources = 3, .imm = predicates[op], .s = {a, b, number(v, 1.0f)}});
+            (struct micro){
+                .kind = MICRO_ONE_IF, .n_sources = 3, .imm = predicates[op], .s = {a, b, make_number(v, 1.0f)}});
     }
 }
 

@@ -137,7 +137,7 @@ static const struct variable *variable_of(const struct compiler *c, uint32_t slo
     return &c->variables[i];
 }
 
-static int32_t place(uint32_t slot)
+static int32_t place_of_slot(uint32_t slot)
 {
     return (int32_t)(slot * sizeof(lang_value));
 }
@@ -146,7 +146,7 @@ static void load_slot(struct compiler *c, jit_reg to, uint32_t slot)
 {
     const struct variable *v = variable_of(c, slot);
     if (v->reg < 0)
-        jit_load(&c->code, to, RDI, place(slot));
+        jit_load(&c->code, to, RDI, place_of_slot(slot));
     else if (v->reg != (int)to)
         jit_mov(&c->code, to, (jit_reg)v->reg);
 }
@@ -155,7 +155,7 @@ static void store_slot(struct compiler *c, uint32_t slot, jit_reg from)
 {
     const struct variable *v = variable_of(c, slot);
     if (v->reg < 0)
-        jit_store(&c->code, RDI, place(slot), from);
+        jit_store(&c->code, RDI, place_of_slot(slot), from);
     else if (v->reg != (int)from)
         jit_mov(&c->code, (jit_reg)v->reg, from);
 }
@@ -181,24 +181,24 @@ static void alu_simple(struct compiler *c, jit_alu op, jit_reg to, const lang_no
     }
     const struct variable *v = variable_of(c, e->slot);
     if (v->reg < 0)
-        jit_alu_memory(&c->code, op, to, RDI, place(e->slot));
+        jit_alu_memory(&c->code, op, to, RDI, place_of_slot(e->slot));
     else
         jit_alu_reg(&c->code, op, to, (jit_reg)v->reg);
 }
 
-static void evaluate(struct compiler *c, const lang_node *e); /* into rax */
+static void emit_value(struct compiler *c, const lang_node *e); /* into rax */
 
 /* a into rax; b into rcx. */
 static void evaluate_both(struct compiler *c, const lang_node *a, const lang_node *b)
 {
     if (is_simple(b)) {
-        evaluate(c, a);
+        emit_value(c, a);
         load_simple(c, RCX, b);
         return;
     }
-    evaluate(c, a);
+    emit_value(c, a);
     jit_push(&c->code, RAX);
-    evaluate(c, b);
+    emit_value(c, b);
     jit_mov(&c->code, RCX, RAX);
     jit_pop(&c->code, RAX);
 }
@@ -251,10 +251,10 @@ static const lang_node *exact_division(const lang_node *branch)
 }
 
 /* Flags of a compared with b. */
-static void compare(struct compiler *c, const lang_node *e)
+static void emit_comparison(struct compiler *c, const lang_node *e)
 {
     if (is_parity(e)) {
-        evaluate(c, e->a->a);
+        emit_value(c, e->a->a);
         jit_alu_imm(&c->code, ALU_AND, RAX, (int32_t)(e->a->b->i - 1));
         return;
     }
@@ -264,7 +264,7 @@ static void compare(struct compiler *c, const lang_node *e)
         return;
     }
     if (is_simple(e->b)) {
-        evaluate(c, e->a);
+        emit_value(c, e->a);
         alu_simple(c, ALU_CMP, RAX, e->b);
         return;
     }
@@ -332,12 +332,12 @@ static void divide(struct compiler *c, const lang_node *e)
     jit_code *code = &c->code;
     bool remainder = e->op == OP_MOD;
     if (e == c->exact) {
-        evaluate(c, e->a);
+        emit_value(c, e->a);
         jit_shift_imm(code, SHIFT_SAR, RAX, (unsigned)__builtin_ctzll((uint64_t)e->b->i));
         return;
     }
     if (e->b->kind == NODE_INT && e->b->i >= 2) {
-        evaluate(c, e->a);
+        emit_value(c, e->a);
         divide_by(c, remainder, e->b->i);
         return;
     }
@@ -371,15 +371,15 @@ static void evaluate_binary(struct compiler *c, const lang_node *e)
         b = e->a;
     }
     if (is_compare(e)) {
-        compare(c, e);
+        emit_comparison(c, e);
         jit_set_rax(code, condition_of(e->op));
     } else if (e->op == OP_DIV || e->op == OP_MOD)
         divide(c, e);
     else if (alu >= 0 && is_simple(b)) {
-        evaluate(c, a);
+        emit_value(c, a);
         alu_simple(c, (jit_alu)alu, RAX, b);
     } else if (e->op == OP_MUL && is_simple(b)) {
-        evaluate(c, a);
+        emit_value(c, a);
         if (b->kind == NODE_INT && (b->i == 3 || b->i == 5 || b->i == 9))
             jit_multiply_rax(code, (unsigned)b->i);
         else if (b->kind == NODE_INT)
@@ -387,9 +387,9 @@ static void evaluate_binary(struct compiler *c, const lang_node *e)
         else if (variable_of(c, b->slot)->reg >= 0)
             jit_imul(code, RAX, (jit_reg)variable_of(c, b->slot)->reg);
         else
-            jit_imul_memory(code, RAX, RDI, place(b->slot));
+            jit_imul_memory(code, RAX, RDI, place_of_slot(b->slot));
     } else if ((e->op == OP_SHL || e->op == OP_SHR) && b->kind == NODE_INT) {
-        evaluate(c, a);
+        emit_value(c, a);
         if (b->i & 63) jit_shift_imm(code, e->op == OP_SHL ? SHIFT_SHL : SHIFT_SAR, RAX, (unsigned)(b->i & 63));
     } else {
         evaluate_both(c, a, b);
@@ -406,18 +406,18 @@ static void evaluate_binary(struct compiler *c, const lang_node *e)
     }
 }
 
-static void evaluate(struct compiler *c, const lang_node *e)
+static void emit_value(struct compiler *c, const lang_node *e)
 {
     jit_code *code = &c->code;
     switch (e->kind) {
     case NODE_INT: jit_mov_imm(code, RAX, e->i); return;
     case NODE_SLOT: load_slot(c, RAX, e->slot); return;
     case NODE_KEEP:
-        evaluate(c, e->a);
+        emit_value(c, e->a);
         store_slot(c, e->slot, RAX);
         return;
     case NODE_UNARY:
-        evaluate(c, e->a);
+        emit_value(c, e->a);
         if (e->op == OP_NEG)
             jit_group3(code, 3, RAX);
         else if (e->op == OP_FLIP)
@@ -449,7 +449,7 @@ static size_t jump_unless(struct compiler *c, const lang_node *e)
 {
     jit_code *code = &c->code;
     if (is_compare(e)) {
-        compare(c, e);
+        emit_comparison(c, e);
         return jit_jump_if(code, (jit_condition)(condition_of(e->op) ^ 1));
     }
     if (e->kind == NODE_ALSO || e->kind == NODE_ELSE) {
@@ -468,7 +468,7 @@ static size_t jump_unless(struct compiler *c, const lang_node *e)
         jit_aim(code, over, code->n);
         return fails;
     }
-    evaluate(c, e);
+    emit_value(c, e);
     jit_test(code, RAX, RAX);
     return jit_jump_if(code, CC_E);
 }
@@ -499,7 +499,7 @@ static void assign(struct compiler *c, const lang_node *s)
         if (is_simple(e->b))
             alu_simple(c, (jit_alu)alu, (jit_reg)v->reg, e->b);
         else {
-            evaluate(c, e->b);
+            emit_value(c, e->b);
             jit_alu_reg(&c->code, (jit_alu)alu, (jit_reg)v->reg, RAX);
         }
         return;
@@ -517,7 +517,7 @@ static void assign(struct compiler *c, const lang_node *s)
         alu_simple(c, (jit_alu)alu, (jit_reg)v->reg, e->b);
         return;
     }
-    evaluate(c, e);
+    emit_value(c, e);
     store_slot(c, s->slot, RAX);
 }
 
@@ -535,7 +535,7 @@ static void count_round(struct compiler *c, const lang_node *s)
     step_aside(c, jit_jump_if(&c->code, CC_S), s, false);
 }
 
-static void statement(struct compiler *c, const lang_node *s);
+static void emit_statement(struct compiler *c, const lang_node *s);
 
 static void for_loop(struct compiler *c, const lang_node *s)
 {
@@ -545,10 +545,10 @@ static void for_loop(struct compiler *c, const lang_node *s)
     lang_node limit = {.kind = NODE_SLOT, .type = WHIT_LANG_INT, .slot = s->slot + 1};
     lang_node in_range = {.kind = NODE_BINARY, .op = OP_LT, .type = WHIT_LANG_INT, .a = &counter, .b = &limit};
     c->loop = &loop;
-    evaluate(c, s->a);
+    emit_value(c, s->a);
     if (!is_simple(s->b)) {
         jit_push(code, RAX);
-        evaluate(c, s->b);
+        emit_value(c, s->b);
         store_slot(c, limit.slot, RAX);
         jit_pop(code, RAX);
     } else {
@@ -560,7 +560,7 @@ static void for_loop(struct compiler *c, const lang_node *s)
     jit_align(code, LOOP_ALIGN);
     size_t top = code->n;
     count_round(c, s);
-    statement(c, s->c);
+    emit_statement(c, s->c);
     for (uint32_t i = 0; i < loop.n_continues; i++) jit_aim(code, loop.continues[i], code->n);
     const struct variable *v = variable_of(c, s->slot);
     if (v->reg >= 0)
@@ -570,7 +570,7 @@ static void for_loop(struct compiler *c, const lang_node *s)
         jit_alu_imm(code, ALU_ADD, RAX, 1);
         store_slot(c, s->slot, RAX);
     }
-    compare(c, &in_range);
+    emit_comparison(c, &in_range);
     jit_aim(code, jit_jump_if(code, CC_L), top);
     jit_aim(code, none, code->n);
     for (uint32_t i = 0; i < loop.n_breaks; i++) jit_aim(code, loop.breaks[i], code->n);
@@ -586,10 +586,10 @@ static void while_loop(struct compiler *c, const lang_node *s)
     jit_align(code, LOOP_ALIGN);
     size_t top = code->n, again;
     count_round(c, s);
-    statement(c, s->b);
+    emit_statement(c, s->b);
     for (uint32_t i = 0; i < loop.n_continues; i++) jit_aim(code, loop.continues[i], code->n);
     if (is_compare(s->a)) {
-        compare(c, s->a);
+        emit_comparison(c, s->a);
         jit_aim(code, jit_jump_if(code, condition_of(s->a->op)), top);
     } else {
         again = jump_unless(c, s->a);
@@ -622,7 +622,7 @@ static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
 
 /* Compiles if x % 2^k == 0 { v = e } else { v = f } without a branch: computes both values and selects one, because the
  * low bits of a number are unpredictable. False if the statement has another form. */
-static bool choose(struct compiler *c, const lang_node *s)
+static bool choose_branch(struct compiler *c, const lang_node *s)
 {
     enum { OPERATIONS = 3 };
     jit_code *code = &c->code;
@@ -632,11 +632,11 @@ static bool choose(struct compiler *c, const lang_node *s)
     c->exact = exact_division(s);
     if (!is_cheap(c, then->a, OPERATIONS) || (otherwise && !is_cheap(c, otherwise->a, OPERATIONS))) return false;
     if (otherwise)
-        evaluate(c, otherwise->a);
+        emit_value(c, otherwise->a);
     else
         load_slot(c, RAX, then->slot);
     jit_mov(code, RDX, RAX);
-    evaluate(c, then->a);
+    emit_value(c, then->a);
     load_slot(c, RCX, s->a->a->a->slot);
     jit_alu_imm(code, ALU_AND, RCX, (int32_t)(s->a->a->b->i - 1));
     jit_cmov(code, condition_of(s->a->op), RDX, RAX);
@@ -644,14 +644,14 @@ static bool choose(struct compiler *c, const lang_node *s)
     return true;
 }
 
-static void statement(struct compiler *c, const lang_node *s)
+static void emit_statement(struct compiler *c, const lang_node *s)
 {
     jit_code *code = &c->code;
     size_t otherwise, done;
     if (c->failed || code->full) return;
     switch (s->kind) {
     case NODE_BLOCK:
-        for (const lang_node *inner = s->a; inner; inner = inner->next) statement(c, inner);
+        for (const lang_node *inner = s->a; inner; inner = inner->next) emit_statement(c, inner);
         return;
     case NODE_ASSIGN:
         if (s->type == WHIT_LANG_QUAT)
@@ -660,14 +660,14 @@ static void statement(struct compiler *c, const lang_node *s)
             assign(c, s);
         return;
     case NODE_IF:
-        if (choose(c, s)) return;
+        if (choose_branch(c, s)) return;
         otherwise = jump_unless(c, s->a);
         c->exact = exact_division(s);
-        statement(c, s->b);
+        emit_statement(c, s->b);
         if (s->c) {
             done = jit_jump(code);
             jit_aim(code, otherwise, code->n);
-            statement(c, s->c);
+            emit_statement(c, s->c);
             jit_aim(code, done, code->n);
         } else
             jit_aim(code, otherwise, code->n);
@@ -688,7 +688,7 @@ static void write_back(struct compiler *c)
 {
     for (uint32_t i = 0; i < c->n_variables; i++)
         if (c->variables[i].reg >= 0)
-            jit_store(&c->code, RDI, place(c->variables[i].slot), (jit_reg)c->variables[i].reg);
+            jit_store(&c->code, RDI, place_of_slot(c->variables[i].slot), (jit_reg)c->variables[i].reg);
     jit_store(&c->code, RSI, offsetof(whit_lang, fuel), R15);
     jit_quats_move(&c->quats, c->quat_size, &c->code, true);
 }
@@ -697,7 +697,7 @@ static void read_in(struct compiler *c)
 {
     for (uint32_t i = 0; i < c->n_variables; i++)
         if (c->variables[i].reg >= 0)
-            jit_load(&c->code, (jit_reg)c->variables[i].reg, RDI, place(c->variables[i].slot));
+            jit_load(&c->code, (jit_reg)c->variables[i].reg, RDI, place_of_slot(c->variables[i].slot));
     jit_load(&c->code, R15, RSI, offsetof(whit_lang, fuel));
     jit_quats_move(&c->quats, c->quat_size, &c->code, false);
 }
@@ -733,13 +733,13 @@ static void write_asides(struct compiler *c)
     }
 }
 
-static void whole(struct compiler *c, const lang_node *loop)
+static void emit_whole_loop(struct compiler *c, const lang_node *loop)
 {
     jit_code *code = &c->code;
     for (uint32_t i = 0; i < N_SAVED; i++) jit_push(code, (jit_reg)saved_regs[i]);
     jit_push(code, RAX); /* the stack is aligned for calls */
     read_in(c);
-    statement(c, loop);
+    emit_statement(c, loop);
     write_back(c);
     jit_pop(code, RAX);
     for (uint32_t i = N_SAVED; i-- > 0;) jit_pop(code, (jit_reg)saved_regs[i]);
@@ -775,7 +775,7 @@ static void *emit_loop(struct compiler *c, const lang_node *loop)
 {
     c->code.n = 0;
     c->n_asides = 0;
-    whole(c, loop);
+    emit_whole_loop(c, loop);
     return c->failed || c->code.full ? NULL : jit_seal(c->outer->vm, loop, "loop", &c->code);
 }
 

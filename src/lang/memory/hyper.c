@@ -60,7 +60,7 @@ bool whit_hyper_bundle_add(whit_hyper_bundle *bundle, const uint64_t *a)
 }
 
 /* Lanes with more than half ones, and with exactly half. */
-static void compare(const whit_hyper_bundle *bundle, uint32_t i, uint64_t *more, uint64_t *equal)
+static void compare_lanes(const whit_hyper_bundle *bundle, uint32_t i, uint64_t *more, uint64_t *equal)
 {
     uint32_t half = bundle->n_added / 2;
     *more = 0;
@@ -77,7 +77,7 @@ void whit_hyper_bundle_majority(const whit_hyper_bundle *bundle, const uint64_t 
 {
     for (uint32_t i = 0; i < bundle->n_words; i++) {
         uint64_t more, equal;
-        compare(bundle, i, &more, &equal);
+        compare_lanes(bundle, i, &more, &equal);
         out[i] = more | (equal & ties[i]);
     }
 }

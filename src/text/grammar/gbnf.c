@@ -34,7 +34,7 @@ static uint32_t line_of(reader *r)
     return r->line + 1;
 }
 
-static uint32_t refuse(reader *r, const char *what)
+static uint32_t refuse_text(reader *r, const char *what)
 {
     if (r->status == WHIT_OK && (r->syntax.failed || r->graph->failed)) /* the position has no meaning */
         r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the grammar is too large, or memory ran out", r->name);
@@ -88,7 +88,7 @@ static uint32_t rule_named(reader *r, const char *text, size_t n)
     }
     /* Rules of schemas are numbered among those of the text. */
     uint32_t rule = whit_automaton_rule(r->graph);
-    if (rule >= MOST_RULES) return refuse(r, "too many rules");
+    if (rule >= MOST_RULES) return refuse_text(r, "too many rules");
     rule_name own = {text, (uint32_t)n, line_of(r)};
     if (r->names.size_bytes < (size_t)rule * sizeof own &&
         !whit_buf_append_zeros(&r->names, rule * sizeof own - r->names.size_bytes))
@@ -104,7 +104,7 @@ static bool read_name(reader *r, const char **text, size_t *n)
     while (r->at < r->n && is_name(r->text[r->at])) r->at++;
     *text = (const char *)r->text + from;
     *n = r->at - from;
-    if (*n > MOST_NAME_BYTES) refuse(r, "a rule's name is too long");
+    if (*n > MOST_NAME_BYTES) refuse_text(r, "a rule's name is too long");
     return *n > 0;
 }
 
@@ -112,12 +112,12 @@ static bool read_name(reader *r, const char **text, size_t *n)
 
 static uint32_t read_character(reader *r)
 {
-    if (r->at >= r->n || r->text[r->at] == '\n') return refuse(r, "a literal does not end on its line");
+    if (r->at >= r->n || r->text[r->at] == '\n') return refuse_text(r, "a literal does not end on its line");
     if (!next_is(r, "\\")) {
         size_t length;
         uint32_t code = whit_utf8_decode(r->text + r->at, r->n - r->at, &length);
         r->at += length;
-        if (code == WHIT_UTF8_INVALID) refuse(r, "bytes that are not UTF-8");
+        if (code == WHIT_UTF8_INVALID) refuse_text(r, "bytes that are not UTF-8");
         return code;
     }
     uint8_t c = r->at < r->n ? r->text[r->at++] : 0;
@@ -125,10 +125,10 @@ static uint32_t read_character(reader *r)
     for (uint32_t i = 0; i < n_hex; i++) {
         uint8_t h = r->at < r->n ? r->text[r->at++] : 0, lower = h | 32;
         uint32_t digit = h >= '0' && h <= '9' ? (uint32_t)(h - '0') : (uint32_t)(lower - 'a' + 10);
-        if (digit > 15) return refuse(r, "an escape wants hexadecimal digits");
+        if (digit > 15) return refuse_text(r, "an escape wants hexadecimal digits");
         code = code << 4 | digit;
     }
-    if (n_hex) return code > 0x10FFFF ? refuse(r, "there is no such character") : code;
+    if (n_hex) return code > 0x10FFFF ? refuse_text(r, "there is no such character") : code;
     switch (c) {
     case 't': return '\t';
     case 'r': return '\r';
@@ -140,7 +140,7 @@ static uint32_t read_character(reader *r)
     case '-':
     case '^':
     case '.': return c;
-    default: return refuse(r, "an unknown escape");
+    default: return refuse_text(r, "an unknown escape");
     }
 }
 
@@ -162,13 +162,13 @@ static uint32_t read_class(reader *r)
     size_t n = 0;
     bool inverted = next_is(r, "^");
     while (r->status == WHIT_OK && !next_is(r, "]")) {
-        if (n == MOST_RANGES) return refuse(r, "a class has too many ranges");
+        if (n == MOST_RANGES) return refuse_text(r, "a class has too many ranges");
         whit_code_range range;
         range.first = range.last = read_character(r);
         if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
             r->at++;
             range.last = read_character(r);
-            if (r->status == WHIT_OK && range.last < range.first) return refuse(r, "a range runs backwards");
+            if (r->status == WHIT_OK && range.last < range.first) return refuse_text(r, "a range runs backwards");
         }
         ranges[n++] = range;
     }
@@ -183,7 +183,7 @@ static uint32_t read_schema(reader *r)
     skip_space(r, true);
     size_t from = r->at, depth = 0;
     bool in_string = false;
-    if (r->at >= r->n || r->text[r->at] != '{') return refuse(r, "%json wants a schema in braces");
+    if (r->at >= r->n || r->text[r->at] != '{') return refuse_text(r, "%json wants a schema in braces");
     for (; r->at < r->n; r->at++) {
         uint8_t c = r->text[r->at];
         if (in_string && c == '\\')
@@ -195,7 +195,7 @@ static uint32_t read_schema(reader *r)
         else if (!in_string && c == '}' && --depth == 0)
             break;
     }
-    if (r->at >= r->n) return refuse(r, "a schema does not end");
+    if (r->at >= r->n) return refuse_text(r, "a schema does not end");
     r->at++;
     uint32_t rule;
     whit_status status =
@@ -220,16 +220,16 @@ static uint32_t read_atom(reader *r, uint32_t depth)
     if (next_is(r, "(")) {
         skip_space(r, true);
         uint32_t inside = read_any(r, depth + 1);
-        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse(r, "a group wants its )");
+        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_text(r, "a group wants its )");
         return inside;
     }
     if (read_name(r, &name, &n)) {
         uint32_t rule = rule_named(r, name, n);
         return r->status == WHIT_OK ? whit_pattern_add(&r->syntax, WHIT_PATTERN_RULE, rule, 0) : WHIT_PATTERN_NONE;
     }
-    return refuse(r,
-                  r->at < r->n && r->text[r->at] == '<' ? "tokens by name are not supported"
-                                                        : "expected a literal, a class, a rule or a group");
+    return refuse_text(r,
+                       r->at < r->n && r->text[r->at] == '<' ? "tokens by name are not supported"
+                                                             : "expected a literal, a class, a rule or a group");
 }
 
 static uint32_t read_repeated(reader *r, uint32_t depth)
@@ -252,11 +252,11 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
                 max = WHIT_AUTOMATON_UNBOUNDED;
             skip_space(r, depth > 0);
             if (!next_is(r, "}") || max < min || (!has_min && max == WHIT_AUTOMATON_UNBOUNDED))
-                return refuse(r, "a repetition is {n}, {n,} or {n,m}");
+                return refuse_text(r, "a repetition is {n}, {n,} or {n,m}");
         } else if (!next_is(r, "*")) {
             break;
         }
-        if (n > 8) return refuse(r, "too many repetitions one after the other");
+        if (n > 8) return refuse_text(r, "too many repetitions one after the other");
         uint32_t repeat = whit_pattern_add(&r->syntax, WHIT_PATTERN_REPEAT, min, max);
         whit_pattern_append(&r->syntax, repeat, part);
         part = repeat;
@@ -271,7 +271,7 @@ static bool ends_here(const reader *r)
 
 static uint32_t read_any(reader *r, uint32_t depth)
 {
-    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse(r, "groups are nested too deep");
+    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_text(r, "groups are nested too deep");
     uint32_t any = whit_pattern_add(&r->syntax, WHIT_PATTERN_ANY, 0, 0);
     do {
         uint32_t all = whit_pattern_add(&r->syntax, WHIT_PATTERN_ALL, 0, 0);
@@ -292,21 +292,21 @@ static void read_rule(reader *r)
     const char *name;
     size_t n;
     if (!read_name(r, &name, &n)) {
-        refuse(r, "expected a rule: name ::= ...");
+        refuse_text(r, "expected a rule: name ::= ...");
         return;
     }
     uint32_t rule = rule_named(r, name, n);
     skip_space(r, false);
-    if (r->status == WHIT_OK && !next_is(r, "::=")) refuse(r, "expected ::= behind the rule's name");
+    if (r->status == WHIT_OK && !next_is(r, "::=")) refuse_text(r, "expected ::= behind the rule's name");
     if (r->status != WHIT_OK) return;
     r->syntax.nodes.size_bytes = r->syntax.ranges.size_bytes = 0;
     uint32_t root = read_any(r, 0);
-    if (r->status == WHIT_OK && r->at < r->n && r->text[r->at] == ')') refuse(r, "a ) without its group");
+    if (r->status == WHIT_OK && r->at < r->n && r->text[r->at] == ')') refuse_text(r, "a ) without its group");
     if (r->status == WHIT_OK && r->syntax.failed) r->graph->failed = true;
     if (r->status != WHIT_OK || r->graph->failed) return;
     uint32_t begin = whit_pattern_emit(&r->syntax, root, false, r->graph, WHIT_AUTOMATON_RET);
     if (((const uint32_t *)r->graph->rules.data)[rule] != WHIT_AUTOMATON_NONE)
-        refuse(r, "a rule is defined twice");
+        refuse_text(r, "a rule is defined twice");
     else
         whit_automaton_define(r->graph, rule, begin);
 }
@@ -332,7 +332,7 @@ whit_status whit_gbnf_compile(whit_automaton *graph, const char *name, const cha
     r.slots = whit_zalloc_array(graph->allocator, r.n_slots, sizeof *r.slots);
     if (!r.slots) return whit_fail_memory(error, "a grammar", r.n_slots * sizeof *r.slots);
     r.names.allocator = r.syntax.nodes.allocator = r.syntax.ranges.allocator = graph->allocator;
-    rule_named(&r, "root", 4); /* rule 0, wherever it stands */
+    rule_named(&r, "root", 4); /* "root" becomes rule 0, wherever the text defines it */
     for (skip_space(&r, true); r.at < r.n && r.status == WHIT_OK && !graph->failed; skip_space(&r, true)) read_rule(&r);
     const uint32_t *rules = (const uint32_t *)graph->rules.data;
     uint32_t n_rules = (uint32_t)(graph->rules.size_bytes / sizeof *rules), bad = WHIT_AUTOMATON_NONE;

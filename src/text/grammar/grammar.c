@@ -158,7 +158,7 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
     uint32_t to = s->now;
     if (v->ends[id / 64] >> id % 64 & 1) {
         if (!whit_state_pool_at(&g->exact, s->now)->complete)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the grammar lets no text end here");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text cannot end here: the grammar wants more");
     } else {
         if (v->begin[id] == v->begin[id + 1]) to = WHIT_MACHINE_DEAD;
         g->exact.work_left = MOST_LOOKS;

@@ -211,7 +211,7 @@ static uint32_t keep_list(whit_language *l, whit_language_kind kind, whit_buf *l
     for (uint32_t i = 0; i < kept; i++) {
         whit_language_node part = whit_language_at(l, parts[i]);
         has_empty = is_or ? has_empty || part.has_empty : has_empty && part.has_empty;
-        if (part.kind == WHIT_LANGUAGE_IS_NOT && /* a part and its complement */
+        if (part.kind == WHIT_LANGUAGE_IS_NOT && /* a part and its complement together decide the whole */
             bsearch(&part.a, parts, kept, sizeof *parts, by_number))
             return decides;
     }
@@ -222,7 +222,7 @@ static uint32_t keep_list(whit_language *l, whit_language_kind kind, whit_buf *l
     return keep_node(l, (whit_language_node){.kind = (uint8_t)kind, .a = first, .n = kept, .has_empty = has_empty});
 }
 
-static uint32_t join(whit_language *l, whit_language_kind kind, uint32_t a, uint32_t b)
+static uint32_t join_languages(whit_language *l, whit_language_kind kind, uint32_t a, uint32_t b)
 {
     bool is_or = kind == WHIT_LANGUAGE_IS_OR;
     whit_buf list = {.allocator = l->allocator};
@@ -237,13 +237,17 @@ static uint32_t join(whit_language *l, whit_language_kind kind, uint32_t a, uint
 
 uint32_t whit_language_or(whit_language *l, uint32_t a, uint32_t b)
 {
-    return a == WHIT_LANGUAGE_NONE || a == b ? b : b == WHIT_LANGUAGE_NONE ? a : join(l, WHIT_LANGUAGE_IS_OR, a, b);
+    return a == WHIT_LANGUAGE_NONE || a == b ? b
+        : b == WHIT_LANGUAGE_NONE            ? a
+                                             : join_languages(l, WHIT_LANGUAGE_IS_OR, a, b);
 }
 
 uint32_t whit_language_and(whit_language *l, uint32_t a, uint32_t b)
 {
     if (a == WHIT_LANGUAGE_NONE || b == WHIT_LANGUAGE_NONE) return WHIT_LANGUAGE_NONE;
-    return a == WHIT_LANGUAGE_ALL || a == b ? b : b == WHIT_LANGUAGE_ALL ? a : join(l, WHIT_LANGUAGE_IS_AND, a, b);
+    return a == WHIT_LANGUAGE_ALL || a == b ? b
+        : b == WHIT_LANGUAGE_ALL            ? a
+                                            : join_languages(l, WHIT_LANGUAGE_IS_AND, a, b);
 }
 
 uint32_t whit_language_not(whit_language *l, uint32_t a)

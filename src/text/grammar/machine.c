@@ -52,7 +52,8 @@ static uint32_t hash_of_configuration(const whit_state_pool *pool, uint32_t at)
     return hash_threads((const whit_stack_thread *)pool->threads.data + c->first, c->n_threads, c->complete);
 }
 
-static bool grow(whit_state_pool *pool, uint32_t **slots, uint32_t *n_slots, uint32_t n_items, hash_of_fn *hash_of)
+static bool grow_slots(whit_state_pool *pool, uint32_t **slots, uint32_t *n_slots, uint32_t n_items,
+                       hash_of_fn *hash_of)
 {
     uint32_t n = *n_slots ? *n_slots * 2 : FIRST_SLOTS;
     uint32_t *larger = whit_zalloc_array(pool->allocator, n, sizeof *larger);
@@ -92,8 +93,8 @@ whit_status whit_state_pool_open(const whit_automaton *graph, const whit_allocat
     for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++) bufs[i]->allocator = allocator;
     pool->seen = whit_zalloc_array(allocator, pool->n_seen, sizeof *pool->seen);
     pool->seen_at = whit_zalloc_array(allocator, pool->n_seen, sizeof *pool->seen_at);
-    if (pool->seen && pool->seen_at && grow(pool, &pool->frame_slots, &pool->n_frame_slots, 0, hash_of_frame) &&
-        grow(pool, &pool->configuration_slots, &pool->n_configuration_slots, 0, hash_of_configuration)) {
+    if (pool->seen && pool->seen_at && grow_slots(pool, &pool->frame_slots, &pool->n_frame_slots, 0, hash_of_frame) &&
+        grow_slots(pool, &pool->configuration_slots, &pool->n_configuration_slots, 0, hash_of_configuration)) {
         whit_state_pool_clear(pool);
         if (!pool->failed) return WHIT_OK;
     }
@@ -150,7 +151,7 @@ uint32_t whit_state_pool_keep_frame(whit_state_pool *pool, whit_stack_frame fram
         return WHIT_MACHINE_BOTTOM;
     }
     pool->frame_slots[at] = id + 1;
-    if (id * 2 > pool->n_frame_slots) grow(pool, &pool->frame_slots, &pool->n_frame_slots, id + 1, hash_of_frame);
+    if (id * 2 > pool->n_frame_slots) grow_slots(pool, &pool->frame_slots, &pool->n_frame_slots, id + 1, hash_of_frame);
     return id;
 }
 
@@ -178,7 +179,7 @@ static uint32_t keep_configuration(whit_state_pool *pool, const whit_stack_threa
     }
     pool->configuration_slots[at] = id + 1;
     if (id * 2 > pool->n_configuration_slots)
-        grow(pool, &pool->configuration_slots, &pool->n_configuration_slots, id + 1, hash_of_configuration);
+        grow_slots(pool, &pool->configuration_slots, &pool->n_configuration_slots, id + 1, hash_of_configuration);
     return id;
 }
 

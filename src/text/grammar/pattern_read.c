@@ -23,7 +23,7 @@ typedef struct reader {
     class one; /* the class that is read: here, since groups nest and threads' stacks are small */
 } reader;
 
-static uint32_t refuse(reader *r, const char *what)
+static uint32_t refuse_pattern(reader *r, const char *what)
 {
     if (r->status == WHIT_OK && r->syntax->failed) /* the position where reading stopped has no meaning */
         r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", r->name);
@@ -35,7 +35,7 @@ static uint32_t refuse(reader *r, const char *what)
 
 static bool add_range(reader *r, class *c, uint32_t first, uint32_t last)
 {
-    if (c->n == MOST_RANGES) return refuse(r, "a class of so many ranges"), false;
+    if (c->n == MOST_RANGES) return refuse_pattern(r, "a class of so many ranges"), false;
     c->ranges[c->n++] = (whit_code_range){first, last};
     return true;
 }
@@ -44,7 +44,7 @@ static uint32_t next_code(reader *r)
 {
     size_t length;
     uint32_t code = whit_utf8_decode(r->text + r->at, r->n - r->at, &length);
-    if (code == WHIT_UTF8_INVALID) refuse(r, "bytes that are not UTF-8");
+    if (code == WHIT_UTF8_INVALID) refuse_pattern(r, "bytes that are not UTF-8");
     r->at += length;
     return code;
 }
@@ -86,13 +86,13 @@ static bool add_property(reader *r, class *c, bool inverted)
     whit_buf found = {.allocator = r->syntax->nodes.allocator};
     size_t from = r->at + 1, end = from;
     while (end < r->n && r->text[end] != '}') end++;
-    if (++r->syntax->n_properties > MOST_PROPERTIES) return refuse(r, "so many Unicode properties"), false;
+    if (++r->syntax->n_properties > MOST_PROPERTIES) return refuse_pattern(r, "so many Unicode properties"), false;
     bool known = r->at < r->n && r->text[r->at] == '{' && end < r->n &&
         whit_pattern_property((const char *)r->text + from, end - from, &found);
     if (!known) {
         whit_buf_free(&found);
         r->at--;
-        return refuse(r, "a Unicode property"), false;
+        return refuse_pattern(r, "a Unicode property"), false;
     }
     r->at = end + 1;
     const whit_code_range *ranges = (const whit_code_range *)found.data;
@@ -116,7 +116,7 @@ static uint32_t read_hex(reader *r, uint32_t n_digits)
     for (uint32_t i = 0; i < n_digits; i++) {
         uint8_t c = r->at < r->n ? r->text[r->at++] : 0, lower = c | 32;
         uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)(c - '0') : (uint32_t)(lower - 'a' + 10);
-        if (digit > 15) return refuse(r, "a bad escape"), 0;
+        if (digit > 15) return refuse_pattern(r, "a bad escape"), 0;
         value = value * 16 + digit;
     }
     return value;
@@ -126,7 +126,7 @@ static uint32_t read_braced(reader *r)
 {
     uint32_t value = 0;
     while (r->at < r->n && r->text[r->at] != '}' && value <= 0x10FFFF) value = value * 16 + read_hex(r, 1);
-    if (!next_is(r, "}") || value > 0x10FFFF) refuse(r, "a bad escape");
+    if (!next_is(r, "}") || value > 0x10FFFF) refuse_pattern(r, "a bad escape");
     return value;
 }
 
@@ -134,7 +134,7 @@ static uint32_t read_braced(reader *r)
  * added. */
 static uint32_t read_escape(reader *r, class *c, bool in_class)
 {
-    if (r->at == r->n) return refuse(r, "a backslash at the end"), 0;
+    if (r->at == r->n) return refuse_pattern(r, "a backslash at the end"), 0;
     uint8_t letter = r->text[r->at];
     if (letter >= 0x80) return next_code(r);
     r->at++;
@@ -164,10 +164,10 @@ static uint32_t read_escape(reader *r, class *c, bool in_class)
         if (!((letter | 32) >= 'a' && (letter | 32) <= 'z') && !(letter >= '0' && letter <= '9')) return letter;
     }
     r->at--;
-    return refuse(r,
-                  letter >= '1' && letter <= '9'       ? "a reference to a group"
-                      : letter == 'b' || letter == 'B' ? "a word boundary"
-                                                       : "an unknown escape");
+    return refuse_pattern(r,
+                          letter >= '1' && letter <= '9'       ? "a reference to a group"
+                              : letter == 'b' || letter == 'B' ? "a word boundary"
+                                                               : "an unknown escape");
 }
 
 static uint32_t read_class(reader *r)
@@ -176,13 +176,13 @@ static uint32_t read_class(reader *r)
     bool inverted = next_is(r, "^");
     c->n = 0;
     while (r->status == WHIT_OK && !next_is(r, "]")) {
-        if (r->at == r->n) return refuse(r, "a class without its ]");
+        if (r->at == r->n) return refuse_pattern(r, "a class without its ]");
         uint32_t first = next_is(r, "\\") ? read_escape(r, c, true) : next_code(r), last = first;
         if (first == WHIT_UTF8_INVALID) continue;
         if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
             r->at++;
             last = next_is(r, "\\") ? read_escape(r, c, true) : next_code(r);
-            if (last == WHIT_UTF8_INVALID || last < first) return refuse(r, "a bad range");
+            if (last == WHIT_UTF8_INVALID || last < first) return refuse_pattern(r, "a bad range");
         }
         add_range(r, c, first, last);
     }
@@ -200,13 +200,13 @@ static uint32_t read_any(reader *r, uint32_t depth);
 static uint32_t read_atom(reader *r, uint32_t depth)
 {
     static const whit_code_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-    if (next_is(r, "(?<=") || next_is(r, "(?<!")) return refuse(r, "looking back");
+    if (next_is(r, "(?<=") || next_is(r, "(?<!")) return refuse_pattern(r, "looking back");
     bool is_ahead = next_is(r, "(?="), not_ahead = !is_ahead && next_is(r, "(?!");
     if (is_ahead || not_ahead) {
         uint32_t ahead = whit_pattern_add(r->syntax, is_ahead ? WHIT_PATTERN_AHEAD : WHIT_PATTERN_NOT_AHEAD, 0, 0);
         uint32_t what = read_any(r, depth + 1);
         r->syntax->looks_ahead = true;
-        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse(r, "a group without its )");
+        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_pattern(r, "a group without its )");
         if (r->status == WHIT_OK) whit_pattern_append(r->syntax, ahead, what);
         return r->syntax->failed ? WHIT_PATTERN_NONE : ahead;
     }
@@ -231,15 +231,15 @@ static uint32_t read_atom(reader *r, uint32_t depth)
             return code == WHIT_UTF8_INVALID ? whit_pattern_codes(r->syntax, r->one.ranges, r->one.n, false)
                                              : one_code(r, code);
         }
-        if (strchr("^$", r->text[r->at])) return refuse(r, "an anchor inside");
-        if (strchr("*+?{}", r->text[r->at])) return refuse(r, "a quantifier of nothing");
+        if (strchr("^$", r->text[r->at])) return refuse_pattern(r, "an anchor inside");
+        if (strchr("*+?{}", r->text[r->at])) return refuse_pattern(r, "a quantifier of nothing");
         uint32_t code = next_code(r);
         return r->status == WHIT_OK ? one_code(r, code) : WHIT_PATTERN_NONE;
     } else if (next_is(r, "?")) {
-        return refuse(r, "a flag");
+        return refuse_pattern(r, "a flag");
     }
     uint32_t inside = read_any(r, depth + 1);
-    if (r->status == WHIT_OK && !next_is(r, ")")) return refuse(r, "a group without its )");
+    if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_pattern(r, "a group without its )");
     return inside;
 }
 
@@ -254,10 +254,10 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
     } else if (next_is(r, "?")) {
         min = 0, max = 1;
     } else if (next_is(r, "{")) {
-        if (!whit_pattern_count(r->text, r->n, &r->at, &min)) return refuse(r, "a bad quantifier");
+        if (!whit_pattern_count(r->text, r->n, &r->at, &min)) return refuse_pattern(r, "a bad quantifier");
         max = min;
         if (next_is(r, ",") && !whit_pattern_count(r->text, r->n, &r->at, &max)) max = WHIT_AUTOMATON_UNBOUNDED;
-        if (!next_is(r, "}") || max < min) return refuse(r, "a bad quantifier");
+        if (!next_is(r, "}") || max < min) return refuse_pattern(r, "a bad quantifier");
     } else {
         return atom;
     }
@@ -277,7 +277,7 @@ static uint32_t anything(reader *r)
 /* Alternatives; at the top, where an end is not anchored, anything may stand there. */
 static uint32_t read_any(reader *r, uint32_t depth)
 {
-    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse(r, "nesting so deep");
+    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_pattern(r, "nesting so deep");
     uint32_t any = whit_pattern_add(r->syntax, WHIT_PATTERN_ANY, 0, 0);
     do {
         uint32_t all = whit_pattern_add(r->syntax, WHIT_PATTERN_ALL, 0, 0);
@@ -306,7 +306,7 @@ whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes
     reader r = {.name = name, .text = (const uint8_t *)text, .n = n_bytes, .syntax = syntax, .error = error};
     *root = WHIT_PATTERN_NONE;
     uint32_t any = read_any(&r, 0);
-    if (r.status == WHIT_OK && r.at < r.n) refuse(&r, "a ) without its group");
+    if (r.status == WHIT_OK && r.at < r.n) refuse_pattern(&r, "a ) without its group");
     if (r.status == WHIT_OK && syntax->failed)
         r.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", name);
     if (r.status == WHIT_OK) *root = any;

@@ -344,7 +344,7 @@ static uint32_t meant_types(whit_json_schema_compiler *c, uint32_t schema)
 
 /* ---- one set ----------------------------------------------------------------------------------- */
 
-static uint32_t call(whit_json_schema_compiler *c, uint32_t *rule, uint32_t next)
+static uint32_t call_rule(whit_json_schema_compiler *c, uint32_t *rule, uint32_t next)
 {
     return *rule ? whit_automaton_call(c->graph, *rule - 1, next) : WHIT_AUTOMATON_NONE;
 }
@@ -352,7 +352,7 @@ static uint32_t call(whit_json_schema_compiler *c, uint32_t *rule, uint32_t next
 uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next)
 {
     if (!c->any_rule) c->any_rule = whit_json_schema_rule(c, NULL, 0) + 1;
-    return call(c, &c->any_rule, next);
+    return call_rule(c, &c->any_rule, next);
 }
 
 /* Writes the booleans that no condition excludes. */

@@ -188,8 +188,8 @@ static uint32_t find_anchor(whit_json_schema_compiler *c, uint32_t ref, uint32_t
     return found->node;
 }
 
-static uint32_t resolve(whit_json_schema_compiler *c, uint32_t ref, uint32_t around, const char *text, size_t n,
-                        bool dynamic)
+static uint32_t resolve_reference(whit_json_schema_compiler *c, uint32_t ref, uint32_t around, const char *text,
+                                  size_t n, bool dynamic)
 {
     const resource *all = (const resource *)c->resources.data;
     uint32_t n_all = (uint32_t)(c->resources.size_bytes / sizeof *all), in = around, to = WHIT_JSON_NONE;
@@ -232,7 +232,7 @@ static uint32_t resolve_known(whit_json_schema_compiler *c, uint32_t ref)
     known_reference *slot = (known_reference *)c->references.data + (hash ^ hash >> 15) % SLOTS;
     const char *known = slot->ref ? whit_json_string(&c->json, slot->ref, &n_known) : NULL;
     if (known && slot->resource == around && n_known == n && memcmp(known, text, n) == 0) return slot->to;
-    uint32_t to = resolve(c, ref, around, text, n, false);
+    uint32_t to = resolve_reference(c, ref, around, text, n, false);
     if (to != WHIT_JSON_NONE) *slot = (known_reference){ref, to, around};
     return to;
 }
@@ -266,5 +266,5 @@ uint32_t whit_json_schema_reference(whit_json_schema_compiler *c, uint32_t schem
     if (ref == WHIT_JSON_NONE) return ref;
     if (i == 0) return resolve_known(c, ref);
     const char *text = whit_json_string(&c->json, ref, &n);
-    return resolve(c, ref, resource_around(c, ref), text, n, true);
+    return resolve_reference(c, ref, resource_around(c, ref), text, n, true);
 }

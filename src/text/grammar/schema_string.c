@@ -81,7 +81,7 @@ uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_lang
     return format_expression(c, l, format, WHIT_JSON_SCHEMA_STRICT);
 }
 
-static uint32_t literal(whit_json_schema_compiler *c, whit_language *l, uint32_t value)
+static uint32_t add_literal(whit_json_schema_compiler *c, whit_language *l, uint32_t value)
 {
     size_t n;
     const char *text = whit_json_string(&c->json, value, &n);
@@ -95,7 +95,7 @@ static uint32_t listed(whit_json_schema_compiler *c, whit_language *l, uint32_t 
          k = whit_json_next(&c->json, list, k), n++) {
         if (n == LISTED_MAX) l->failed = true;
         l->work += n; /* the list of ways is copied each time */
-        result = whit_language_or(l, result, literal(c, l, k));
+        result = whit_language_or(l, result, add_literal(c, l, k));
     }
     return result;
 }
@@ -150,7 +150,7 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
         return whit_language_or(l, whit_language_and(l, condition, a),
                                 whit_language_and(l, whit_language_not(l, condition), b));
     }
-    if (whit_json_is(json, key, "const")) return literal(c, l, value);
+    if (whit_json_is(json, key, "const")) return add_literal(c, l, value);
     if (whit_json_is(json, key, "enum")) return listed(c, l, value);
     if (whit_json_is(json, key, "pattern")) return whit_json_schema_pattern(c, l, value);
     if (!whit_json_is(json, key, "format")) return WHIT_LANGUAGE_ALL;
@@ -305,7 +305,7 @@ static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_
     for (size_t i = 0; i < count_of(&s->fails) && c->status == WHIT_OK; i++) {
         whit_json_schema_item item = set.items[((const uint32_t *)s->fails.data)[i]];
         bool is_list = whit_json_type_of(&c->json, item.node) == WHIT_JSON_ARRAY;
-        uint32_t what = item.kind == WHIT_JSON_SCHEMA_UNLIKE ? literal(c, l, item.node)
+        uint32_t what = item.kind == WHIT_JSON_SCHEMA_UNLIKE ? add_literal(c, l, item.node)
             : is_list                                        ? listed(c, l, item.node)
                                                              : whit_json_schema_pattern(c, l, item.node);
         result = whit_language_and(l, result, whit_language_not(l, what));

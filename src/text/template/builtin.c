@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "template/builtin.h"
 
-static const whit_builtin *find(const whit_builtin *table, const whit_text *name)
+static const whit_builtin *find_builtin(const whit_builtin *table, const whit_text *name)
 {
     for (; table->name; table++)
         if (whit_text_is(name, table->name)) return table;
@@ -10,34 +10,34 @@ static const whit_builtin *find(const whit_builtin *table, const whit_text *name
 
 const whit_builtin *whit_builtin_filter(const whit_text *name)
 {
-    const whit_builtin *builtin = find(whit_text_filters, name);
-    if (!builtin) builtin = find(whit_list_filters, name);
-    return builtin ? builtin : find(whit_datum_filters, name);
+    const whit_builtin *builtin = find_builtin(whit_text_filters, name);
+    if (!builtin) builtin = find_builtin(whit_list_filters, name);
+    return builtin ? builtin : find_builtin(whit_datum_filters, name);
 }
 
 const whit_builtin *whit_builtin_test(const whit_text *name)
 {
-    return find(whit_tests, name);
+    return find_builtin(whit_tests, name);
 }
 
 const whit_builtin *whit_builtin_function(const whit_text *name)
 {
-    return find(whit_functions, name);
+    return find_builtin(whit_functions, name);
 }
 
 const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name)
 {
     switch (self.kind) {
-    case WHIT_DATUM_TEXT: return find(self.text->is_bytes ? whit_bytes_methods : whit_str_methods, name);
-    case WHIT_DATUM_DICT: return find(whit_dict_methods, name);
-    case WHIT_DATUM_LIST: return find(whit_sequence_methods, name);
+    case WHIT_DATUM_TEXT: return find_builtin(self.text->is_bytes ? whit_bytes_methods : whit_str_methods, name);
+    case WHIT_DATUM_DICT: return find_builtin(whit_dict_methods, name);
+    case WHIT_DATUM_LIST: return find_builtin(whit_sequence_methods, name);
     case WHIT_DATUM_TUPLE:
-    case WHIT_DATUM_RANGE: return whit_text_is(name, "copy") ? NULL : find(whit_sequence_methods, name);
+    case WHIT_DATUM_RANGE: return whit_text_is(name, "copy") ? NULL : find_builtin(whit_sequence_methods, name);
     case WHIT_DATUM_BOOL:
-    case WHIT_DATUM_INT: return find(whit_int_methods, name);
-    case WHIT_DATUM_FLOAT: return find(whit_float_methods, name);
-    case WHIT_DATUM_LOOP: return find(whit_loop_methods, name);
-    case WHIT_DATUM_CYCLER: return find(whit_cycler_methods, name);
+    case WHIT_DATUM_INT: return find_builtin(whit_int_methods, name);
+    case WHIT_DATUM_FLOAT: return find_builtin(whit_float_methods, name);
+    case WHIT_DATUM_LOOP: return find_builtin(whit_loop_methods, name);
+    case WHIT_DATUM_CYCLER: return find_builtin(whit_cycler_methods, name);
     default: return NULL;
     }
 }

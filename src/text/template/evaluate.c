@@ -192,7 +192,7 @@ static whit_status evaluate_binary(whit_machine *m, const whit_node *node, whit_
     return whit_machine_arithmetic(m, (whit_arithmetic)node->operation, left, right, result);
 }
 
-static whit_status evaluate(whit_machine *m, const whit_node *node, whit_datum *result)
+static whit_status evaluate_node(whit_machine *m, const whit_node *node, whit_datum *result)
 {
     whit_datum value;
     switch ((whit_node_kind)node->kind) {
@@ -209,7 +209,7 @@ static whit_status evaluate(whit_machine *m, const whit_node *node, whit_datum *
         WHIT_TRY(whit_machine_evaluate(m, node->a, &value));
         return whit_machine_attribute(m, value, node->text, result);
     case WHIT_NODE_ITEM: return evaluate_item(m, node, result);
-    case WHIT_NODE_SLICE: *result = whit_datum_none(); return WHIT_OK; /* in a tuple: no key of anything */
+    case WHIT_NODE_SLICE: *result = whit_datum_none(); return WHIT_OK; /* a slice in a tuple is no key */
     case WHIT_NODE_CALL: return whit_machine_evaluate_call(m, node, NULL, result);
     case WHIT_NODE_FILTER:
     case WHIT_NODE_TEST: return evaluate_builtin(m, node, result);
@@ -241,7 +241,7 @@ whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_d
 {
     whit_status status = whit_machine_enter(m);
     if (status == WHIT_OK) status = whit_machine_spend(m, 1);
-    if (status == WHIT_OK) status = evaluate(m, node, result);
+    if (status == WHIT_OK) status = evaluate_node(m, node, result);
     if (status == WHIT_OK) {
         m->depth--;
     } else if (!m->has_place) {

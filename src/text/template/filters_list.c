@@ -23,7 +23,7 @@ static whit_status length(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return WHIT_OK;
 }
 
-static whit_status list(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status make_list(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_list items;
     WHIT_TRY(whit_machine_items(m, call->self, &items));
@@ -396,7 +396,7 @@ const whit_builtin whit_list_filters[] = {
     {"items", "", items, 0},
     {"last", "", last, 0},
     {"length", "", length, 0},
-    {"list", "", list, 0},
+    {"list", "", make_list, 0},
     {"map", "*", map, 0},
     {"max", "case_sensitive? attribute?", extreme, 1},
     {"min", "case_sensitive? attribute?", extreme, 0},

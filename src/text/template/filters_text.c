@@ -70,7 +70,7 @@ static whit_status force_escape(whit_machine *m, whit_builtin_frame *call, whit_
     return whit_machine_escape_html(m, whit_datum_text(&plain), result);
 }
 
-static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status replace_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text, *from, *to;
     int64_t limit = -1;
@@ -432,7 +432,7 @@ static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return whit_print_percent(m, text, values, result);
 }
 
-static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status join_items(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     static const whit_text nothing = {.bytes = ""};
     const whit_text *separator = &nothing;
@@ -489,9 +489,9 @@ const whit_builtin whit_text_filters[] = {
     {"forceescape", "", force_escape, 0},
     {"format", "*", format, 0},
     {"indent", "width? first? blank?", indent, 0},
-    {"join", "d? attribute?", join, 0},
+    {"join", "d? attribute?", join_items, 0},
     {"lower", "", change_case, WHIT_LOWER},
-    {"replace", "old new count?", replace, 0},
+    {"replace", "old new count?", replace_text, 0},
     {"safe", "", safe, 0},
     {"string", "", string, 0},
     {"striptags", "", strip_tags, 0},

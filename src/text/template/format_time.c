@@ -47,7 +47,7 @@ static int iso_week(const whit_template_time *t, int *year)
 }
 
 /* A number of at least `width` digits; the flag '-' drops the padding, '_' pads with spaces. */
-static void put(whit_builder *b, long long number, int width, char flag, char pad)
+static void put_number(whit_builder *b, long long number, int width, char flag, char pad)
 {
     if (flag == '-') width = 1;
     if (flag == '_') pad = ' ';
@@ -81,36 +81,36 @@ static bool put_field(whit_builder *b, const whit_template_time *t, char c, char
 {
     int hour12 = t->hour % 12 ? t->hour % 12 : 12, year, day = week_day(t);
     switch (c) {
-    case 'Y': put(b, t->year, 1, flag, '0'); break;
-    case 'C': put(b, t->year / 100, 2, flag, '0'); break;
-    case 'y': put(b, t->year % 100, 2, flag, '0'); break;
-    case 'm': put(b, t->month, 2, flag, '0'); break;
-    case 'd': put(b, t->day, 2, flag, '0'); break;
-    case 'e': put(b, t->day, 2, flag, ' '); break;
-    case 'H': put(b, t->hour, 2, flag, '0'); break;
-    case 'I': put(b, hour12, 2, flag, '0'); break;
-    case 'k': put(b, t->hour, 2, flag, ' '); break;
-    case 'l': put(b, hour12, 2, flag, ' '); break;
-    case 'M': put(b, t->minute, 2, flag, '0'); break;
-    case 'S': put(b, t->second, 2, flag, '0'); break;
-    case 'f': put(b, 0, 6, 0, '0'); break; /* microseconds */
-    case 'j': put(b, day_of_year(t), 3, flag, '0'); break;
-    case 'u': put(b, day ? day : 7, 1, flag, '0'); break;
-    case 'w': put(b, day, 1, flag, '0'); break;
-    case 'U': put(b, (day_of_year(t) + 6 - day) / 7, 2, flag, '0'); break;
-    case 'W': put(b, (day_of_year(t) + 6 - (day + 6) % 7) / 7, 2, flag, '0'); break;
-    case 'V': put(b, iso_week(t, &year), 2, flag, '0'); break;
+    case 'Y': put_number(b, t->year, 1, flag, '0'); break;
+    case 'C': put_number(b, t->year / 100, 2, flag, '0'); break;
+    case 'y': put_number(b, t->year % 100, 2, flag, '0'); break;
+    case 'm': put_number(b, t->month, 2, flag, '0'); break;
+    case 'd': put_number(b, t->day, 2, flag, '0'); break;
+    case 'e': put_number(b, t->day, 2, flag, ' '); break;
+    case 'H': put_number(b, t->hour, 2, flag, '0'); break;
+    case 'I': put_number(b, hour12, 2, flag, '0'); break;
+    case 'k': put_number(b, t->hour, 2, flag, ' '); break;
+    case 'l': put_number(b, hour12, 2, flag, ' '); break;
+    case 'M': put_number(b, t->minute, 2, flag, '0'); break;
+    case 'S': put_number(b, t->second, 2, flag, '0'); break;
+    case 'f': put_number(b, 0, 6, 0, '0'); break; /* microseconds */
+    case 'j': put_number(b, day_of_year(t), 3, flag, '0'); break;
+    case 'u': put_number(b, day ? day : 7, 1, flag, '0'); break;
+    case 'w': put_number(b, day, 1, flag, '0'); break;
+    case 'U': put_number(b, (day_of_year(t) + 6 - day) / 7, 2, flag, '0'); break;
+    case 'W': put_number(b, (day_of_year(t) + 6 - (day + 6) % 7) / 7, 2, flag, '0'); break;
+    case 'V': put_number(b, iso_week(t, &year), 2, flag, '0'); break;
     case 'G':
         iso_week(t, &year);
-        put(b, year, 4, flag, '0');
+        put_number(b, year, 4, flag, '0');
         break;
     case 'g':
         iso_week(t, &year);
-        put(b, year % 100, 2, flag, '0');
+        put_number(b, year % 100, 2, flag, '0');
         break;
     case 's':
-        put(b, days_since_epoch(t->year, t->month, t->day) * 86400 + t->hour * 3600 + t->minute * 60 + t->second, 1,
-            flag, '0');
+        put_number(b, days_since_epoch(t->year, t->month, t->day) * 86400 + t->hour * 3600 + t->minute * 60 + t->second,
+                   1, flag, '0');
         break;
     case 'B': put_name(b, months[t->month - 1], SIZE_MAX, flag); break;
     case 'b':

@@ -48,7 +48,7 @@ const char *whit_lexeme_name(whit_lexeme_type type)
     }
 }
 
-static whit_status add(lexer *l, whit_lexeme_type type, size_t offset, whit_datum value)
+static whit_status add_lexeme(lexer *l, whit_lexeme_type type, size_t offset, whit_datum value)
 {
     if (l->tokens.n == l->capacity) {
         size_t capacity = l->capacity ? l->capacity * 2 : 64;
@@ -66,7 +66,7 @@ static whit_status add_text(lexer *l, whit_lexeme_type type, size_t begin, size_
 {
     const whit_text *text = whit_text_new(l->pool, l->source + begin, end - begin, false);
     if (!text) return whit_fail_memory(l->error, "template text", end - begin);
-    return add(l, type, begin, whit_datum_text(text));
+    return add_lexeme(l, type, begin, whit_datum_text(text));
 }
 
 static bool starts(const lexer *l, size_t at, const char *what)
@@ -230,7 +230,7 @@ static whit_status read_string(lexer *l)
     const whit_text *text = whit_builder_end(&b);
     if (!text) return whit_fail_memory(l->error, "template text", end - begin);
     l->at = end + 1;
-    return add(l, WHIT_LEXEME_CONSTANT, begin, whit_datum_text(text));
+    return add_lexeme(l, WHIT_LEXEME_CONSTANT, begin, whit_datum_text(text));
 }
 
 static bool is_digit(const lexer *l, size_t at)
@@ -306,7 +306,7 @@ static whit_status read_number(lexer *l)
         return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "integer of more than 64 bits");
     }
     l->at = end;
-    return add(l, WHIT_LEXEME_CONSTANT, begin, value);
+    return add_lexeme(l, WHIT_LEXEME_CONSTANT, begin, value);
 }
 
 static bool is_word(uint32_t point)
@@ -342,7 +342,7 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
         if (open[--*n_open] != c)
             return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected '%c', expected '%c'", c, open[*n_open]);
     }
-    WHIT_TRY(add(l, operators[i].type, l->at, whit_datum_none()));
+    WHIT_TRY(add_lexeme(l, operators[i].type, l->at, whit_datum_none()));
     l->at += strlen(operators[i].text);
     return WHIT_OK;
 }
@@ -352,16 +352,16 @@ static whit_status read_code(lexer *l, bool is_print)
 {
     char open[MAX_OPEN_BRACKETS];
     size_t n_open = 0, begin = l->at, next;
-    WHIT_TRY(add(l, is_print ? WHIT_LEXEME_PRINT_BEGIN : WHIT_LEXEME_BLOCK_BEGIN, begin, whit_datum_none()));
+    WHIT_TRY(add_lexeme(l, is_print ? WHIT_LEXEME_PRINT_BEGIN : WHIT_LEXEME_BLOCK_BEGIN, begin, whit_datum_none()));
     l->at += 2 + (sign_at(l, begin + 2) != 0);
     while ((l->at = skip_space(l, l->at)) < l->n_bytes) {
         size_t at = l->at;
         if (n_open == 0 && is_print && (starts(l, at, "}}") || starts(l, at, "-}}"))) {
             l->at = l->source[at] == '-' ? skip_space(l, at + 3) : at + 2;
-            return add(l, WHIT_LEXEME_PRINT_END, at, whit_datum_none());
+            return add_lexeme(l, WHIT_LEXEME_PRINT_END, at, whit_datum_none());
         }
         if (n_open == 0 && !is_print && closes(l, at, "%}", &l->at))
-            return add(l, WHIT_LEXEME_BLOCK_END, at, whit_datum_none());
+            return add_lexeme(l, WHIT_LEXEME_BLOCK_END, at, whit_datum_none());
         char c = l->source[at];
         if (is_digit(l, at))
             WHIT_TRY(read_number(l));
@@ -404,7 +404,7 @@ whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_
     lexer l = {.pool = pool, .source = source, .n_bytes = n_bytes, .error = error};
     whit_status status = read_all(&l);
     *error_offset = l.at;
-    if (status == WHIT_OK) status = add(&l, WHIT_LEXEME_END, n_bytes, whit_datum_none());
+    if (status == WHIT_OK) status = add_lexeme(&l, WHIT_LEXEME_END, n_bytes, whit_datum_none());
     *tokens = l.tokens;
     return status;
 }

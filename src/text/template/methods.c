@@ -20,7 +20,7 @@ static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datu
     return whit_machine_spend(m, 1);
 }
 
-static whit_status copy(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status copy_dict(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     *result = call->self; /* neither dict can be changed */
     return whit_machine_spend(m, 1);
@@ -30,7 +30,7 @@ const whit_builtin whit_dict_methods[] = {{"items", "", dict_view, WHIT_VIEW_ITE
                                           {"keys", "", dict_view, WHIT_VIEW_KEYS},
                                           {"values", "", dict_view, WHIT_VIEW_VALUES},
                                           {"get", "/key default?", dict_get, 0},
-                                          {"copy", "", copy, 0},
+                                          {"copy", "", copy_dict, 0},
                                           {NULL, NULL, NULL, 0}};
 
 static whit_status sequence_count(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -68,7 +68,7 @@ static whit_status sequence_index(whit_machine *m, whit_builtin_frame *call, whi
 
 const whit_builtin whit_sequence_methods[] = {{"count", "/value", sequence_count, 0},
                                               {"index", "/value start? stop?", sequence_index, 0},
-                                              {"copy", "", copy, 0},
+                                              {"copy", "", copy_dict, 0},
                                               {NULL, NULL, NULL, 0}};
 
 static whit_status bit_length(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -83,7 +83,7 @@ static whit_status bit_length(whit_machine *m, whit_builtin_frame *call, whit_da
 }
 
 const whit_builtin whit_int_methods[] = {
-    {"bit_length", "", bit_length, 0}, {"conjugate", "", copy, 0}, {NULL, NULL, NULL, 0}};
+    {"bit_length", "", bit_length, 0}, {"conjugate", "", copy_dict, 0}, {NULL, NULL, NULL, 0}};
 
 static whit_status is_whole(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
@@ -92,7 +92,7 @@ static whit_status is_whole(whit_machine *m, whit_builtin_frame *call, whit_datu
 }
 
 const whit_builtin whit_float_methods[] = {
-    {"is_integer", "", is_whole, 0}, {"conjugate", "", copy, 0}, {NULL, NULL, NULL, 0}};
+    {"is_integer", "", is_whole, 0}, {"conjugate", "", copy_dict, 0}, {NULL, NULL, NULL, 0}};
 
 static whit_status decode(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {

@@ -17,7 +17,7 @@ static whit_status strip(whit_machine *m, whit_builtin_frame *call, whit_datum *
     return whit_string_strip(m, call->self.text, characters, call->builtin->detail, result);
 }
 
-static whit_status split(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status split_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *separator = NULL;
     int64_t limit;
@@ -48,14 +48,14 @@ static whit_status partition(whit_machine *m, whit_builtin_frame *call, whit_dat
     return whit_machine_new_tuple(m, parts, 3, result);
 }
 
-static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status join_items(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_list list;
     WHIT_TRY(whit_machine_items(m, call->values[0], &list));
     return whit_string_join(m, call->self.text, &list, true, result);
 }
 
-static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status replace_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *from, *to;
     int64_t limit;
@@ -89,7 +89,7 @@ static whit_status search_range(whit_machine *m, const whit_builtin_frame *call,
 
 enum { FROM_RIGHT = 1, MUST_FIND = 2 };
 
-static whit_status find(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status find_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *needle;
     size_t begin, end, at = SIZE_MAX;
@@ -203,7 +203,7 @@ static whit_status expand_tabs(whit_machine *m, whit_builtin_frame *call, whit_d
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status encode(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+static whit_status encode_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *encoding;
     if (call->given[0]) {
@@ -300,13 +300,13 @@ const whit_builtin whit_str_methods[] = {
     {"casefold", "", change_case, WHIT_FOLD},
     {"center", "/width fillchar?", pad, WHIT_SIDE_BOTH},
     {"count", "/sub start? end?", count, 0},
-    {"encode", "encoding? errors?", encode, 0},
+    {"encode", "encoding? errors?", encode_text, 0},
     {"endswith", "/suffix start? end?", begins_or_ends, true},
     {"expandtabs", "tabsize?", expand_tabs, 0},
-    {"find", "/sub start? end?", find, 0},
+    {"find", "/sub start? end?", find_text, 0},
     {"format", "*", format, 0},
     {"format_map", "/mapping", format_map, 0},
-    {"index", "/sub start? end?", find, MUST_FIND},
+    {"index", "/sub start? end?", find_text, MUST_FIND},
     {"isalnum", "", is_class, ALNUM},
     {"isalpha", "", is_class, ALPHA},
     {"isascii", "", is_class, ASCII},
@@ -319,21 +319,21 @@ const whit_builtin whit_str_methods[] = {
     {"isspace", "", is_class, SPACE},
     {"istitle", "", is_cased, WHIT_TITLE},
     {"isupper", "", is_cased, WHIT_UPPER},
-    {"join", "/iterable", join, 0},
+    {"join", "/iterable", join_items, 0},
     {"ljust", "/width fillchar?", pad, WHIT_SIDE_RIGHT},
     {"lower", "", change_case, WHIT_LOWER},
     {"lstrip", "/chars?", strip, WHIT_SIDE_LEFT},
     {"partition", "/sep", partition, false},
     {"removeprefix", "/prefix", remove_affix, false},
     {"removesuffix", "/suffix", remove_affix, true},
-    {"replace", "/old new count?", replace, 0},
-    {"rfind", "/sub start? end?", find, FROM_RIGHT},
-    {"rindex", "/sub start? end?", find, FROM_RIGHT | MUST_FIND},
+    {"replace", "/old new count?", replace_text, 0},
+    {"rfind", "/sub start? end?", find_text, FROM_RIGHT},
+    {"rindex", "/sub start? end?", find_text, FROM_RIGHT | MUST_FIND},
     {"rjust", "/width fillchar?", pad, WHIT_SIDE_LEFT},
     {"rpartition", "/sep", partition, true},
-    {"rsplit", "sep? maxsplit?", split, true},
+    {"rsplit", "sep? maxsplit?", split_text, true},
     {"rstrip", "/chars?", strip, WHIT_SIDE_RIGHT},
-    {"split", "sep? maxsplit?", split, false},
+    {"split", "sep? maxsplit?", split_text, false},
     {"splitlines", "keepends?", split_lines, 0},
     {"startswith", "/prefix start? end?", begins_or_ends, false},
     {"strip", "/chars?", strip, WHIT_SIDE_BOTH},

@@ -564,7 +564,7 @@ static whit_status parse_unary(whit_parser *p, bool with_filter, whit_node **nod
     return WHIT_OK;
 }
 
-static whit_status wrap(whit_parser *p, whit_node_kind kind, whit_node *a, whit_node **node)
+static whit_status wrap_node(whit_parser *p, whit_node_kind kind, whit_node *a, whit_node **node)
 {
     WHIT_TRY(whit_parser_node(p, kind, node));
     (*node)->offset = a->offset;
@@ -673,7 +673,7 @@ static whit_status parse_and(whit_parser *p, whit_node **node)
 {
     WHIT_TRY(parse_not(p, node));
     while (whit_parser_skip_name(p, "and")) {
-        WHIT_TRY(wrap(p, WHIT_NODE_AND, *node, node));
+        WHIT_TRY(wrap_node(p, WHIT_NODE_AND, *node, node));
         WHIT_TRY(parse_not(p, &(*node)->b));
     }
     return WHIT_OK;
@@ -683,7 +683,7 @@ static whit_status parse_or(whit_parser *p, whit_node **node)
 {
     WHIT_TRY(parse_and(p, node));
     while (whit_parser_skip_name(p, "or")) {
-        WHIT_TRY(wrap(p, WHIT_NODE_OR, *node, node));
+        WHIT_TRY(wrap_node(p, WHIT_NODE_OR, *node, node));
         WHIT_TRY(parse_and(p, &(*node)->b));
     }
     return WHIT_OK;
@@ -695,7 +695,7 @@ whit_status whit_parser_expression(whit_parser *p, bool with_choice, whit_node *
     WHIT_TRY(whit_parser_enter(p));
     WHIT_TRY(parse_or(p, node));
     while (with_choice && whit_parser_skip_name(p, "if")) {
-        WHIT_TRY(wrap(p, WHIT_NODE_CHOICE, *node, node));
+        WHIT_TRY(wrap_node(p, WHIT_NODE_CHOICE, *node, node));
         WHIT_TRY(parse_or(p, &(*node)->b));
         if (whit_parser_skip_name(p, "else")) WHIT_TRY(whit_parser_expression(p, true, &(*node)->c));
         whit_parser_soften(p, unknown);

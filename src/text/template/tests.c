@@ -4,7 +4,7 @@
 #include "template/strings.h"
 #include "template/unicode.h"
 
-static whit_status answer(whit_datum *result, bool yes)
+static whit_status set_answer(whit_datum *result, bool yes)
 {
     *result = whit_datum_bool(yes);
     return WHIT_OK;
@@ -13,64 +13,64 @@ static whit_status answer(whit_datum *result, bool yes)
 static whit_status is_kind(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == call->builtin->detail);
+    return set_answer(result, call->self.kind == call->builtin->detail);
 }
 
 static whit_status is_defined(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind != WHIT_DATUM_UNDEFINED);
+    return set_answer(result, call->self.kind != WHIT_DATUM_UNDEFINED);
 }
 
 static whit_status is_truth(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == WHIT_DATUM_BOOL && call->self.boolean == call->builtin->detail);
+    return set_answer(result, call->self.kind == WHIT_DATUM_BOOL && call->self.boolean == call->builtin->detail);
 }
 
 static whit_status is_integer(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == WHIT_DATUM_INT || call->self.kind == WHIT_DATUM_BIGINT);
+    return set_answer(result, call->self.kind == WHIT_DATUM_INT || call->self.kind == WHIT_DATUM_BIGINT);
 }
 
 static whit_status is_number(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_datum_is_number(call->self));
+    return set_answer(result, whit_datum_is_number(call->self));
 }
 
 static whit_status is_string(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_datum_is_str(call->self));
+    return set_answer(result, whit_datum_is_str(call->self));
 }
 
 static whit_status is_sequence(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
     uint8_t k = call->self.kind;
-    return answer(result,
-                  k == WHIT_DATUM_UNDEFINED || k == WHIT_DATUM_TEXT || k == WHIT_DATUM_LIST || k == WHIT_DATUM_TUPLE ||
-                      k == WHIT_DATUM_DICT || k == WHIT_DATUM_RANGE);
+    return set_answer(result,
+                      k == WHIT_DATUM_UNDEFINED || k == WHIT_DATUM_TEXT || k == WHIT_DATUM_LIST ||
+                          k == WHIT_DATUM_TUPLE || k == WHIT_DATUM_DICT || k == WHIT_DATUM_RANGE);
 }
 
 static whit_status is_iterable(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_datum_is_iterable(call->self));
+    return set_answer(result, whit_datum_is_iterable(call->self));
 }
 
 static whit_status is_callable(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_datum_is_callable(call->self));
+    return set_answer(result, whit_datum_is_callable(call->self));
 }
 
 static whit_status is_escaped(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == WHIT_DATUM_TEXT && call->self.text->markup);
+    return set_answer(result, call->self.kind == WHIT_DATUM_TEXT && call->self.text->markup);
 }
 
 static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -84,7 +84,7 @@ static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_datum
         any |= want_upper ? whit_point_is_upper(point) : whit_point_is_lower(point);
         all &= !(want_upper ? whit_point_is_lower(point) : whit_point_is_upper(point)) && !whit_point_is_title(point);
     }
-    return answer(result, any && all);
+    return set_answer(result, any && all);
 }
 
 /* Is self % argument equal to `detail`? */
@@ -94,14 +94,14 @@ static whit_status has_remainder(whit_machine *m, whit_builtin_frame *call, whit
     bool same;
     WHIT_TRY(whit_machine_arithmetic(m, WHIT_MODULO, call->self, by, &rest));
     WHIT_TRY(whit_machine_equals(m, rest, whit_datum_int(call->builtin->detail), &same));
-    return answer(result, same);
+    return set_answer(result, same);
 }
 
 static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     bool holds;
     WHIT_TRY(whit_machine_compare(m, (whit_comparison)call->builtin->detail, call->self, call->values[0], &holds));
-    return answer(result, holds);
+    return set_answer(result, holds);
 }
 
 /* `is`: singletons and small integers are the same object in Python; other values where they share
@@ -110,25 +110,25 @@ static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_datum
 {
     (void)m;
     whit_datum a = call->self, b = call->values[0];
-    if (a.kind != b.kind) return answer(result, false);
+    if (a.kind != b.kind) return set_answer(result, false);
     switch (a.kind) {
-    case WHIT_DATUM_NONE: return answer(result, true);
-    case WHIT_DATUM_BOOL: return answer(result, a.boolean == b.boolean);
-    case WHIT_DATUM_INT: return answer(result, a.integer == b.integer);
-    case WHIT_DATUM_FLOAT: return answer(result, a.real == b.real);
+    case WHIT_DATUM_NONE: return set_answer(result, true);
+    case WHIT_DATUM_BOOL: return set_answer(result, a.boolean == b.boolean);
+    case WHIT_DATUM_INT: return set_answer(result, a.integer == b.integer);
+    case WHIT_DATUM_FLOAT: return set_answer(result, a.real == b.real);
     case WHIT_DATUM_TEXT:
-        return answer(result, a.text == b.text || (a.text->n_points <= 1 && whit_text_equal(a.text, b.text)));
-    default: return answer(result, a.dict == b.dict);
+        return set_answer(result, a.text == b.text || (a.text->n_points <= 1 && whit_text_equal(a.text, b.text)));
+    default: return set_answer(result, a.dict == b.dict);
     }
 }
 
 static whit_status is_known(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     WHIT_TRY(whit_machine_want_key(m, call->self));
-    if (!whit_datum_is_str(call->self)) return answer(result, false);
-    return answer(result,
-                  call->builtin->detail ? whit_builtin_test(call->self.text) != NULL
-                                        : whit_builtin_filter(call->self.text) != NULL);
+    if (!whit_datum_is_str(call->self)) return set_answer(result, false);
+    return set_answer(result,
+                      call->builtin->detail ? whit_builtin_test(call->self.text) != NULL
+                                            : whit_builtin_filter(call->self.text) != NULL);
 }
 
 const whit_builtin whit_tests[] = {

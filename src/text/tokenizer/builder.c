@@ -69,7 +69,7 @@ static size_t n_tokens_of(const whit_tokenizer_builder *builder)
     return builder->tokens.size_bytes / sizeof(builder_token);
 }
 
-static whit_status append(whit_buf *buf, const void *data, size_t size_bytes, whit_error *error)
+static whit_status append_bytes(whit_buf *buf, const void *data, size_t size_bytes, whit_error *error)
 {
     if (!whit_buf_append(buf, data, size_bytes))
         return whit_fail_memory(error, "tokenizer", buf->size_bytes + size_bytes);
@@ -182,7 +182,7 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
     if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
     /* A merge that is left out keeps its rank: an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};
-    return append(&builder->merges, &merge, sizeof merge, error);
+    return append_bytes(&builder->merges, &merge, sizeof merge, error);
 }
 
 static whit_status add_string(whit_tokenizer_builder *builder, const char *text, size_t n_bytes, uint32_t *offset_bytes,
@@ -192,7 +192,7 @@ static whit_status add_string(whit_tokenizer_builder *builder, const char *text,
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too much text", builder->name);
     *offset_bytes = n_bytes ? (uint32_t)builder->strings.size_bytes : 0;
     *size_bytes = (uint32_t)n_bytes;
-    return append(&builder->strings, text, n_bytes, error);
+    return append_bytes(&builder->strings, text, n_bytes, error);
 }
 
 whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id, const char *match,
@@ -202,7 +202,7 @@ whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_
     builder_added added = {.token = {.id = (uint32_t)id, .flags = flags}, .normalized = normalized};
     added.order = (uint32_t)(builder->added.size_bytes / sizeof added);
     WHIT_TRY(add_string(builder, match, match_bytes, &added.token.text_offset, &added.token.text_bytes, error));
-    return append(&builder->added, &added, sizeof added, error);
+    return append_bytes(&builder->added, &added, sizeof added, error);
 }
 
 whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_buf *steps, whit_tokenizer_step step,
@@ -214,7 +214,7 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
                          WHIT_TOKENIZER_MAX_STEPS);
     WHIT_TRY(add_string(builder, text, text_bytes, &step.text_offset, &step.text_bytes, error));
     WHIT_TRY(add_string(builder, content, content_bytes, &step.content_offset, &step.content_bytes, error));
-    return append(steps, &step, sizeof step, error);
+    return append_bytes(steps, &step, sizeof step, error);
 }
 
 whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id, whit_error *error)
@@ -222,7 +222,7 @@ whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf 
     if (id < 0 || id > INT32_MAX)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range", builder->name, (long long)id);
     int32_t narrow = (int32_t)id;
-    return append(ids, &narrow, sizeof narrow, error);
+    return append_bytes(ids, &narrow, sizeof narrow, error);
 }
 
 whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id, whit_error *error)
@@ -286,7 +286,7 @@ static whit_status write_section(whit_tokenizer_builder *builder, whit_buf *imag
                                  whit_error *error)
 {
     WHIT_TRY(begin_section(builder, image, base, section, error));
-    WHIT_TRY(append(image, data, size_bytes, error));
+    WHIT_TRY(append_bytes(image, data, size_bytes, error));
     end_section(builder, image, base, section);
     return WHIT_OK;
 }
@@ -299,20 +299,20 @@ static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_OFFSETS, error));
     for (size_t i = 0; i <= n; i++) {
         uint32_t at = (uint32_t)offset;
-        WHIT_TRY(append(image, &at, sizeof at, error));
+        WHIT_TRY(append_bytes(image, &at, sizeof at, error));
         if (i < n) offset += tokens[i].n_bytes;
         if (offset > UINT32_MAX) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: over 4 GiB of tokens", builder->name);
     }
     end_section(builder, image, base, WHIT_TOKENS_OFFSETS);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_TEXT, error));
-    for (size_t i = 0; i < n; i++) WHIT_TRY(append(image, tokens[i].text, tokens[i].n_bytes, error));
+    for (size_t i = 0; i < n; i++) WHIT_TRY(append_bytes(image, tokens[i].text, tokens[i].n_bytes, error));
     end_section(builder, image, base, WHIT_TOKENS_TEXT);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_FLAGS, error));
-    for (size_t i = 0; i < n; i++) WHIT_TRY(append(image, &tokens[i].flags, 1, error));
+    for (size_t i = 0; i < n; i++) WHIT_TRY(append_bytes(image, &tokens[i].flags, 1, error));
     end_section(builder, image, base, WHIT_TOKENS_FLAGS);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_SCORES, error));
     for (size_t i = 0; i < n && builder->has_scores; i++)
-        WHIT_TRY(append(image, &tokens[i].score, sizeof tokens[i].score, error));
+        WHIT_TRY(append_bytes(image, &tokens[i].score, sizeof tokens[i].score, error));
     end_section(builder, image, base, WHIT_TOKENS_SCORES);
     return write_section(builder, image, base, WHIT_TOKENS_HASH, builder->slots.data, builder->slots.size_bytes, error);
 }
@@ -343,8 +343,8 @@ static whit_status build_trie(const builder_token *tokens, const builder_token *
 {
     trie_range all = {0, (uint32_t)n_sorted, 0};
     whit_trie_node root = {0};
-    WHIT_TRY(append(nodes, &root, sizeof root, error));
-    WHIT_TRY(append(ranges, &all, sizeof all, error));
+    WHIT_TRY(append_bytes(nodes, &root, sizeof root, error));
+    WHIT_TRY(append_bytes(ranges, &all, sizeof all, error));
     for (size_t at = 0; at < nodes->size_bytes / sizeof root; at++) {
         trie_range range;
         memcpy(&range, ranges->data + at * sizeof range, sizeof range);
@@ -356,8 +356,8 @@ static whit_status build_trie(const builder_token *tokens, const builder_token *
             trie_range below = {i, i, range.depth + 1};
             while (below.last < range.last && (uint8_t)sorted[below.last]->text[range.depth] == child.byte)
                 below.last++;
-            WHIT_TRY(append(nodes, &child, sizeof child, error));
-            WHIT_TRY(append(ranges, &below, sizeof below, error));
+            WHIT_TRY(append_bytes(nodes, &child, sizeof child, error));
+            WHIT_TRY(append_bytes(ranges, &below, sizeof below, error));
             n_children++;
             i = below.last;
         }
@@ -378,7 +378,7 @@ static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, 
     if (model == WHIT_TOKENIZER_UNIGRAM || model == WHIT_TOKENIZER_WORDPIECE) {
         for (size_t i = 0; i < n_tokens_of(builder) && status == WHIT_OK; i++) {
             const builder_token *token = &tokens[i];
-            if (token->flags & WHIT_TOKEN_IN_VOCAB) status = append(&sorted, &token, sizeof token, error);
+            if (token->flags & WHIT_TOKEN_IN_VOCAB) status = append_bytes(&sorted, &token, sizeof token, error);
         }
         size_t n = sorted.size_bytes / sizeof tokens;
         const builder_token **order = (const builder_token **)(void *)sorted.data;
@@ -484,7 +484,7 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
                           order[i + 1].added->token.text_bytes) == 0;
         if (again) continue;
         if (!one->normalized) builder->header.n_added_raw++;
-        status = append(image, &one->token, sizeof one->token, error);
+        status = append_bytes(image, &one->token, sizeof one->token, error);
     }
     end_section(builder, image, base, WHIT_TOKENS_ADDED);
     whit_free(builder->allocator, order, (n + 1) * sizeof *order);

@@ -388,7 +388,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
 }
 
 /* Ends the input of stage i, which passes on the bytes it held. */
-static whit_status finish(whit_token_decoder *decoder, size_t i, whit_error *error)
+static whit_status finish_token(whit_token_decoder *decoder, size_t i, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     whit_status status = WHIT_OK;
@@ -457,7 +457,7 @@ whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **t
 {
     decoder->out.size_bytes = 0;
     decoder->out.failed = false;
-    for (size_t i = 0; i < decoder->n_stages; i++) WHIT_TRY(finish(decoder, i, error));
+    for (size_t i = 0; i < decoder->n_stages; i++) WHIT_TRY(finish_token(decoder, i, error));
     *text = decoder->out.size_bytes ? (const char *)decoder->out.data : "";
     *n_bytes = decoder->out.size_bytes;
     return WHIT_OK;

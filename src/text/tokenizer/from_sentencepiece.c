@@ -140,7 +140,7 @@ static whit_status read_model(sentencepiece *model, cursor c)
     return WHIT_OK;
 }
 
-static whit_status build(sentencepiece *model, const whit_tokenizer_config *config, whit_buf *image)
+static whit_status build_image(sentencepiece *model, const whit_tokenizer_config *config, whit_buf *image)
 {
     whit_vocabulary *v = &model->vocabulary;
     if (model->model_type != 1 && model->model_type != 2)
@@ -176,7 +176,7 @@ whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *d
     model.vocabulary.bos = 1;
     model.vocabulary.eos = 2;
     whit_status status = read_model(&model, (cursor){.data = data, .n = n_bytes, .name = name, .error = error});
-    if (status == WHIT_OK) status = build(&model, config, image);
+    if (status == WHIT_OK) status = build_image(&model, config, image);
     whit_buf_free(&model.tokens);
     whit_buf_free(&model.scores);
     whit_buf_free(&model.types);

@@ -120,7 +120,7 @@ static whit_status add_qwen_specials(ranks *r)
     return WHIT_OK;
 }
 
-static whit_status build(ranks *r, const whit_tokenizer_config *config, whit_buf *image)
+static whit_status build_image(ranks *r, const whit_tokenizer_config *config, whit_buf *image)
 {
     whit_vocabulary v = whit_vocabulary_init(r->name, WHIT_VOCABULARY_RANKS);
     size_t n_ranks = r->tokens.size_bytes / sizeof(whit_text);
@@ -162,7 +162,7 @@ whit_status whit_tokenizer_from_tiktoken(const char *name, const uint8_t *data, 
                .name = name,
                .error = error};
     whit_status status = read_lines(&r, (const char *)data, (const char *)data + n_bytes);
-    if (status == WHIT_OK) status = build(&r, config, image);
+    if (status == WHIT_OK) status = build_image(&r, config, image);
     whit_buf_free(&r.tokens);
     whit_buf_free(&r.scores);
     whit_buf_free(&r.types);

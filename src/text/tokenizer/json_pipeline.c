@@ -27,7 +27,7 @@ static bool is_absent(const reader *r, uint32_t at)
     return whit_json_type_of(r->json, at) <= WHIT_JSON_NULL;
 }
 
-static whit_status refuse(const reader *r, uint32_t at, const char *what)
+static whit_status refuse_node(const reader *r, uint32_t at, const char *what)
 {
     size_t n;
     const char *type = whit_json_string(r->json, field(r, at, "type"), &n);
@@ -148,7 +148,7 @@ static whit_status read_normalizer(const reader *r, uint32_t at)
                                               .a = whit_json_bool(r->json, field(r, at, "strip_left"), true),
                                               .b = whit_json_bool(r->json, field(r, at, "strip_right"), true)},
                         WHIT_JSON_NONE, WHIT_JSON_NONE);
-    return refuse(r, at, "normalizer");
+    return refuse_node(r, at, "normalizer");
 }
 
 whit_status whit_json_normalizer(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at, whit_error *error)
@@ -243,7 +243,7 @@ static whit_status read_pre_tokenizer(const reader *r, uint32_t at)
         step.kind = WHIT_STEP_CHAR_SPLIT;
         return add_step(r, step, field(r, at, "delimiter"), WHIT_JSON_NONE);
     }
-    return refuse(r, at, "pre-tokenizer");
+    return refuse_node(r, at, "pre-tokenizer");
 }
 
 whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
@@ -335,7 +335,7 @@ static whit_status read_post_processor(const reader *r, uint32_t at)
     else if (type_is(r, at, "RobertaProcessing") || type_is(r, at, "BertProcessing"))
         status = read_pair(r, at, &front);
     else
-        status = refuse(r, at, "post-processor");
+        status = refuse_node(r, at, "post-processor");
     whit_buf_free(&front);
     return status;
 }
@@ -376,7 +376,7 @@ static whit_status read_decoder(const reader *r, uint32_t at)
                         field(r, at, "prefix"), WHIT_JSON_NONE);
     if (type_is(r, at, "BPEDecoder"))
         return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_SUFFIX}, field(r, at, "suffix"), WHIT_JSON_NONE);
-    return refuse(r, at, "decoder");
+    return refuse_node(r, at, "decoder");
 }
 
 whit_status whit_json_decoder(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at, whit_error *error)

@@ -88,7 +88,7 @@ static whit_status end_word(whit_learner *learner, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status push(whit_learner *learner, const void *text, size_t n_bytes, whit_error *error)
+static whit_status push_text(whit_learner *learner, const void *text, size_t n_bytes, whit_error *error)
 {
     if (learner->word_bytes + n_bytes > MAX_WORD_BYTES) WHIT_TRY(end_word(learner, error));
     memcpy(learner->word + learner->word_bytes, text, n_bytes);
@@ -130,9 +130,9 @@ whit_status whit_learner_add(whit_learner *learner, const char *text, size_t tex
         bool joins = kind == last && (kind == LETTER || kind == SIGN);
         if (!joins && !(last == SPACE && kind != SPACE && kind != BREAK)) WHIT_TRY(end_word(learner, error));
         if (kind == SPACE)
-            WHIT_TRY(push(learner, METASPACE, strlen(METASPACE), error));
+            WHIT_TRY(push_text(learner, METASPACE, strlen(METASPACE), error));
         else
-            WHIT_TRY(push(learner, text + at, length, error));
+            WHIT_TRY(push_text(learner, text + at, length, error));
         last = kind;
     }
     return end_word(learner, error);

@@ -283,7 +283,7 @@ static bool push_touched(struct learning *l)
 }
 
 /* Joins the two pieces at `place`. */
-static bool join(struct learning *l, uint32_t place, uint32_t piece)
+static bool join_pieces(struct learning *l, uint32_t place, uint32_t piece)
 {
     uint32_t next = place_at(l, place)->after, before = place_at(l, place)->before;
     uint64_t n = count_of_word(l, place_at(l, place)->word);
@@ -307,7 +307,7 @@ static bool merge(struct learning *l, uint32_t number, uint32_t piece)
     while (ok && seen) {
         struct occurrence at = *occurrence_at(l, seen);
         const struct place *place = place_at(l, at.place);
-        if (place->piece == left && place_at(l, place->after)->piece == right) ok = join(l, at.place, piece);
+        if (place->piece == left && place_at(l, place->after)->piece == right) ok = join_pieces(l, at.place, piece);
         seen = at.later;
     }
     pair_at(l, number)->count = 0;

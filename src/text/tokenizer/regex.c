@@ -75,7 +75,7 @@ whit_status whit_regex_has_property(const char *name, const whit_allocator *allo
     return failed ? whit_fail_memory(error, "regular expression", 0) : WHIT_OK;
 }
 
-static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_bytes, whit_error *error)
+static whit_status compile_pattern(whit_regex *regex, const uint8_t *pattern, size_t n_bytes, whit_error *error)
 {
     regex->memory = open_memory(regex->allocator);
     pcre2_compile_context *how = regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
@@ -117,7 +117,7 @@ whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whi
     if (!made) return whit_fail_memory(error, "regular expression", sizeof *made);
     made->allocator = allocator;
     status = whit_regex_translate(pattern, n_bytes, &translated, error);
-    if (status == WHIT_OK) status = compile(made, translated.data, translated.size_bytes, error);
+    if (status == WHIT_OK) status = compile_pattern(made, translated.data, translated.size_bytes, error);
     whit_buf_free(&translated);
     if (status == WHIT_OK)
         *regex = made;
@@ -193,7 +193,7 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
 }
 
 /* The end of the last match decides where the next may be; an empty one right there is skipped. */
-static bool accept(const uint8_t *text, size_t n_bytes, whit_match *match, size_t previous_end)
+static bool accept_match(const uint8_t *text, size_t n_bytes, whit_match *match, size_t previous_end)
 {
     bool empty_again = match->start == match->end && match->found && match->end == previous_end;
     if (!empty_again) {
@@ -212,7 +212,7 @@ whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_byt
     *found = false;
     while (match->from <= n_bytes) {
         WHIT_TRY(search(regex, text, n_bytes, match, found, error));
-        if (!*found || accept(text, n_bytes, match, previous_end)) return WHIT_OK;
+        if (!*found || accept_match(text, n_bytes, match, previous_end)) return WHIT_OK;
         *found = false;
     }
     return WHIT_OK;

@@ -39,7 +39,7 @@ typedef struct translator {
     bool option_inside[MAX_GROUPS + 1]; /* per group depth: an option was set within an alternative */
 } translator;
 
-static whit_status refuse(const translator *t, const char *what)
+static whit_status refuse_syntax(const translator *t, const char *what)
 {
     return whit_fail(t->error, WHIT_ERROR_UNSUPPORTED, "pattern '%.*s', at byte %zu: %s",
                      (int)(t->n < 120 ? t->n : 120), (const char *)t->pattern, t->at, what);
@@ -126,12 +126,12 @@ static whit_status translate_property(translator *t, whit_buf *out)
     bool negated = t->pattern[t->at] == 'P';
     t->at++;
     if (peek(t, 0) != '{') {
-        if (t->at >= t->n) return refuse(t, "a property has no name");
+        if (t->at >= t->n) return refuse_syntax(t, "a property has no name");
         return need_memory(t, whit_buf_printf(out, "\\%c%c", negated ? 'P' : 'p', t->pattern[t->at++]));
     }
     const uint8_t *name = t->pattern + t->at + 1;
     const uint8_t *end = memchr(name, '}', t->n - t->at - 1);
-    if (!end || end - name > 64) return refuse(t, "a property's name does not end");
+    if (!end || end - name > 64) return refuse_syntax(t, "a property's name does not end");
     size_t n = (size_t)(end - name);
     t->at += n + 2;
     if (n && name[0] == '^') {
@@ -162,7 +162,7 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     bool ok;
     if (c == 'p' || c == 'P') return translate_property(t, out);
     if (c == 'u') {
-        if (t->n - t->at < 5) return refuse(t, "\\u needs four digits");
+        if (t->n - t->at < 5) return refuse_syntax(t, "\\u needs four digits");
         ok = whit_buf_printf(out, "\\x{%.4s}", (const char *)t->pattern + t->at + 1);
         t->at += 5;
         return need_memory(t, ok);
@@ -171,7 +171,7 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     if (c == 'v') return need_memory(t, whit_buf_append_str(out, "\\x0B"));
     if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' || c == 'j')
         return need_memory(t, whit_buf_append(out, &c, 1)); /* an escape that means itself */
-    if (c == 'C' || c == 'g' || c == 'M') return refuse(t, "this escape is not supported");
+    if (c == 'C' || c == 'g' || c == 'M') return refuse_syntax(t, "this escape is not supported");
     whit_buf_append(out, "\\", 1);
     return need_memory(t, whit_buf_append(out, &c, 1));
 }
@@ -190,7 +190,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
 
 static whit_status add_minus(translator *t, class_parts *parts, const char *set)
 {
-    if (parts->n_minus == 8) return refuse(t, "too many negated sets in a class");
+    if (parts->n_minus == 8) return refuse_syntax(t, "too many negated sets in a class");
     parts->minus[parts->n_minus++] = set;
     return WHIT_OK;
 }
@@ -201,7 +201,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
         char letter;
         const char *set;
     } sets[] = {{'s', SPACE}, {'w', WORD}, {'h', HEX}};
-    if (++t->at >= t->n) return refuse(t, "a backslash at the end");
+    if (++t->at >= t->n) return refuse_syntax(t, "a backslash at the end");
     uint8_t c = t->pattern[t->at];
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         if ((c | 0x20) != sets[i].letter || !((c | 0x20) >= 'a')) continue;
@@ -233,7 +233,7 @@ static whit_status read_posix_class(translator *t, class_parts *parts)
     };
     const uint8_t *name = t->pattern + t->at + 2, *stop = t->pattern + t->n;
     const uint8_t *end = memmem(name, (size_t)(stop - name), ":]", 2);
-    if (!end) return refuse(t, "a POSIX class that never ends");
+    if (!end) return refuse_syntax(t, "a POSIX class that never ends");
     const bool negated = *name == '^';
     name += negated;
     const size_t n = (size_t)(end - name);
@@ -245,21 +245,21 @@ static whit_status read_posix_class(translator *t, class_parts *parts)
     }
     char what[80];
     snprintf(what, sizeof what, "the class [:%.*s:] is not supported", (int)(n < 20 ? n : 20), (const char *)name);
-    return refuse(t, what);
+    return refuse_syntax(t, what);
 }
 
 static whit_status read_nested_class(translator *t, class_parts *parts, int depth)
 {
-    if (depth > 4) return refuse(t, "classes nested too deeply");
+    if (depth > 4) return refuse_syntax(t, "classes nested too deeply");
     class_parts inner = {.items = {.allocator = t->allocator}};
     bool negated;
     whit_status status = read_class(t, &inner, &negated, depth + 1);
     if (status == WHIT_OK && (inner.n_minus || inner.n_minus_texts))
-        status = refuse(t, "a negated set in a nested class");
+        status = refuse_syntax(t, "a negated set in a nested class");
     if (status == WHIT_OK && !negated)
         status = need_memory(t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
     if (status == WHIT_OK && negated && parts->n_minus_texts == 4)
-        status = refuse(t, "too many negated sets in a class");
+        status = refuse_syntax(t, "too many negated sets in a class");
     if (status == WHIT_OK && negated)
         parts->minus_texts[parts->n_minus_texts++] = inner.items;
     else
@@ -275,7 +275,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
     *negated = peek(t, 0) == '^';
     t->at += *negated;
     for (bool first = true;; first = false) {
-        if (t->at >= t->n) return refuse(t, "a class that never ends");
+        if (t->at >= t->n) return refuse_syntax(t, "a class that never ends");
         uint8_t c = t->pattern[t->at];
         if (c == ']' && !first) break;
         if (c == '\\') {
@@ -285,7 +285,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
         } else if (c == '[') {
             WHIT_TRY(read_nested_class(t, parts, depth));
         } else if (c == '&' && peek(t, 1) == '&') {
-            return refuse(t, "the intersection of classes (&&) is not supported");
+            return refuse_syntax(t, "the intersection of classes (&&) is not supported");
         } else {
             if (c == ']') whit_buf_append(&parts->items, "\\", 1);
             WHIT_TRY(need_memory(t, whit_buf_append(&parts->items, &c, 1)));
@@ -354,7 +354,7 @@ static whit_status translate_escape(translator *t)
         {'b', "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"},
         {'B', "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"},
     };
-    if (++t->at >= t->n) return refuse(t, "a backslash at the end");
+    if (++t->at >= t->n) return refuse_syntax(t, "a backslash at the end");
     t->atom = t->out->size_bytes;
     for (size_t i = 0; i < sizeof escapes / sizeof escapes[0]; i++)
         if (t->pattern[t->at] == (uint8_t)escapes[i].letter) {
@@ -367,12 +367,12 @@ static whit_status translate_escape(translator *t)
 static whit_status translate_group(translator *t)
 {
     const bool begins = t->at == t->branch;
-    if (t->n_groups == MAX_GROUPS) return refuse(t, "groups nested too deeply");
+    if (t->n_groups == MAX_GROUPS) return refuse_syntax(t, "groups nested too deeply");
     t->groups[t->n_groups++] = t->out->size_bytes;
     t->option_inside[t->n_groups] = false;
     t->at++;
     whit_buf_append(t->out, "(", 1);
-    if (peek(t, 0) == '*') return refuse(t, "'(*' is not supported");
+    if (peek(t, 0) == '*') return refuse_syntax(t, "'(*' is not supported");
     t->branch = t->at;
     if (peek(t, 0) != '?') return need_memory(t, !t->out->failed);
     t->at++;
@@ -386,10 +386,10 @@ static whit_status translate_group(translator *t)
         t->branch++; /* after the mark or the name */
         return need_memory(t, whit_buf_append(t->out, "<", 1));
     }
-    if (!c || !strchr("imx-", c)) return refuse(t, "this kind of group is not supported");
+    if (!c || !strchr("imx-", c)) return refuse_syntax(t, "this kind of group is not supported");
     for (; (c = peek(t, 0)) && strchr("imx-", c); t->at++)
         whit_buf_append(t->out, c == 'm' ? "s" : (const char *)&c, 1);
-    if (c != ':' && c != ')') return refuse(t, "this kind of group is not supported");
+    if (c != ':' && c != ')') return refuse_syntax(t, "this kind of group is not supported");
     if (c == ')' && !begins) t->option_inside[t->n_groups - 1] = true;
     if (c == ':' || begins) t->branch = t->at + 1;
     return need_memory(t, !t->out->failed);
@@ -436,10 +436,10 @@ whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_bu
         } else {
             size_t length;
             if (whit_utf8_decode(pattern + t.at, n_bytes - t.at, &length) == WHIT_UTF8_INVALID)
-                return refuse(&t, "not UTF-8");
+                return refuse_syntax(&t, "not UTF-8");
             if (c == '|' && t.option_inside[t.n_groups])
-                return refuse(&t,
-                              "an option like (?i) within an alternative reaches over the next ones: write (?i:...)");
+                return refuse_syntax(
+                    &t, "an option like (?i) within an alternative reaches over the next ones: write (?i:...)");
             if (c == '|') t.branch = t.at + 1;
             if (c == ')' && t.n_groups)
                 t.atom = t.groups[--t.n_groups];

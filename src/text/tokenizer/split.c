@@ -212,8 +212,8 @@ static uint32_t behaviour_of(const whit_tokenizer_step *step)
     }
 }
 
-static whit_status cut(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
-                       whit_regex **regex, whit_error *error)
+static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                              whit_regex **regex, whit_error *error)
 {
     size_t n;
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n);
@@ -354,7 +354,7 @@ static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer
     if (step->text_bytes == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace without a replacement");
     WHIT_TRY(rewrite(splitter, step, pattern, mark_spaces, error));
     if (!(step->flags & WHIT_STEP_FLAG_SPLIT)) return WHIT_OK;
-    return cut(splitter, &at_marks, pattern, &none, error);
+    return cut_pieces(splitter, &at_marks, pattern, &none, error);
 }
 
 /* BERT: removes spaces and isolates every punctuation character. */
@@ -363,8 +363,8 @@ static whit_status apply_bert(whit_splitter *splitter, whit_error *error)
     const whit_tokenizer_step spaces = {.kind = WHIT_STEP_WHITESPACE_SPLIT};
     const whit_tokenizer_step marks = {.kind = WHIT_STEP_PUNCTUATION, .a = WHIT_SPLIT_ISOLATED};
     whit_regex *none = NULL;
-    WHIT_TRY(cut(splitter, &spaces, NULL, &none, error));
-    return cut(splitter, &marks, NULL, &none, error);
+    WHIT_TRY(cut_pieces(splitter, &spaces, NULL, &none, error));
+    return cut_pieces(splitter, &marks, NULL, &none, error);
 }
 
 whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
@@ -387,5 +387,5 @@ whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_st
     case WHIT_STEP_CHAR_SPLIT: break;
     default: return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown pre-tokenizer %u", step->kind);
     }
-    return cut(splitter, step, pattern, regex, error);
+    return cut_pieces(splitter, step, pattern, regex, error);
 }

@@ -30,7 +30,7 @@ static uint32_t *find_slot(const whit_text_table *table, const void *text, size_
     return &table->slots[at];
 }
 
-static bool grow(whit_text_table *table)
+static bool grow_table(whit_text_table *table)
 {
     size_t before = table->n_slots;
     uint32_t *old = table->slots;
@@ -51,7 +51,7 @@ static bool grow(whit_text_table *table)
 
 whit_text_entry *whit_text_table_add(whit_text_table *table, const void *text, size_t n_bytes)
 {
-    if (2 * (table->n + 1) > table->n_slots && !grow(table)) return NULL;
+    if (2 * (table->n + 1) > table->n_slots && !grow_table(table)) return NULL;
     uint32_t *slot = find_slot(table, text, n_bytes);
     if (!*slot) {
         whit_text_entry entry = {.offset = (uint32_t)table->texts.size_bytes, .n_bytes = (uint32_t)n_bytes};

@@ -402,7 +402,7 @@ static whit_status push_ids(const encoding *e, enum whit_tokenizer_section secti
     return WHIT_OK;
 }
 
-static whit_status encode(encoding *e, whit_encode_options *options, const uint8_t *text, size_t n)
+static whit_status encode_input(encoding *e, whit_encode_options *options, const uint8_t *text, size_t n)
 {
     WHIT_TRY(clean_text(e, options, &text, &n));
     e->input = text;
@@ -434,7 +434,7 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
         whit_regex_begin(tokenizer->normalizers[i].regex, n_bytes);
         whit_regex_begin(tokenizer->splits[i].regex, n_bytes);
     }
-    whit_status status = encode(&e, &mine, (const uint8_t *)text, n_bytes);
+    whit_status status = encode_input(&e, &mine, (const uint8_t *)text, n_bytes);
     if (status != WHIT_OK) ids->size_bytes = before;
     return status;
 }
