@@ -119,14 +119,14 @@ static int check_apart(cli_call *call, const cli_training_flags *v)
         if (!path) continue;
         for (size_t k = 0; k < v->text.n; k++)
             if (is_one_file(path, v->text.items[k]))
-                return cli_fail(call, CLI_USAGE, "%s is the text (--text); %s wants another name", path,
+                return cli_fail(call, CLI_USAGE, "%s is the text of --text; name another file for %s", path,
                                 outputs[i].option);
         if (v->held_out && is_one_file(path, v->held_out))
-            return cli_fail(call, CLI_USAGE, "%s is the text (--held-out); %s wants another name", path,
+            return cli_fail(call, CLI_USAGE, "%s is the text of --held-out; name another file for %s", path,
                             outputs[i].option);
         for (size_t k = 0; k < i; k++)
             if (outputs[k].path && is_one_file(path, outputs[k].path))
-                return cli_fail(call, CLI_USAGE, "%s is wanted by %s and by %s: each wants a file of its own", path,
+                return cli_fail(call, CLI_USAGE, "%s is named by %s and by %s: give each a file of its own", path,
                                 outputs[k].option, outputs[i].option);
     }
     return CLI_OK;

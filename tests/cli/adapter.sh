@@ -180,9 +180,9 @@ rm -f log* run.checkpoint
     one_line "is the model" "-o wants another name"
     cmp -s model.ndf kept.ndf || complain "tuning wrote over the model"
     expect 2 whit tune -m model.ndf --text texts $small -o texts
-    one_line "is the text (--text)"
+    one_line "is the text of --text"
     expect 2 whit tune -m model.ndf --text text $small -o none.ndf --held-out texts --log ./texts
-    one_line "is the text (--held-out)" "--log wants"
+    one_line "is the text of --held-out" "for --log"
     expect 2 whit tune -m model.ndf --text texts $small -o none.ndf --checkpoint none.ndf
     one_line "by -o and by --checkpoint"
     cmp -s texts kept.texts || complain "tuning wrote over its text"

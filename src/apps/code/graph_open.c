@@ -160,7 +160,7 @@ bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_
     uint64_t stamp;
     if (number == WHIT_GRAPH_NONE || !graph_stamp(folder, path, &stamp)) return false;
     bool done = false;
-    for (uint64_t i = 0; i < graph->edits.n[GRAPH_FILES] || !done; i++) { /* in the order of numbers */
+    for (uint64_t i = 0; i < graph->edits.n[GRAPH_FILES] || !done; i++) { /* in ascending order of file numbers */
         const struct graph_file *edit = i < graph->edits.n[GRAPH_FILES] ? &graph->edits.files[i] : NULL;
         if (!done && (!edit || edit->number >= number)) {
             compare_stamp(&c, number, stamp);

@@ -118,7 +118,7 @@ static void skip_string(struct scan *scan, char quote)
             scan->at++;
             return;
         } else if (byte == '\n') {
-            return; /* it never ended: the line does */
+            return; /* a string without its closing quote ends with the line */
         }
     }
 }

@@ -147,7 +147,7 @@ static bool find_spare(whit_buffer *buffer)
         free_buffer(old);
         return false;
     }
-    if (equal_texts(old->text, buffer->text)) { /* everything was written but the last step */
+    if (equal_texts(old->text, buffer->text)) { /* the save was complete; only the spare copy was not removed */
         free_buffer(old);
         unlink(buffer->spare);
         return false;

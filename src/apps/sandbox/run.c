@@ -154,7 +154,7 @@ static bool take_word(struct run *r, whit_status *status, whit_error *error)
     return true;
 }
 
-/* What is left of the output; false at its end. */
+/* Reads a piece of the output and keeps what the limits allow; false at its end. */
 static bool take_output(struct run *r)
 {
     char piece[65536];
