@@ -34,5 +34,5 @@ uint64_t whit_probe_read_avx2(const void *memory, size_t size_bytes)
 
 uint32_t whit_probe_int8_avx2(const uint8_t *w, const int8_t *x, uint32_t n_rounds)
 {
-    return multiply(w, x, n_rounds);
+    return multiply_rounds(w, x, n_rounds);
 }

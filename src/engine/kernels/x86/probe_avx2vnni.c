@@ -23,5 +23,5 @@ static inline __m256i close_sums(__m256i sums, __m256i open)
 
 uint32_t whit_probe_int8_avx2vnni(const uint8_t *w, const int8_t *x, uint32_t n_rounds)
 {
-    return multiply(w, x, n_rounds);
+    return multiply_rounds(w, x, n_rounds);
 }
