@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json.h"
+#include "base/items.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static whit_status fail_at(const whit_json *json, size_t offset, whit_error *err
 
 static whit_json_node *nodes_of(const whit_json *json)
 {
-    return (whit_json_node *)(void *)json->nodes.data;
+    return WHIT_ITEMS(whit_json_node, &json->nodes);
 }
 
 static size_t n_nodes_of(const whit_json *json)
@@ -355,7 +356,7 @@ const char *whit_json_string(const whit_json *json, uint32_t at, size_t *n_bytes
     if (!node || node->type != WHIT_JSON_STRING) return NULL;
     *n_bytes = node->end - node->start;
     if (*n_bytes == 0) return "";
-    return (node->escaped ? (const char *)json->strings.data : json->text) + node->start;
+    return (node->escaped ? whit_chars(&json->strings) : json->text) + node->start;
 }
 
 const char *whit_json_raw(const whit_json *json, uint32_t at, size_t *n_bytes)

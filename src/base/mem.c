@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mem.h"
+#include "base/items.h"
 #include "base/system.h"
 
 #include <stdarg.h>
@@ -96,7 +97,7 @@ bool whit_buf_printf(whit_buf *buf, const char *format, ...)
         return false;
     }
     va_start(arguments, format);
-    vsnprintf((char *)buf->data + buf->size_bytes, (size_t)n + 1, format, arguments);
+    vsnprintf(WHIT_ITEMS(char, buf) + buf->size_bytes, (size_t)n + 1, format, arguments);
     va_end(arguments);
     buf->size_bytes += (size_t)n;
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit agent: patches are shown before they are written, and turns can be undone. */
 #include "agent/changes.h"
+#include "base/items.h"
 #include "agent/hunks.h"
 #include "agent/light.h"
 #include "cli/agent.h"
@@ -97,7 +98,7 @@ whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *err
 {
     whit_buf diff = {0};
     whit_status status = whit_change_show(c, &diff, error);
-    if (status == WHIT_OK) cli_agent_write_diff(call, (const char *)diff.data, diff.size_bytes);
+    if (status == WHIT_OK) cli_agent_write_diff(call, whit_chars(&diff), diff.size_bytes);
     whit_buf_free(&diff);
     return status;
 }
@@ -137,8 +138,7 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
 bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why)
 {
     cli_flush(call);
-    if (cli_agent_asks_elsewhere(call) && shown->size_bytes)
-        whit_light_tell((const char *)shown->data, shown->size_bytes);
+    if (cli_agent_asks_elsewhere(call) && shown->size_bytes) whit_light_tell(whit_chars(shown), shown->size_bytes);
     return whit_light_agreed(reason, n_files, why);
 }
 
@@ -148,7 +148,7 @@ static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *s
     const struct agent_values *values = call->values;
     for (size_t i = 0; i < whit_changes_count(set); i++)
         WHIT_TRY(whit_change_show(whit_changes_at(set, i), shown, error));
-    if (!values->json && shown->size_bytes) cli_agent_write_diff(call, (const char *)shown->data, shown->size_bytes);
+    if (!values->json && shown->size_bytes) cli_agent_write_diff(call, whit_chars(shown), shown->size_bytes);
     return WHIT_OK;
 }
 
@@ -348,7 +348,7 @@ static int run_agent(cli_call *call)
         return cli_fail(call, CLI_USAGE, "'%s' is not apply, undo, redo or log (a task of one word: -p %s)", what,
                         what);
     }
-    values->prompt = (const char *)task.data;
+    values->prompt = whit_chars(&task);
     call->n_operands = 0;
     int status = run_task(call, project);
     whit_buf_free(&task);

@@ -15,6 +15,7 @@
 #include "agent/rpc.h"
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "cli/agent_tasks.h"
@@ -139,7 +140,7 @@ static json_t *text_of(const char *text, size_t n)
 {
     whit_buf shown = {0};
     bool ok = whit_plain_show(text, n, WHIT_PLAIN_ENDS, &shown);
-    json_t *value = ok ? json_stringn(shown.size_bytes ? (const char *)shown.data : "", shown.size_bytes) : NULL;
+    json_t *value = ok ? json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes) : NULL;
     whit_buf_free(&shown);
     return value;
 }
@@ -148,7 +149,7 @@ static json_t *line_of(const char *text)
 {
     whit_buf shown = {0};
     bool ok = whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
-    json_t *value = ok ? json_string((const char *)shown.data) : NULL;
+    json_t *value = ok ? json_string(whit_chars(&shown)) : NULL;
     whit_buf_free(&shown);
     return value;
 }
@@ -355,7 +356,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     }
     whit_agent_options how = {.project = a->folder,
                               .state_dir = values->state,
-                              .task = task.failed ? "" : (const char *)task.data,
+                              .task = task.failed ? "" : whit_chars(&task),
                               .n_turns_max = values->n_turns,
                               .n_tokens_max = values->n_tokens,
                               .may_write = cli_agent_may_write(values),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds the server of models that runs on this machine, for whit agent without -m and --url. */
 #include "cli/agent.h"
+#include "base/items.h"
 #include "endpoint/endpoint.h"
 
 #include <jansson.h>
@@ -83,7 +84,7 @@ static bool ask_server(cli_call *call, const char *address, whit_buf *found)
     }
     snprintf(url, sizeof url, "http://%s/v1/models", address);
     bool ok = whit_endpoint_get(url, TIMEOUT_MS, LIST_BYTES_MAX, &body, &error) == WHIT_OK;
-    json_t *list = ok ? json_loadb((const char *)body.data, body.size_bytes, 0, NULL) : NULL;
+    json_t *list = ok ? json_loadb(whit_chars(&body), body.size_bytes, 0, NULL) : NULL;
     const char *name = values->model ? values->model : pick_model(list);
     size_t n = json_array_size(json_object_get(list, "data"));
     whit_buf_free(&body);
@@ -92,9 +93,9 @@ static bool ask_server(cli_call *call, const char *address, whit_buf *found)
         cli_note("asks %s at %s%s", name, url,
                  values->model || n < 2 ? "" : " (--model NAME asks another of its models, /model lists them)");
         ok = whit_buf_append(found, url, n_url) && whit_buf_append(found, name, strlen(name) + 1);
-        values->url = (const char *)found->data;
+        values->url = whit_chars(found);
         values->hides_key = owner != OWNER_SELF;
-        values->model = (const char *)found->data + n_url;
+        values->model = whit_chars(found) + n_url;
     }
     ok = ok && list && name && !found->failed;
     json_decref(list);

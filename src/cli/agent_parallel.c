@@ -10,6 +10,7 @@
 #include "agent/scratch.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/items.h"
 #include "cli/agent.h"
 #include "code/walk.h"
 
@@ -201,10 +202,10 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     whit_buf_append_str(&prompt, task->text);
     if (task->reason.size_bytes)
         whit_buf_printf(&prompt, "\n\nThis task was done once before, and its changes could not be taken: %.*s",
-                        (int)task->reason.size_bytes, (const char *)task->reason.data);
+                        (int)task->reason.size_bytes, whit_chars(&task->reason));
     whit_buf_append(&prompt, "", 1);
     arguments[n++] = "-p";
-    arguments[n++] = (const char *)prompt.data;
+    arguments[n++] = whit_chars(&prompt);
     const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     cli_flush(p->call);
     task->pid = fd >= 0 && !prompt.failed ? fork() : -1;
@@ -232,7 +233,7 @@ static void note_failure(const struct parallel *p, const struct task *task)
     snprintf(path, sizeof path, "%s/task.log", task->scratch.folder);
     const char *line = "it said nothing";
     if (whit_read_file(path, 1 << 20, &text, &ignored) == WHIT_OK && whit_buf_append(&text, "", 1)) {
-        char *at = (char *)text.data;
+        char *at = WHIT_ITEMS(char, &text);
         size_t n = strlen(at);
         while (n && at[n - 1] == '\n') at[--n] = 0;
         line = strrchr(at, '\n') ? strrchr(at, '\n') + 1 : at;
@@ -265,8 +266,8 @@ static whit_status stage_file(const struct parallel *p, const struct task *task,
                                     .was = exists,
                                     .is = is,
                                     .mode = exists ? mode_now : 0,
-                                    .before = (const char *)now.data,
-                                    .after = (const char *)after.data,
+                                    .before = whit_chars(&now),
+                                    .after = whit_chars(&after),
                                     .before_bytes = now.size_bytes,
                                     .after_bytes = after.size_bytes};
         if (!whit_changes_copy(set, &change)) status = whit_fail_memory(error, path, after.size_bytes);
@@ -329,7 +330,7 @@ static void apply_task(struct parallel *p, struct task *task)
         char reason[REASON_BYTES];
         snprintf(reason, sizeof reason, "with the other tasks' changes the checks fail: %.*s",
                  (int)(why.size_bytes < REASON_BYTES - 100 ? why.size_bytes : REASON_BYTES - 100),
-                 why.size_bytes ? (const char *)why.data : "");
+                 why.size_bytes ? whit_chars(&why) : "");
         retry_task(p, task, reason);
     } else {
         const bool is_written = !n || cli_agent_write(p->call, &set, p->project, task->text) == CLI_OK;

@@ -4,6 +4,7 @@
 #include "agent/light.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "cli/agent_tasks.h"
@@ -140,7 +141,7 @@ static int open_remote(struct cli_tasks *t)
         return cli_fail_error(t->call, &error);
     if (t->key.failed) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a key");
     whit_endpoint_options at = {
-        .url = values->url, .key = (const char *)t->key.data, .cancel = t->cancel, .on_retry = task_retry};
+        .url = values->url, .key = whit_chars(&t->key), .cancel = t->cancel, .on_retry = task_retry};
     if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     t->remote = (whit_remote_model){.endpoint = t->endpoint,
                                     .name = values->model,
@@ -265,7 +266,7 @@ static int print_report(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     const whit_agent_report *r = &t->report;
-    const char *answer = r->answer.size_bytes ? (const char *)r->answer.data : "";
+    const char *answer = r->answer.size_bytes ? whit_chars(&r->answer) : "";
     uint64_t spent = r->tokens_in + r->tokens_out;
     if (values->json)
         cli_print_json(t->call,

@@ -2,6 +2,7 @@
  * Tasks that are typed to whit agent, and the commands beside them. */
 #include "agent/guard.h"
 #include "agent/light.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "cli/agent_tasks.h"
 #include "cli/input.h"
@@ -43,7 +44,7 @@ static bool attach_file(struct cli_tasks *t, const char *path)
                  content.size_bytes);
     else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
         cli_note("%s: is no text", path);
-    else if (content.size_bytes && whit_guard_find_key((const char *)content.data, content.size_bytes, &key, &key_end))
+    else if (content.size_bytes && whit_guard_find_key(whit_chars(&content), content.size_bytes, &key, &key_end))
         cli_note("%s: holds a key, and is not read", path);
     else {
         whit_buf_printf(&t->attached, "\n\nThe file %s:\n```\n", path);
@@ -81,7 +82,7 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
         cli_note("%s; there is no memory for what it printed", how);
         return;
     }
-    size_t n_plain = n ? whit_plain_text(&state, (const char *)output->data + skipped, n, plain) : 0;
+    size_t n_plain = n ? whit_plain_text(&state, whit_chars(output) + skipped, n, plain) : 0;
     n_plain += whit_plain_end(&state, plain + n_plain);
     whit_buf_printf(&t->attached, "\n\nThe person ran `%s` (%s), which printed:\n```\n%s", line, how,
                     skipped ? "...\n" : "");
@@ -128,7 +129,7 @@ static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
     bool ok = (!only_reads || whit_buf_append_str(&text, plan)) && whit_buf_append_str(&text, task) &&
         whit_buf_append(&text, t->attached.data, t->attached.size_bytes) && whit_buf_append(&text, "", 1);
     t->attached.size_bytes = 0;
-    int status = ok ? cli_tasks_run(t, (const char *)text.data, only_reads)
+    int status = ok ? cli_tasks_run(t, whit_chars(&text), only_reads)
                     : cli_fail(t->call, CLI_LIMIT, "not enough memory for a task");
     whit_buf_free(&text);
     return status;
@@ -160,7 +161,7 @@ static int do_model(struct cli_tasks *t, const char *name)
     snprintf(address, sizeof address, "%.*s/models", (int)(end ? (size_t)(end - values->url) : strlen(values->url)),
              values->url);
     bool ok = whit_endpoint_get(address, 1500, 1 << 20, &list, &error) == WHIT_OK;
-    json_t *models = ok ? json_loadb((const char *)list.data, list.size_bytes, 0, NULL) : NULL;
+    json_t *models = ok ? json_loadb(whit_chars(&list), list.size_bytes, 0, NULL) : NULL;
     size_t i;
     const json_t *model;
     json_array_foreach(json_object_get(models, "data"), i, model)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit chat: a conversation in the terminal, or from a script on stdin. */
 #include "cli/chat.h"
+#include "base/items.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -189,7 +190,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     size_t n;
     whit_buf shown = {0};
     const bool is_shown = cli_chat_tool_describe(&chat->tools, call, &shown) &&
-        cli_write(chat->call, (const char *)shown.data, shown.size_bytes) && cli_flush(chat->call);
+        cli_write(chat->call, whit_chars(&shown), shown.size_bytes) && cli_flush(chat->call);
     whit_buf_free(&shown);
     if (!is_shown) return false;
     json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
@@ -232,9 +233,9 @@ static bool answer_calls(cli_chat *chat)
         }
         whit_status status = result.failed
             ? whit_fail_memory(&error, "a result", result.size_bytes)
-            : whit_conversation_return(conversation, (const char *)result.data, result.size_bytes, &error);
+            : whit_conversation_return(conversation, whit_chars(&result), result.size_bytes, &error);
         if (status == WHIT_OK && is_going) {
-            cli_write(chat->call, (const char *)result.data, result.size_bytes);
+            cli_write(chat->call, whit_chars(&result), result.size_bytes);
             cli_print(chat->call, "\n");
         }
         whit_buf_free(&result);
@@ -307,7 +308,7 @@ static void take_line(cli_chat *chat)
     if (n_bytes && line[n_bytes - 1] == '\r') n_bytes--;
     if (n_bytes >= N_QUOTES && !memcmp(line, quotes, N_QUOTES)) {
         if (cli_chat_read_block(chat, line + N_QUOTES, n_bytes - N_QUOTES, &block) && block.size_bytes)
-            cli_chat_say(chat, (const char *)block.data, block.size_bytes);
+            cli_chat_say(chat, whit_chars(&block), block.size_bytes);
     } else if (n_bytes && line[0] == '/') {
         cli_chat_command(chat, line, n_bytes);
     } else if (cli_chat_leaves(line, n_bytes)) {

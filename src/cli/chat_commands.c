@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "cli/chat.h"
 
 static const char *n_messages(cli_chat *chat, char many[32])
@@ -204,8 +205,7 @@ static void set_system(cli_chat *chat, const char *text)
     else
         whit_buf_append_str(&block, text);
     if (given &&
-        whit_conversation_set_system(chat->talk.conversation, (const char *)block.data, block.size_bytes, &error) !=
-            WHIT_OK)
+        whit_conversation_set_system(chat->talk.conversation, whit_chars(&block), block.size_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     else if (given && block.size_bytes)
         cli_note("the system message is set");
@@ -394,7 +394,7 @@ static void answer_again(cli_chat *chat, char *nothing)
     }
     if (is_answered) whit_conversation_keep(conversation, n - 1);
     if (!cli_chat_answer(chat) && is_answered &&
-        whit_conversation_append(conversation, (const char *)before.data, before.size_bytes, &error) != WHIT_OK)
+        whit_conversation_append(conversation, whit_chars(&before), before.size_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     whit_buf_free(&before);
 }
@@ -434,7 +434,7 @@ static void read_message(cli_chat *chat, char *path)
         if (words[0] && (!whit_buf_append_str(&message, words) || !whit_buf_append_str(&message, "\n\n")))
             message.failed = true;
         if (whit_buf_append(&message, text.data, text.size_bytes))
-            cli_chat_say(chat, (const char *)message.data, message.size_bytes);
+            cli_chat_say(chat, whit_chars(&message), message.size_bytes);
         else
             cli_chat_fail(chat, CLI_LIMIT, "out of memory for a message");
     }

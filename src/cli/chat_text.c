@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/chat.h"
+#include "base/items.h"
 #include "cli/external.h"
 
 /* xterm and its relatives take sequences of this length at most. */
@@ -126,9 +127,9 @@ static void answer_edited(cli_chat *chat, const whit_buf *text, bool has_before)
         }
         whit_conversation_keep(conversation, n_all - n_removed);
     }
-    cli_chat_say(chat, (const char *)text->data, text->size_bytes);
+    cli_chat_say(chat, whit_chars(text), text->size_bytes);
     if (n_removed && whit_conversation_count(conversation) == n_all - n_removed &&
-        whit_conversation_append(conversation, (const char *)removed.data, removed.size_bytes, &error) != WHIT_OK)
+        whit_conversation_append(conversation, whit_chars(&removed), removed.size_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     whit_buf_free(&removed);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "base/plain.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63 };
@@ -43,7 +44,7 @@ static int read_tools(cli_call *call, const char *path, cli_chat_tools *tools)
     whit_error error;
     json_error_t at;
     if (whit_read_file(path, FILE_BYTES_MAX, &text, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    json_t *list = json_loadb(text.data ? (const char *)text.data : "", text.size_bytes, JSON_REJECT_DUPLICATES, &at);
+    json_t *list = json_loadb(text.data ? whit_chars(&text) : "", text.size_bytes, JSON_REJECT_DUPLICATES, &at);
     whit_buf_free(&text);
     if (!list) return cli_fail(call, CLI_REFUSED, "%s: line %d: %s", path, at.line, at.text);
     int status = json_is_array(list) ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: expected a list of tools", path);

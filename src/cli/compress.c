@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/malloc.h"
 #include "cli/compress_page.h"
 #include "cli/flags.h"
@@ -226,7 +227,7 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
         o.codecs.layers = o.codecs.embedding = "own";
         o.command = compressed->command;
         if (!begin_windows(compressed, window, &ids)) status = cli_fail(call, CLI_LIMIT, "out of memory for the text");
-        o.ids = (const int32_t *)(const void *)ids.data;
+        o.ids = WHIT_ITEMS(const int32_t, &ids);
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         if (status == CLI_OK) status = cli_train(call, &flags, rounded, original, &o);
     }
@@ -404,7 +405,7 @@ static int run_compress(cli_call *call)
             status = cli_fail_error(call, &error);
     } else if (v->method != WHIT_COMPRESS_RTN) {
         status = read_text(call, v, &source, &ids);
-        o.ids = (const int32_t *)(const void *)ids.data;
+        o.ids = WHIT_ITEMS(const int32_t, &ids);
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         o.bos = whit_compress_bos(&source);
     }

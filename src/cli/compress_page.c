@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "runtime/model.h"
 
@@ -24,7 +25,7 @@ static char *own_text(whit_buf *text)
     char *plain = text->failed ? NULL : malloc(WHIT_PLAIN_ROOM(text->size_bytes));
     if (plain) {
         whit_plain state = {0};
-        size_t n = text->size_bytes ? whit_plain_text(&state, (const char *)text->data, text->size_bytes, plain) : 0;
+        size_t n = text->size_bytes ? whit_plain_text(&state, whit_chars(text), text->size_bytes, plain) : 0;
         n += whit_plain_end(&state, plain + n);
         plain[n] = 0;
     }
@@ -110,7 +111,7 @@ static size_t count(const cli_compress_page *page)
 
 static const cli_compressed_matrix *matrix_at(const cli_compress_page *page, size_t i)
 {
-    return (const cli_compressed_matrix *)(const void *)page->matrices.data + i;
+    return WHIT_ITEMS(const cli_compressed_matrix, &page->matrices) + i;
 }
 
 static void put_escaped(whit_buf *out, const char *text)

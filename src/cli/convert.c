@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/convert_adapter.h"
+#include "base/items.h"
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/program.h"
@@ -140,7 +141,7 @@ static int run_convert(cli_call *call)
                                   : cli_fail_error(call, &error);
     } else {
         cli_progress_end();
-        cli_print_notes((const char *)source.notes.data, source.notes.size_bytes);
+        cli_print_notes(whit_chars(&source.notes), source.notes.size_bytes);
         if (values->ternary && !listener.n_ternary)
             cli_note("--codec %s changes nothing: the model has no ternary matrices; 'whit compress' rounds others",
                      ternary_names[values->ternary]);

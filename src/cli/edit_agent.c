@@ -7,6 +7,7 @@
 #include "agent/loop.h"
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/items.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -158,7 +159,7 @@ static whit_status on_show(void *user, const whit_change *c, whit_error *error)
 {
     whit_buf diff = {0};
     whit_status status = whit_change_show(c, &diff, error);
-    if (status == WHIT_OK) post(user, EVENT_TEXT, (const char *)diff.data, diff.size_bytes);
+    if (status == WHIT_OK) post(user, EVENT_TEXT, whit_chars(&diff), diff.size_bytes);
     whit_buf_free(&diff);
     return status;
 }
@@ -235,8 +236,8 @@ static whit_status texts_read(void *user, const char *path, whit_buf *content, b
         WHIT_TRY(texts_list(a, &a->unsaved, error));
         a->unsaved_ns = whit_now_ns();
     }
-    for (size_t at = 0; at < a->unsaved.size_bytes && !known; at += strlen((const char *)a->unsaved.data + at) + 1)
-        known = strcmp((const char *)a->unsaved.data + at, path) == 0;
+    for (size_t at = 0; at < a->unsaved.size_bytes && !known; at += strlen(whit_chars(&a->unsaved) + at) + 1)
+        known = strcmp(whit_chars(&a->unsaved) + at, path) == 0;
     if (!known) return WHIT_OK;
     if (!wait_answer(a, EVENT_READ, path)) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
     *is = a->said;
@@ -275,7 +276,7 @@ static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
 {
     const whit_open_texts open = {texts_read, texts_write, texts_list, a};
     whit_agent_options how = {.project = a->project,
-                              .task = (const char *)a->text.data,
+                              .task = whit_chars(&a->text),
                               .n_turns_max = TURNS_MAX,
                               .runner = &a->runner,
                               .mcp = a->mcp,
@@ -326,7 +327,7 @@ static whit_status ask_plain(struct cli_edit_agent *a, const char *system, const
 static void take_block(whit_buf *text, const char *old, size_t old_bytes)
 {
     whit_buf_append(text, "", 1);
-    char *begin = (char *)text->data, *fence = strstr(begin, "```"), *body = fence ? strchr(fence, '\n') : NULL;
+    char *begin = WHIT_ITEMS(char, text), *fence = strstr(begin, "```"), *body = fence ? strchr(fence, '\n') : NULL;
     char *end = body ? strstr(body, "\n```") : NULL;
     size_t n = text->size_bytes - 1;
     if (end) {
@@ -342,11 +343,11 @@ static whit_status do_explain(struct cli_edit_agent *a, whit_error *error)
 {
     whit_buf question = {0}, text = {0};
     WHIT_TRY(be_ready(a, error));
-    whit_buf_printf(&question, "Explain this part of %s:\n\n```\n%s\n```\n", (const char *)a->about.data,
-                    (const char *)a->selection.data);
+    whit_buf_printf(&question, "Explain this part of %s:\n\n```\n%s\n```\n", whit_chars(&a->about),
+                    whit_chars(&a->selection));
     whit_status status = question.failed
         ? whit_fail_memory(error, "a question", a->selection.size_bytes)
-        : ask_plain(a, SELECTION_ROLE " Answer briefly, in plain text.", (const char *)question.data, &text, error);
+        : ask_plain(a, SELECTION_ROLE " Answer briefly, in plain text.", whit_chars(&question), &text, error);
     if (status == WHIT_OK) post_line(a, EVENT_DONE, "explained");
     whit_buf_free(&question);
     whit_buf_free(&text);
@@ -374,12 +375,12 @@ static whit_status ask_rewrite(struct cli_edit_agent *a, whit_changes *staged, w
 static whit_status choose_rewrite(struct cli_edit_agent *a, const whit_buf *text, whit_error *error)
 {
     whit_changes staged = {0};
-    const whit_change change = {.path = (const char *)a->about.data,
+    const whit_change change = {.path = whit_chars(&a->about),
                                 .was = true,
                                 .is = true,
-                                .before = (const char *)a->selection.data,
+                                .before = whit_chars(&a->selection),
                                 .before_bytes = a->selection.size_bytes - 1,
-                                .after = (const char *)text->data,
+                                .after = whit_chars(text),
                                 .after_bytes = text->size_bytes};
     whit_status status =
         whit_changes_copy(&staged, &change) ? WHIT_OK : whit_fail_memory(error, "a text", text->size_bytes);
@@ -396,16 +397,16 @@ static whit_status do_rewrite(struct cli_edit_agent *a, whit_error *error)
 {
     whit_buf question = {0}, text = {0};
     WHIT_TRY(be_ready(a, error));
-    whit_buf_printf(&question, "Rewrite this part of %s: %s\n\n```\n%s\n```\n", (const char *)a->about.data,
-                    (const char *)a->text.data, (const char *)a->selection.data);
+    whit_buf_printf(&question, "Rewrite this part of %s: %s\n\n```\n%s\n```\n", whit_chars(&a->about),
+                    whit_chars(&a->text), whit_chars(&a->selection));
     a->quiet = true;
     whit_status status = question.failed
         ? whit_fail_memory(error, "a question", a->selection.size_bytes)
         : ask_plain(a, SELECTION_ROLE " Answer with the new text of that part alone, in one fenced block.",
-                    (const char *)question.data, &text, error);
+                    whit_chars(&question), &text, error);
     a->quiet = false;
     if (status == WHIT_OK) {
-        take_block(&text, (const char *)a->selection.data, a->selection.size_bytes - 1);
+        take_block(&text, whit_chars(&a->selection), a->selection.size_bytes - 1);
         status = choose_rewrite(a, &text, error);
     }
     whit_buf_free(&question);
@@ -447,9 +448,9 @@ static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *erro
         for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
     }
     WHIT_TRY(status);
-    for (size_t at = 0; at < a->turned.size_bytes; at += strlen((const char *)a->turned.data + at) + 1) {
+    for (size_t at = 0; at < a->turned.size_bytes; at += strlen(whit_chars(&a->turned) + at) + 1) {
         char path[PATH_MAX * 2];
-        snprintf(path, sizeof path, "%s/%s", a->project, (const char *)a->turned.data + at);
+        snprintf(path, sizeof path, "%s/%s", a->project, whit_chars(&a->turned) + at);
         post_line(a, EVENT_WRITTEN, path);
     }
     if (from->size_bytes) {
@@ -511,7 +512,7 @@ static bool keep_wish(struct cli_edit_agent *a, const whit_panel_wish *settings)
         at[i] = a->wishes.size_bytes;
         if (wishes[i] && !whit_buf_append(&a->wishes, wishes[i], strlen(wishes[i]) + 1)) return false;
     }
-    for (size_t i = 0; i < 4; i++) *kept[i] = wishes[i] ? (const char *)a->wishes.data + at[i] : NULL;
+    for (size_t i = 0; i < 4; i++) *kept[i] = wishes[i] ? whit_chars(&a->wishes) + at[i] : NULL;
     return true;
 }
 
@@ -694,7 +695,7 @@ whit_status cli_edit_agent_open(const struct cli_edit_wish *wish, struct cli_edi
 static void free_turns(whit_buf *turns)
 {
     for (size_t i = 0; i < turns->size_bytes / sizeof(struct done_turn); i++)
-        whit_changes_free(&((struct done_turn *)(void *)turns->data)[i].open);
+        whit_changes_free(&(WHIT_ITEMS(struct done_turn, turns))[i].open);
     whit_buf_free(turns);
 }
 

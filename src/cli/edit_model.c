@@ -5,6 +5,7 @@
 #include "cli/names.h"
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/status.h"
 
 struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const whit_panel_wish *settings)
@@ -19,7 +20,7 @@ static whit_status open_remote(struct cli_edit_model *m, const struct cli_edit_w
                                whit_error *error)
 {
     WHIT_TRY(cli_agent_key(wish->key_file, &m->key, error));
-    whit_endpoint_options at = {.url = wish->url, .key = (const char *)m->key.data, .cancel = cancel};
+    whit_endpoint_options at = {.url = wish->url, .key = whit_chars(&m->key), .cancel = cancel};
     WHIT_TRY(whit_endpoint_open(&at, &m->endpoint, error));
     m->remote.endpoint = m->endpoint;
     m->remote.name = wish->name;

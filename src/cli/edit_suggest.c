@@ -3,6 +3,7 @@
 
 #include "agent/guard.h"
 #include "base/flag.h"
+#include "base/items.h"
 #include "cli/agent.h"
 #include "cli/cli.h"
 #include "cli/names.h"
@@ -132,7 +133,7 @@ static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct quest
     if (!s->endpoint && !s->key.size_bytes) WHIT_TRY(cli_agent_key(s->own.key_file, &s->key, error));
     whit_endpoint_options at = {.url = s->own.url,
                                 .path = "/completions",
-                                .key = (const char *)s->key.data,
+                                .key = whit_chars(&s->key),
                                 .connect_s = 5,
                                 .stall_s = 30,
                                 .n_tries = 1,
@@ -150,7 +151,7 @@ static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct quest
     free(body);
     if (status == WHIT_OK && stream.failed) status = whit_fail(error, WHIT_ERROR_IO, "%s", stream.why);
     if (status == WHIT_OK && !stream.is_stream) { /* a server that does not stream */
-        json_t *whole = json_loadb((const char *)stream.body.data, stream.body.size_bytes, 0, NULL);
+        json_t *whole = json_loadb(whit_chars(&stream.body), stream.body.size_bytes, 0, NULL);
         const json_t *text = json_object_get(json_array_get(json_object_get(whole, "choices"), 0), "text");
         if (json_is_string(text)) on_text(s, json_string_value(text), json_string_length(text));
         json_decref(whole);

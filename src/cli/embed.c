@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/flags.h"
@@ -284,7 +285,7 @@ static int write_vectors(cli_call *call, const struct embed_values *values, whit
             if (line.failed)
                 status = cli_fail(call, CLI_LIMIT, "out of memory");
             else if (!values->output)
-                cli_write(call, (const char *)line.data, line.size_bytes);
+                cli_write(call, whit_chars(&line), line.size_bytes);
             else if (whit_writer_append(writer, line.data, line.size_bytes, &error) != WHIT_OK)
                 status = cli_fail_error(call, &error);
         }
@@ -374,7 +375,7 @@ static int print_scores(cli_call *call, const struct texts *texts, const float *
         whit_json_write_string(&line, text, strlen(text));
         whit_buf_append_str(&line, "}\n");
         if (line.failed) break;
-        cli_write_json(call, (const char *)line.data, line.size_bytes);
+        cli_write_json(call, whit_chars(&line), line.size_bytes);
     }
     const bool failed = line.failed;
     whit_buf_free(&line);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
@@ -89,7 +90,7 @@ static int run_exec(cli_call *call)
         if (!whit_lang_plan(program.lang, &plan))
             status = cli_fail(call, CLI_LIMIT, "out of memory");
         else if (plan.size_bytes)
-            cli_write(call, (const char *)plan.data, plan.size_bytes);
+            cli_write(call, whit_chars(&plan), plan.size_bytes);
         whit_buf_free(&plan);
     }
     cli_program_close(&program);

@@ -10,6 +10,7 @@
 
 #include "agent/folders.h"
 #include "base/file.h"
+#include "base/items.h"
 #include "base/status.h"
 
 #define TEXT_BYTES_MAX ((size_t)4 << 20)
@@ -64,7 +65,7 @@ whit_status cli_editor_text(const char *name, whit_buf *text, bool *is_done, whi
         asprintf(&path, "%s/%s", folder, name) < 0 ? whit_fail_memory(error, "a path", PATH_MAX) : WHIT_OK;
     if (status != WHIT_OK) path = NULL;
     if (status == WHIT_OK)
-        status = whit_write_file(path, text->size_bytes ? (const char *)text->data : "", text->size_bytes, error);
+        status = whit_write_file(path, text->size_bytes ? whit_chars(text) : "", text->size_bytes, error);
     if (status == WHIT_OK && cli_editor_run(&path, 1)) {
         text->size_bytes = 0;
         status = whit_read_file(path, TEXT_BYTES_MAX, text, error);

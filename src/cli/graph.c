@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "base/items.h"
 #include "code/graph.h"
 
 struct graph_values {
@@ -103,9 +104,9 @@ static int print_map(cli_call *call, const whit_graph *graph, const char *folder
         return cli_fail_error(call, &error);
     }
     if (values->json)
-        cli_print_json(call, json_pack("{s:s%}", "map", map.size_bytes ? (char *)map.data : "", map.size_bytes));
+        cli_print_json(call, json_pack("{s:s%}", "map", map.size_bytes ? WHIT_ITEMS(char, &map) : "", map.size_bytes));
     else
-        cli_write(call, (char *)map.data, map.size_bytes);
+        cli_write(call, WHIT_ITEMS(char, &map), map.size_bytes);
     whit_buf_free(&map);
     return CLI_OK;
 }

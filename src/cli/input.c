@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/lines.h"
@@ -81,7 +82,7 @@ static void load_history(cli_input *input)
         whit_buf_free(&text);
         return;
     }
-    char *begin = (char *)text.data, *at = begin + text.size_bytes - 1;
+    char *begin = WHIT_ITEMS(char, &text), *at = begin + text.size_bytes - 1;
     size_t n_lines = 0;
     while (at > begin && n_lines < HISTORY_LINES) {
         do at--;
@@ -197,7 +198,7 @@ static unsigned char take_paste(EditLine *editor, int key)
         if (text.data[i] >= ' ' || text.data[i] == '\n') text.data[n++] = text.data[i];
     while (n && text.data[n - 1] == '\n') n--;
     text.size_bytes = n;
-    ok = ok && whit_buf_append(&text, "", 1) && (!n || el_insertstr(editor, (const char *)text.data) == 0);
+    ok = ok && whit_buf_append(&text, "", 1) && (!n || el_insertstr(editor, whit_chars(&text)) == 0);
     whit_buf_free(&text);
     return ok ? CC_REFRESH : CC_ERROR;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/flags.h"
+#include "base/items.h"
 #include "cli/inspect.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
@@ -220,7 +221,7 @@ static int print_plan(cli_call *call, const whit_model *model, whit_session_opti
     whit_plan_print_slots(&session->plan, &text);
     whit_session_close(session);
     int status = text.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : CLI_OK;
-    if (status == CLI_OK) cli_write(call, (const char *)text.data, text.size_bytes);
+    if (status == CLI_OK) cli_write(call, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/inspect.h"
+#include "base/items.h"
 #include "runtime/session_frames.h"
 
 static const char *finish_name(uint32_t finish)
@@ -35,7 +36,7 @@ static void name_model(const whit_session_record *record, char text[2 * WHIT_HAS
 static json_t *ids_of(const whit_session_record *record)
 {
     json_t *list = json_array();
-    const int32_t *ids = (const int32_t *)(const void *)record->ids.data;
+    const int32_t *ids = WHIT_ITEMS(const int32_t, &record->ids);
     for (size_t i = 0; i < whit_session_record_n_ids(record); i++) json_array_append_new(list, json_integer(ids[i]));
     return list;
 }

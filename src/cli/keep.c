@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/hash.h"
+#include "base/items.h"
 
 /* ---- sampling ------------------------------------------------------------------------------- */
 
@@ -180,7 +181,7 @@ int cli_keep_conversation(cli_call *call, cli_keep *keep, whit_conversation *con
         turn.ids = whit_conversation_ids(conversation, &turn.n_ids);
         turn.n_given = turn.n_ids;
     }
-    turn.note = (const char *)note.data;
+    turn.note = whit_chars(&note);
     turn.note_bytes = note.size_bytes;
     int status = cli_keep_turn(call, keep, turn);
     whit_buf_free(&note);

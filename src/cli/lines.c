@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include "cli/flags.h"
+#include "base/items.h"
 #include "cli/lines.h"
 
 int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes)
 {
     for (size_t searched = 0;;) {
-        const char *start = (const char *)reader->bytes.data + reader->next;
+        const char *start = whit_chars(&reader->bytes) + reader->next;
         size_t n = reader->bytes.size_bytes - reader->next;
         const char *feed = n > searched ? memchr(start + searched, '\n', n - searched) : NULL;
         if (feed || (reader->ended && n)) {
@@ -28,7 +29,7 @@ int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes)
         }
         errno = ENOMEM;
         if (!whit_buf_reserve(&reader->bytes, CLI_READER_BYTES)) return -1;
-        ssize_t got = cli_read_some(reader->fd, (char *)reader->bytes.data + n, CLI_READER_BYTES);
+        ssize_t got = cli_read_some(reader->fd, WHIT_ITEMS(char, &reader->bytes) + n, CLI_READER_BYTES);
         if (got < 0) return -1;
         reader->ended = got == 0;
         reader->bytes.size_bytes += (size_t)got;
@@ -52,7 +53,7 @@ int cli_each_line(cli_call *call, cli_line_fn *answer, void *user)
         whit_error error;
         out.size_bytes = 0;
         whit_status answered = answer(user, line, n_bytes, &out, &error);
-        cli_write_json(call, out.size_bytes ? (const char *)out.data : "", out.size_bytes);
+        cli_write_json(call, out.size_bytes ? whit_chars(&out) : "", out.size_bytes);
         if (!cli_flush(call))
             status = CLI_IO;
         else if (answered != WHIT_OK)

@@ -10,6 +10,7 @@
 #include "agent/ask_graph.h"
 #include "agent/rpc.h"
 #include "base/cpu.h"
+#include "base/items.h"
 #include "cli/verbs.h"
 #include "memory/store.h"
 
@@ -147,9 +148,9 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
         whit_buf_append_str(&out, error.message);
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
-    json_t *value = json_stringn(out.size_bytes ? (const char *)out.data : "", out.size_bytes);
+    json_t *value = json_stringn(out.size_bytes ? whit_chars(&out) : "", out.size_bytes);
     /* Source lines may hold bytes that are not UTF-8: replace these, and send the rest. */
-    if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path((const char *)out.data);
+    if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path(whit_chars(&out));
     wrong = wrong || !value;
     whit_buf_free(&out);
     return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", value ? value : json_string(""),

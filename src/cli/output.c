@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/utf8.h"
@@ -242,7 +243,7 @@ json_t *cli_json_path(const char *path)
     whit_buf quoted = {0};
     json_t *value = NULL;
     if (whit_json_write_string(&quoted, path, strlen(path)))
-        value = json_loadb((const char *)quoted.data, quoted.size_bytes, JSON_DECODE_ANY, NULL);
+        value = json_loadb(whit_chars(&quoted), quoted.size_bytes, JSON_DECODE_ANY, NULL);
     whit_buf_free(&quoted);
     return value;
 }

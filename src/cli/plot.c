@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/items.h"
 
 enum { WIDTH = 800, HEIGHT = 460, LEFT = 76, RIGHT = 24, TOP = 56, BOTTOM = 52, LOG_BYTES_MAX = 64 << 20 };
 
@@ -23,7 +24,7 @@ static size_t count(const cli_plot *plot)
 
 static const cli_plot_point *point_at(const cli_plot *plot, size_t i)
 {
-    return (const cli_plot_point *)(const void *)plot->points.data + i;
+    return WHIT_ITEMS(const cli_plot_point, &plot->points) + i;
 }
 
 /* A resumed run repeats the steps after its checkpoint; the new points replace the old. */
@@ -55,7 +56,7 @@ void cli_plot_read_log(cli_plot *plot, const char *path, const char *field)
     whit_buf text = {0};
     if (whit_read_file(path, LOG_BYTES_MAX, &text, NULL) == WHIT_OK)
         for (size_t at = 0; at < text.size_bytes;) {
-            const char *line = (const char *)text.data + at, *end = memchr(line, '\n', text.size_bytes - at);
+            const char *line = whit_chars(&text) + at, *end = memchr(line, '\n', text.size_bytes - at);
             size_t n = end ? (size_t)(end - line) : text.size_bytes - at;
             read_line(plot, line, n, field);
             at += n + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit repl: the array language, statement by statement. */
 #include "base/clock.h"
+#include "base/items.h"
 #include "cli/input.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
@@ -44,8 +45,7 @@ static int open_brackets(const char *text, size_t n)
 static void show_value(struct repl *r, bool text_of(const whit_lang *, whit_buf *))
 {
     whit_buf shown = {0};
-    if (text_of(r->program.lang, &shown) && shown.size_bytes)
-        cli_write(r->call, (const char *)shown.data, shown.size_bytes);
+    if (text_of(r->program.lang, &shown) && shown.size_bytes) cli_write(r->call, whit_chars(&shown), shown.size_bytes);
     whit_buf_free(&shown);
 }
 
@@ -62,7 +62,7 @@ static bool is_word(const whit_buf *text, const char *word)
 static bool evaluate_text(struct repl *r, bool runs, bool times)
 {
     whit_error error;
-    const char *text = (const char *)r->text.data;
+    const char *text = whit_chars(&r->text);
     if (r->shown) whit_lang_forget(r->program.lang);
     uint64_t t0 = whit_now_ns();
     whit_lang_begin_line(r->program.lang, r->first_line);
@@ -74,7 +74,7 @@ static bool evaluate_text(struct repl *r, bool runs, bool times)
     if (r->call->output_failed)
         r->failure = CLI_IO; /* reported at the end, as for every verb */
     else if (status != WHIT_OK) {
-        const char *all = (const char *)r->session.data;
+        const char *all = whit_chars(&r->session);
         r->failure = cli_program_fail(r->call, &r->program, all, r->session.size_bytes, &error);
         if (is_word(&r->text, "exit") || is_word(&r->text, "quit") || is_word(&r->text, "help"))
             fputs("    :quit leaves, :help lists the commands\n", stderr);
@@ -150,7 +150,7 @@ static int run_repl(cli_call *call)
             status = cli_fail(call, CLI_LIMIT, "a statement is too long");
             break;
         }
-        if (open_brackets((const char *)r.text.data, r.text.size_bytes) > 0) continue;
+        if (open_brackets(whit_chars(&r.text), r.text.size_bytes) > 0) continue;
         evaluate_text(&r, true, r.times);
         cli_flush(call);
         ended = r.failure && !person; /* a script ends with its first mistake */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/malloc.h"
 #include "compress/text.h"
 
@@ -43,7 +44,7 @@ whit_status cli_round(cli_rounding *rounding, const whit_source *source, whit_er
     whit_compress_options options = {.codec = rounding->codec,
                                      .like = rounding->like,
                                      .method = rounding->calib->n ? WHIT_COMPRESS_FULL : WHIT_COMPRESS_RTN,
-                                     .ids = (const int32_t *)(const void *)ids.data,
+                                     .ids = WHIT_ITEMS(const int32_t, &ids),
                                      .n_ids = ids.size_bytes / sizeof(int32_t),
                                      .max_tokens = 131072,
                                      .bos = whit_compress_bos(source),

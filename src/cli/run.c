@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/items.h"
 #include "cli/names.h"
 #include "cli/parts.h"
 #include "cli/stage.h"
@@ -182,7 +183,7 @@ static json_t *describe_answer(const char *prompt, size_t prompt_bytes, const wh
 {
     /* A prompt may be any bytes, but JSON is UTF-8: other text becomes null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
-    json_t *written = json_stringn(text->data ? (const char *)text->data : "", text->size_bytes);
+    json_t *written = json_stringn(text->data ? whit_chars(text) : "", text->size_bytes);
     return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
                      written ? written : json_null(), "prompt_tokens", (int)result->n_prompt_tokens, "generated_tokens",
                      (int)result->n_generated_tokens, "prompt_seconds", (double)result->prompt_ns / 1e9,
@@ -346,7 +347,7 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
     /* If cancelled in the middle of the prompt, nothing is kept. */
     if (!keep->file || whit_session_position(session, 0) + (size_t)1 < n_ids(text)) return CLI_OK;
     whit_session_turn turn = whit_session_turn_default();
-    turn.ids = (const int32_t *)(const void *)text->ids.data;
+    turn.ids = WHIT_ITEMS(const int32_t, &text->ids);
     turn.n_ids = n_ids(text);
     turn.n_given = n_given;
     turn.sampler = sampler;
@@ -394,7 +395,7 @@ static int continue_text(cli_call *call, whit_model *model)
         status = cli_fail(call, CLI_LIMIT, "out of memory");
         goto cleanup;
     }
-    const int32_t *ids = (const int32_t *)(const void *)text.ids.data;
+    const int32_t *ids = WHIT_ITEMS(const int32_t, &text.ids);
     whit_generate_options generate = whit_generate_options_default();
     uint32_t n_ctx = whit_session_context_size(session);
     cli_remark_context(model, n_ctx);
@@ -481,7 +482,7 @@ static int take_operands(cli_call *call, whit_buf *joined)
         whit_buf_append_str(joined, call->operands[i]);
     }
     if (!whit_buf_append(joined, "", 1)) return cli_fail(call, CLI_LIMIT, "out of memory");
-    values->prompt = (const char *)joined->data;
+    values->prompt = whit_chars(joined);
     return CLI_OK;
 }
 

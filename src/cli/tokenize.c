@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/items.h"
 #include "cli/flags.h"
 #include "cli/lines.h"
 #include "cli/parts.h"
@@ -70,7 +71,7 @@ static void close_subject(struct subject *subject)
 
 static void write_ids(const whit_buf *ids, whit_buf *out)
 {
-    const int32_t *each = (const int32_t *)(const void *)ids->data;
+    const int32_t *each = WHIT_ITEMS(const int32_t, ids);
     whit_buf_append_str(out, "{\"ids\": [");
     for (size_t i = 0; i < ids->size_bytes / sizeof *each; i++) whit_buf_printf(out, i ? ", %d" : "%d", each[i]);
     whit_buf_append_str(out, "]}\n");
@@ -92,7 +93,7 @@ static whit_status read_ids(const whit_json *json, uint32_t list, whit_buf *ids,
 static whit_status write_text(const struct subject *subject, const whit_buf *ids, bool skip_special, whit_buf *out,
                               whit_error *error)
 {
-    const int32_t *each = (const int32_t *)(const void *)ids->data;
+    const int32_t *each = WHIT_ITEMS(const int32_t, ids);
     size_t n_ids = ids->size_bytes / sizeof *each, n_bytes;
     const char *piece;
     whit_buf text = {0};
@@ -101,7 +102,7 @@ static whit_status write_text(const struct subject *subject, const whit_buf *ids
     whit_status status = whit_tokenizer_decode(subject->view, each, n_ids, skip_special, &text, error);
     if (status == WHIT_OK) status = whit_token_decoder_open(subject->view, stream, NULL, &decoder, error);
     whit_buf_append_str(out, "{\"text\": ");
-    whit_json_write_string(out, (const char *)text.data, text.size_bytes);
+    whit_json_write_string(out, whit_chars(&text), text.size_bytes);
     whit_buf_append_str(out, ", \"pieces\": [");
     for (size_t i = 0; i < n_ids && status == WHIT_OK; i++) {
         status = whit_token_decoder_push(decoder, each[i], &piece, &n_bytes, error);
@@ -166,10 +167,10 @@ static int tokenize_text(cli_call *call, const struct tokenize_values *values, c
         if (out.failed)
             status = cli_fail(call, CLI_LIMIT, "out of memory");
         else
-            cli_write(call, (const char *)out.data, out.size_bytes);
+            cli_write(call, whit_chars(&out), out.size_bytes);
         whit_buf_free(&out);
     } else if (status == CLI_OK) {
-        const int32_t *each = (const int32_t *)(const void *)ids.data;
+        const int32_t *each = WHIT_ITEMS(const int32_t, &ids);
         for (size_t i = 0; i < ids.size_bytes / sizeof *each; i++) cli_print(call, i ? " %d" : "%d", each[i]);
         cli_print(call, "\n");
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Counts what the house's language has left of its old dialect: marks in comments by room, long paragraphs in
-documents, static functions whose name is one word and stands in over three files, headers with over 40 prototypes.
-plain.txt has the ceilings, which may
+documents, static functions whose name is one word and stands in over three files, headers with over 40 prototypes,
+casts of a member `data` (base/items.h has typed views), statements with two or more conditional operators. plain.txt has the ceilings, which may
 only fall; `plain.py --write` writes today's counts there."""
 import collections
 import os
@@ -20,6 +20,8 @@ MARKS = [
 MARK = [re.compile(mark, re.I) for mark in MARKS]
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 STATIC = re.compile(r"^static [^=;{]*?\b([a-z][a-z0-9]*)\(", re.M)
+CAST = re.compile(r"\((?:const )?(?:struct )?\w+(?: const)? \*+\)(?:\((?:const )?void \*\))?&?[\w.\->\[\]]*(?:\.|->)data\b")
+LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'")
 PARAGRAPH = 500  # characters
 PROTOTYPES = 40  # of a header
 
@@ -66,6 +68,19 @@ def find_statics(counts):
             counts["static " + name] = len(paths)
 
 
+def count_conditionals(code):
+    return sum(statement.count("?") > 1 for statement in re.split(r"[;{}]", code))
+
+
+def find_shapes(counts):
+    for path in tracked("src"):
+        if path.endswith((".c", ".h", ".inc")):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                code = LITERAL.sub("0", COMMENT.sub("", file.read()))
+            counts["casts of data"] += len(CAST.findall(code))
+            counts["conditionals " + room_of(path)] += count_conditionals(code)
+
+
 def count_prototypes(text):
     """Declared functions; names in an `extern NAME_fn a, b;` count, too. Bodies in braces are passed over."""
     text = re.sub(r"^\s*#(?:.*\\\n)*.*", "", COMMENT.sub("", text.replace('extern "C" {', "")), flags=re.M)
@@ -99,6 +114,7 @@ def main():
     find_paragraphs(counts)
     find_statics(counts)
     find_prototypes(counts)
+    find_shapes(counts)
     counts = {key: n for key, n in counts.items() if n}
     ceilings_path = "tests/house/plain.txt"
     if "--write" in sys.argv:
@@ -121,6 +137,9 @@ def main():
     samples = ["Of a row", "there is none", "the walk goes on here", "so many rows", "behind it", "the one that fits"]
     if not all(any(mark.search(sample) for mark in MARK) for sample in samples):
         print("a pattern no longer finds its own sample")
+        status = 1
+    if count_conditionals("a = b ? c : d; e = f ? g : h ? i : j;") != 1 or not CAST.match("(const char *)text->data"):
+        print("a shape is no longer counted")
         status = 1
     if count_prototypes("extern run_fn a, b;\nint f(int);\nstruct s { int x; };\nstatic inline int g(void)\n{\n}\n") != 4:
         print("prototypes are no longer counted")

@@ -3,6 +3,7 @@
 
 #include "agent/guard.h"
 #include "agent/light.h"
+#include "base/items.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -15,12 +16,12 @@ size_t whit_changes_count(const whit_changes *set)
 
 whit_change *whit_changes_at(const whit_changes *set, size_t i)
 {
-    return (whit_change *)(void *)set->changes.data + i;
+    return WHIT_ITEMS(whit_change, &set->changes) + i;
 }
 
 static whit_patch_result *result_at(const whit_changes *set, size_t i)
 {
-    return (whit_patch_result *)(void *)set->results.data + i;
+    return WHIT_ITEMS(whit_patch_result, &set->results) + i;
 }
 
 const whit_patch_result *whit_changes_result(const whit_changes *set, size_t i)
@@ -50,7 +51,7 @@ static whit_status begin_change(const whit_changes *set, const char *project, co
     }
     *change = (whit_change){0};
     WHIT_TRY(whit_texts_read(set->open, project, path, content, &change->was, &change->mode, &change->open, error));
-    *now = change->before = (const char *)content->data;
+    *now = change->before = whit_chars(content);
     *now_bytes = change->before_bytes = content->size_bytes;
     *there = change->was;
     return WHIT_OK;
@@ -62,7 +63,7 @@ static whit_status add_change(whit_changes *set, whit_change *change, const char
 {
     char *own = strdup(path);
     change->path = own;
-    change->after = (const char *)content[1].data;
+    change->after = whit_chars(&content[1]);
     change->after_bytes = content[1].size_bytes;
     if (own && whit_buf_reserve(&set->contents, 2 * sizeof *content) && whit_buf_reserve(&set->paths, sizeof own) &&
         whit_buf_reserve(&set->changes, sizeof *change) && whit_buf_reserve(&set->results, sizeof *result)) {
@@ -113,10 +114,10 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
 static void drop_changes(whit_changes *set, size_t n_kept)
 {
     for (size_t i = whit_changes_count(set); i > n_kept; i--) {
-        whit_buf *content = (whit_buf *)(void *)set->contents.data + 2 * (i - 1);
+        whit_buf *content = WHIT_ITEMS(whit_buf, &set->contents) + 2 * (i - 1);
         whit_buf_free(&content[0]);
         whit_buf_free(&content[1]);
-        free(((char **)(void *)set->paths.data)[i - 1]);
+        free(((char **)WHIT_ITEMS(void, &set->paths))[i - 1]);
     }
     set->contents.size_bytes = 2 * n_kept * sizeof(whit_buf);
     set->paths.size_bytes = n_kept * sizeof(char *);
@@ -186,7 +187,7 @@ void whit_changes_settle(whit_changes *set)
 whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error)
 {
     whit_change *c = whit_changes_at(set, i);
-    c->after = (const char *)content->data;
+    c->after = whit_chars(content);
     c->after_bytes = content->size_bytes;
     if (whit_buf_append(&set->contents, content, sizeof *content)) return WHIT_OK;
     whit_buf_free(content);
@@ -205,7 +206,7 @@ bool whit_changes_copy(whit_changes *set, const whit_change *change)
         whit_buf_free(&content[1]);
         return false;
     }
-    own.before = (const char *)content[0].data;
+    own.before = whit_chars(&content[0]);
     return add_change(set, &own, change->path, content, &(whit_patch_result){0}, &error) == WHIT_OK;
 }
 
@@ -237,8 +238,9 @@ void whit_changes_drop(whit_changes *set)
 void whit_changes_free(whit_changes *set)
 {
     for (size_t i = 0; i < set->contents.size_bytes / sizeof(whit_buf); i++)
-        whit_buf_free((whit_buf *)(void *)set->contents.data + i);
-    for (size_t i = 0; i < set->paths.size_bytes / sizeof(char *); i++) free(((char **)(void *)set->paths.data)[i]);
+        whit_buf_free(WHIT_ITEMS(whit_buf, &set->contents) + i);
+    for (size_t i = 0; i < set->paths.size_bytes / sizeof(char *); i++)
+        free(((char **)WHIT_ITEMS(void, &set->paths))[i]);
     whit_buf_free(&set->contents);
     whit_buf_free(&set->paths);
     whit_buf_free(&set->changes);

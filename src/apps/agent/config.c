@@ -2,6 +2,7 @@
 #include "agent/config.h"
 
 #include "base/file.h"
+#include "base/items.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -104,7 +105,7 @@ static whit_status load_settings(whit_agent_config *config, const char *path, bo
     if (access(path, F_OK) != 0) return WHIT_OK;
     whit_status status = whit_read_file(path, FILE_BYTES, &text, error);
     if (status == WHIT_OK)
-        status = whit_agent_config_parse(config, (const char *)text.data, text.size_bytes, path, is_projects, error);
+        status = whit_agent_config_parse(config, whit_chars(&text), text.size_bytes, path, is_projects, error);
     whit_buf_free(&text);
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The lists of guarded names and of the forms of keys, and how names are compared with them. */
 #include "agent/guard.h"
+#include "base/items.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -350,7 +351,7 @@ void whit_guard_hide_keys(whit_buf *text)
 {
     size_t begin = 0, end = 0, shown = 0;
     whit_buf out = {0};
-    while (text->size_bytes && whit_guard_find_key((const char *)text->data, text->size_bytes, &begin, &end)) {
+    while (text->size_bytes && whit_guard_find_key(whit_chars(text), text->size_bytes, &begin, &end)) {
         whit_buf_append(&out, text->data + shown, begin - shown);
         whit_buf_append_str(&out, "[a key or token, which is not shown]");
         begin = shown = end;

@@ -3,6 +3,7 @@
 
 #include "code/diff.h"
 #include "agent/light.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "base/status.h"
 
@@ -12,7 +13,7 @@
 
 static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
 {
-    return (const whit_diff_hunk *)(const void *)hunks->spans.data;
+    return WHIT_ITEMS(const whit_diff_hunk, &hunks->spans);
 }
 
 /* The diff of a change; its hunks are appended to `spans`. A file without a line, which is made or deleted, has the
@@ -34,7 +35,7 @@ whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_erro
 {
     whit_buf diff = {0}, spans = {0};
     whit_status status = write_diff(change, &diff, &spans, error);
-    if (status == WHIT_OK && !whit_plain_show((const char *)diff.data, diff.size_bytes, WHIT_PLAIN_LINES, out))
+    if (status == WHIT_OK && !whit_plain_show(whit_chars(&diff), diff.size_bytes, WHIT_PLAIN_LINES, out))
         status = whit_fail_memory(error, "a difference", diff.size_bytes);
     whit_buf_free(&diff);
     whit_buf_free(&spans);
@@ -52,7 +53,7 @@ static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_erro
         ok = whit_buf_append(&hunks->spans, &whole, sizeof whole);
         n = 1;
     } else {
-        ((whit_diff_hunk *)(void *)hunks->spans.data + n_before)->text_begin = begin; /* with the names */
+        (WHIT_ITEMS(whit_diff_hunk, &hunks->spans) + n_before)->text_begin = begin; /* with the names */
     }
     ok = ok && whit_buf_append(&hunks->counts, &n, sizeof n) && !hunks->texts.failed;
     return ok ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
@@ -65,13 +66,13 @@ static bool show_texts(whit_hunks *hunks)
     bool ok = ends != NULL;
     for (size_t k = 0; ok && k < hunks->n; k++) {
         const whit_diff_hunk *span = &spans_of(hunks)[k];
-        ok = whit_plain_show((const char *)hunks->texts.data + span->text_begin, span->text_end - span->text_begin,
+        ok = whit_plain_show(whit_chars(&hunks->texts) + span->text_begin, span->text_end - span->text_begin,
                              WHIT_PLAIN_LINES, &hunks->shown);
         ends[k] = hunks->shown.size_bytes;
     }
     for (size_t k = 0; ok && k < hunks->n; k++) {
         size_t begin = k ? ends[k - 1] : 0;
-        hunks->list[k].text = (const char *)hunks->shown.data + begin;
+        hunks->list[k].text = whit_chars(&hunks->shown) + begin;
         hunks->list[k].n_bytes = ends[k] - begin;
     }
     free(ends);
@@ -85,7 +86,7 @@ whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_c
     hunks->n = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
     hunks->list = calloc(hunks->n + 1, sizeof *hunks->list);
     if (!hunks->list) return whit_fail_memory(error, "hunks", hunks->n * sizeof *hunks->list);
-    const size_t *counts = (const size_t *)(const void *)hunks->counts.data;
+    const size_t *counts = WHIT_ITEMS(const size_t, &hunks->counts);
     for (size_t i = 0, k = 0; i < n_changes; i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *reason = whit_light_red(project, c);
@@ -96,7 +97,7 @@ whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_c
 
 whit_status whit_hunks_keep(const whit_hunks *hunks, const uint8_t *taken, whit_changes *staged, whit_error *error)
 {
-    const size_t *counts = (const size_t *)(const void *)hunks->counts.data;
+    const size_t *counts = WHIT_ITEMS(const size_t, &hunks->counts);
     size_t n_changes = whit_changes_count(staged), first = 0;
     for (size_t i = 0; i < n_changes; first += counts[i++]) {
         whit_change *c = whit_changes_at(staged, i);

@@ -4,6 +4,7 @@
 #include "agent/guard.h"
 #include "agent/review.h"
 #include "base/file.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "code/diff.h"
 
@@ -46,7 +47,7 @@ static bool adds_hidden(const whit_change *c)
     const char *before = c->was && c->before_bytes ? c->before : "", *after = c->is && c->after_bytes ? c->after : "";
     size_t n_after = c->is ? c->after_bytes : 0, at = 0, line = 0;
     bool found = !whit_diff_lines(before, c->was ? c->before_bytes : 0, after, n_after, &runs);
-    const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data;
+    const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
     for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++)
         for (; !found && at < n_after && line < run[i].new_line + run[i].n_new; line++) {
             const char *end = memchr(after + at, '\n', n_after - at);

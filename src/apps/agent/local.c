@@ -2,6 +2,7 @@
  * A model in this process. Its answer is one JSON object, {"tool": NAME, "arguments": {...}} or
  * {"answer": TEXT}, whatever the template's own notation of calls is: small models know no other. */
 #include "agent/model.h"
+#include "base/items.h"
 #include "agent/plain.h"
 
 #include "whit.h"
@@ -189,7 +190,7 @@ static whit_status generate(whit_local_model *l, const json_t *messages, const j
 /* Parses the answer into a message with a call, or with text, which is shown. */
 static json_t *read_answer(whit_local_model *l, bool *is_formed)
 {
-    json_t *message = whit_plain_answer((const char *)l->text.data, l->text.size_bytes, l->n_answers, is_formed);
+    json_t *message = whit_plain_answer(whit_chars(&l->text), l->text.size_bytes, l->n_answers, is_formed);
     const json_t *text = json_object_get(message, "content");
     if (*is_formed && json_is_string(text) && l->options.on_text)
         l->options.on_text(l->options.user, json_string_value(text), json_string_length(text));
@@ -211,8 +212,8 @@ static whit_status ask_model(void *user, const json_t *messages, const json_t *t
     if (!l->options.no_grammar) {
         status = write_grammar(l, tools, &gbnf, error);
         if (status == WHIT_OK)
-            status = whit_grammar_open_gbnf(l->vocabulary, "the tools", (const char *)gbnf.data, gbnf.size_bytes,
-                                            &grammar, error);
+            status =
+                whit_grammar_open_gbnf(l->vocabulary, "the tools", whit_chars(&gbnf), gbnf.size_bytes, &grammar, error);
         if (status == WHIT_OK) status = whit_grammar_state_open(grammar, &state, error);
         if (status == WHIT_OK) form = whit_grammar_stage(state);
         ending.user = l;

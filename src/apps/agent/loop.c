@@ -7,6 +7,7 @@
 #include "agent/tools.h"
 #include "base/flag.h"
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -101,7 +102,7 @@ static bool may_check(void *user, const char *line)
     for (size_t i = 0; i < whit_changes_count(&l->staged); i++)
         if (o->show(o->user, whit_changes_at(&l->staged, i), &ignored) != WHIT_OK) return false;
     bool yes = whit_tool_reason(&reason, "outside the sandbox this check would run: ", line) && !o->is_alone &&
-        o->agreed(o->user, (const char *)reason.data, 0);
+        o->agreed(o->user, whit_chars(&reason), 0);
     whit_buf_free(&reason);
     return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
@@ -140,7 +141,7 @@ static void hash_path(const char *path, uint8_t digest[WHIT_HASH_BYTES])
 static uint32_t taken_by(const loop *l, const char *path)
 {
     uint8_t digest[WHIT_HASH_BYTES];
-    const struct taken *taken = l->taken ? (const struct taken *)(const void *)l->taken->data : NULL;
+    const struct taken *taken = l->taken ? WHIT_ITEMS(const struct taken, l->taken) : NULL;
     hash_path(path, digest);
     for (size_t i = 0; taken && i < l->taken->size_bytes / sizeof *taken; i++)
         if (taken[i].by != l->number && memcmp(taken[i].path, digest, sizeof digest) == 0) return taken[i].by;
@@ -238,7 +239,7 @@ static void add_words(const loop *l, whit_buf *outcome)
 {
     const whit_buf *why = l->options->why;
     if (why && why->size_bytes)
-        whit_buf_printf(outcome, "; the person says: %.*s", (int)why->size_bytes, (const char *)why->data);
+        whit_buf_printf(outcome, "; the person says: %.*s", (int)why->size_bytes, whit_chars(why));
 }
 
 /* Tells the model and the person why nothing is written. `reason` "": the change itself needs no answer. */
@@ -254,7 +255,7 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     else
         whit_buf_printf(&line, "%s%s%s: nothing is written", reason, *reason ? ", and " : "",
                         o->is_alone ? "nobody is there to agree to it" : "not agreed to");
-    if (whit_buf_append(&line, "", 1)) o->note(o->user, (const char *)line.data);
+    if (whit_buf_append(&line, "", 1)) o->note(o->user, whit_chars(&line));
     whit_buf_free(&line);
     drop_shown(l);
 }
@@ -268,7 +269,7 @@ static void find_reason(const loop *l, char *reason, size_t room)
         const char *red = whit_light_red(l->options->project, c);
         whit_buf name = {0};
         if (red && whit_plain_show(c->path, strlen(c->path), WHIT_PLAIN_NAME, &name))
-            snprintf(reason, room, "%.*s: %s", (int)name.size_bytes, (const char *)name.data, red);
+            snprintf(reason, room, "%.*s: %s", (int)name.size_bytes, whit_chars(&name), red);
         else if (red)
             snprintf(reason, room, "%s", red);
         whit_buf_free(&name);
@@ -377,7 +378,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 static void cut_result(const loop *l, whit_buf *result)
 {
     whit_guard_hide_keys(result);
-    size_t n = result->size_bytes, kept = whit_utf8_cut((const char *)result->data, n, l->result_bytes);
+    size_t n = result->size_bytes, kept = whit_utf8_cut(whit_chars(result), n, l->result_bytes);
     if (n == kept) return;
     result->size_bytes = kept;
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
@@ -430,7 +431,7 @@ static whit_status answer_call(loop *l, const json_t *call, const whit_buf *resu
 {
     static const char ended[] = "error: the task ended before this was done";
     const char *id = json_string_value(json_object_get(call, "id"));
-    return whit_agent_messages_add(l->messages, "tool", id ? id : "", result ? (const char *)result->data : ended,
+    return whit_agent_messages_add(l->messages, "tool", id ? id : "", result ? whit_chars(result) : ended,
                                    result ? result->size_bytes : sizeof ended - 1, error);
 }
 
@@ -510,8 +511,7 @@ static whit_status run_fenced(loop *l, const whit_tool_place *place, const char 
     cut_result(l, &result);
     if (status == WHIT_OK && result.failed) status = no_memory(error);
     if (status == WHIT_OK && *n_blocks)
-        status =
-            whit_agent_messages_add(l->messages, "user", NULL, (const char *)result.data, result.size_bytes, error);
+        status = whit_agent_messages_add(l->messages, "user", NULL, whit_chars(&result), result.size_bytes, error);
     whit_buf_free(&result);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "agent/light.h"
 #include "agent/turns.h"
 #include "base/file.h"
+#include "base/items.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -88,14 +89,14 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     whit_status status = path ? whit_project_read(project, path, &rules, &there, &mode, error) : WHIT_OK;
     if (status == WHIT_OK && there) {
         size_t most = limit_bytes / 8 < RULES_BYTES ? limit_bytes / 8 : RULES_BYTES;
-        size_t kept = whit_utf8_cut((const char *)rules.data, rules.size_bytes, most);
+        size_t kept = whit_utf8_cut(whit_chars(&rules), rules.size_bytes, most);
         whit_buf_append_str(&text, "\n\nThe project's AGENTS.md:\n");
         whit_buf_append(&text, rules.data, kept);
         if (kept < rules.size_bytes) whit_buf_append_str(&text, "\n[cut]");
     }
     if (status == WHIT_OK && (!messages->list || text.failed)) status = no_memory(error);
     if (status == WHIT_OK)
-        status = whit_agent_messages_add(messages, "system", NULL, (const char *)text.data, text.size_bytes, error);
+        status = whit_agent_messages_add(messages, "system", NULL, whit_chars(&text), text.size_bytes, error);
     whit_buf_free(&text);
     whit_buf_free(&rules);
     return status;
@@ -253,8 +254,8 @@ whit_status whit_agent_messages_load(whit_agent_messages *messages, const char *
     if (!*there) return WHIT_OK;
     whit_status status = whit_read_file(path, FILE_BYTES, &text, error);
     if (status == WHIT_OK)
-        status = whit_agent_messages_parse(messages, text.size_bytes ? (const char *)text.data : "", text.size_bytes,
-                                           path, error);
+        status =
+            whit_agent_messages_parse(messages, text.size_bytes ? whit_chars(&text) : "", text.size_bytes, path, error);
     whit_buf_free(&text);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "agent/patch.h"
 
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -56,7 +57,7 @@ static whit_status split_lines(whit_buf *spans, const char *text, size_t n_bytes
 
 static const span *span_at(const job *j, size_t i)
 {
-    return (const span *)(const void *)j->spans.data + i;
+    return WHIT_ITEMS(const span, &j->spans) + i;
 }
 
 static size_t n_spans(const job *j)
@@ -66,7 +67,7 @@ static size_t n_spans(const job *j)
 
 static const whit_patch_line *line_at(const job *j, const whit_patch_hunk *hunk, size_t i)
 {
-    return (const whit_patch_line *)(const void *)j->patch->lines.data + hunk->first + i;
+    return WHIT_ITEMS(const whit_patch_line, &j->patch->lines) + hunk->first + i;
 }
 
 static bool is_blank(char c)
@@ -506,7 +507,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
     job j = {.patch = patch, .name = name, .content = content, .n_bytes = n_bytes, .error = error};
     whit_buf text[2] = {{0}, {0}};
     whit_status status = WHIT_OK;
-    const whit_patch_hunk *first = (const whit_patch_hunk *)(const void *)patch->hunks.data + file->first;
+    const whit_patch_hunk *first = WHIT_ITEMS(const whit_patch_hunk, &patch->hunks) + file->first;
     uint32_t n_present = 0, n_repeats = 0;
     unsigned which = 0;
     size_t n_before = out->size_bytes;
@@ -527,7 +528,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
         if (status == WHIT_OK && !mark_added(&j, hunk, place)) status = whit_fail_memory(error, "lines", n_spans(&j));
-        j.content = (const char *)next->data;
+        j.content = whit_chars(next);
         j.n_bytes = next->size_bytes;
         if (grade > result->grade) result->grade = grade;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Three notations into one: which lines stay, go and come. */
 #include "agent/patch.h"
+#include "base/items.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static size_t n_lines(const reader *r)
 
 static whit_patch_line *line_at(const reader *r, size_t i)
 {
-    return (whit_patch_line *)(void *)r->patch->lines.data + i;
+    return WHIT_ITEMS(whit_patch_line, &r->patch->lines) + i;
 }
 
 /* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. False if it is malformed; `out` has
@@ -503,7 +504,7 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
 void whit_patch_free(whit_patch *patch)
 {
     for (size_t i = 0; i < whit_patch_n_files(patch); i++) {
-        whit_patch_file *file = (whit_patch_file *)(void *)patch->files.data + i;
+        whit_patch_file *file = WHIT_ITEMS(whit_patch_file, &patch->files) + i;
         free(file->path);
         free(file->move_to);
     }
@@ -519,5 +520,5 @@ size_t whit_patch_n_files(const whit_patch *patch)
 
 const whit_patch_file *whit_patch_file_at(const whit_patch *patch, size_t i)
 {
-    return (const whit_patch_file *)(const void *)patch->files.data + i;
+    return WHIT_ITEMS(const whit_patch_file, &patch->files) + i;
 }

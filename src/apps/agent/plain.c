@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/plain.h"
 
+#include "base/items.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -67,7 +68,7 @@ json_t *whit_plain_messages(const json_t *messages, const json_t *tools)
         }
         if (strcmp(role, "system") == 0) add_tools(&text, tools);
         whit_buf_append(&text, "", 1);
-        if (!text.failed) add_turn(list, strcmp(role, "tool") == 0 ? "user" : role, (const char *)text.data);
+        if (!text.failed) add_turn(list, strcmp(role, "tool") == 0 ? "user" : role, whit_chars(&text));
         whit_buf_free(&text);
     }
     return list;

@@ -2,6 +2,7 @@
 #include "agent/review.h"
 
 #include "base/hash.h"
+#include "base/items.h"
 #include "code/diff.h"
 #include "code/parse.h"
 
@@ -287,7 +288,7 @@ static void add_imported(side *s, size_t at)
 static size_t line_begin(const side *s, size_t line) /* from 1 */
 {
     size_t n = s->lines.size_bytes / sizeof(size_t);
-    return ((const size_t *)(const void *)s->lines.data)[line - 1 < n ? line - 1 : n - 1];
+    return (WHIT_ITEMS(const size_t, &s->lines))[line - 1 < n ? line - 1 : n - 1];
 }
 
 /* A module, or a name of one: the words of `from a import b` are plain mentions. */
@@ -391,7 +392,7 @@ static struct use use_of(const side *s, const whit_parse_mention *m, int row, en
 
 static bool is_alias(const side *s, const whit_parse_mention *m)
 {
-    const struct span *alias = (const struct span *)(const void *)s->aliases.data;
+    const struct span *alias = WHIT_ITEMS(const struct span, &s->aliases);
     for (size_t i = 0; i < s->aliases.size_bytes / sizeof *alias; i++)
         if (alias[i].n == m->n_name && memcmp(s->text + alias[i].begin, s->text + m->name, m->n_name) == 0) return true;
     return false;
@@ -455,7 +456,7 @@ static const char *find_new_use(const side *before, const side *after)
     whit_buf old = {0}, new = {0};
     const char *reason = NULL;
     bool ok = list_uses(before, &old) && list_uses(after, &new);
-    const struct use *use = (const struct use *)(const void *)new.data;
+    const struct use *use = WHIT_ITEMS(const struct use, &new);
     for (size_t i = 0; ok && !reason && i < new.size_bytes / sizeof *use; i++) {
         if (old.size_bytes && bsearch(&use[i], old.data, old.size_bytes / sizeof *use, sizeof *use, compare_uses))
             continue;
@@ -559,7 +560,7 @@ static bool takes_lines(const side *before, const side *after)
 {
     whit_buf runs = {0};
     bool found = !whit_diff_lines(before->text, before->n, after->text, after->n, &runs);
-    const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data;
+    const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
     for (size_t i = 0; !found && i < runs.size_bytes / sizeof *run; i++)
         for (size_t at = line_begin(before, run[i].old_line + 1);
              !found && at < line_begin(before, run[i].old_line + run[i].n_old + 1); at++)
@@ -602,7 +603,7 @@ static bool keeps_tests(const side *before, const side *after)
 {
     whit_buf list = {0};
     bool kept = list_assertions(before, &list);
-    const uint32_t *inside = (const uint32_t *)(const void *)list.data;
+    const uint32_t *inside = WHIT_ITEMS(const uint32_t, &list);
     for (size_t i = 0; kept && i < list.size_bytes / sizeof *inside; i++) {
         if (i && inside[i] == inside[i - 1]) continue;
         kept = inside[i] == WHIT_PARSE_NONE && is_same(before, after);

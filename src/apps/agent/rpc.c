@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/items.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +15,7 @@
 /* Takes a whole line from the bytes that were read; false if there is no whole line yet. */
 static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
 {
-    const char *text = (const char *)rpc->bytes.data + rpc->n_taken;
+    const char *text = whit_chars(&rpc->bytes) + rpc->n_taken;
     size_t left = rpc->bytes.size_bytes - rpc->n_taken;
     const char *end = left ? memchr(text, '\n', left) : NULL;
     *message = NULL;

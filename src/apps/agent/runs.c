@@ -2,6 +2,7 @@
 #include "agent/runs.h"
 
 #include "agent/folders.h"
+#include "base/items.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -24,7 +25,7 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     char path[PATH_MAX];
     WHIT_TRY(whit_agent_state_path(runner->project, runner->state_dir, "agent", ".runs.jsonl", path, error));
     json_t *refused = json_array();
-    const char *at = result->refused.size_bytes ? (const char *)result->refused.data : "";
+    const char *at = result->refused.size_bytes ? whit_chars(&result->refused) : "";
     const char *stop = at + result->refused.size_bytes;
     for (const char *end; at < stop && (end = memchr(at, '\n', (size_t)(stop - at))); at = end + 1)
         json_array_append_new(refused, json_stringn(at, (size_t)(end - at)));
@@ -53,15 +54,15 @@ static whit_status add_unsaved(const whit_runner *runner, const whit_changes *st
     whit_buf paths = {0};
     whit_status status = open ? open->list(open->user, &paths, error) : WHIT_OK;
     unsaved->open = open;
-    for (size_t at = 0; status == WHIT_OK && at < paths.size_bytes; at += strlen((const char *)paths.data + at) + 1) {
-        const char *path = (const char *)paths.data + at;
+    for (size_t at = 0; status == WHIT_OK && at < paths.size_bytes; at += strlen(whit_chars(&paths) + at) + 1) {
+        const char *path = whit_chars(&paths) + at;
         if (whit_changes_find(staged, path)) continue;
         whit_buf content = {0};
         bool is = false;
         status = open->read(open->user, path, &content, &is, error);
         if (status == WHIT_OK && is)
-            status = whit_changes_put(unsaved, runner->project, path,
-                                      content.size_bytes ? (const char *)content.data : "", content.size_bytes, error);
+            status = whit_changes_put(unsaved, runner->project, path, content.size_bytes ? whit_chars(&content) : "",
+                                      content.size_bytes, error);
         whit_buf_free(&content);
     }
     whit_buf_free(&paths);
@@ -125,7 +126,7 @@ whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_ch
 void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_buf *out)
 {
     size_t n = result->output.size_bytes, head = n, tail = 0;
-    const char *text = n ? (const char *)result->output.data : "";
+    const char *text = n ? whit_chars(&result->output) : "";
     if (result->was_cancelled)
         whit_buf_append_str(out, "interrupted by the person");
     else if (*result->over)

@@ -6,6 +6,7 @@
 #include "agent/light.h"
 #include "base/file.h"
 #include "base/flag.h"
+#include "base/items.h"
 #include "code/walk.h"
 
 #include <dirent.h>
@@ -144,7 +145,7 @@ static void read_list(struct update *u)
     snprintf(path, sizeof path, "%s/list", u->scratch->folder);
     if (whit_read_file(path, LIST_BYTES_MAX, &u->old_text, &ignored) != WHIT_OK) return;
     if (!whit_buf_append(&u->old_text, "", 1)) return;
-    for (char *line = (char *)u->old_text.data, *end; (end = strchr(line, '\n')); line = end + 1) {
+    for (char *line = WHIT_ITEMS(char, &u->old_text), *end; (end = strchr(line, '\n')); line = end + 1) {
         struct entry e;
         struct stamp *s = &e.stamp;
         int n = 0;
@@ -203,7 +204,7 @@ static bool holds_key(const char *full)
     size_t begin = 0, end;
     int fd = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     ssize_t got = fd >= 0 && whit_buf_reserve(&text, KEY_BYTES) ? read(fd, text.data, KEY_BYTES) : 0;
-    bool found = got > 0 && whit_guard_find_key((const char *)text.data, (size_t)got, &begin, &end);
+    bool found = got > 0 && whit_guard_find_key(whit_chars(&text), (size_t)got, &begin, &end);
     if (fd >= 0) close(fd);
     whit_buf_free(&text);
     return found;
@@ -261,7 +262,7 @@ static bool visit(void *user, const char *path)
 
 static void remove_gone(struct update *u)
 {
-    const struct entry *old = (const struct entry *)(const void *)u->old.data;
+    const struct entry *old = WHIT_ITEMS(const struct entry, &u->old);
     if (u->entries.size_bytes) qsort(u->entries.data, u->entries.size_bytes / sizeof *old, sizeof *old, by_path);
     for (size_t i = 0; i < u->old.size_bytes / sizeof *old; i++) {
         const char *name;
@@ -358,7 +359,7 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     if (u.text.failed) u.status = whit_fail_memory(error, "a list of copies", u.text.size_bytes);
     if (u.status == WHIT_OK) u.status = whit_write_file(path, u.text.data, u.text.size_bytes, error);
     for (size_t i = 0; i < u.entries.size_bytes / sizeof(struct entry); i++)
-        free((char *)(uintptr_t)((struct entry *)(void *)u.entries.data)[i].path);
+        free((char *)(uintptr_t)(WHIT_ITEMS(struct entry, &u.entries))[i].path);
     whit_buf_free(&u.entries);
     whit_buf_free(&u.text);
     whit_buf_free(&u.old);

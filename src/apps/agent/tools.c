@@ -6,6 +6,7 @@
 #include "agent/light.h"
 #include "agent/search.h"
 #include "base/flag.h"
+#include "base/items.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -104,7 +105,7 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
     else if (staged ? !staged->is : !there)
         whit_buf_printf(result, "error: %s: there is no such file", path);
     else {
-        const char *text = staged ? staged->after : (const char *)content.data;
+        const char *text = staged ? staged->after : whit_chars(&content);
         size_t n = staged ? staged->after_bytes : content.size_bytes, from = 0, line = 1;
         for (; from < n && (json_int_t)line < first; line++) {
             const char *end = memchr(text + from, '\n', n - from);
@@ -167,7 +168,7 @@ static void grep_file(walk *w, const char *path)
     if (whit_texts_read(w->place->staged->open, w->place->project, path, &content, &there, &mode, &is_open, &error) ==
             WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
-        const char *text = (const char *)content.data, *stop = text + content.size_bytes;
+        const char *text = whit_chars(&content), *stop = text + content.size_bytes;
         size_t key = 0, key_end; /* lines of a key have not its form */
         if (whit_guard_find_key(text, content.size_bytes, &key, &key_end)) stop = text;
         for (size_t number = 1; text < stop && may_continue(w); number++) {
@@ -317,14 +318,14 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
     whit_buf reason = {0};
     bool is_long = !whit_tool_reason(&reason, begin, text);
     if (place->why) place->why->size_bytes = 0;
-    bool yes = !is_long && !place->is_alone && place->agreed(place->user, (const char *)reason.data, 0);
+    bool yes = !is_long && !place->is_alone && place->agreed(place->user, whit_chars(&reason), 0);
     if (!yes)
         whit_buf_printf(result, "%s: %s", not_done,
                         is_long               ? "it is too long for a person to be asked about"
                             : place->is_alone ? "refused, since nobody is there to agree"
                                               : "refused by the person");
     if (!yes && !is_long && !place->is_alone && place->why && place->why->size_bytes)
-        whit_buf_printf(result, ", who says: %.*s", (int)place->why->size_bytes, (const char *)place->why->data);
+        whit_buf_printf(result, ", who says: %.*s", (int)place->why->size_bytes, whit_chars(place->why));
     whit_buf_free(&reason);
     return yes;
 }
@@ -433,10 +434,10 @@ void whit_tool_tell(const char *name, const char *arguments_text, char line[WHIT
     } else {
         whit_buf_printf(&text, "calls %.60s", name);
     }
-    size_t n = whit_utf8_cut((const char *)text.data, text.size_bytes, WHIT_TOOL_LINE_BYTES - 24);
-    bool ok = text.size_bytes && whit_plain_show((const char *)text.data, n, WHIT_PLAIN_NAME, &shown);
-    size_t n_shown = ok ? whit_utf8_cut((const char *)shown.data, shown.size_bytes, WHIT_TOOL_LINE_BYTES - 8) : 0;
-    snprintf(line, WHIT_TOOL_LINE_BYTES, "%.*s%s", (int)n_shown, ok ? (const char *)shown.data : "",
+    size_t n = whit_utf8_cut(whit_chars(&text), text.size_bytes, WHIT_TOOL_LINE_BYTES - 24);
+    bool ok = text.size_bytes && whit_plain_show(whit_chars(&text), n, WHIT_PLAIN_NAME, &shown);
+    size_t n_shown = ok ? whit_utf8_cut(whit_chars(&shown), shown.size_bytes, WHIT_TOOL_LINE_BYTES - 8) : 0;
+    snprintf(line, WHIT_TOOL_LINE_BYTES, "%.*s%s", (int)n_shown, ok ? whit_chars(&shown) : "",
              n < text.size_bytes || n_shown < shown.size_bytes ? "..." : "");
     whit_buf_free(&shown);
     whit_buf_free(&text);

@@ -6,6 +6,7 @@
 #include "agent/guard.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/utf8.h"
 #include "format/ndf_append.h"
 #include "format/ndf_log.h"
@@ -59,7 +60,7 @@ uint32_t whit_turns_count(const whit_turns *journal)
 
 static whit_turn *turn_at(const whit_turns *journal, uint32_t i)
 {
-    return (whit_turn *)(void *)journal->turns.data + i;
+    return WHIT_ITEMS(whit_turn, &journal->turns) + i;
 }
 
 const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
@@ -354,7 +355,7 @@ static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded
                 n_paths += r.path_bytes + 1;
                 continue;
             }
-            whit_change change = {.path = (char *)l->paths.data + l->paths.size_bytes,
+            whit_change change = {.path = WHIT_ITEMS(char, &l->paths) + l->paths.size_bytes,
                                   .was = r.was,
                                   .is = r.is,
                                   .mode = r.mode & 07777,
@@ -388,7 +389,7 @@ static uint32_t frame_of(const whit_turns *journal, uint32_t number)
 {
     for (uint32_t i = 0; i < whit_turns_count(journal); i++)
         if (turn_at(journal, i)->number == number && turn_at(journal, i)->kind == WHIT_TURN_WRITE)
-            return ((const uint32_t *)(const void *)journal->frames.data)[i];
+            return (WHIT_ITEMS(const uint32_t, &journal->frames))[i];
     return UINT32_MAX;
 }
 
@@ -402,7 +403,7 @@ static whit_status load_of(const whit_turns *journal, uint32_t frame, loaded *l,
     WHIT_TRY(load_turn(journal, other, true, l, error));
     if (l->head.n_changes != head.n_changes || l->head.where != CHANGES_HERE) return bad_frame(journal, frame, error);
     l->head = head;
-    whit_change *changes = (whit_change *)(void *)l->changes.data;
+    whit_change *changes = WHIT_ITEMS(whit_change, &l->changes);
     for (uint32_t i = 0; head.kind == WHIT_TURN_UNDO && i < head.n_changes; i++) swap_sides(&changes[i]);
     return WHIT_OK;
 }
@@ -461,7 +462,7 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
 {
     loaded l;
     whit_status status = load_turn(journal, frame, true, &l, error);
-    const whit_change *changes = (const whit_change *)(const void *)l.changes.data;
+    const whit_change *changes = WHIT_ITEMS(const whit_change, &l.changes);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         char full[PATH_MAX], beside[PATH_MAX];
         status = take_back(journal, &changes[i], error);
@@ -546,7 +547,7 @@ void whit_turns_close(whit_turns *journal)
 static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *error)
 {
     uint32_t recovered;
-    if (((const uint32_t *)(const void *)journal->frames.data)[index] != UINT32_MAX) return WHIT_OK;
+    if ((WHIT_ITEMS(const uint32_t, &journal->frames))[index] != UINT32_MAX) return WHIT_OK;
     whit_ndf_log_close(&journal->log);
     journal->turns.size_bytes = journal->frames.size_bytes = 0;
     WHIT_TRY(whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_NOW, NULL, &journal->log, error));
@@ -686,9 +687,9 @@ static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, b
     loaded l;
     WHIT_TRY(pick(journal, undo, number, &index, error));
     WHIT_TRY(read_again(journal, index, error));
-    uint32_t frame = ((const uint32_t *)(const void *)journal->frames.data)[index];
+    uint32_t frame = (WHIT_ITEMS(const uint32_t, &journal->frames))[index];
     whit_status status = load_turn(journal, frame, true, &l, error);
-    whit_change *changes = (whit_change *)(void *)l.changes.data;
+    whit_change *changes = WHIT_ITEMS(whit_change, &l.changes);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         if (undo) swap_sides(&changes[i]);
         if (on_change) on_change(user, &changes[i]);

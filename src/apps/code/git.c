@@ -4,6 +4,7 @@
 #include "code/git.h"
 
 #include "base/file.h"
+#include "base/items.h"
 #include "code/diff.h"
 #include "whit_config.h"
 
@@ -136,11 +137,10 @@ size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_by
 {
     whit_buf runs = {0};
     size_t n = 0;
-    if (file->is_known &&
-        whit_diff_lines((const char *)file->got.data + 8, file->got.size_bytes - 8, text, n_bytes, &runs))
+    if (file->is_known && whit_diff_lines(whit_chars(&file->got) + 8, file->got.size_bytes - 8, text, n_bytes, &runs))
         n = runs.size_bytes / sizeof(whit_diff_run);
     for (size_t i = 0; i < n && i < max; i++) {
-        const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data + i;
+        const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs) + i;
         whit_git_kind kind = !run->n_new ? WHIT_GIT_REMOVED : run->n_old ? WHIT_GIT_CHANGED : WHIT_GIT_ADDED;
         changes[i] = (whit_git_change){run->new_line + 1, run->n_new, kind};
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * From a folder's files, or some of them, to the bytes of a graph. */
 #include "base/hash.h"
+#include "base/items.h"
 #include "code/graph_file.h"
 #include "code/walk.h"
 
@@ -55,9 +56,9 @@ static bool grow_slots(struct build *build)
     uint32_t n = build->n_slots ? 2 * build->n_slots : 4096;
     uint32_t *slots = calloc(n, sizeof *slots);
     if (!slots) return false;
-    const struct graph_name *names = (const struct graph_name *)build->names.data;
+    const struct graph_name *names = WHIT_ITEMS(const struct graph_name, &build->names);
     for (uint32_t k = 0; k < build->n_names; k++) {
-        uint32_t i = graph_hash((char *)build->strings.data + names[k].text, names[k].n_text) & (n - 1);
+        uint32_t i = graph_hash(WHIT_ITEMS(char, &build->strings) + names[k].text, names[k].n_text) & (n - 1);
         while (slots[i]) i = (i + 1) & (n - 1);
         slots[i] = k + 1;
     }
@@ -75,7 +76,7 @@ static uint32_t add_name(struct build *build, const char *text, size_t n)
     }
     uint32_t mask = build->n_slots - 1, i = graph_hash(text, n) & mask;
     for (; build->slots[i]; i = (i + 1) & mask) {
-        const struct graph_name *name = (const struct graph_name *)build->names.data + build->slots[i] - 1;
+        const struct graph_name *name = WHIT_ITEMS(const struct graph_name, &build->names) + build->slots[i] - 1;
         if (name->n_text == n && !memcmp(build->strings.data + name->text, text, n)) return build->slots[i] - 1;
     }
     struct graph_name name = {.text = add_string(build, text, n), .n_text = (uint32_t)n};
@@ -113,7 +114,7 @@ static void put_file(struct build *build, const char *path, uint64_t stamp, uint
 
 static void add_text(struct build *build, const char *path, uint64_t stamp, uint32_t number, const whit_buf *text)
 {
-    const char *bytes = (const char *)text->data;
+    const char *bytes = whit_chars(text);
     size_t n_bytes = text->size_bytes;
     whit_code_language language = whit_code_language_of(path);
     whit_parse_text(&build->parse, language, bytes, n_bytes);
@@ -223,8 +224,8 @@ static void add_again(struct build *build, const struct graph_part *part, uint32
 /* Symbols in the order of their names (counting sort); `moved` maps old numbers to new ones. */
 static bool order_symbols(struct build *build, uint32_t *moved)
 {
-    struct graph_name *names = (struct graph_name *)build->names.data;
-    const struct graph_symbol *symbols = (const struct graph_symbol *)build->symbols.data;
+    struct graph_name *names = WHIT_ITEMS(struct graph_name, &build->names);
+    const struct graph_symbol *symbols = WHIT_ITEMS(const struct graph_symbol, &build->symbols);
     struct graph_symbol *sorted = malloc(((size_t)build->n_symbols + 1) * sizeof *sorted);
     if (!sorted) return false;
     for (uint32_t i = 0; i < build->n_symbols; i++) names[symbols[i].name].n_symbols++;
@@ -249,8 +250,8 @@ static bool order_symbols(struct build *build, uint32_t *moved)
 /* Mentions in the order of names; of edits all, else of names that are defined. */
 static bool order_mentions(struct build *build, const uint32_t *moved)
 {
-    struct graph_name *names = (struct graph_name *)build->names.data;
-    const struct raw_mention *raw = (const struct raw_mention *)build->mentions.data;
+    struct graph_name *names = WHIT_ITEMS(struct graph_name, &build->names);
+    const struct raw_mention *raw = WHIT_ITEMS(const struct raw_mention, &build->mentions);
     size_t n = build->mentions.size_bytes / sizeof *raw, n_kept = 0;
     for (size_t i = 0; i < n; i++)
         if (build->base || names[raw[i].name].n_symbols) {
@@ -264,7 +265,7 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
         names[i].n_mentions = 0;
     }
     if (!whit_buf_reserve(&build->sorted, n_kept * sizeof(struct graph_mention))) return false;
-    struct graph_mention *sorted = (struct graph_mention *)build->sorted.data;
+    struct graph_mention *sorted = WHIT_ITEMS(struct graph_mention, &build->sorted);
     build->sorted.size_bytes = n_kept * sizeof *sorted;
     for (size_t i = 0; i < n; i++) {
         struct graph_name *name = &names[raw[i].name];
@@ -358,11 +359,11 @@ static uint32_t resolve_import(const struct by_base *all, const char *written, u
 
 static bool resolve_imports(struct build *build, whit_buf *out)
 {
-    struct graph_file *files = (struct graph_file *)build->files.data;
-    const struct raw_import *raw = (const struct raw_import *)build->imports.data;
+    struct graph_file *files = WHIT_ITEMS(struct graph_file, &build->files);
+    const struct raw_import *raw = WHIT_ITEMS(const struct raw_import, &build->imports);
     /* Edits import from the files of the graph. */
     const struct graph_file *all = build->base ? build->base->files : files;
-    const char *strings = build->base ? build->base->strings : (const char *)build->strings.data;
+    const char *strings = build->base ? build->base->strings : whit_chars(&build->strings);
     uint32_t n_all = build->base ? (uint32_t)build->base->n[GRAPH_FILES] : build->n_files;
     uint32_t n_slots = 64, n = (uint32_t)(build->imports.size_bytes / sizeof *raw);
     while (n_slots < 2 * n_all) n_slots *= 2;
@@ -377,7 +378,7 @@ static bool resolve_imports(struct build *build, whit_buf *out)
     for (uint32_t i = 0; i < n; i++) {
         struct graph_file *file = &files[raw[i].file];
         if (!file->n_imports++) file->first_import = i;
-        const char *written = (const char *)build->strings.data + raw[i].written;
+        const char *written = whit_chars(&build->strings) + raw[i].written;
         struct graph_import import = {raw[i].written, raw[i].target, raw[i].line};
         if (import.file == UNRESOLVED) import.file = resolve_import(&by_base, written, file->number);
         whit_buf_append(out, &import, sizeof import);
@@ -401,8 +402,8 @@ static bool write_out(struct build *build, whit_buf *out)
     if (build->base) memcpy(head.edits_of, build->base->head->check, sizeof head.edits_of);
     uint32_t *moved = malloc(((size_t)build->n_symbols + 1) * sizeof *moved);
     whit_buf imports = {0};
-    struct graph_file *files = (struct graph_file *)build->files.data;
-    const struct graph_symbol *symbols = (const struct graph_symbol *)build->symbols.data;
+    struct graph_file *files = WHIT_ITEMS(struct graph_file, &build->files);
+    const struct graph_symbol *symbols = WHIT_ITEMS(const struct graph_symbol, &build->symbols);
     if (!moved || !build->slots) build->failed = !grow_slots(build) || !moved;
     for (uint32_t i = 0; i < build->n_symbols && !build->failed; i++) { /* they come file by file */
         struct graph_file *file = &files[symbols[i].file];
@@ -461,12 +462,11 @@ whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
  * mention? */
 static bool defines_what_was_left_out(const struct build *build)
 {
-    const struct graph_name *names = (const struct graph_name *)build->names.data;
+    const struct graph_name *names = WHIT_ITEMS(const struct graph_name, &build->names);
     for (uint32_t i = 0; i < build->n_names; i++) {
         const struct graph_name *name = &names[i];
-        const struct graph_name *known = name->n_symbols
-            ? graph_find(build->base, (const char *)build->strings.data + name->text, name->n_text)
-            : NULL;
+        const struct graph_name *known =
+            name->n_symbols ? graph_find(build->base, whit_chars(&build->strings) + name->text, name->n_text) : NULL;
         if (known && !known->n_symbols) return true;
     }
     return false;

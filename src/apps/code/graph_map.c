@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The outline of a project that fits into a number of tokens. */
 #include "base/utf8.h"
+#include "base/items.h"
 #include "code/graph.h"
 
 #include <ctype.h>
@@ -45,7 +46,7 @@ static void count_name(const whit_graph *graph, const char *name, uint32_t *coun
     whit_graph_run run = whit_graph_symbols_of(graph, name, n_name);
     while (whit_graph_next_symbol(graph, &run, &symbol) && whit_buf_append(symbols, &symbol, sizeof symbol)) {
     }
-    const whit_graph_symbol *first = (const whit_graph_symbol *)(const void *)symbols->data, *at = first;
+    const whit_graph_symbol *first = WHIT_ITEMS(const whit_graph_symbol, symbols), *at = first;
     const whit_graph_symbol *end = first + symbols->size_bytes / sizeof symbol;
     run = whit_graph_mentions_of(graph, name, n_name);
     while (whit_graph_next_mention(graph, &run, &mention)) { /* both are in the order of files */
@@ -79,7 +80,7 @@ static bool count_all(const whit_graph *graph, uint32_t *counts)
 /* The definition's own line, as the source has it; a long one ends with a whole character. */
 static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t room)
 {
-    const char *at = (const char *)text->data, *end = at + text->size_bytes;
+    const char *at = whit_chars(text), *end = at + text->size_bytes;
     for (uint32_t i = 1; i < line && at < end; i++) {
         const char *feed = memchr(at, '\n', (size_t)(end - at));
         at = feed ? feed + 1 : end;

@@ -3,6 +3,7 @@
 #include "code/walk.h"
 
 #include "base/file.h"
+#include "base/items.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static void read_rules(struct walk *walk, const char *base, int depth)
     whit_buf text = {0};
     snprintf(path, sizeof path, "%s/%s.gitignore", walk->how->rules ? walk->how->rules : walk->folder, base);
     if (access(path, R_OK) || whit_read_file(path, IGNORE_MAX, &text, NULL) != WHIT_OK) return;
-    const char *at = (const char *)text.data, *end = at + text.size_bytes;
+    const char *at = whit_chars(&text), *end = at + text.size_bytes;
     while (at < end && walk->n_rules < RULES_MAX) {
         const char *feed = memchr(at, '\n', (size_t)(end - at)), *line_end = feed ? feed : end;
         size_t n = (size_t)(line_end - at);

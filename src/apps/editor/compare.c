@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Two texts side by side: each shows in its margin what differs from the other, and they scroll together. */
 #include "editor/state.h"
+#include "base/items.h"
 
 #include "code/diff.h"
 
@@ -56,7 +57,7 @@ bool ed_compare_update(struct ed_doc *doc)
     git->n_changes = 0;
     bool ok = old_text && new_text && git->changes && n_old <= COMPARED_BYTES && n_new <= COMPARED_BYTES &&
         whit_diff_lines(old_text, n_old, new_text, n_new, &compared->runs);
-    const whit_diff_run *runs = (const whit_diff_run *)(const void *)compared->runs.data;
+    const whit_diff_run *runs = WHIT_ITEMS(const whit_diff_run, &compared->runs);
     for (size_t i = 0; ok && i < compared->runs.size_bytes / sizeof *runs && git->n_changes < ED_GIT_CHANGES_MAX; i++)
         git->changes[git->n_changes++] = (whit_git_change){runs[i].new_line + 1, runs[i].n_new,
                                                            !runs[i].n_new       ? WHIT_GIT_REMOVED
@@ -70,7 +71,7 @@ bool ed_compare_update(struct ed_doc *doc)
 /* Returns the line of the other text that is shown beside a line of this one. */
 static uint64_t line_beside(const struct ed_doc *doc, uint64_t line)
 {
-    const whit_diff_run *runs = (const whit_diff_run *)(const void *)doc->compared.runs.data;
+    const whit_diff_run *runs = WHIT_ITEMS(const whit_diff_run, &doc->compared.runs);
     uint64_t beside = line;
     for (size_t i = 0; i < doc->compared.runs.size_bytes / sizeof *runs && runs[i].new_line <= line; i++) {
         if (line < runs[i].new_line + runs[i].n_new) { /* within a change: at most the end of its other side */

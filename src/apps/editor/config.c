@@ -3,6 +3,7 @@
 #include "editor/state.h"
 
 #include "base/file.h"
+#include "base/items.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -201,7 +202,7 @@ void ed_config_read(ed *e, const char *text, const char *path)
             whit_buf_free(&file);
             return;
         }
-        text = (const char *)file.data + (whit_file_has_mark(file.data, file.size_bytes) ? 3 : 0);
+        text = whit_chars(&file) + (whit_file_has_mark(file.data, file.size_bytes) ? 3 : 0);
     }
     unsigned number = 1, n_wrong = 0;
     char others[120] = ""; /* ", 7, 9" */

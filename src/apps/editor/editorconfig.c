@@ -2,6 +2,7 @@
 #include "editor/editorconfig.h"
 
 #include "base/file.h"
+#include "base/items.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -310,7 +311,7 @@ void whit_editorconfig_read(const char *path, whit_editorconfig *config)
         bool is_root = false;
         if (whit_read_file(name, FILE_BYTES, &files[n], &error) == WHIT_OK) {
             ends[n] = length;
-            is_root = whit_editorconfig_apply((const char *)files[n].data, files[n].size_bytes, "", &ignored);
+            is_root = whit_editorconfig_apply(whit_chars(&files[n]), files[n].size_bytes, "", &ignored);
             n++;
         } else {
             whit_buf_free(&files[n]);
@@ -319,7 +320,7 @@ void whit_editorconfig_read(const char *path, whit_editorconfig *config)
         length--;
     }
     while (n--) {
-        whit_editorconfig_apply((const char *)files[n].data, files[n].size_bytes, path + ends[n], config);
+        whit_editorconfig_apply(whit_chars(&files[n]), files[n].size_bytes, path + ends[n], config);
         whit_buf_free(&files[n]);
     }
     /* "indent_size = tab" is the width of a tab; a tab without a width of its own is as wide as a level. */

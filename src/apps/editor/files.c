@@ -2,6 +2,7 @@
  * The project's files as a tree beside the text. Enter or a click opens a file in the other window, and opens
  * or closes a folder. What .gitignore leaves out is left out. */
 #include "editor/state.h"
+#include "base/items.h"
 
 #include "code/walk.h"
 
@@ -79,7 +80,7 @@ static void write_tree(ed *e)
         add_to(&files->lines, &files->n_lines, path, strlen(path));
     }
     ed_pad_clear(files->doc);
-    ed_pad_append(e, files->doc, text.size_bytes ? (const char *)text.data : "", text.size_bytes);
+    ed_pad_append(e, files->doc, text.size_bytes ? whit_chars(&text) : "", text.size_bytes);
     whit_buf_free(&text);
 }
 

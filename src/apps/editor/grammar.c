@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 
 #define QUERY_BYTES    (256u << 10)
 #define GRAMMARS_MAX   32
@@ -188,7 +189,7 @@ static bool open_grammar(const struct ed_tree_sitter *ts, struct ed_grammar *g, 
         snprintf(why, why_bytes, "%.250s", error.message);
         return false;
     }
-    bool ok = read_query(ts, g, (const char *)query.data, query.size_bytes, why, why_bytes);
+    bool ok = read_query(ts, g, whit_chars(&query), query.size_bytes, why, why_bytes);
     whit_buf_free(&query);
     return ok;
 }

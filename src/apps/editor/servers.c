@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/items.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -87,7 +88,7 @@ static int read_answer(const char *project)
     size_t longest = 0;
     if (answers_path(path) && access(path, F_OK) == 0) (void)whit_read_file(path, ANSWERS_BYTES, &text, &error);
     for (size_t at = 0, n; at < text.size_bytes; at += n + 1) {
-        const char *line = (const char *)text.data + at, *feed = memchr(line, '\n', text.size_bytes - at);
+        const char *line = whit_chars(&text) + at, *feed = memchr(line, '\n', text.size_bytes - at);
         n = feed ? (size_t)(feed - line) : text.size_bytes - at;
         size_t n_word = n > 4 && !memcmp(line, "yes /", 5) ? 4 : n > 3 && !memcmp(line, "no /", 4) ? 3 : 0;
         if (!n_word || n - n_word < longest || !is_within(project, line + n_word, n - n_word)) continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/state.h"
+#include "base/items.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -193,7 +194,7 @@ static void find_places(ed *e)
     struct folders *folders = calloc(1, sizeof *folders);
     ed_results_begin(e, "Make: ");
     for (size_t at = 0, n; folders && at < output->size_bytes; at += n + 1) {
-        const char *begin = (const char *)output->data + at;
+        const char *begin = whit_chars(output) + at;
         const char *feed = memchr(begin, '\n', output->size_bytes - at);
         char line[LINE_BYTES], path[PATH_MAX];
         uint64_t number;
@@ -211,7 +212,7 @@ static void find_places(ed *e)
 static void show_output(ed *e)
 {
     struct ed_shell *shell = &e->shell;
-    const char *text = (const char *)shell->output.data;
+    const char *text = whit_chars(&shell->output);
     size_t n = shell->output.size_bytes;
     if (!n) return;
     const char *feed = memchr(text, '\n', n);
@@ -239,14 +240,14 @@ static void put_output(ed *e)
     }
     if (shell->kind == ED_SHELL_FORMAT) {
         whit_error why;
-        const char *formatted = shell->output.size_bytes ? (const char *)shell->output.data : "";
+        const char *formatted = shell->output.size_bytes ? whit_chars(&shell->output) : "";
         if (whit_buffer_become(doc->buffer, formatted, shell->output.size_bytes, &why) != WHIT_OK)
             ed_complain_error(e, &why);
         else
             ed_say(e, "formatted; not saved yet");
         return;
     }
-    const char *text = shell->output.size_bytes ? (const char *)shell->output.data : "";
+    const char *text = shell->output.size_bytes ? whit_chars(&shell->output) : "";
     whit_error error = {0};
     uint64_t n_removed = shell->kind == ED_SHELL_FILTER ? shell->range.end - shell->range.begin : 0;
     uint64_t at = n_removed ? shell->range.begin : shell->range.end;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 
 #define REST_NS      300000000u
 #define BEFORE_BYTES 6144u
@@ -128,7 +129,7 @@ const char *ed_suggestion(const ed *e, const struct ed_doc *doc, size_t *n)
         return NULL;
     *n = own->text.size_bytes < SHOWN_BYTES ? own->text.size_bytes : SHOWN_BYTES;
     while (*n && (own->text.data[*n - 1] == '\n' || own->text.data[*n - 1] == ' ')) (*n)--;
-    return (const char *)own->text.data;
+    return whit_chars(&own->text);
 }
 
 bool ed_suggest_accept(ed *e)

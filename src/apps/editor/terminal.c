@@ -2,6 +2,7 @@
 #include "editor/terminal.h"
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "editor/editor.h"
 #include "editor/journal.h"
 #include "whit_config.h"
@@ -176,7 +177,7 @@ static void show_direct(struct terminal *terminal)
     whit_screen *before = &terminal->before;
     const whit_screen *after = &terminal->screen;
     if (whit_theme_paint(whit_editor_theme(terminal->editor), before->cells ? before : NULL, after, &out))
-        send_bytes(terminal, (const char *)out.data, out.size_bytes);
+        send_bytes(terminal, whit_chars(&out), out.size_bytes);
     whit_buf_free(&out);
     if (!whit_screen_resize(before, after->n_columns, after->n_rows)) {
         whit_screen_free(before); /* all of it is painted the next time */
@@ -327,7 +328,7 @@ static void take_key(struct terminal *terminal, whit_key key)
     if (key.code != WHIT_KEY_PASTE || paste->failed)
         whit_editor_key(terminal->editor, key, NULL, 0);
     else
-        whit_editor_key(terminal->editor, key, paste->size_bytes ? (const char *)paste->data : "", paste->size_bytes);
+        whit_editor_key(terminal->editor, key, paste->size_bytes ? whit_chars(paste) : "", paste->size_bytes);
 }
 
 static void take_keys(struct terminal *terminal, bool final)

@@ -3,6 +3,7 @@
 #include "editor/state.h"
 
 #include "base/file.h"
+#include "base/items.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -216,7 +217,7 @@ static void read_file(ed *e, const char *name, whit_range lines)
     if (whit_read_file(ed_typed_path(name, path), ED_VI_BYTES_MAX, &text, &error) != WHIT_OK)
         ed_complain_error(e, &error);
     else if (text.size_bytes)
-        ed_put_lines(e, e->window->doc, lines.end, (const char *)text.data, text.size_bytes);
+        ed_put_lines(e, e->window->doc, lines.end, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
 }
 

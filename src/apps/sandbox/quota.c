@@ -6,6 +6,7 @@
  * Folders are walked a few thousand names at a time, one round after another, so that a large tree delays nobody. What
  * this misses or sees too late is bounded by the last limits: the free space of the disk and of memory. */
 #include "sandbox/quota.h"
+#include "base/items.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -145,7 +146,7 @@ static size_t find_processes(whit_quota *quota, pid_t keeper)
         whit_buf_append(&quota->processes, &process, sizeof process);
     }
     if (all) closedir(all);
-    struct process *p = (struct process *)(void *)quota->processes.data;
+    struct process *p = WHIT_ITEMS(struct process, &quota->processes);
     const size_t n = quota->processes.size_bytes / sizeof *p;
     if (n) qsort(p, n, sizeof *p, compare_processes);
     while (found) {
@@ -177,7 +178,7 @@ static uint64_t sum_lines(pid_t pid, const char *name, const char *const *lines)
 
 static uint64_t sum_memory(const whit_quota *quota, const char *name, const char *const *lines)
 {
-    const struct process *p = (const struct process *)(const void *)quota->processes.data;
+    const struct process *p = WHIT_ITEMS(const struct process, &quota->processes);
     uint64_t sum = 0;
     for (size_t i = 0; i < quota->processes.size_bytes / sizeof *p; i++)
         if (p[i].is_own) sum += sum_lines(p[i].pid, name, lines);
@@ -289,7 +290,7 @@ bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_b
                              *const exact[] = {"Pss_Anon:", "Pss_Shmem:", "SwapPss:", NULL};
     const whit_sandbox_limits *limits = quota->limits;
     const size_t n = find_processes(quota, keeper);
-    const struct process *p = (const struct process *)(const void *)quota->processes.data;
+    const struct process *p = WHIT_ITEMS(const struct process, &quota->processes);
     uint64_t disk = 0, memory = 0;
     *over = 0;
     quota->n_lost = 0;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/items.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +83,7 @@ static whit_status make_walls(struct run *r, bool has_namespaces, whit_error *er
     WHIT_TRY(whit_landlock_make(rules, true, &r->plan.ruleset, error));
     WHIT_TRY(whit_filter_make(&wants, &r->code, error));
     r->plan.program = (struct sock_fprog){(unsigned short)(r->code.size_bytes / sizeof(struct sock_filter)),
-                                          (struct sock_filter *)(void *)r->code.data};
+                                          WHIT_ITEMS(struct sock_filter, &r->code)};
     return WHIT_OK;
 }
 
@@ -321,7 +322,7 @@ whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *erro
     whit_status status = whit_landlock_make(rules, false, &ruleset, error);
     if (status == WHIT_OK) status = whit_filter_make(&wants, &code, error);
     struct sock_fprog program = {(unsigned short)(code.size_bytes / sizeof(struct sock_filter)),
-                                 (struct sock_filter *)(void *)code.data};
+                                 WHIT_ITEMS(struct sock_filter, &code)};
     if (status == WHIT_OK &&
         (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !whit_landlock_restrict(ruleset) ||
          whit_filter_install(&program, false, true) != 0))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/items.h"
 #include "server/body.h"
 #include "server/json_text.h"
 
@@ -18,7 +19,7 @@ json_t *whit_api_any_text(const char *text)
             whit_buf_append_str(&plain, WHIT_UTF8_REPLACEMENT);
         else
             whit_buf_append(&plain, bytes + at, length);
-    json_t *own = json_stringn(plain.data ? (const char *)plain.data : "", plain.size_bytes);
+    json_t *own = json_stringn(plain.data ? whit_chars(&plain) : "", plain.size_bytes);
     whit_buf_free(&plain);
     return own;
 }
@@ -86,7 +87,7 @@ static json_t *written_error(const whit_web_reply *reply)
 {
     if (reply->stream || reply->status < 400) return NULL;
     json_error_t ignored;
-    json_t *body = whit_json_read((const char *)reply->body.data, reply->body.size_bytes, &ignored);
+    json_t *body = whit_json_read(whit_chars(&reply->body), reply->body.size_bytes, &ignored);
     if (json_is_object(json_object_get(body, "error"))) return body;
     json_decref(body);
     return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * HTTP by libmicrohttpd, opened at first use: it brings a TLS library along that no other verb needs. */
 #include "server/http.h"
+#include "base/items.h"
 #include "server/server.h"
 
 #include <dlfcn.h>
@@ -156,7 +157,7 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
         }
     } else {
         static char none[1];
-        response = api->from_buffer(reply->body.size_bytes, reply->body.data ? (void *)reply->body.data : none,
+        response = api->from_buffer(reply->body.size_bytes, reply->body.data ? WHIT_ITEMS(void, &reply->body) : none,
                                     MHD_RESPMEM_MUST_COPY);
     }
     whit_buf_free(&reply->body);
@@ -278,7 +279,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     whit_web_request request = {.method = method,
                                 .path = path,
-                                .body = (const char *)x->body.data,
+                                .body = whit_chars(&x->body),
                                 .body_bytes = x->body.size_bytes,
                                 .is_too_long = x->is_too_long,
                                 .body_claim = x->body_claim,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/mem.h"
 
 /* ---- integers beyond 63 bits --------------------------------------------------------------------- */
@@ -128,7 +129,7 @@ json_t *whit_json_read(const char *text, size_t n, json_error_t *reason)
     json_t *value = json_loadb(text ? text : "", n, JSON_ALLOW_NUL, reason);
     if (value || json_error_code(reason) != json_error_numeric_overflow) return value;
     widen_text(text, n, &wide);
-    if (!wide.failed) value = json_loadb((const char *)wide.data, wide.size_bytes, JSON_ALLOW_NUL, reason);
+    if (!wide.failed) value = json_loadb(whit_chars(&wide), wide.size_bytes, JSON_ALLOW_NUL, reason);
     whit_buf_free(&wide);
     return value;
 }
@@ -140,7 +141,7 @@ char *whit_json_write(const json_t *value)
     whit_buf out = {0};
     restore_text(text, strlen(text) + 1, &out); /* with its end */
     free(text);
-    if (!out.failed) return (char *)out.data;
+    if (!out.failed) return WHIT_ITEMS(char, &out);
     whit_buf_free(&out);
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -44,7 +45,7 @@ void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out)
 {
     whit_buf bytes = whit_api_token_bytes(api, id);
     if (is_text(&bytes))
-        whit_json_write_string(out, (const char *)bytes.data, bytes.size_bytes);
+        whit_json_write_string(out, whit_chars(&bytes), bytes.size_bytes);
     else
         write_byte_list(&bytes, out);
     whit_buf_free(&bytes);
@@ -54,7 +55,7 @@ void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out)
 static void write_token(const whit_buf *bytes, whit_buf *out)
 {
     if (is_text(bytes)) {
-        whit_json_write_string(out, (const char *)bytes->data, bytes->size_bytes);
+        whit_json_write_string(out, whit_chars(bytes), bytes->size_bytes);
         return;
     }
     whit_buf_append_str(out, "\"bytes:");
@@ -308,8 +309,8 @@ void whit_ask_logs(const whit_ask *ask, uint32_t i, whit_logs_form form, whit_lo
         .form = form == WHIT_LOGS_LIST && ask->dialect && job->logs_drawn ? WHIT_LOGS_PROBS : form,
         .n_top = job->n_top,
         .first_id = job->prompt_logprobs ? job->ids[0] : -1,
-        .parts = {(const whit_logprob *)(const void *)job->prompt_logprobs_of.data,
-                  (const whit_logprob *)(const void *)job->logprobs_of.data},
+        .parts = {WHIT_ITEMS(const whit_logprob, &job->prompt_logprobs_of),
+                  WHIT_ITEMS(const whit_logprob, &job->logprobs_of)},
         .n_parts = {job->prompt_logprobs_of.size_bytes / token_bytes, job->logprobs_of.size_bytes / token_bytes}};
     *offsets = form == WHIT_LOGS_COMPLETION ? find_places(ask, i, logs) : NULL;
     logs->offsets = *offsets;

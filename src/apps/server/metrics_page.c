@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "server/endpoints.h"
+#include "base/items.h"
 #include "server/models.h"
 #include "whit/cache.h"
 
@@ -98,13 +99,13 @@ static void append_infos(const whit_site *site, const whit_engine_counts *counts
                         "# TYPE vllm:cache_config_info gauge\n");
     for (size_t i = 0; i < site->models->n; i++)
         whit_buf_printf(out, "vllm:cache_config_info{model_name=\"%s\",block_size=\"%d\",num_gpu_blocks=\"%u\"} 1\n",
-                        (const char *)names[i].data, WHIT_CACHE_BLOCK_TOKENS, counts[i].n_blocks);
+                        whit_chars(&names[i]), WHIT_CACHE_BLOCK_TOKENS, counts[i].n_blocks);
     whit_buf_append_str(out,
                         "# HELP vllm:lora_requests_info Adapters of requests; the value is the time.\n"
                         "# TYPE vllm:lora_requests_info gauge\n");
     for (size_t i = 0; i < site->models->n; i++) {
         whit_buf_printf(out, "vllm:lora_requests_info{model_name=\"%s\",max_lora=\"%zu\",running_lora_adapters=\"",
-                        (const char *)names[i].data, site->options->n_adapters);
+                        whit_chars(&names[i]), site->options->n_adapters);
         append_adapters(site->options, counts[i].running_loras, out);
         whit_buf_append_str(out, "\",waiting_lora_adapters=\"");
         append_adapters(site->options, counts[i].waiting_loras, out);
@@ -145,18 +146,17 @@ void whit_metrics_get(whit_call *call)
         whit_metric_begin(histograms[k].name, "histogram", histograms[k].help, out);
         for (size_t i = 0; i < n; i++)
             whit_histogram_write((const whit_histogram *)((const char *)&counts[i] + histograms[k].at),
-                                 histograms[k].name, (const char *)names[i].data, out);
+                                 histograms[k].name, whit_chars(&names[i]), out);
     }
     for (size_t k = 0; ok && k < N_ROWS; k++) {
         whit_metric_begin(rows[k].name, rows[k].type, rows[k].help, out);
         for (size_t i = 0; i < n; i++)
-            whit_buf_printf(out, "whit:%s{model=\"%s\"} %.9g\n", rows[k].name, (const char *)names[i].data,
-                            values[i][k]);
+            whit_buf_printf(out, "whit:%s{model=\"%s\"} %.9g\n", rows[k].name, whit_chars(&names[i]), values[i][k]);
         if (!rows[k].vllm) continue;
         whit_buf_printf(out, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", rows[k].vllm, rows[k].help, rows[k].vllm,
                         rows[k].type);
         for (size_t i = 0; i < n; i++)
-            whit_buf_printf(out, "vllm:%s{model_name=\"%s\"} %.9g\n", rows[k].vllm, (const char *)names[i].data,
+            whit_buf_printf(out, "vllm:%s{model_name=\"%s\"} %.9g\n", rows[k].vllm, whit_chars(&names[i]),
                             values[i][k]);
     }
     if (ok) append_infos(site, counts, names, out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/ask.h"
+#include "base/items.h"
 #include "server/fields.h"
 #include "server/json_text.h"
 
@@ -70,7 +71,7 @@ static json_t *join_last_parts(const json_t *messages)
     }
     if (ok) {
         json_t *joined = json_copy(last);
-        json_object_set_new(joined, "content", json_stringn(text.data ? (const char *)text.data : "", text.size_bytes));
+        json_object_set_new(joined, "content", json_stringn(text.data ? whit_chars(&text) : "", text.size_bytes));
         json_array_set_new(list, json_array_size(list) - 1, joined);
     }
     whit_buf_free(&text);

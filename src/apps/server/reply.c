@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/utf8.h"
 #include "server/access.h"
 #include "server/answers.h"
@@ -85,8 +86,7 @@ static void log_ask(const whit_ask *ask, int status)
                               json_string(!job->finished     ? "cancelled"
                                               : job->is_late ? "timeout"
                                                              : names[job->finish]));
-        if (api->log.texts)
-            json_array_append_new(answers, text_or_null((const char *)job->text.data, job->text.size_bytes));
+        if (api->log.texts) json_array_append_new(answers, text_or_null(whit_chars(&job->text), job->text.size_bytes));
     }
     whit_engine_unlock(api->engine);
     char key[20];
@@ -144,8 +144,8 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
         return NULL;
     json_t *message = NULL;
     json_error_t reason;
-    if (whit_chat_parser_push(parser, job->text.data ? (const char *)job->text.data : "", job->text.size_bytes,
-                              error) == WHIT_OK &&
+    if (whit_chat_parser_push(parser, job->text.data ? whit_chars(&job->text) : "", job->text.size_bytes, error) ==
+            WHIT_OK &&
         whit_chat_parser_flush(parser, error) == WHIT_OK) {
         const char *text = whit_chat_parser_message(parser, &n);
         *calls = whit_chat_parser_n_calls(parser) > 0;
@@ -178,7 +178,7 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         whit_buf text = {0};
         whit_buf_append(&text, whit_ask_prompt_text(ask, i)->data, whit_ask_prompt_text(ask, i)->size_bytes);
         whit_buf_append(&text, job->text.data, job->text.size_bytes);
-        json_object_set_new(choice, "text", text_or_null((const char *)text.data, text.size_bytes));
+        json_object_set_new(choice, "text", text_or_null(whit_chars(&text), text.size_bytes));
         whit_buf_free(&text);
     }
     if (!job->logprobs)
@@ -463,7 +463,7 @@ static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
     else if (s->ask->is_chat)
         send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
     else if (s->ask->echo)
-        send_chunk(s, i, text_or_null((const char *)prompt->data, prompt->size_bytes), logs, NULL);
+        send_chunk(s, i, text_or_null(whit_chars(prompt), prompt->size_bytes), logs, NULL);
 }
 
 /* The end of an answer, after all of its text. */
@@ -518,14 +518,13 @@ static void send_prompt_logs(struct stream *s, uint32_t i)
            n = n_left < CHUNK_TOKENS ? n_left : CHUNK_TOKENS;
     if (!at) s->parts[i].prompt_places = whit_ask_prompt_places(s->ask, i);
     size_t n_first = !at, i_entry = at - !n_first;
-    whit_logs logs = {
-        .api = s->ask->api,
-        .form = WHIT_LOGS_COMPLETION,
-        .n_top = job->n_top,
-        .first_id = n_first ? job->ids[0] : -1,
-        .parts = {(const whit_logprob *)(const void *)job->prompt_logprobs_of.data + i_entry * (1 + job->n_top)},
-        .n_parts = {n - n_first},
-        .offsets = s->parts[i].prompt_places ? s->parts[i].prompt_places + at : NULL};
+    whit_logs logs = {.api = s->ask->api,
+                      .form = WHIT_LOGS_COMPLETION,
+                      .n_top = job->n_top,
+                      .first_id = n_first ? job->ids[0] : -1,
+                      .parts = {WHIT_ITEMS(const whit_logprob, &job->prompt_logprobs_of) + i_entry * (1 + job->n_top)},
+                      .n_parts = {n - n_first},
+                      .offsets = s->parts[i].prompt_places ? s->parts[i].prompt_places + at : NULL};
     whit_buf text = {0};
     while (whit_logs_write(&logs, &text)) {
     }

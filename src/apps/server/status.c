@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "server/access.h"
+#include "base/items.h"
 #include "server/endpoints.h"
 #include "server/json_text.h"
 #include "server/models.h"
@@ -113,7 +114,7 @@ void whit_models_get(whit_call *call)
 static void set_state(whit_web_reply *reply, const char *state)
 {
     json_error_t ignored;
-    json_t *body = whit_json_read((const char *)reply->body.data, reply->body.size_bytes, &ignored);
+    json_t *body = whit_json_read(whit_chars(&reply->body), reply->body.size_bytes, &ignored);
     json_object_set_new(body, "state", json_string(state));
     whit_api_reply(reply, body);
 }

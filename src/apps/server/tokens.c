@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/items.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
 #include "server/logprobs.h"
@@ -121,7 +122,7 @@ static bool spell_tokens(void *user, whit_buf *out)
     }
     bool is_over = s->i == json_array_size(s->tokens);
     if (is_over && whit_detokenizer_flush(s->detokenizer, &more, &n, NULL) == WHIT_OK) whit_buf_append(&text, more, n);
-    append_within(out, (const char *)text.data, text.size_bytes);
+    append_within(out, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
     if (is_over) whit_buf_append_str(out, "\"}");
     return !is_over;

@@ -2,6 +2,7 @@
 #include "model/convert.h"
 
 #include "base/half.h"
+#include "base/items.h"
 #include "base/threads.h"
 #include "model/families.h"
 #include "model/rope_scaling.h"
@@ -477,7 +478,7 @@ static void write_tables(const struct job *job)
     whit_table_set_string(meta, "whit.source", source->path);
     if (job->options->command) whit_table_set_string(meta, "whit.command", job->options->command);
     if (source->notes.size_bytes)
-        whit_table_set_string_n(meta, "whit.notes", (const char *)source->notes.data, source->notes.size_bytes);
+        whit_table_set_string_n(meta, "whit.notes", whit_chars(&source->notes), source->notes.size_bytes);
     if (source->tokenizer.size_bytes)
         whit_ndf_writer_set_tokenizer(job->writer, source->tokenizer.data, source->tokenizer.size_bytes);
 }

@@ -2,6 +2,7 @@
  * A tokenizer's image as GGUF keys: SentencePiece ("llama", by scores) and byte-level BPE ("gpt2",
  * by ranked merges and a named pattern). */
 #include "model/export_gguf.h"
+#include "base/items.h"
 
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ static whit_status put_merges(const whit_tokenizer_view *view, whit_gguf_writer 
         if (left) whit_buf_append(&text, left, left_bytes);
         whit_buf_append(&text, " ", 1);
         if (right) whit_buf_append(&text, right, right_bytes);
-        whit_gguf_put_element(writer, (const char *)text.data, text.size_bytes);
+        whit_gguf_put_element(writer, whit_chars(&text), text.size_bytes);
     }
     bool failed = text.failed;
     whit_buf_free(&text);

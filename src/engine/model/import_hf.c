@@ -2,6 +2,7 @@
  * Hugging Face folders as sources: opens the folder, and takes what describes a model (templates,
  * metadata, generation defaults). The mathematics is read next door. */
 #include "model/import_hf.h"
+#include "base/items.h"
 
 #include "tokenizer/from_path.h"
 
@@ -36,7 +37,7 @@ static whit_status add_template_file(whit_source *source, const char *name, size
     whit_buf text = {.allocator = source->allocator};
     whit_status status = whit_read_file(path, MAX_TEMPLATE_BYTES, &text, error);
     if (status == WHIT_OK)
-        status = whit_source_add_template(source, name, name_bytes, (const char *)text.data, text.size_bytes, error);
+        status = whit_source_add_template(source, name, name_bytes, whit_chars(&text), text.size_bytes, error);
     whit_buf_free(&text);
     return status;
 }
@@ -113,7 +114,7 @@ static whit_status write_metadata(const whit_source *source, whit_ndf_writer *wr
     whit_table_set_string(meta, "general.architecture", importer->class->type);
     if (hf->generation_config.present) set_generation(hf, meta);
     if (!memchr(hf->config.text.data, 0, hf->config.text.size_bytes))
-        whit_table_set_string_n(meta, "hf.config", (const char *)hf->config.text.data, hf->config.text.size_bytes);
+        whit_table_set_string_n(meta, "hf.config", whit_chars(&hf->config.text), hf->config.text.size_bytes);
     return WHIT_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/import_lora.h"
+#include "base/items.h"
 
 #include "format/hf.h"
 #include "format/lfs.h"
@@ -32,12 +33,12 @@ struct importer {
 
 static const char *config_name(const struct importer *im)
 {
-    return (const char *)im->config_path.data;
+    return whit_chars(&im->config_path);
 }
 
 static const char *weights_name(const struct importer *im)
 {
-    return (const char *)im->weights_path.data;
+    return whit_chars(&im->weights_path);
 }
 
 /* ---- the configuration ---------------------------------------------------------------------- */
@@ -328,7 +329,7 @@ static bool join_path(whit_buf *path, const char *folder, const char *name)
 bool whit_lora_is_folder(const char *path)
 {
     whit_buf config = {0};
-    bool found = join_path(&config, path, "adapter_config.json") && access((const char *)config.data, F_OK) == 0;
+    bool found = join_path(&config, path, "adapter_config.json") && access(whit_chars(&config), F_OK) == 0;
     whit_buf_free(&config);
     return found;
 }
@@ -341,8 +342,8 @@ static whit_status open_files(struct importer *im, const char *folder)
     WHIT_TRY(whit_read_file(config_name(im), MAX_CONFIG_BYTES, &im->text, im->error));
     if (whit_is_lfs_pointer(im->text.data, im->text.size_bytes))
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, config_name(im));
-    WHIT_TRY(whit_json_parse(config_name(im), (const char *)im->text.data, im->text.size_bytes, im->allocator,
-                             &im->config, im->error));
+    WHIT_TRY(whit_json_parse(config_name(im), whit_chars(&im->text), im->text.size_bytes, im->allocator, &im->config,
+                             im->error));
     im->has_config = true;
     if (access(weights_name(im), F_OK) != 0)
         return whit_fail(im->error, WHIT_ERROR_IO, "%s: missing; weights in other formats are not read",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/source.h"
+#include "base/items.h"
 
 #include "model/rope_scaling.h"
 
@@ -275,7 +276,7 @@ static whit_status note_passed_over(whit_source *source, whit_error *error)
 {
     if (!source->passed_over.size_bytes) return WHIT_OK;
     whit_buf_printf(&source->notes, "%s: fields that only describe were not read: %.*s\n", source->path,
-                    (int)source->passed_over.size_bytes, (const char *)source->passed_over.data);
+                    (int)source->passed_over.size_bytes, whit_chars(&source->passed_over));
     return source->notes.failed ? whit_fail_memory(error, "notes", source->notes.size_bytes) : WHIT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/answer.h"
 
+#include "base/items.h"
 #include "base/json.h"
 #include "runtime/call_values.h"
 #include "runtime/chat.h"
@@ -71,7 +72,7 @@ static bool unquote(whit_buf *text)
     size_t n;
     bool ok = whit_buf_append_str(&quoted, "\"") && whit_buf_append(&quoted, text->data, text->size_bytes) &&
         whit_buf_append_str(&quoted, "\"") &&
-        whit_json_parse("call", (const char *)quoted.data, quoted.size_bytes, text->allocator, &json, NULL) == WHIT_OK;
+        whit_json_parse("call", whit_chars(&quoted), quoted.size_bytes, text->allocator, &json, NULL) == WHIT_OK;
     const char *decoded = ok ? whit_json_string(&json, WHIT_JSON_ROOT, &n) : NULL;
     if (decoded) {
         text->size_bytes = 0;
@@ -94,7 +95,7 @@ static bool tell_call(whit_chat_parser *p)
         bool ok = emit(p, WHIT_CHAT_CALL_BEGIN, c->name.data, c->name.size_bytes, false) &&
             whit_buf_printf(&p->calls, "%s{\"id\": \"call%05u\", \"type\": \"function\", \"function\": {\"name\": ",
                             p->n_calls ? ", " : "", (p->first_id + p->n_calls) % 100000) &&
-            whit_json_write_string(&p->calls, (const char *)c->name.data, c->name.size_bytes) &&
+            whit_json_write_string(&p->calls, whit_chars(&c->name), c->name.size_bytes) &&
             whit_buf_append_str(&p->calls, ", \"arguments\": ");
         if (!ok) return false;
     }
@@ -109,8 +110,8 @@ static bool tell_call(whit_chat_parser *p)
 static bool is_json(const whit_buf *text)
 {
     whit_json json = {0};
-    if (whit_json_parse("arguments", text->data ? (const char *)text->data : "", text->size_bytes, text->allocator,
-                        &json, NULL) != WHIT_OK)
+    if (whit_json_parse("arguments", text->data ? whit_chars(text) : "", text->size_bytes, text->allocator, &json,
+                        NULL) != WHIT_OK)
         return false;
     whit_json_close(&json);
     return true;
@@ -121,7 +122,7 @@ static bool end_call(whit_chat_parser *p, bool complete)
     complete = complete && is_json(&p->call.whole);
     const whit_buf *whole = &p->call.whole;
     bool ok = emit(p, WHIT_CHAT_CALL_END, NULL, 0, complete) &&
-        whit_json_write_string(&p->calls, whole->data ? (const char *)whole->data : "", whole->size_bytes) &&
+        whit_json_write_string(&p->calls, whole->data ? whit_chars(whole) : "", whole->size_bytes) &&
         whit_buf_append_str(&p->calls, "}}");
     p->n_calls++;
     p->raw.size_bytes = 0;
@@ -317,7 +318,7 @@ static bool begin_call(whit_chat_parser *p)
 static bool read_builtin(whit_chat_parser *p, bool *wait)
 {
     static const char word[] = ".call(";
-    const char *text = (const char *)p->held.data;
+    const char *text = whit_chars(&p->held);
     size_t n = p->held.size_bytes, n_name = 0, i;
     whit_call_reader *c = &p->call;
     bool in_string = false, in_key = true, ok = true;
@@ -389,7 +390,7 @@ static bool read_call_name(whit_chat_parser *p, size_t n_open, char close, int n
 static bool read_parameter(whit_chat_parser *p, bool *wait)
 {
     static const char open[] = "<parameter=", close[] = "</parameter>";
-    const char *text = (const char *)p->held.data;
+    const char *text = whit_chars(&p->held);
     size_t n = p->held.size_bytes, n_key = 0, n_open = strlen(open), from;
     const char *mark = memchr(text + n_open, '>', n - n_open), *end = NULL;
     if (mark) n_key = (size_t)(mark - text) - n_open;
@@ -401,7 +402,7 @@ static bool read_parameter(whit_chat_parser *p, bool *wait)
     from = (size_t)(value - text) > p->searched ? (size_t)(value - text) : p->searched;
     uint32_t schema = WHIT_JSON_NONE;
     if (p->has_tools)
-        schema = whit_call_parameter(&p->tools, (const char *)p->call.name.data, p->call.name.size_bytes, key, n_key);
+        schema = whit_call_parameter(&p->tools, whit_chars(&p->call.name), p->call.name.size_bytes, key, n_key);
     bool is_text = whit_call_value_is_text(&p->tools, schema);
     while ((end = memmem(text + from, n - from, close, strlen(close))) != NULL) {
         if (is_text || !whit_call_value_is_open(value, (size_t)(end - value))) break;
@@ -441,7 +442,7 @@ static bool read_tags(whit_chat_parser *p, bool *wait)
 static bool read_gemma(whit_chat_parser *p, bool *wait)
 {
     whit_gemma_result result;
-    size_t n = whit_gemma_read(&p->gemma, (const char *)p->held.data, p->held.size_bytes, &p->call.arguments, &result);
+    size_t n = whit_gemma_read(&p->gemma, whit_chars(&p->held), p->held.size_bytes, &p->call.arguments, &result);
     if (result == WHIT_GEMMA_NO_MEMORY || !consume(p, n) || !tell_call(p)) return false;
     if (result == WHIT_GEMMA_MALFORMED) return leave_section(p, true);
     *wait = result == WHIT_GEMMA_MORE;
@@ -507,7 +508,7 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
 /* Reads the heading of a DeepSeek call: type, separator, name, a line feed and a fence. */
 static bool read_heading(whit_chat_parser *p, bool *wait)
 {
-    const char *text = (const char *)p->held.data;
+    const char *text = whit_chars(&p->held);
     size_t n = p->held.size_bytes;
     const char *name = memmem(text, n, deepseek_separator, strlen(deepseek_separator));
     if (name) name += strlen(deepseek_separator);
@@ -599,7 +600,7 @@ static bool read_start(whit_chat_parser *p, bool *wait)
         return consume(p, blank);
     }
     if (!p->after) {
-        const char *rest = (const char *)p->held.data + blank;
+        const char *rest = whit_chars(&p->held) + blank;
         size_t n = p->held.size_bytes - blank, n_mark = strlen(p->think_open);
         if (memcmp(rest, p->think_open, n < n_mark ? n : n_mark) == 0) {
             *wait = n < n_mark;
@@ -610,7 +611,7 @@ static bool read_start(whit_chat_parser *p, bool *wait)
         }
     }
     if (p->syntax == WHIT_CALLS_GEMMA) { /* its models may write the end of a section that they did not begin */
-        const char *rest = (const char *)p->held.data + blank;
+        const char *rest = whit_chars(&p->held) + blank;
         size_t n = p->held.size_bytes - blank, n_mark = strlen(p->think_close);
         if (memcmp(rest, p->think_close, n < n_mark ? n : n_mark) == 0) {
             *wait = n < n_mark;
@@ -724,7 +725,7 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
 whit_status whit_answer_set_tools(whit_chat_parser *p, const char *tools, size_t tools_bytes, whit_error *error)
 {
     if (!whit_buf_append(&p->tools_text, tools, tools_bytes)) return whit_fail_memory(error, "the tools", tools_bytes);
-    WHIT_TRY(whit_json_parse("tools", (const char *)p->tools_text.data, tools_bytes, p->allocator, &p->tools, error));
+    WHIT_TRY(whit_json_parse("tools", whit_chars(&p->tools_text), tools_bytes, p->allocator, &p->tools, error));
     p->has_tools = true;
     return WHIT_OK;
 }
@@ -754,13 +755,12 @@ static bool write_message(whit_chat_parser *p)
     whit_buf *out = &p->message;
     bool ok = whit_buf_append_str(out, "{\"role\": \"assistant\", \"content\": ");
     if (p->content.size_bytes || !p->n_calls)
-        ok = ok &&
-            whit_json_write_string(out, p->content.data ? (const char *)p->content.data : "", p->content.size_bytes);
+        ok = ok && whit_json_write_string(out, p->content.data ? whit_chars(&p->content) : "", p->content.size_bytes);
     else
         ok = ok && whit_buf_append_str(out, "null");
     if (p->thinking.size_bytes)
         ok = ok && whit_buf_append_str(out, ", \"reasoning_content\": ") &&
-            whit_json_write_string(out, (const char *)p->thinking.data, p->thinking.size_bytes);
+            whit_json_write_string(out, whit_chars(&p->thinking), p->thinking.size_bytes);
     if (p->n_calls)
         ok = ok && whit_buf_append_str(out, ", \"tool_calls\": [") &&
             whit_buf_append(out, p->calls.data, p->calls.size_bytes) && whit_buf_append_str(out, "]");
@@ -797,7 +797,7 @@ whit_status whit_chat_parser_flush(whit_chat_parser *p, whit_error *error)
 const char *whit_chat_parser_message(const whit_chat_parser *p, size_t *text_bytes)
 {
     *text_bytes = p->message.size_bytes;
-    return p->message.size_bytes ? (const char *)p->message.data : "";
+    return p->message.size_bytes ? whit_chars(&p->message) : "";
 }
 
 uint32_t whit_chat_parser_n_calls(const whit_chat_parser *p)

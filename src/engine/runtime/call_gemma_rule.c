@@ -2,6 +2,7 @@
  * The grammar of Gemma 4's notation of arguments. Objects and lists are built here, by their schemas; strings are
  * what a schema accepts, verbatim; numbers, booleans and null are as in JSON. */
 #include "grammar/schema.h"
+#include "base/items.h"
 #include "runtime/call_gemma.h"
 #include "runtime/call_tagged.h"
 
@@ -314,7 +315,7 @@ static whit_status scalar_way(struct builder *b, uint32_t schema, const char *ty
     whit_buf_append_str(&text, "}");
     whit_status status = text.failed
         ? whit_fail_memory(b->error, "a schema of arguments", text.size_bytes)
-        : whit_json_schema_compile(b->g, b->name, (const char *)text.data, text.size_bytes, &rule, b->error);
+        : whit_json_schema_compile(b->g, b->name, whit_chars(&text), text.size_bytes, &rule, b->error);
     whit_buf_free(&text);
     if (status == WHIT_OK) *way = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
     return status;

@@ -5,6 +5,7 @@
  * that the text may end with (the states of Knuth, Morris and Pratt), so that no call can bypass the grammar. */
 #include "whit/calls.h"
 
+#include "base/items.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/utf8.h"
@@ -187,7 +188,7 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
         ok = type != WHIT_JSON_NONE ||
             (whit_buf_printf(&own, "{\"type\": \"object\"%s", empty ? "" : ", ") &&
              whit_buf_append(&own, schema + 1, n - 1));
-        if (own.size_bytes) schema = (const char *)own.data, n = own.size_bytes;
+        if (own.size_bytes) schema = whit_chars(&own), n = own.size_bytes;
     }
     whit_status status =
         ok ? compile_schema(b, name, schema, n, rule) : whit_fail_memory(b->error, "a schema of arguments", n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The grammar of tagged arguments. */
 #include "runtime/call_tagged.h"
+#include "base/items.h"
 
 #include "grammar/schema.h"
 #include "runtime/call_values.h"
@@ -45,7 +46,7 @@ whit_status whit_call_leaf_rule(whit_automaton *g, const whit_json *json, uint32
     whit_buf_append(&text, whole + 1, n - 1); /* the last of two $id counts, and then nothing is found: refused */
     whit_buf_append_str(&text, "}}");
     whit_status status = text.failed ? whit_fail_memory(error, "a schema of arguments", n) : WHIT_OK;
-    const char *schema = (const char *)text.data;
+    const char *schema = whit_chars(&text);
     if (status == WHIT_OK)
         status = mark ? whit_json_schema_compile_texts(g, name, schema, text.size_bytes, mark, rule, error)
                       : whit_json_schema_compile(g, name, schema, text.size_bytes, rule, error);
@@ -72,7 +73,7 @@ static whit_status value_rule(whit_automaton *g, const whit_json *json, uint32_t
     whit_buf_append_zeros(&pointer, 1);
     whit_status status = pointer.failed
         ? whit_fail_memory(error, "a schema of arguments", n_key)
-        : whit_call_leaf_rule(g, json, parameters, (const char *)pointer.data,
+        : whit_call_leaf_rule(g, json, parameters, whit_chars(&pointer),
                               whit_call_value_is_text(json, key + 1) ? end_tag : NULL, name, rule, error);
     whit_buf_free(&pointer);
     return status;

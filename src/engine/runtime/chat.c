@@ -2,6 +2,7 @@
  * The public chat interface over prompter, style and parser. */
 #include "runtime/chat.h"
 
+#include "base/items.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "runtime/message_values.h"
@@ -170,8 +171,7 @@ static whit_status render_somehow(const whit_chat_template *chat, const whit_cha
         whit_message_count_system(&messages, &n_system, &n_first);
         status = render_values(chat, request, SIZE_MAX, text, segments, error);
         is_whole = status == WHIT_OK &&
-            (n_system == n_first ||
-             whit_message_has_late_system(&messages, (const char *)text->data, text->size_bytes));
+            (n_system == n_first || whit_message_has_late_system(&messages, whit_chars(text), text->size_bytes));
     }
     whit_datum_pool_clear(&pool);
     if (is_whole || status == WHIT_ERROR_MEMORY) return status;
@@ -248,7 +248,7 @@ bool whit_chat_template_switches_thinking(const whit_chat_template *chat)
 const char *whit_chat_prompt_text(const whit_chat_prompt *prompt, size_t *text_bytes)
 {
     *text_bytes = prompt->prompt.text.size_bytes;
-    return *text_bytes ? (const char *)prompt->prompt.text.data : "";
+    return *text_bytes ? whit_chars(&prompt->prompt.text) : "";
 }
 
 void whit_chat_prompt_close(whit_chat_prompt *prompt)
@@ -270,8 +270,7 @@ whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_cha
                               whit_prompter_thinking_close(chat->prompter), prompt && prompt->prompt.thinking, on_event,
                               user, chat->allocator, parser, error));
     if (!prompt || !tools || !prompt->tools.size_bytes) return WHIT_OK;
-    whit_status status =
-        whit_answer_set_tools(*parser, (const char *)prompt->tools.data, prompt->tools.size_bytes, error);
+    whit_status status = whit_answer_set_tools(*parser, whit_chars(&prompt->tools), prompt->tools.size_bytes, error);
     if (status == WHIT_OK) return WHIT_OK;
     whit_chat_parser_close(*parser);
     *parser = NULL;

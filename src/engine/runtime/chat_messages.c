@@ -2,6 +2,7 @@
  * Messages as clients write them, rewritten as a template wants them: JSON to JSON, then to values. */
 #include "runtime/tool_style.h"
 
+#include "base/items.h"
 #include "base/json.h"
 
 struct rewrite {
@@ -153,8 +154,8 @@ static whit_status write_parts(const struct rewrite *r, uint32_t content, bool *
         else if ((i && !whit_buf_append_str(&joined, "\n")) || !whit_buf_append(&joined, text, n))
             status = whit_fail_memory(error, "a message", n);
     }
-    *ok = status == WHIT_OK &&
-        whit_json_write_string(r->out, joined.data ? (const char *)joined.data : "", joined.size_bytes);
+    *ok =
+        status == WHIT_OK && whit_json_write_string(r->out, joined.data ? whit_chars(&joined) : "", joined.size_bytes);
     whit_buf_free(&joined);
     return status;
 }
@@ -261,7 +262,7 @@ static bool append_calls(whit_datum_pool *pool, const whit_tool_style *style, wh
         if (!list) add_marker(&b, "<tool_call>\n", is_data);
         if (list && i) add_marker(&b, ", ", is_data);
         add_marker(&b, "{\"name\": ", is_data);
-        whit_builder_bytes(&b, (const char *)name.data, name.size_bytes, true);
+        whit_builder_bytes(&b, whit_chars(&name), name.size_bytes, true);
         add_marker(&b, ", \"arguments\": ", is_data);
         whit_builder_text(&b, arguments);
         add_marker(&b, list ? "}" : "}\n</tool_call>", is_data);
@@ -307,8 +308,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
     whit_json_close(&json);
     ok = ok && whit_buf_append_str(&out, "]");
     if (status == WHIT_OK && !ok) status = whit_fail_memory(error, "the messages", n_bytes);
-    if (status == WHIT_OK)
-        status = whit_datum_from_json(pool, (const char *)out.data, out.size_bytes, true, messages, error);
+    if (status == WHIT_OK) status = whit_datum_from_json(pool, whit_chars(&out), out.size_bytes, true, messages, error);
     whit_buf_free(&out);
     if (status == WHIT_OK && !style->renders_calls && !write_into_contents(pool, style, messages))
         status = whit_fail_memory(error, "the messages", n_bytes);

@@ -3,6 +3,7 @@
  * The messages themselves are in conversation_messages.c. */
 #include "runtime/conversation.h"
 
+#include "base/items.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "runtime/answer.h"
@@ -117,7 +118,7 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
     const bool is_wanted = is_required || options->single_call || c->is_strict;
     if (!c->tools.size_bytes || !(is_wanted || is_plain)) return WHIT_OK;
     whit_call_options calls = whit_call_options_default();
-    calls.tools = (const char *)c->tools.data;
+    calls.tools = whit_chars(&c->tools);
     calls.tools_bytes = c->tools.size_bytes;
     calls.name = options->call_name;
     calls.single = options->single_call;
@@ -147,9 +148,9 @@ static whit_status render(whit_conversation *c, whit_thinking thinking, whit_err
     whit_chat_prompt *prompt = NULL;
     whit_status status = whit_fail_memory(error, "the conversation", c->messages.size_bytes);
     if (whit_conversation_write(c, n_system, n_system + c->n_left_out, &messages)) {
-        request.messages = (const char *)messages.data;
+        request.messages = whit_chars(&messages);
         request.messages_bytes = messages.size_bytes;
-        request.tools = c->tools.size_bytes ? (const char *)c->tools.data : NULL;
+        request.tools = c->tools.size_bytes ? whit_chars(&c->tools) : NULL;
         request.tools_bytes = c->tools.size_bytes;
         request.thinking = thinking;
         status = whit_chat_render(c->chat, &request, &prompt, error);
@@ -390,14 +391,14 @@ const int32_t *whit_conversation_ids(const whit_conversation *c, size_t *n_ids)
     uint32_t position = whit_session_position(c->session, c->sequence);
     *n_ids = c->held.size_bytes / sizeof(int32_t);
     if (*n_ids > position) *n_ids = position;
-    return (const int32_t *)(const void *)c->held.data;
+    return WHIT_ITEMS(const int32_t, &c->held);
 }
 
 const int32_t *whit_conversation_turn(const whit_conversation *c, size_t *n_ids, size_t *n_given)
 {
     *n_ids = c->held.size_bytes / sizeof(int32_t);
     *n_given = c->n_given < *n_ids ? c->n_given : *n_ids;
-    return (const int32_t *)(const void *)c->held.data;
+    return WHIT_ITEMS(const int32_t, &c->held);
 }
 
 whit_status whit_conversation_resume(whit_conversation *c, const int32_t *ids, size_t n_ids, whit_error *error)

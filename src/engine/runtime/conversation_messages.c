@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The messages of a conversation: appending, taking back, files, calls and their results. */
 #include "base/file.h"
+#include "base/items.h"
 #include "base/json.h"
 #include "runtime/conversation.h"
 #include "runtime/message_values.h"
@@ -11,7 +12,7 @@ enum { FILE_BYTES_MAX = 64 << 20 };
 
 static whit_message *items_of(const whit_conversation *c)
 {
-    return (whit_message *)(void *)c->messages.data;
+    return WHIT_ITEMS(whit_message, &c->messages);
 }
 
 const whit_message *whit_messages_of(const whit_conversation *c)
@@ -121,7 +122,7 @@ whit_status whit_conversation_say(whit_conversation *c, const char *role, const 
         whit_buf_append_str(&json, ", \"content\": ") &&
         whit_json_write_string(&json, text_bytes ? text : "", text_bytes) && whit_buf_append_str(&json, "}");
     whit_status status = ok
-        ? whit_conversation_add(c, role_of(role, strlen(role)), 0, (const char *)json.data, json.size_bytes, error)
+        ? whit_conversation_add(c, role_of(role, strlen(role)), 0, whit_chars(&json), json.size_bytes, error)
         : whit_fail_memory(error, "a message", text_bytes);
     whit_buf_free(&json);
     return status;
@@ -155,8 +156,8 @@ static whit_status append_message(whit_conversation *c, const whit_json *json, u
         return whit_json_fail(json, at, error, "the result of a tool follows the message that calls it");
     whit_buf text = {.allocator = c->allocator};
     whit_status status = whit_message_write_json(json, at, false, &text)
-        ? whit_conversation_add(c, role, role == WHIT_ROLE_ASSISTANT ? n_calls : 0, (const char *)text.data,
-                                text.size_bytes, error)
+        ? whit_conversation_add(c, role, role == WHIT_ROLE_ASSISTANT ? n_calls : 0, whit_chars(&text), text.size_bytes,
+                                error)
         : whit_fail_memory(error, "a message", text.size_bytes);
     whit_buf_free(&text);
     return status;
@@ -234,7 +235,7 @@ static whit_status read_file(whit_conversation *list, const char *path, whit_err
     whit_buf text = {.allocator = list->allocator};
     whit_status status = whit_read_file(path, FILE_BYTES_MAX, &text, error);
     if (status == WHIT_OK)
-        status = append_document(list, path, text.data ? (const char *)text.data : "", text.size_bytes, true, error);
+        status = append_document(list, path, text.data ? whit_chars(&text) : "", text.size_bytes, true, error);
     whit_buf_free(&text);
     return status;
 }
@@ -313,7 +314,7 @@ static bool read_call(whit_conversation *c, const whit_message *message, size_t 
         add_text(texts, arguments, n_arguments, &arguments_at);
     texts->failed = false;
     if (ok) {
-        const char *base = (const char *)texts->data;
+        const char *base = whit_chars(texts);
         c->call =
             (whit_conversation_call){base + id_at, base + name_at, base + arguments_at, arguments ? n_arguments : 0};
     }
@@ -355,9 +356,8 @@ whit_status whit_conversation_return(whit_conversation *c, const char *text, siz
         whit_json_write_string(&json, call->name, strlen(call->name)) &&
         whit_buf_append_str(&json, ", \"content\": ") &&
         whit_json_write_string(&json, text_bytes ? text : "", text_bytes) && whit_buf_append_str(&json, "}");
-    whit_status status = ok
-        ? whit_conversation_add(c, WHIT_ROLE_TOOL, 0, (const char *)json.data, json.size_bytes, error)
-        : whit_fail_memory(error, "a result", text_bytes);
+    whit_status status = ok ? whit_conversation_add(c, WHIT_ROLE_TOOL, 0, whit_chars(&json), json.size_bytes, error)
+                            : whit_fail_memory(error, "a result", text_bytes);
     whit_buf_free(&json);
     return status;
 }

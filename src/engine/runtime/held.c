@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/held.h"
+#include "base/items.h"
 
 whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_bytes, const whit_allocator *allocator,
                            whit_held *held, whit_error *error)
@@ -86,7 +87,7 @@ whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last
 
 const char *whit_held_take(whit_held *held, size_t *n)
 {
-    const char *text = held->text.data ? (const char *)held->text.data + held->n_taken : "";
+    const char *text = held->text.data ? whit_chars(&held->text) + held->n_taken : "";
     *n = held->n_final - held->n_taken;
     held->n_taken = held->n_final;
     return text;

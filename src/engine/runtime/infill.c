@@ -3,6 +3,7 @@
  * (Bavarian et al. 2022, arXiv:2207.14255). Models say nowhere which tokens theirs are, so they are found
  * by their names. */
 #include "runtime/model.h"
+#include "base/items.h"
 #include "runtime/text.h"
 
 #include <string.h>
@@ -66,7 +67,7 @@ static whit_status encode_parts(const whit_model *model, const struct style *sty
     if (style->middle) whole = whole && whit_buf_append_str(prompt, style->middle);
     if (!whole) return whit_fail_memory(error, "a prompt of two texts", prefix_bytes + suffix_bytes);
     whit_encode_options options = {.add_special = true, .parse_special = true, .plain = plain, .n_plain = n_plain};
-    return whit_model_encode(model, (const char *)prompt->data, prompt->size_bytes, &options, ids, error);
+    return whit_model_encode(model, whit_chars(prompt), prompt->size_bytes, &options, ids, error);
 }
 
 whit_status whit_tokenize_infill(const whit_model *model, const char *prefix, size_t prefix_bytes, const char *suffix,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plain_tools.h"
 
+#include "base/items.h"
 #include "base/json.h"
 #include "runtime/message_values.h"
 
@@ -90,8 +91,7 @@ whit_status whit_plain_tools_write(const whit_tool_style *style, const char *too
         was_result = is_result;
     }
     if (ok && about.size_bytes)
-        ok = add_description(style, whit_text_new(pool, (const char *)about.data, about.size_bytes, true), pool, items,
-                             &n);
+        ok = add_description(style, whit_text_new(pool, whit_chars(&about), about.size_bytes, true), pool, items, &n);
     ok = ok && whit_datum_list(pool, items, n, messages);
     if (status == WHIT_OK && !ok) status = whit_fail_memory(error, "the conversation", n_bytes);
     whit_free(pool->allocator, items, (n_messages + 1) * sizeof *items);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/prompter.h"
+#include "base/items.h"
 
 #include <time.h>
 
@@ -26,7 +27,7 @@ size_t whit_prompt_n_ids(const whit_prompt *prompt)
 
 const int32_t *whit_prompt_ids(const whit_prompt *prompt)
 {
-    return (const int32_t *)(const void *)prompt->ids.data;
+    return WHIT_ITEMS(const int32_t, &prompt->ids);
 }
 
 void whit_prompt_free(whit_prompt *prompt)
@@ -67,10 +68,9 @@ static whit_status encode_segments(const whit_prompter *p, const whit_buf *text,
     /* The same two numbers under other names. */
     _Static_assert(sizeof(whit_template_segment) == sizeof(whit_text_range), "one layout");
     whit_encode_options options = {.parse_special = true,
-                                   .plain = (const whit_text_range *)(const void *)segments->data,
+                                   .plain = WHIT_ITEMS(const whit_text_range, segments),
                                    .n_plain = segments->size_bytes / sizeof(whit_text_range)};
-    return whit_model_encode(p->model, text->data ? (const char *)text->data : "", text->size_bytes, &options, ids,
-                             error);
+    return whit_model_encode(p->model, text->data ? whit_chars(text) : "", text->size_bytes, &options, ids, error);
 }
 
 static const char *find_word(const char *text, size_t n, const char *word)
@@ -84,7 +84,7 @@ static void find_section(const whit_prompter *p, const whit_buf *segments, whit_
     whit_template_segment last = {0};
     const whit_buf *text = &prompt->text;
     if (segments->size_bytes) memcpy(&last, segments->data + segments->size_bytes - sizeof last, sizeof last);
-    const char *tail = (const char *)text->data + last.end, *end = (const char *)text->data + text->size_bytes;
+    const char *tail = whit_chars(text) + last.end, *end = whit_chars(text) + text->size_bytes;
     const char *open = find_word(tail, (size_t)(end - tail), p->thinking_open);
     bool closed = open && find_word(open, (size_t)(end - open), p->thinking_close);
     prompt->thinking = open && !closed;
@@ -140,10 +140,10 @@ static whit_status find_turn_end(whit_prompter *p, whit_error *error)
     if (status == WHIT_OK) status = whit_prompter_render_chat(p, &chat, &text, &none, &refused);
     whit_datum_pool_clear(&pool);
     const char *begin = NULL, *end = NULL;
-    if (status == WHIT_OK) begin = find_word((const char *)text.data, text.size_bytes, answer);
+    if (status == WHIT_OK) begin = find_word(whit_chars(&text), text.size_bytes, answer);
     if (begin) {
         begin += sizeof answer - 1;
-        end = find_word(begin, text.size_bytes - (size_t)(begin - (const char *)text.data), next);
+        end = find_word(begin, text.size_bytes - (size_t)(begin - whit_chars(&text)), next);
     }
     if (end) {
         size_t n = (size_t)(end - begin);
@@ -151,7 +151,7 @@ static whit_status find_turn_end(whit_prompter *p, whit_error *error)
         text.size_bytes = n;
         none.size_bytes = 0;
         status = encode_segments(p, &text, &none, &ids, error);
-        const int32_t *id = (const int32_t *)(const void *)ids.data;
+        const int32_t *id = WHIT_ITEMS(const int32_t, &ids);
         for (size_t i = 0; i < ids.size_bytes / sizeof *id && p->turn_end < 0; i++)
             if (whit_tokenizer_token_flags(&p->model->tokenizer, id[i]) & WHIT_TOKEN_SPECIAL) p->turn_end = id[i];
         while (n && (text.data[n - 1] == ' ' || text.data[n - 1] == '\n')) n--;

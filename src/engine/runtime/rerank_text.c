@@ -5,6 +5,7 @@
  * between the two. Models that judge take a template, in which a person's texts are never read as special tokens. */
 #include "runtime/session.h"
 
+#include "base/items.h"
 #include "base/options.h"
 
 static const char judge_template[] =
@@ -114,13 +115,11 @@ static whit_status encode_judged(const whit_model *model, const whit_rerank_pair
     fill_in(pair, begin, document, &text);
     /* The tokens of the text without the document are a lower bound of what a cut leaves. */
     whit_buf frame = {.allocator = model->allocator};
-    if (status == WHIT_OK)
-        status = encode_text(model, (const char *)text.data, text.size_bytes, false, false, &frame, error);
+    if (status == WHIT_OK) status = encode_text(model, whit_chars(&text), text.size_bytes, false, false, &frame, error);
     const size_t first = count_ids(ids) + count_ids(&frame);
     whit_buf_append(&text, pair->document, pair->document_bytes);
     if (status == WHIT_OK && text.failed) status = whit_fail_memory(error, "a text", text.size_bytes);
-    if (status == WHIT_OK)
-        status = encode_text(model, (const char *)text.data, text.size_bytes, false, false, ids, error);
+    if (status == WHIT_OK) status = encode_text(model, whit_chars(&text), text.size_bytes, false, false, ids, error);
     cut_ids(ids, first, count_ids(&tail), pair->n_ids_max);
     whit_buf_append(ids, tail.data, tail.size_bytes);
     whit_buf_free(&text);

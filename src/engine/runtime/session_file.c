@@ -2,6 +2,7 @@
  * Session files: loading a sequence, and appending its turns. */
 #include "runtime/session_frames.h"
 
+#include "base/items.h"
 #include "base/options.h"
 #include "format/ndf_append.h"
 #include "kv/sound.h"
@@ -37,7 +38,7 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 /* Returns the last tail whose full blocks are all among the n_blocks stored ones; NULL if not found. */
 static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
 {
-    const whit_tail_view *tails = (const whit_tail_view *)(const void *)file->record.tails.data;
+    const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &file->record.tails);
     for (uint32_t i = whit_session_record_n_tails(&file->record); i-- > 0;)
         if (tails[i].n_tokens / WHIT_KV_BLOCK_TOKENS <= n_blocks && tails[i].n_tokens <= file->record.n_present)
             return &tails[i];
@@ -88,7 +89,7 @@ static whit_status read_block(void *context, uint32_t worker, uint32_t block, wh
 {
     (void)worker;
     const whit_session_file *file = context;
-    uint64_t offset = ((const uint64_t *)(const void *)file->record.blocks.data)[block];
+    uint64_t offset = (WHIT_ITEMS(const uint64_t, &file->record.blocks))[block];
     whit_kv_piece at = {0};
     for (; whit_kv_next_piece(&file->session->kv, file->sequence, block, &at); offset += at.size_bytes)
         if (at.data) WHIT_TRY(read_piece(file, offset, &at, error));
@@ -101,7 +102,7 @@ static whit_status read_marks(const whit_session_file *file, const whit_tail_vie
 {
     enum { TAILS_MAX = 4 };
     whit_session *s = file->session;
-    const whit_tail_view *tails = (const whit_tail_view *)(const void *)file->record.tails.data, *tail = last;
+    const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &file->record.tails), *tail = last;
     const uint32_t most = s->marks.n / 2 < TAILS_MAX ? s->marks.n / 2 : TAILS_MAX;
     while (tail > tails && last - tail < most) tail--;
     for (; tail < last; tail++) {
@@ -135,7 +136,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
 /* Recomputes the positions that are not in blocks; the bits are the same. */
 static whit_status feed(const whit_session_file *file, uint32_t from, uint32_t to, whit_error *error)
 {
-    const int32_t *ids = (const int32_t *)(const void *)file->record.ids.data;
+    const int32_t *ids = WHIT_ITEMS(const int32_t, &file->record.ids);
     whit_step_token tokens[512];
     while (from < to) {
         size_t n = 0;
@@ -229,7 +230,7 @@ void whit_session_file_close(whit_session_file *file)
 const int32_t *whit_session_file_ids(const whit_session_file *file, size_t *n_ids)
 {
     *n_ids = whit_session_record_n_ids(&file->record);
-    return (const int32_t *)(const void *)file->record.ids.data;
+    return WHIT_ITEMS(const int32_t, &file->record.ids);
 }
 
 uint32_t whit_session_file_n_turns(const whit_session_file *file)
@@ -239,12 +240,12 @@ uint32_t whit_session_file_n_turns(const whit_session_file *file)
 
 const char *whit_session_file_note(const whit_session_file *file, uint32_t i, size_t *n_bytes)
 {
-    const uint64_t *ends = (const uint64_t *)(const void *)file->record.note_ends.data;
+    const uint64_t *ends = WHIT_ITEMS(const uint64_t, &file->record.note_ends);
     *n_bytes = 0;
     if (i >= file->record.n_turns) return "";
     uint64_t begin = i ? ends[i - 1] : 0;
     *n_bytes = (size_t)(ends[i] - begin);
-    return *n_bytes ? (const char *)file->record.notes.data + begin : "";
+    return *n_bytes ? whit_chars(&file->record.notes) + begin : "";
 }
 
 bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *options, whit_sampler_state *state)
@@ -360,7 +361,7 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
 static size_t n_common(const whit_session_file *file, const whit_session_turn *turn)
 {
     size_t n = whit_session_record_n_ids(&file->record), common = 0;
-    const int32_t *ids = (const int32_t *)(const void *)file->record.ids.data;
+    const int32_t *ids = WHIT_ITEMS(const int32_t, &file->record.ids);
     if (n > turn->n_given) n = turn->n_given;
     while (common < n && ids[common] == turn->ids[common]) common++;
     return common;
@@ -478,7 +479,7 @@ whit_status whit_session_snapshot(whit_session *s, uint32_t sequence, const char
     whit_session_file *file;
     whit_buf next = {.allocator = s->allocator};
     if (!whit_buf_printf(&next, "%s.new", path)) return whit_fail_memory(error, "a session file", strlen(path));
-    const char *new_path = (const char *)next.data;
+    const char *new_path = whit_chars(&next);
     unlink(new_path);
     whit_status status = open_file(s, sequence, new_path, purpose, &file, error);
     if (status == WHIT_OK) {

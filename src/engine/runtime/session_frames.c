@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/session_frames.h"
+#include "base/items.h"
 
 #include "runtime/adapter.h"
 #include "runtime/session.h"
@@ -72,10 +73,8 @@ whit_status whit_session_settings_build(const whit_sampler_options *options, uin
     whit_status status = WHIT_OK;
     if (ids.failed || values.failed) status = whit_fail_memory(error, "the sampler's settings", ids.size_bytes);
     if (status == WHIT_OK && options->n_biases) {
-        whit_table_set_i64_array(&table, "sampler.bias_ids", (const int64_t *)(const void *)ids.data,
-                                 options->n_biases);
-        whit_table_set_f64_array(&table, "sampler.bias_values", (const double *)(const void *)values.data,
-                                 options->n_biases);
+        whit_table_set_i64_array(&table, "sampler.bias_ids", WHIT_ITEMS(const int64_t, &ids), options->n_biases);
+        whit_table_set_f64_array(&table, "sampler.bias_values", WHIT_ITEMS(const double, &values), options->n_biases);
     }
     if (status == WHIT_OK) status = whit_table_build(&table, out, error);
     whit_table_builder_free(&table);
@@ -117,8 +116,8 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
         if (!whit_buf_append(bias_ids, &id, sizeof id) || !whit_buf_append(bias_values, &value, sizeof value))
             return whit_fail_memory(error, "the sampler's settings", bias_ids->size_bytes);
     }
-    options->bias_ids = (const int32_t *)(const void *)bias_ids->data;
-    options->bias_values = (const float *)(const void *)bias_values->data;
+    options->bias_ids = WHIT_ITEMS(const int32_t, bias_ids);
+    options->bias_values = WHIT_ITEMS(const float, bias_values);
     options->n_biases = (size_t)ids.count;
     return WHIT_OK;
 }
@@ -343,7 +342,7 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
         WHIT_TRY(append_data(&record->blocks, &offset, sizeof offset, error));
     }
     if (h->n_blocks) record->block_bytes = h->block_bytes;
-    const whit_tail_view *tails = (const whit_tail_view *)(const void *)record->tails.data;
+    const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &record->tails);
     while (record->tails.size_bytes && tails[whit_session_record_n_tails(record) - 1].n_tokens > h->n_keep)
         record->tails.size_bytes -= sizeof *tails;
     const whit_tail_view tail = {h->n_present, turn->tail_offset, h->tail_bytes};

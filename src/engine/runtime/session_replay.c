@@ -3,6 +3,7 @@
 #include "runtime/session.h"
 #include "runtime/session_frames.h"
 
+#include "base/items.h"
 #include "base/options.h"
 
 /* Rows per step when picked tokens are fed again; logits do not depend on it. */
@@ -22,7 +23,7 @@ struct replaying {
 
 static int32_t *ids_of(struct replaying *r)
 {
-    return (int32_t *)(void *)r->ids.data;
+    return WHIT_ITEMS(int32_t, &r->ids);
 }
 
 static whit_status differs(struct replaying *r, const whit_turn_view *turn, uint64_t position, int32_t id,

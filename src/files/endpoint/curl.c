@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/items.h"
 #include "base/status.h"
 #include "endpoint/libcurl.h"
 
@@ -214,7 +215,7 @@ static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)
  * {"message": "..."}. Other pages stay as they are. */
 static void keep_sentence(whit_buf *said)
 {
-    json_t *page = said->size_bytes ? json_loadb((const char *)said->data, said->size_bytes, 0, NULL) : NULL;
+    json_t *page = said->size_bytes ? json_loadb(whit_chars(said), said->size_bytes, 0, NULL) : NULL;
     const json_t *reason = json_object_get(page, "error"), *inner = json_object_get(reason, "message");
     if (json_is_string(inner)) reason = inner;
     if (!json_is_string(reason)) reason = json_object_get(page, "message");
@@ -253,7 +254,7 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
             snprintf(why, sizeof why, "the answer breaks off");
         else if (result == CURLE_OK)
             snprintf(why, sizeof why, "the server says %ld: %.*s", code, (int)endpoint->said.size_bytes,
-                     endpoint->said.size_bytes ? (const char *)endpoint->said.data : "");
+                     endpoint->said.size_bytes ? whit_chars(&endpoint->said) : "");
         else
             snprintf(why, sizeof why, "%s", endpoint->reason[0] ? endpoint->reason : "the connection failed");
         if (!came && !may_pass(result, code)) return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s", endpoint->url, why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "endpoint/stream.h"
+#include "base/items.h"
 
 #include <stdio.h>
 
@@ -101,7 +102,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
     if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail_stream(s, "not enough memory for an answer");
     if (!s->is_stream) { /* an answer that does not begin like an event stream is one JSON object */
         size_t blanks = s->n_blanks;
-        const char *body = (const char *)s->body.data;
+        const char *body = whit_chars(&s->body);
         while (blanks < s->body.size_bytes && strchr(" \t\r\n", body[blanks]) && body[blanks]) blanks++;
         s->n_blanks = blanks;
         if (blanks + 5 > s->body.size_bytes) return true;
@@ -111,7 +112,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
         if (!s->is_stream) return true;
         whit_buf all = s->body;
         s->body = (whit_buf){0};
-        bool ok = whit_sse_push(s, (const char *)all.data + blanks, all.size_bytes - blanks);
+        bool ok = whit_sse_push(s, whit_chars(&all) + blanks, all.size_bytes - blanks);
         whit_buf_free(&all);
         return ok;
     }
@@ -119,7 +120,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
         bool ok;
         if (s->line.size_bytes) {
             ok = whit_buf_append(&s->line, data, (size_t)(end - data)) &&
-                take_line(s, (const char *)s->line.data, s->line.size_bytes);
+                take_line(s, whit_chars(&s->line), s->line.size_bytes);
             s->line.size_bytes = 0;
         } else {
             ok = take_line(s, data, (size_t)(end - data));
@@ -136,7 +137,7 @@ bool whit_sse_is_whole(const whit_sse *s)
 
 static json_t *string_of(const whit_buf *buf)
 {
-    json_t *value = json_stringn(buf->size_bytes ? (const char *)buf->data : "", buf->size_bytes);
+    json_t *value = json_stringn(buf->size_bytes ? whit_chars(buf) : "", buf->size_bytes);
     return value ? value : json_string("");
 }
 
@@ -160,12 +161,11 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
     json_error_t at;
     *answer = NULL;
     if (s->is_stream && !s->failed && s->line.size_bytes) /* the last line may lack its line end */
-        (void)take_line(s, (const char *)s->line.data, s->line.size_bytes);
+        (void)take_line(s, whit_chars(&s->line), s->line.size_bytes);
     s->line.size_bytes = 0;
     if (s->failed) return whit_fail(error, WHIT_ERROR_FORMAT, "%s", s->why);
     if (!s->is_stream) {
-        *answer =
-            json_loadb(s->body.size_bytes ? (const char *)s->body.data : "", s->body.size_bytes, JSON_ALLOW_NUL, &at);
+        *answer = json_loadb(s->body.size_bytes ? whit_chars(&s->body) : "", s->body.size_bytes, JSON_ALLOW_NUL, &at);
         return *answer
             ? WHIT_OK
             : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is no JSON: line %d: %s", at.line, at.text);

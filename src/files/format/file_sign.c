@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/file_sign.h"
+#include "base/items.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,7 @@ whit_status whit_file_sign(const char *path, const char *key_path, whit_error *e
     int n = snprintf(line, sizeof line, "%s%s %s\n", SIGNATURE_WORD, key_hex, hex);
     whit_writer out;
     whit_status status = beside(path, &name, error);
-    if (status == WHIT_OK && (status = whit_writer_open((const char *)name.data, NULL, &out, error)) == WHIT_OK) {
+    if (status == WHIT_OK && (status = whit_writer_open(whit_chars(&name), NULL, &out, error)) == WHIT_OK) {
         status = whit_writer_append(&out, line, (size_t)n, error);
         if (status == WHIT_OK) status = whit_writer_commit(&out, error);
         whit_writer_discard(&out);
@@ -93,9 +94,9 @@ whit_status whit_file_check_signed(const char *path, const uint8_t public_key[WH
     whit_buf name = {0}, text = {0};
     if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "%s: the library of signatures does not start", path);
     whit_status status = beside(path, &name, error);
-    if (status == WHIT_OK) status = whit_read_file((const char *)name.data, SIG_LIMIT, &text, error);
+    if (status == WHIT_OK) status = whit_read_file(whit_chars(&name), SIG_LIMIT, &text, error);
     if (status == WHIT_OK && !whit_buf_append(&text, "", 1)) status = whit_fail_memory(error, path, text.size_bytes);
-    if (status == WHIT_OK && !parse_line((const char *)text.data, key, signature))
+    if (status == WHIT_OK && !parse_line(whit_chars(&text), key, signature))
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: this is no signature", path);
     if (status == WHIT_OK && memcmp(key, public_key, sizeof key) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: it is by another key", path);

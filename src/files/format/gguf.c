@@ -7,6 +7,7 @@
  * offset in the data section. In a split set every file has its own of all these; the first one's
  * keys count. */
 #include "format/gguf.h"
+#include "base/items.h"
 
 #include "format/gguf_meta.h"
 #include "format/gguf_place.h"
@@ -53,7 +54,7 @@ static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64
 
 static const whit_gguf_key *key_of(const whit_buf *keys, const char *name)
 {
-    const whit_gguf_key *key = (const whit_gguf_key *)(const void *)keys->data;
+    const whit_gguf_key *key = WHIT_ITEMS(const whit_gguf_key, keys);
     for (size_t n = keys->size_bytes / sizeof *key; n > 0; n--, key++)
         if (whit_gguf_compare_names(key->name, key->name_bytes, name, strlen(name)) == 0) return key;
     return NULL;
@@ -160,9 +161,9 @@ static uint32_t *sort_names(const whit_allocator *allocator, void *entries, size
 static whit_status index_names(whit_gguf *gguf, whit_error *error)
 {
     size_t twice = 0;
-    gguf->keys = (whit_gguf_key *)(void *)gguf->key_memory.data;
+    gguf->keys = WHIT_ITEMS(whit_gguf_key, &gguf->key_memory);
     gguf->n_keys = gguf->key_memory.size_bytes / sizeof *gguf->keys;
-    gguf->tensors = (whit_gguf_tensor *)(void *)gguf->tensor_memory.data;
+    gguf->tensors = WHIT_ITEMS(whit_gguf_tensor, &gguf->tensor_memory);
     gguf->n_tensors = gguf->tensor_memory.size_bytes / sizeof *gguf->tensors;
     gguf->keys_by_name = sort_names(gguf->allocator, gguf->keys, gguf->n_keys, compare_keys, &twice);
     if (!gguf->keys_by_name) return whit_fail_memory(error, "key names", gguf->n_keys * sizeof(uint32_t));
@@ -203,7 +204,7 @@ whit_ggml_view whit_gguf_view(const whit_gguf_tensor *tensor)
 
 const char *whit_gguf_notes(const whit_gguf *gguf)
 {
-    return (const char *)gguf->notes.data;
+    return whit_chars(&gguf->notes);
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */

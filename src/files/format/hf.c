@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/hf.h"
+#include "base/items.h"
 
 #include "format/lfs.h"
 
@@ -37,8 +38,8 @@ static whit_status parse_document(const whit_hf *hf, whit_hf_document *document,
     WHIT_TRY(whit_read_file(document->path, MAX_DOCUMENT_BYTES, &document->text, error));
     if (whit_is_lfs_pointer(document->text.data, document->text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, document->path);
-    WHIT_TRY(whit_json_parse(document->path, (const char *)document->text.data, document->text.size_bytes,
-                             hf->allocator, &document->json, error));
+    WHIT_TRY(whit_json_parse(document->path, whit_chars(&document->text), document->text.size_bytes, hf->allocator,
+                             &document->json, error));
     document->present = true;
     return WHIT_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/imatrix.h"
+#include "base/items.h"
 
 #include "format/gguf_meta.h"
 
@@ -17,7 +18,7 @@ static int compare_entries(const void *a, const void *b)
 
 static whit_status sort_entries(whit_imatrix *m, whit_error *error)
 {
-    m->entries = (whit_imatrix_entry *)(void *)m->memory.data;
+    m->entries = WHIT_ITEMS(whit_imatrix_entry, &m->memory);
     m->n = m->memory.size_bytes / sizeof *m->entries;
     if (!m->n) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has no importances", m->path);
     qsort(m->entries, m->n, sizeof *m->entries, compare_entries);

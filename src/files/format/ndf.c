@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Opening a container and looking things up in it. */
 #include "format/ndf_head.h"
+#include "base/items.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -172,10 +173,10 @@ static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *er
             status = whit_fail_memory(error, "a file name", path.size_bytes);
             goto cleanup;
         }
-        fd = open_to_read((const char *)path.data);
+        fd = open_to_read(whit_chars(&path));
     }
     whit_ndf_file_view *file = &ndf->files[number];
-    const char *text = (const char *)path.data;
+    const char *text = whit_chars(&path);
     status = fd < 0 ? whit_fail_errno(&inner, text, "open")
                     : map_file(&(whit_ndf_input){.fd = fd}, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);

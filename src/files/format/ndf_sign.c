@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/ndf_sign.h"
+#include "base/items.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,9 +60,9 @@ static whit_status read_key(const char *path, const char *word, const char *what
     whit_status status = WHIT_OK;
     if (!whit_buf_append(&text, "", 1)) status = whit_fail_memory(error, path, text.size_bytes);
     if (status == WHIT_OK &&
-        (strncmp((const char *)text.data, word, n_word) != 0 ||
-         sodium_hex2bin(key, WHIT_SIGN_KEY_BYTES, (const char *)text.data + n_word, 2 * (size_t)WHIT_SIGN_KEY_BYTES,
-                        NULL, &n_key, &end) != 0 ||
+        (strncmp(whit_chars(&text), word, n_word) != 0 ||
+         sodium_hex2bin(key, WHIT_SIGN_KEY_BYTES, whit_chars(&text) + n_word, 2 * (size_t)WHIT_SIGN_KEY_BYTES, NULL,
+                        &n_key, &end) != 0 ||
          n_key != WHIT_SIGN_KEY_BYTES || strspn(end, " \r\n") != strlen(end)))
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no %s key", path, what);
     if (text.data) sodium_memzero(text.data, text.size_bytes);
@@ -80,9 +81,8 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
         ? WHIT_OK
         : whit_fail_memory(error, "a file name", name.size_bytes);
     /* The public key is written first: a refusal must not leave a secret key without its public key. */
-    if (status == WHIT_OK) status = write_key((const char *)name.data, false, public_key, error);
-    if (status == WHIT_OK && (status = write_key(path, true, seed, error)) != WHIT_OK)
-        (void)unlink((const char *)name.data);
+    if (status == WHIT_OK) status = write_key(whit_chars(&name), false, public_key, error);
+    if (status == WHIT_OK && (status = write_key(path, true, seed, error)) != WHIT_OK) (void)unlink(whit_chars(&name));
     sodium_memzero(seed, sizeof seed);
     sodium_memzero(secret, sizeof secret);
     whit_buf_free(&name);

@@ -2,6 +2,7 @@
  * First all leaves are hashed, in parallel; then one pass compares them and reports damage. */
 #include "format/ndf_verify.h"
 
+#include "base/items.h"
 #include "base/threads.h"
 #include "format/ndf_file.h"
 #include "format/ndf_identity.h"
@@ -122,7 +123,7 @@ static void report_chunk(work *job, const checked *at, uint64_t chunk, bool leaf
     }
     whit_buf_append(&what, "", 1);
     report_frame(job, at, sizeof(whit_ndf_header) + begin, end - begin,
-                 what.failed ? "a chunk is damaged" : (const char *)what.data);
+                 what.failed ? "a chunk is damaged" : whit_chars(&what));
     whit_buf_free(&what);
 }
 

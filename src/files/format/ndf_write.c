@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The writer: a plan (where every part will lie) made at begin, then a walk along it. */
 #include "format/ndf_write.h"
+#include "base/items.h"
 
 #include "format/ndf_file.h"
 #include "format/ndf_head.h"
@@ -68,12 +69,12 @@ static uint32_t count_tensors(const whit_ndf_writer *writer)
 
 static declared *tensor_at(const whit_ndf_writer *writer, uint32_t i)
 {
-    return (declared *)writer->tensors.data + i;
+    return WHIT_ITEMS(declared, &writer->tensors) + i;
 }
 
 static const char *name_of(const whit_ndf_writer *writer, const declared *tensor)
 {
-    return (const char *)writer->names.data + tensor->name_offset;
+    return whit_chars(&writer->names) + tensor->name_offset;
 }
 
 static uint32_t count_parts(const whit_ndf_writer *writer)
@@ -83,7 +84,7 @@ static uint32_t count_parts(const whit_ndf_writer *writer)
 
 static const planned *part_at(const whit_ndf_writer *writer, uint32_t i)
 {
-    return (const planned *)writer->plan.data + i;
+    return WHIT_ITEMS(const planned, &writer->plan) + i;
 }
 
 static const char *shown_path(const whit_ndf_writer *writer)
@@ -274,7 +275,7 @@ static void remove_parts(const whit_ndf_writer *writer, bool second, uint32_t fi
     for (uint32_t f = first; f < n_files; f++) {
         whit_buf path = {.allocator = writer->allocator};
         size_t from;
-        if (part_path(writer, second, f, n_files, &path, &from)) (void)unlink((const char *)path.data);
+        if (part_path(writer, second, f, n_files, &path, &from)) (void)unlink(whit_chars(&path));
         whit_buf_free(&path);
     }
 }
@@ -387,7 +388,7 @@ static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_by
     if (!outputs) return whit_fail_memory(error, "a list of files", n * sizeof *outputs);
     outputs[0] = writer->outputs[0];
     for (uint32_t f = 0; f < n; f++) {
-        outputs[f].data_bytes = ((const uint64_t *)data_bytes->data)[f];
+        outputs[f].data_bytes = (WHIT_ITEMS(const uint64_t, data_bytes))[f];
         outputs[f].stream.out = &outputs[f].file;
     }
     whit_free(writer->allocator, writer->outputs, sizeof *outputs);
@@ -433,7 +434,7 @@ static whit_status next_file(whit_ndf_writer *writer, whit_error *error)
     size_t from;
     if (!part_path(writer, writer->second_names, writer->file, writer->n_outputs, &path, &from))
         return whit_fail_memory(error, "a file name", path.size_bytes);
-    whit_status status = whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
+    whit_status status = whit_writer_open(whit_chars(&path), writer->allocator, &out->file, error);
     whit_buf_free(&path);
     WHIT_TRY(status);
     WHIT_TRY(whit_writer_gather(&out->file, error));

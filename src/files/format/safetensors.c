@@ -3,6 +3,7 @@
 #include "format/safetensors.h"
 
 #include "base/half.h"
+#include "base/items.h"
 #include "format/lfs.h"
 
 #include <stdlib.h>
@@ -186,7 +187,7 @@ static whit_status read_file(whit_safetensors *set, whit_buf *list, whit_error *
             return whit_fail_memory(error, "tensor infos", list->size_bytes + sizeof tensor);
     }
     size_t n = list->size_bytes / sizeof(whit_safetensor);
-    whit_safetensor *tensors = (whit_safetensor *)(void *)list->data;
+    whit_safetensor *tensors = WHIT_ITEMS(whit_safetensor, list);
     if (n == 0) return WHIT_OK;
     qsort(tensors, n, sizeof *tensors, compare_offsets);
     WHIT_TRY(check_overlaps(file, tensors, n, error));
@@ -200,7 +201,7 @@ static whit_status add_file(whit_safetensors *set, const char *path, const void 
     whit_safetensors_file empty = {0};
     if (!whit_buf_append(&set->file_memory, &empty, sizeof empty))
         return whit_fail_memory(error, "a list of files", sizeof empty);
-    set->files = (whit_safetensors_file *)(void *)set->file_memory.data;
+    set->files = WHIT_ITEMS(whit_safetensors_file, &set->file_memory);
     whit_safetensors_file *file = &set->files[set->n_files++];
     file->path = whit_strndup(set->allocator, path, strlen(path));
     if (!file->path) return whit_fail_memory(error, "a file name", strlen(path) + 1);
@@ -293,10 +294,10 @@ static whit_status read_index(whit_safetensors *set, const char *path, whit_buf 
     WHIT_TRY(whit_read_file(path, MAX_HEADER_BYTES, &set->index_text, error));
     if (whit_is_lfs_pointer(set->index_text.data, set->index_text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, path);
-    WHIT_TRY(whit_json_parse(path, (const char *)set->index_text.data, set->index_text.size_bytes, set->allocator,
+    WHIT_TRY(whit_json_parse(path, whit_chars(&set->index_text), set->index_text.size_bytes, set->allocator,
                              &set->index, error));
     WHIT_TRY(read_weight_map(&set->index, entries, error));
-    const struct entry *all = (const struct entry *)(const void *)entries->data;
+    const struct entry *all = WHIT_ITEMS(const struct entry, entries);
     size_t n_all = entries->size_bytes / sizeof *all;
     for (size_t first = 0, n; first < n_all; first += n) {
         const struct entry *shard = all + first;
@@ -327,7 +328,7 @@ static whit_status open_set(whit_safetensors *set, const char *path, const void 
         WHIT_TRY(add_file(set, path, data, size_bytes, error));
         WHIT_TRY(read_file(set, &set->tensor_memory, error));
     }
-    set->tensors = (whit_safetensor *)(void *)set->tensor_memory.data;
+    set->tensors = WHIT_ITEMS(whit_safetensor, &set->tensor_memory);
     set->n_tensors = set->tensor_memory.size_bytes / sizeof *set->tensors;
     if (set->n_tensors) qsort(set->tensors, set->n_tensors, sizeof *set->tensors, compare_names);
     return check_twice(path, set->tensors, set->n_tensors, error);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "hub/digest.h"
 #include "hub/download.h"
 
@@ -80,7 +81,7 @@ static whit_status read_info(struct pull *pull, bool want_files, whit_http_answe
             status = whit_hub_read(&pull->line, url, WHIT_HUB_ANSWER_BYTES_MAX, &text, answer, error);
     }
     if (status == WHIT_OK && answer->status / 100 == 2)
-        status = whit_hub_listing_add_info(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
+        status = whit_hub_listing_add_info(&pull->listing, pull->name->repo, whit_chars(&text), text.size_bytes,
                                            want_files, error);
     whit_buf_free(&text);
     return status;
@@ -99,8 +100,7 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
     for (int n_pages = 1; status == WHIT_OK; n_pages++) {
         status = whit_hub_read(&pull->line, url, WHIT_HUB_ANSWER_BYTES_MAX, &text, answer, error);
         if (status != WHIT_OK || answer->status / 100 != 2) break;
-        status = whit_hub_listing_add_tree(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
-                                           error);
+        status = whit_hub_listing_add_tree(&pull->listing, pull->name->repo, whit_chars(&text), text.size_bytes, error);
         if (status != WHIT_OK || !whit_hub_next_page(answer->link, url, sizeof url)) break;
         if (!whit_hub_page_is_safe(pull->options->endpoint, url))
             status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: its listing leads from https to %.200s",
@@ -236,7 +236,7 @@ static whit_status add_shards(struct pull *pull, whit_hub_pulled *pulled, whit_e
                                  error));
     whit_status status = whit_read_file(path, 4 * WHIT_HUB_ANSWER_BYTES_MAX, &text, error);
     if (status == WHIT_OK)
-        status = whit_hub_choose_shards(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
+        status = whit_hub_choose_shards(&pull->listing, pull->name->repo, whit_chars(&text), text.size_bytes,
                                         &pull->choice, error);
     whit_buf_free(&text);
     return status;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 
 #define DEFAULT_ENDPOINT "https://huggingface.co"
 
@@ -73,7 +74,7 @@ whit_status whit_hub_token(const char *given, char token[WHIT_HUB_TOKEN_BYTES], 
     *from = "the token file";
     whit_buf text = {0};
     whit_status status = whit_read_file(path, 4 * WHIT_HUB_TOKEN_BYTES, &text, error);
-    if (status == WHIT_OK) status = take_token((const char *)text.data, text.size_bytes, path, token, error);
+    if (status == WHIT_OK) status = take_token(whit_chars(&text), text.size_bytes, path, token, error);
     whit_buf_free(&text);
     return status;
 }

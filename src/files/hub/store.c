@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 
 #define RECORD         ".pulled"
 #define LOCK           ".lock"
@@ -48,7 +49,7 @@ static whit_status read_record(whit_hub_entry *entry, whit_error *error)
     entry->modified_s = (int64_t)info.st_mtim.tv_sec;
     whit_status status = whit_read_file(path, WHIT_HUB_ANSWER_BYTES_MAX, &text, error);
     if (status == WHIT_OK)
-        status = whit_hub_listing_add_tree(&entry->files, path, (const char *)text.data, text.size_bytes, error);
+        status = whit_hub_listing_add_tree(&entry->files, path, whit_chars(&text), text.size_bytes, error);
     if (status == WHIT_OK) status = whit_hub_listing_sort(&entry->files, path, error);
     whit_buf_free(&text);
     if (status == WHIT_OK) return WHIT_OK;

@@ -2,6 +2,7 @@
 #include "compress/compress.h"
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "compress/experts.h"
 #include "compress/finished.h"
 #include "compress/hessian.h"
@@ -637,8 +638,8 @@ static whit_status open_work(struct compression *c, const char *path)
     else
         whit_buf_printf(&name, "%s.work", path);
     if (!whit_buf_append(&name, "", 1)) return whit_fail_memory(c->error, "a file name", strlen(path));
-    whit_status status = whit_work_open(&c->work, (const char *)name.data, settings, c->options->resume, take_finished,
-                                        c, c->allocator, c->error);
+    whit_status status = whit_work_open(&c->work, whit_chars(&name), settings, c->options->resume, take_finished, c,
+                                        c->allocator, c->error);
     whit_buf_free(&name);
     return status;
 }

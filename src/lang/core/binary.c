@@ -2,6 +2,7 @@
  * Decoding gives a text, which is read like any other: whatever a tree says that no text says is found
  * when that text is encoded again and is not the same. */
 #include "lang/core/binary.h"
+#include "base/items.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -614,7 +615,7 @@ whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes,
     whit_status status = decode(&b, data, n_bytes, root);
     free_parts(&b);
     if (status != WHIT_OK) return status;
-    status = whit_lang_encode(name, (const char *)text->data, text->size_bytes, &again, other, &inner);
+    status = whit_lang_encode(name, whit_chars(text), text->size_bytes, &again, other, &inner);
     if (status != WHIT_OK)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is no program's: %s", name, inner.message);
     else if (again.size_bytes != n_bytes || memcmp(again.data, data, n_bytes) != 0)

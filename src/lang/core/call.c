@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lang/core/chunk.h"
+#include "base/items.h"
 #include "lang/core/vm.h"
 
 static double sum_of(const whit_lang *vm, const lang_array *a, const float *b)
@@ -388,7 +389,8 @@ void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, co
         print_value(&out, values[i], types[i]);
     }
     whit_buf_append_str(&out, "\n");
-    bool failed = out.failed, goes_on = failed || vm->options.print(vm->options.user, (char *)out.data, out.size_bytes);
+    bool failed = out.failed,
+         goes_on = failed || vm->options.print(vm->options.user, WHIT_ITEMS(char, &out), out.size_bytes);
     whit_buf_free(&out);
     if (failed) lang_raise(vm, at, WHIT_ERROR_MEMORY, "no memory for a line");
     if (!goes_on) lang_raise(vm, at, WHIT_ERROR_IO, "what the program prints cannot be written");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Building the graph of a grammar. */
 #include "grammar/automaton.h"
+#include "base/items.h"
 
 enum { N_SET_SLOTS = 1 << 12 };
 
@@ -54,7 +55,7 @@ static bool grow_slots(whit_automaton *graph)
     uint32_t n = graph->n_set_slots * 2;
     uint32_t *slots = whit_zalloc_array(graph->allocator, n, sizeof *slots);
     if (!slots) return false;
-    const whit_byte_set *sets = (const whit_byte_set *)graph->sets.data;
+    const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &graph->sets);
     for (uint32_t i = 0; i < graph->sets.size_bytes / sizeof *sets; i++) {
         uint32_t at = hash_set(&sets[i]) & (n - 1);
         while (slots[at]) at = (at + 1) & (n - 1);
@@ -70,7 +71,7 @@ static uint32_t intern_set(whit_automaton *graph, const whit_byte_set *set)
 {
     uint32_t mask = graph->n_set_slots - 1, at = hash_set(set) & mask;
     for (; graph->set_slots[at]; at = (at + 1) & mask)
-        if (memcmp((const whit_byte_set *)graph->sets.data + graph->set_slots[at] - 1, set, sizeof *set) == 0)
+        if (memcmp(WHIT_ITEMS(const whit_byte_set, &graph->sets) + graph->set_slots[at] - 1, set, sizeof *set) == 0)
             return graph->set_slots[at] - 1;
     uint32_t id = (uint32_t)(graph->sets.size_bytes / sizeof *set);
     if (!whit_buf_append(&graph->sets, set, sizeof *set)) {
@@ -121,7 +122,7 @@ void whit_automaton_define(whit_automaton *graph, uint32_t rule, uint32_t begin)
     if (begin == WHIT_AUTOMATON_NONE || graph->failed)
         graph->failed = true;
     else
-        ((uint32_t *)graph->rules.data)[rule] = begin;
+        (WHIT_ITEMS(uint32_t, &graph->rules))[rule] = begin;
 }
 
 uint32_t whit_automaton_call(whit_automaton *graph, uint32_t rule, uint32_t next)
@@ -143,7 +144,8 @@ uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_
 {
     uint32_t begin = whit_automaton_repeat(graph, body, min, max, quote);
     if (begin != WHIT_AUTOMATON_NONE)
-        ((whit_automaton_repetition *)graph->repetitions.data)[whit_automaton_at(graph, begin)->a].in_quotes = true;
+        (WHIT_ITEMS(whit_automaton_repetition, &graph->repetitions))[whit_automaton_at(graph, begin)->a].in_quotes =
+            true;
     return begin;
 }
 
@@ -176,7 +178,7 @@ static void continuation_ways(whit_automaton *graph, uint32_t lead, uint32_t n_m
         if (n_more) {
             whit_buf inner = {.allocator = graph->allocator};
             continuation_ways(graph, 0x80, n_more - 1, low, high, next, &inner);
-            way = whit_automaton_split(graph, (const uint32_t *)inner.data, inner.size_bytes / sizeof way);
+            way = whit_automaton_split(graph, WHIT_ITEMS(const uint32_t, &inner), inner.size_bytes / sizeof way);
             whit_buf_free(&inner);
         }
         way = byte_range(graph, lead | top, lead | top_last, way);
@@ -207,9 +209,9 @@ uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *range
     }
     uint32_t way = any_ascii ? whit_automaton_set(graph, &ascii, next) : WHIT_AUTOMATON_NONE;
     if (way != WHIT_AUTOMATON_NONE && ranges[n - 1].first <= 0x80 && ranges[n - 1].last >= 0x10FFFF)
-        ((whit_automaton_node *)graph->nodes.data)[way].beside_all = true;
+        (WHIT_ITEMS(whit_automaton_node, &graph->nodes))[way].beside_all = true;
     if (any_ascii && !whit_buf_append(&ways, &way, sizeof way)) graph->failed = true;
-    uint32_t begin = whit_automaton_split(graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof way);
+    uint32_t begin = whit_automaton_split(graph, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof way);
     whit_buf_free(&ways);
     return begin;
 }
@@ -241,7 +243,7 @@ static uint32_t words_from(whit_automaton *graph, const whit_automaton_word *wor
             if (!whit_buf_append(&ways, &way, sizeof way)) graph->failed = true;
             i = end;
         }
-        branch = whit_automaton_split(graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof next);
+        branch = whit_automaton_split(graph, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof next);
         whit_buf_free(&ways);
     } else {
         common = words[0].n_bytes;

@@ -3,6 +3,7 @@
  * has an end. The frames that reaching an end takes are found as Knuth generalised Dijkstra's
  * algorithm (1977): every node is settled once, in the order of its height. */
 #include "grammar/automaton.h"
+#include "base/items.h"
 
 typedef struct checker {
     whit_automaton *graph;
@@ -193,7 +194,7 @@ static void find_loop(const checker *c, whit_automaton_repetition *repetition, u
     while (n && n_seen++ < MOST) {
         const whit_automaton_node *node = &c->nodes[stack[--n]];
         if (node->kind == WHIT_AUTOMATON_BYTES && node->b == WHIT_AUTOMATON_RET) {
-            const whit_byte_set *set = (const whit_byte_set *)c->graph->sets.data + node->a;
+            const whit_byte_set *set = WHIT_ITEMS(const whit_byte_set, &c->graph->sets) + node->a;
             for (int i = 0; i < 4; i++) repetition->loop[i] |= set->bits[i];
             repetition->takes_all |= node->beside_all;
         } else if (node->kind == WHIT_AUTOMATON_SPLIT) {
@@ -207,7 +208,7 @@ static void find_loop(const checker *c, whit_automaton_repetition *repetition, u
 static void find_classes(whit_automaton *graph)
 {
     uint32_t n_sets = (uint32_t)(graph->sets.size_bytes / sizeof(whit_byte_set));
-    const whit_byte_set *sets = (const whit_byte_set *)graph->sets.data;
+    const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &graph->sets);
     memset(graph->class_of, 0, sizeof graph->class_of);
     graph->n_classes = 1;
     for (uint32_t i = 0; i < n_sets && graph->n_classes < 256; i++) {
@@ -232,10 +233,10 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the grammar is too large (over %u nodes) or memory ran out",
                          name, WHIT_AUTOMATON_MAX_NODES);
     checker c = {.graph = graph,
-                 .nodes = (whit_automaton_node *)graph->nodes.data,
-                 .edges = (const uint32_t *)graph->edges.data,
-                 .rules = (const uint32_t *)graph->rules.data,
-                 .repetitions = (whit_automaton_repetition *)graph->repetitions.data,
+                 .nodes = WHIT_ITEMS(whit_automaton_node, &graph->nodes),
+                 .edges = WHIT_ITEMS(const uint32_t, &graph->edges),
+                 .rules = WHIT_ITEMS(const uint32_t, &graph->rules),
+                 .repetitions = WHIT_ITEMS(whit_automaton_repetition, &graph->repetitions),
                  .n_nodes = whit_automaton_n_nodes(graph),
                  .n_rules = (uint32_t)(graph->rules.size_bytes / sizeof(uint32_t)),
                  .n_repetitions = (uint32_t)(graph->repetitions.size_bytes / sizeof(whit_automaton_repetition))};

@@ -3,6 +3,7 @@
  * is open or a `|` wants more. `%json {...}` stands for JSON of that schema. */
 #include "grammar/gbnf.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "grammar/schema.h"
 #include "grammar/pattern.h"
@@ -80,7 +81,7 @@ static uint32_t hash_name(const char *text, size_t n)
 
 static uint32_t rule_named(reader *r, const char *text, size_t n)
 {
-    const rule_name *names = (const rule_name *)r->names.data;
+    const rule_name *names = WHIT_ITEMS(const rule_name, &r->names);
     uint32_t at = hash_name(text, n) & (r->n_slots - 1);
     for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
         const rule_name *known = &names[r->slots[at] - 1];
@@ -305,7 +306,7 @@ static void read_rule(reader *r)
     if (r->status == WHIT_OK && r->syntax.failed) r->graph->failed = true;
     if (r->status != WHIT_OK || r->graph->failed) return;
     uint32_t begin = whit_pattern_emit(&r->syntax, root, false, r->graph, WHIT_AUTOMATON_RET);
-    if (((const uint32_t *)r->graph->rules.data)[rule] != WHIT_AUTOMATON_NONE)
+    if ((WHIT_ITEMS(const uint32_t, &r->graph->rules))[rule] != WHIT_AUTOMATON_NONE)
         refuse_text(r, "a rule is defined twice");
     else
         whit_automaton_define(r->graph, rule, begin);
@@ -315,7 +316,7 @@ static void read_rule(reader *r)
 static whit_status name_rule(const reader *r, uint32_t rule, const char *what, whit_error *error)
 {
     if ((size_t)(rule + 1) * sizeof(rule_name) > r->names.size_bytes) return WHIT_ERROR_FORMAT;
-    const rule_name *name = (const rule_name *)r->names.data + rule;
+    const rule_name *name = WHIT_ITEMS(const rule_name, &r->names) + rule;
     if (!name->text) return WHIT_ERROR_FORMAT;
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s:%u: rule %.*s %s", r->name, name->first_line, (int)name->n_bytes,
                      name->text, what);
@@ -334,7 +335,7 @@ whit_status whit_gbnf_compile(whit_automaton *graph, const char *name, const cha
     r.names.allocator = r.syntax.nodes.allocator = r.syntax.ranges.allocator = graph->allocator;
     rule_named(&r, "root", 4); /* "root" becomes rule 0, wherever the text defines it */
     for (skip_space(&r, true); r.at < r.n && r.status == WHIT_OK && !graph->failed; skip_space(&r, true)) read_rule(&r);
-    const uint32_t *rules = (const uint32_t *)graph->rules.data;
+    const uint32_t *rules = WHIT_ITEMS(const uint32_t, &graph->rules);
     uint32_t n_rules = (uint32_t)(graph->rules.size_bytes / sizeof *rules), bad = WHIT_AUTOMATON_NONE;
     if (r.status == WHIT_OK && !graph->failed)
         for (uint32_t rule = 0; rule < n_rules && r.status == WHIT_OK; rule++)

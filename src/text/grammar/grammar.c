@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Grammars at work: masks by a walk of the vocabulary, places in a text. */
 #include "grammar/grammar.h"
+#include "base/items.h"
 
 enum { MASK_BYTES = 8 << 20, MOST_MASKS = 512, FEWEST_MASKS = 8, FIRST_COLLECT = 1 << 15, FULL_ROW_BYTES = 8 << 20 };
 enum { MOST_LOOKS = 4 << 20 }; /* nodes of the graph, for one mask or one token */
@@ -112,7 +113,7 @@ void whit_grammar_state_close(whit_grammar_state *s)
 
 static void forget_masks(whit_grammar *g)
 {
-    whit_stack_frame *frames = (whit_stack_frame *)g->exact.frames.data;
+    whit_stack_frame *frames = WHIT_ITEMS(whit_stack_frame, &g->exact.frames);
     for (uint32_t i = 0; i < whit_state_pool_n_frames(&g->exact); i++) frames[i].bounded = 0;
     memset(g->mask_owner, 0, g->n_masks * sizeof *g->mask_owner);
     whit_state_pool_clear(&g->bounded);
@@ -142,7 +143,7 @@ static whit_status collect(whit_grammar *g, whit_error *error)
     whit_state_pool_close(&g->exact);
     g->exact = moved;
     g->begin = begin;
-    whit_stack_frame *frames = (whit_stack_frame *)g->exact.frames.data;
+    whit_stack_frame *frames = WHIT_ITEMS(whit_stack_frame, &g->exact.frames);
     for (uint32_t i = 0; i < whit_state_pool_n_frames(&g->exact); i++) frames[i].bounded = 0;
     g->collect_at = 2 * whit_state_pool_n_frames(&g->exact);
     if (g->collect_at < FIRST_COLLECT) g->collect_at = FIRST_COLLECT;
@@ -216,9 +217,9 @@ typedef struct loop {
 /* Is the loop of `frame` the only one that takes a byte of those kinds? */
 static bool is_alone(const whit_grammar *g, const whit_configuration *c, uint64_t kinds, uint32_t frame)
 {
-    const whit_byte_set *sets = (const whit_byte_set *)g->graph.sets.data;
+    const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &g->graph.sets);
     for (uint32_t i = 0; i < c->n_threads; i++) {
-        whit_stack_thread thread = ((const whit_stack_thread *)g->bounded.threads.data)[c->first + i];
+        whit_stack_thread thread = (WHIT_ITEMS(const whit_stack_thread, &g->bounded.threads))[c->first + i];
         const whit_byte_set *set = &sets[whit_automaton_at(&g->graph, thread.node)->a];
         if (thread.frame == frame) continue;
         for (int byte = 0; byte < 256; byte++)
@@ -232,18 +233,19 @@ static loop loop_of(const whit_grammar *g, uint32_t configuration)
     const whit_state_pool *pool = &g->bounded;
     whit_configuration *c = whit_state_pool_at(pool, configuration);
     if (c->loop_known) return (loop){c->loop_kinds, c->loop_room, c->loop_alone};
-    const whit_byte_set *sets = (const whit_byte_set *)g->graph.sets.data;
+    const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &g->graph.sets);
     loop best = {0};
     uint32_t frame = 0;
     bool in_quotes = false;
     for (uint32_t i = 0; i < c->n_threads && i < 64; i++) {
-        whit_stack_thread thread = ((const whit_stack_thread *)pool->threads.data)[c->first + i];
+        whit_stack_thread thread = (WHIT_ITEMS(const whit_stack_thread, &pool->threads))[c->first + i];
         const whit_automaton_node *n = whit_automaton_at(&g->graph, thread.node);
         if (n->b != WHIT_AUTOMATON_RET || thread.frame == WHIT_MACHINE_BOTTOM) continue;
         const whit_stack_frame *f = whit_state_pool_frame(pool, thread.frame);
         const whit_automaton_node *owner = whit_automaton_at(&g->graph, f->node);
         if (owner->kind != WHIT_AUTOMATON_REPEAT || f->room == 0) continue;
-        const whit_automaton_repetition *r = (const whit_automaton_repetition *)g->graph.repetitions.data + owner->a;
+        const whit_automaton_repetition *r =
+            WHIT_ITEMS(const whit_automaton_repetition, &g->graph.repetitions) + owner->a;
         uint64_t outside = 0, inside = 0;
         for (int byte = 0; byte < 256; byte++) {
             bool in = whit_byte_in(&sets[n->a], (uint8_t)byte) && (r->loop[byte / 64] >> byte % 64 & 1);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/items.h"
 #include "base/utf8.h"
 
 enum { FIRST_SLOTS = 1 << 8, NODES_MAX = 1 << 18, DEPTH_MAX = 400, UNROLL_MAX = 8, WORK_MAX = 2500000 };
@@ -22,10 +23,10 @@ static const uint32_t *content_of(const whit_language *l, const whit_language_no
     *count = 0;
     if (n->kind == WHIT_LANGUAGE_IS_CODES) {
         *count = 2 * (size_t)n->n;
-        return (const uint32_t *)(const void *)l->ranges.data + 2 * (size_t)n->a;
+        return WHIT_ITEMS(const uint32_t, &l->ranges) + 2 * (size_t)n->a;
     }
     if (lists) *count = n->n;
-    return lists ? (const uint32_t *)l->children.data + n->a : NULL;
+    return lists ? WHIT_ITEMS(const uint32_t, &l->children) + n->a : NULL;
 }
 
 static uint32_t hash_node(const whit_language *l, const whit_language_node *n)
@@ -53,7 +54,7 @@ static bool grow_slots(whit_language *l)
         l->failed = true;
         return false;
     }
-    const whit_language_node *nodes = (const whit_language_node *)l->nodes.data;
+    const whit_language_node *nodes = WHIT_ITEMS(const whit_language_node, &l->nodes);
     for (uint32_t i = 0; i < l->nodes.size_bytes / sizeof *nodes; i++) {
         uint32_t at = hash_node(l, &nodes[i]) & (n - 1);
         while (slots[at]) at = (at + 1) & (n - 1);
@@ -72,7 +73,7 @@ static uint32_t keep_node(whit_language *l, whit_language_node node)
     if (l->failed || (n * 2 >= l->n_slots && !grow_slots(l))) return WHIT_LANGUAGE_NONE;
     uint32_t mask = l->n_slots - 1, at = hash_node(l, &node) & mask;
     for (; l->slots[at]; at = (at + 1) & mask) {
-        const whit_language_node *known = (const whit_language_node *)l->nodes.data + l->slots[at] - 1;
+        const whit_language_node *known = WHIT_ITEMS(const whit_language_node, &l->nodes) + l->slots[at] - 1;
         if (!same_node(l, known, &node)) continue;
         if (node.kind == WHIT_LANGUAGE_IS_CODES) l->ranges.size_bytes = node.a * sizeof(whit_code_range);
         if (node.kind == WHIT_LANGUAGE_IS_OR || node.kind == WHIT_LANGUAGE_IS_AND)
@@ -124,7 +125,7 @@ uint32_t whit_language_codes(whit_language *l, const whit_code_range *ranges, si
         l->failed = true;
         return WHIT_LANGUAGE_NONE;
     }
-    whit_code_range *own = (whit_code_range *)l->ranges.data + first;
+    whit_code_range *own = WHIT_ITEMS(whit_code_range, &l->ranges) + first;
     if (n > 1) qsort(own, n, sizeof *own, by_first);
     for (size_t i = 0; i < n; i++) {
         if (kept && own[i].first <= own[kept - 1].last + 1) {
@@ -148,7 +149,7 @@ uint32_t whit_language_text(whit_language *l, const char *text, size_t n_bytes)
     }
     uint32_t result = WHIT_LANGUAGE_EMPTY;
     for (size_t i = codes.size_bytes / sizeof(uint32_t); i-- > 0 && !l->failed;) {
-        uint32_t code = ((const uint32_t *)codes.data)[i];
+        uint32_t code = (WHIT_ITEMS(const uint32_t, &codes))[i];
         whit_code_range range = {code, code};
         result = whit_language_then(l, whit_language_codes(l, &range, 1), result);
     }
@@ -170,7 +171,7 @@ uint32_t whit_language_then(whit_language *l, uint32_t a, uint32_t b)
         b = whit_language_then(l, a, b);
         l->work += parts.size_bytes / sizeof a;
         for (size_t i = parts.size_bytes / sizeof a; i-- > 0;)
-            b = whit_language_then(l, ((const uint32_t *)parts.data)[i], b);
+            b = whit_language_then(l, (WHIT_ITEMS(const uint32_t, &parts))[i], b);
         whit_buf_free(&parts);
         return b;
     }
@@ -191,7 +192,7 @@ static int by_number(const void *a, const void *b)
 static void append_parts(whit_language *l, whit_language_kind kind, uint32_t node, whit_buf *list)
 {
     whit_language_node n = whit_language_at(l, node);
-    const uint32_t *parts = n.kind == kind ? (const uint32_t *)l->children.data + n.a : &node;
+    const uint32_t *parts = n.kind == kind ? WHIT_ITEMS(const uint32_t, &l->children) + n.a : &node;
     if (!whit_buf_append(list, parts, (n.kind == kind ? n.n : 1) * sizeof node)) l->failed = true;
 }
 
@@ -199,7 +200,7 @@ static void append_parts(whit_language *l, whit_language_kind kind, uint32_t nod
  * (`decides`), it is the result. */
 static uint32_t keep_list(whit_language *l, whit_language_kind kind, whit_buf *list, uint32_t neutral, uint32_t decides)
 {
-    uint32_t *parts = (uint32_t *)list->data, n = (uint32_t)(list->size_bytes / sizeof *parts), kept = 0;
+    uint32_t *parts = WHIT_ITEMS(uint32_t, list), n = (uint32_t)(list->size_bytes / sizeof *parts), kept = 0;
     bool is_or = kind == WHIT_LANGUAGE_IS_OR, has_empty = !is_or;
     if (l->failed) return WHIT_LANGUAGE_NONE;
     if (n > 1) qsort(parts, n, sizeof *parts, by_number);
@@ -269,7 +270,7 @@ uint32_t whit_language_repeat(whit_language *l, uint32_t a, uint32_t min, uint32
     if (a == WHIT_LANGUAGE_ALL) return a;
     if (min == 0 && max == WHIT_AUTOMATON_UNBOUNDED) {
         if (n.kind == WHIT_LANGUAGE_IS_REPEAT && n.b == 0 && n.n == max) return a;
-        const whit_code_range *r = (const whit_code_range *)l->ranges.data + n.a;
+        const whit_code_range *r = WHIT_ITEMS(const whit_code_range, &l->ranges) + n.a;
         if (n.kind == WHIT_LANGUAGE_IS_CODES && n.n == 1 && r->first == 0 && r->last == 0x10FFFF)
             return WHIT_LANGUAGE_ALL;
     }
@@ -305,8 +306,8 @@ static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32
     uint32_t result = WHIT_LANGUAGE_NONE;
     switch ((whit_pattern_kind)n->kind) {
     case WHIT_PATTERN_CODES:
-        return whit_language_then(l, whit_language_codes(l, (const whit_code_range *)syntax->ranges.data + n->a, n->b),
-                                  rest);
+        return whit_language_then(
+            l, whit_language_codes(l, WHIT_ITEMS(const whit_code_range, &syntax->ranges) + n->a, n->b), rest);
     case WHIT_PATTERN_RULE: l->failed = true; return result;
     case WHIT_PATTERN_AHEAD: return whit_language_and(l, follow_with(l, syntax, n->child, WHIT_LANGUAGE_ALL), rest);
     case WHIT_PATTERN_NOT_AHEAD:
@@ -338,7 +339,7 @@ static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32
     for (uint32_t child = n->child; child != WHIT_PATTERN_NONE; child = whit_pattern_at(syntax, child)->sibling)
         if (!whit_buf_append(&parts, &child, sizeof child)) l->failed = true;
     for (size_t i = parts.size_bytes / sizeof(uint32_t); i-- > 0 && !l->failed;)
-        rest = follow_with(l, syntax, ((const uint32_t *)parts.data)[i], rest);
+        rest = follow_with(l, syntax, (WHIT_ITEMS(const uint32_t, &parts))[i], rest);
     whit_buf_free(&parts);
     return rest;
 }
@@ -352,7 +353,7 @@ uint32_t whit_language_pattern(whit_language *l, const whit_pattern *syntax, uin
 
 static bool has_code(const whit_language *l, const whit_language_node *n, uint32_t code)
 {
-    const whit_code_range *ranges = (const whit_code_range *)l->ranges.data + n->a;
+    const whit_code_range *ranges = WHIT_ITEMS(const whit_code_range, &l->ranges) + n->a;
     uint32_t low = 0, high = n->n;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -392,7 +393,7 @@ static uint32_t derive(whit_language *l, uint32_t node, uint32_t code, uint32_t 
     bool is_or = n.kind == WHIT_LANGUAGE_IS_OR;
     whit_buf list = {.allocator = l->allocator};
     for (uint32_t i = 0; i < n.n && !l->failed; i++) {
-        uint32_t part = derive(l, ((const uint32_t *)l->children.data)[n.a + i], code, depth + 1);
+        uint32_t part = derive(l, (WHIT_ITEMS(const uint32_t, &l->children))[n.a + i], code, depth + 1);
         append_parts(l, (whit_language_kind)n.kind, part, &list);
     }
     uint32_t result = keep_list(l, (whit_language_kind)n.kind, &list, is_or ? WHIT_LANGUAGE_NONE : WHIT_LANGUAGE_ALL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The automaton of an expression: its derivatives by classes of code points, and its way into a graph. */
 #include "grammar/language.h"
+#include "base/items.h"
 
 #include <stdlib.h>
 
@@ -31,7 +32,7 @@ static int by_value(const void *a, const void *b)
 
 static bool is_in(const whit_language *l, const whit_language_node *n, uint32_t code)
 {
-    const whit_code_range *ranges = (const whit_code_range *)l->ranges.data + n->a;
+    const whit_code_range *ranges = WHIT_ITEMS(const whit_code_range, &l->ranges) + n->a;
     for (uint32_t i = 0; i < n->n && ranges[i].first <= code; i++)
         if (code <= ranges[i].last) return true;
     return false;
@@ -43,7 +44,7 @@ static bool find_classes(machine *m)
 {
     whit_language *l = m->language;
     whit_buf cuts = {.allocator = l->allocator}, marks = {.allocator = l->allocator};
-    const whit_language_node *nodes = (const whit_language_node *)l->nodes.data;
+    const whit_language_node *nodes = WHIT_ITEMS(const whit_language_node, &l->nodes);
     uint32_t n_nodes = (uint32_t)(l->nodes.size_bytes / sizeof *nodes), zero = 0;
     l->classes.size_bytes = 0;
     if (!whit_buf_append(&cuts, &zero, sizeof zero)) l->failed = true;
@@ -51,12 +52,12 @@ static bool find_classes(machine *m)
         if (nodes[i].kind != WHIT_LANGUAGE_IS_CODES) continue;
         if (!whit_buf_append(&marks, &i, sizeof i)) l->failed = true;
         for (uint32_t k = 0; k < nodes[i].n && !l->failed; k++) {
-            whit_code_range range = ((const whit_code_range *)l->ranges.data)[nodes[i].a + k];
+            whit_code_range range = (WHIT_ITEMS(const whit_code_range, &l->ranges))[nodes[i].a + k];
             uint32_t both[] = {range.first, range.last + 1};
             if (!whit_buf_append(&cuts, both, sizeof both)) l->failed = true;
         }
     }
-    uint32_t *cut = (uint32_t *)cuts.data, n_cuts = (uint32_t)(cuts.size_bytes / sizeof *cut), kept = 0;
+    uint32_t *cut = WHIT_ITEMS(uint32_t, &cuts), n_cuts = (uint32_t)(cuts.size_bytes / sizeof *cut), kept = 0;
     uint32_t n_sets = (uint32_t)(marks.size_bytes / sizeof(uint32_t));
     if (n_cuts > CUTS_MAX || (uint64_t)n_cuts * n_sets > STEPS_MAX) l->failed = true;
     if (!l->failed) qsort(cut, n_cuts, sizeof *cut, by_value);
@@ -67,16 +68,16 @@ static bool find_classes(machine *m)
     if (!signatures) l->failed = true;
     for (uint32_t i = 0; i < kept && !l->failed; i++) {
         for (uint32_t k = 0; k < n_sets; k++)
-            if (is_in(l, &nodes[((const uint32_t *)marks.data)[k]], cut[i]))
+            if (is_in(l, &nodes[(WHIT_ITEMS(const uint32_t, &marks))[k]], cut[i]))
                 signatures[i] += (k + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)k << 7;
         stretch s = {cut[i], i + 1 < kept ? cut[i + 1] - 1 : 0x10FFFF, m->n_classes};
         for (uint32_t j = 0; j < i && s.class == m->n_classes; j++) {
             bool same = signatures[j] == signatures[i];
             for (uint32_t k = 0; k < n_sets && same; k++) {
-                const whit_language_node *set = &nodes[((const uint32_t *)marks.data)[k]];
+                const whit_language_node *set = &nodes[(WHIT_ITEMS(const uint32_t, &marks))[k]];
                 same = is_in(l, set, cut[i]) == is_in(l, set, cut[j]);
             }
-            if (same) s.class = ((const stretch *)l->classes.data)[j].class;
+            if (same) s.class = (WHIT_ITEMS(const stretch, &l->classes))[j].class;
         }
         m->n_classes += s.class == m->n_classes;
         if (!whit_buf_append(&l->classes, &s, sizeof s)) l->failed = true;
@@ -87,7 +88,7 @@ static bool find_classes(machine *m)
     m->representatives = whit_zalloc_array(l->allocator, m->n_classes + 1, sizeof *m->representatives);
     if (!m->representatives) l->failed = true;
     for (uint32_t i = kept; i-- > 0 && !l->failed;) {
-        stretch s = ((const stretch *)l->classes.data)[i];
+        stretch s = (WHIT_ITEMS(const stretch, &l->classes))[i];
         m->representatives[s.class] = s.first;
     }
     return !l->failed;
@@ -102,7 +103,7 @@ static uint32_t state_of(machine *m, uint32_t node)
     if (m->numbers.size_bytes < wanted && !whit_buf_append_zeros(&m->numbers, wanted - m->numbers.size_bytes))
         l->failed = true;
     if (l->failed) return 0;
-    uint32_t *number = (uint32_t *)m->numbers.data + node;
+    uint32_t *number = WHIT_ITEMS(uint32_t, &m->numbers) + node;
     if (*number) return *number - 1;
     if (m->n_states == STATES_MAX || (uint64_t)(m->n_states + 1) * m->n_classes > STEPS_MAX ||
         !whit_buf_append(&m->states, &node, sizeof node)) {
@@ -121,7 +122,7 @@ static bool explore(machine *m, uint32_t node)
     state_of(m, node);
     for (uint32_t s = 0; s < m->n_states && !l->failed; s++)
         for (uint32_t c = 0; c < m->n_classes && !l->failed; c++) {
-            uint32_t from = ((const uint32_t *)m->states.data)[s];
+            uint32_t from = (WHIT_ITEMS(const uint32_t, &m->states))[s];
             uint32_t to = state_of(m, whit_language_derive(l, from, m->representatives[c]));
             if (!whit_buf_append(&steps, &to, sizeof to)) l->failed = true;
         }
@@ -139,7 +140,7 @@ static bool explore(machine *m, uint32_t node)
     whit_buf_free(&steps);
     bool more = !l->failed;
     for (uint32_t s = 0; s < m->n_states && !l->failed; s++)
-        m->lives[s] = whit_language_at(l, ((const uint32_t *)m->states.data)[s]).has_empty;
+        m->lives[s] = whit_language_at(l, (WHIT_ITEMS(const uint32_t, &m->states))[s]).has_empty;
     while (more) { /* backwards: states are numbered as they are met, so that few rounds are needed */
         more = false;
         for (uint32_t s = m->n_states; s-- > 0;)
@@ -154,14 +155,14 @@ static bool explore(machine *m, uint32_t node)
 /* The code points that lead from a state to another one. */
 static void ranges_to(const machine *m, uint32_t state, uint32_t to, whit_buf *ranges)
 {
-    const stretch *all = (const stretch *)m->language->classes.data;
+    const stretch *all = WHIT_ITEMS(const stretch, &m->language->classes);
     size_t n = m->language->classes.size_bytes / sizeof *all;
     const uint32_t *steps = m->steps + (size_t)state * m->n_classes;
     ranges->size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         if (steps[all[i].class] != to) continue;
         whit_code_range range = {all[i].first, all[i].last};
-        whit_code_range *last = (whit_code_range *)ranges->data + ranges->size_bytes / sizeof range;
+        whit_code_range *last = WHIT_ITEMS(whit_code_range, ranges) + ranges->size_bytes / sizeof range;
         if (ranges->size_bytes && last[-1].last + 1 == range.first)
             last[-1].last = range.last;
         else if (!whit_buf_append(ranges, &range, sizeof range))
@@ -186,7 +187,7 @@ static uint32_t emit_state(const machine *m, uint32_t state, whit_language_form 
     uint32_t end = WHIT_AUTOMATON_RET, begin = WHIT_AUTOMATON_NONE;
     const uint32_t *steps = m->steps + (size_t)state * m->n_classes;
     if (!met) graph->failed = true;
-    if (whit_language_at(m->language, ((const uint32_t *)m->states.data)[state]).has_empty &&
+    if (whit_language_at(m->language, (WHIT_ITEMS(const uint32_t, &m->states))[state]).has_empty &&
         !whit_buf_append(&ways, &end, sizeof end))
         graph->failed = true;
     for (uint32_t c = 0; c < m->n_classes && !graph->failed; c++) {
@@ -194,16 +195,16 @@ static uint32_t emit_state(const machine *m, uint32_t state, whit_language_form 
         if (met[to] || to == state || !m->lives[to]) continue;
         met[to] = 1;
         ranges_to(m, state, to, &ranges);
-        uint32_t way =
-            write_codes(form, graph, (const whit_code_range *)ranges.data, ranges.size_bytes / sizeof(whit_code_range),
-                        whit_automaton_call(graph, rules[to], WHIT_AUTOMATON_RET));
+        uint32_t way = write_codes(form, graph, WHIT_ITEMS(const whit_code_range, &ranges),
+                                   ranges.size_bytes / sizeof(whit_code_range),
+                                   whit_automaton_call(graph, rules[to], WHIT_AUTOMATON_RET));
         if (!whit_buf_append(&ways, &way, sizeof way)) graph->failed = true;
     }
     if (!graph->failed) {
-        begin = whit_automaton_split(graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof end);
+        begin = whit_automaton_split(graph, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof end);
         ranges_to(m, state, state, &ranges);
         if (ranges.size_bytes) {
-            uint32_t body = write_codes(form, graph, (const whit_code_range *)ranges.data,
+            uint32_t body = write_codes(form, graph, WHIT_ITEMS(const whit_code_range, &ranges),
                                         ranges.size_bytes / sizeof(whit_code_range), WHIT_AUTOMATON_RET);
             begin = whit_automaton_repeat(graph, body, 0, WHIT_AUTOMATON_UNBOUNDED, begin);
         }

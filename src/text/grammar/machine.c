@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The pushdown machine: closures, steps, and the pools that keep frames and configurations once. */
 #include "grammar/machine.h"
+#include "base/items.h"
 
 #include <stdlib.h>
 
@@ -49,7 +50,7 @@ static uint32_t hash_of_frame(const whit_state_pool *pool, uint32_t at)
 static uint32_t hash_of_configuration(const whit_state_pool *pool, uint32_t at)
 {
     const whit_configuration *c = whit_state_pool_at(pool, at);
-    return hash_threads((const whit_stack_thread *)pool->threads.data + c->first, c->n_threads, c->complete);
+    return hash_threads(WHIT_ITEMS(const whit_stack_thread, &pool->threads) + c->first, c->n_threads, c->complete);
 }
 
 static bool grow_slots(whit_state_pool *pool, uint32_t **slots, uint32_t *n_slots, uint32_t n_items,
@@ -162,7 +163,7 @@ static uint32_t keep_configuration(whit_state_pool *pool, const whit_stack_threa
         const whit_configuration *c = whit_state_pool_at(pool, pool->configuration_slots[at] - 1);
         if (c->n_threads == n && c->complete == complete &&
             (n == 0 ||
-             memcmp((const whit_stack_thread *)pool->threads.data + c->first, threads, n * sizeof *threads) == 0))
+             memcmp(WHIT_ITEMS(const whit_stack_thread, &pool->threads) + c->first, threads, n * sizeof *threads) == 0))
             return pool->configuration_slots[at] - 1;
     }
     uint32_t id = whit_state_pool_n_configurations(pool);
@@ -247,7 +248,7 @@ static void turn(whit_state_pool *pool, uint32_t node, uint32_t need, uint32_t r
     const whit_automaton_node *n = whit_automaton_at(pool->graph, node);
     if (need == 0) visit(pool, n->b, parent);
     if (room == 0) return;
-    const whit_automaton_repetition *r = (const whit_automaton_repetition *)pool->graph->repetitions.data + n->a;
+    const whit_automaton_repetition *r = WHIT_ITEMS(const whit_automaton_repetition, &pool->graph->repetitions) + n->a;
     whit_stack_frame frame = {.node = node, .parent = parent, .need = one_less(need), .room = one_less(room)};
     visit(pool, r->body, whit_state_pool_keep_frame(pool, frame));
 }
@@ -271,16 +272,17 @@ static void look(whit_state_pool *pool, whit_stack_thread at)
         if (!whit_buf_append(&pool->found, &at, sizeof at)) pool->failed = true;
         break;
     case WHIT_AUTOMATON_SPLIT:
-        for (uint32_t i = 0; i < n->b; i++) visit(pool, ((const uint32_t *)graph->edges.data)[n->a + i], at.frame);
+        for (uint32_t i = 0; i < n->b; i++)
+            visit(pool, (WHIT_ITEMS(const uint32_t, &graph->edges))[n->a + i], at.frame);
         break;
     case WHIT_AUTOMATON_CALL: {
-        uint32_t begin = ((const uint32_t *)graph->rules.data)[n->a];
+        uint32_t begin = (WHIT_ITEMS(const uint32_t, &graph->rules))[n->a];
         whit_stack_frame frame = {.node = at.node, .parent = at.frame};
         visit(pool, begin, n->b == WHIT_AUTOMATON_RET ? at.frame : whit_state_pool_keep_frame(pool, frame));
         break;
     }
     case WHIT_AUTOMATON_REPEAT: {
-        const whit_automaton_repetition *r = (const whit_automaton_repetition *)graph->repetitions.data + n->a;
+        const whit_automaton_repetition *r = WHIT_ITEMS(const whit_automaton_repetition, &graph->repetitions) + n->a;
         turn(pool, at.node, r->min, r->max, at.frame);
         break;
     }
@@ -311,7 +313,7 @@ static uint32_t end_closure(whit_state_pool *pool)
     uint32_t n = (uint32_t)(pool->found.size_bytes / sizeof(whit_stack_thread));
     if (n > WHIT_MACHINE_MAX_THREADS) exceed(pool, "too many ways to read the same text");
     if (pool->failed) return WHIT_MACHINE_DEAD;
-    whit_stack_thread *threads = (whit_stack_thread *)pool->found.data;
+    whit_stack_thread *threads = WHIT_ITEMS(whit_stack_thread, &pool->found);
     if (n > 1) qsort(threads, n, sizeof *threads, by_number);
     return keep_configuration(pool, threads, n, pool->complete);
 }
@@ -319,17 +321,17 @@ static uint32_t end_closure(whit_state_pool *pool)
 uint32_t whit_state_pool_begin(whit_state_pool *pool, uint32_t rule)
 {
     begin_closure(pool);
-    visit(pool, ((const uint32_t *)pool->graph->rules.data)[rule], WHIT_MACHINE_BOTTOM);
+    visit(pool, (WHIT_ITEMS(const uint32_t, &pool->graph->rules))[rule], WHIT_MACHINE_BOTTOM);
     return end_closure(pool);
 }
 
 uint32_t whit_state_pool_step(whit_state_pool *pool, uint32_t configuration, uint8_t byte)
 {
-    const whit_byte_set *sets = (const whit_byte_set *)pool->graph->sets.data;
+    const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &pool->graph->sets);
     begin_closure(pool);
     whit_configuration c = *whit_state_pool_at(pool, configuration);
     for (uint32_t i = 0; i < c.n_threads; i++) {
-        whit_stack_thread thread = ((const whit_stack_thread *)pool->threads.data)[c.first + i];
+        whit_stack_thread thread = (WHIT_ITEMS(const whit_stack_thread, &pool->threads))[c.first + i];
         const whit_automaton_node *n = whit_automaton_at(pool->graph, thread.node);
         if (whit_byte_in(&sets[n->a], byte)) visit(pool, n->b, thread.frame);
     }
@@ -350,10 +352,10 @@ uint32_t whit_state_pool_step_remembered(whit_state_pool *pool, uint32_t configu
         c->row = (uint32_t)(at / n_bytes) + 1;
     }
     size_t at = (c->row - 1) * n_classes + pool->graph->class_of[byte];
-    uint32_t known = ((const uint32_t *)pool->rows.data)[at];
+    uint32_t known = (WHIT_ITEMS(const uint32_t, &pool->rows))[at];
     if (known) return known - 1;
     uint32_t to = whit_state_pool_step(pool, configuration, byte);
-    if (!pool->failed) ((uint32_t *)pool->rows.data)[at] = to + 1;
+    if (!pool->failed) (WHIT_ITEMS(uint32_t, &pool->rows))[at] = to + 1;
     return to;
 }
 
@@ -388,12 +390,12 @@ uint32_t whit_state_pool_import(whit_state_pool *pool, whit_state_pool *from, ui
     whit_configuration c = *whit_state_pool_at(from, configuration);
     begin_closure(pool);
     for (uint32_t i = 0; i < c.n_threads; i++) {
-        whit_stack_thread thread = ((const whit_stack_thread *)from->threads.data)[c.first + i];
+        whit_stack_thread thread = (WHIT_ITEMS(const whit_stack_thread, &from->threads))[c.first + i];
         thread.frame = import_frame(pool, from, thread.frame, most);
         if (!whit_buf_append(&pool->found, &thread, sizeof thread)) pool->failed = true;
     }
     if (pool->failed) return WHIT_MACHINE_DEAD;
-    whit_stack_thread *threads = (whit_stack_thread *)pool->found.data;
+    whit_stack_thread *threads = WHIT_ITEMS(whit_stack_thread, &pool->found);
     if (c.n_threads > 1) qsort(threads, c.n_threads, sizeof *threads, by_number);
     uint32_t n = 0; /* threads that differed only by counts may have become equal */
     for (uint32_t i = 0; i < c.n_threads; i++)

@@ -5,6 +5,7 @@
  * of each bound, and the remainder by the step. Before the point the shorter number is the smaller one, so that digits
  * are compared from the left and lengths at its end. Every place becomes one node, made when it is first reached. */
 #include "grammar/number.h"
+#include "base/items.h"
 
 enum {
     DIGITS = 16,
@@ -186,7 +187,7 @@ static uint32_t make_place(builder *b, place p)
         if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
     }
     if (p.n < (p.fraction ? b->n_decimals : b->n_whole)) add_digits(b, p, &ways);
-    uint32_t node = whit_automaton_split(g, (const uint32_t *)ways.data, ways.size_bytes / sizeof node);
+    uint32_t node = whit_automaton_split(g, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof node);
     whit_buf_free(&ways);
     return node;
 }

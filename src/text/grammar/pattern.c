@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Trees of GBNF and regular expressions, and their way into a graph. */
 #include "grammar/pattern.h"
+#include "base/items.h"
 
 #include <stdlib.h>
 
@@ -68,7 +69,7 @@ uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_
             continue;
         }
         if (i == n) break;
-        whit_code_range *last = count ? (whit_code_range *)syntax->ranges.data + begin + count - 1 : NULL;
+        whit_code_range *last = count ? WHIT_ITEMS(whit_code_range, &syntax->ranges) + begin + count - 1 : NULL;
         if (last && next.first <= last->last + 1) {
             if (next.last > last->last) last->last = next.last;
             continue;
@@ -118,7 +119,7 @@ uint32_t whit_automaton_json_code(whit_automaton *graph, const whit_code_range *
         }
     }
     if (kept.size_bytes || n_ways == 0)
-        ways[n_ways++] = whit_automaton_code(graph, (const whit_code_range *)kept.data,
+        ways[n_ways++] = whit_automaton_code(graph, WHIT_ITEMS(const whit_code_range, &kept),
                                              kept.size_bytes / sizeof(whit_code_range), next);
     whit_buf_free(&kept);
     return whit_automaton_split(graph, ways, n_ways);
@@ -187,12 +188,12 @@ uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_rang
         if (in_ranges(ranges, n, (uint8_t)letters[i + 1])) whit_byte_add(&set, (uint8_t)letters[i]), any = true;
     if (any) escaped[n_escaped++] = whit_automaton_set(graph, &set, next);
     if (ways.size_bytes) {
-        way = whit_automaton_split(graph, (const uint32_t *)ways.data, ways.size_bytes / sizeof way);
+        way = whit_automaton_split(graph, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof way);
         escaped[n_escaped++] = whit_automaton_text(graph, "u", 1, way);
     }
     uint32_t both[2], n_both = 0;
     if (kept.size_bytes)
-        both[n_both++] = whit_automaton_code(graph, (const whit_code_range *)kept.data,
+        both[n_both++] = whit_automaton_code(graph, WHIT_ITEMS(const whit_code_range, &kept),
                                              kept.size_bytes / sizeof(whit_code_range), next);
     if (n_escaped)
         both[n_both++] = whit_automaton_text(graph, "\\", 1, whit_automaton_split(graph, escaped, n_escaped));
@@ -216,7 +217,7 @@ uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_js
     const whit_pattern_node *n = whit_pattern_at(syntax, node);
     switch ((whit_pattern_kind)n->kind) {
     case WHIT_PATTERN_CODES: {
-        const whit_code_range *ranges = (const whit_code_range *)syntax->ranges.data + n->a;
+        const whit_code_range *ranges = WHIT_ITEMS(const whit_code_range, &syntax->ranges) + n->a;
         return (in_json ? whit_automaton_json_code : whit_automaton_code)(graph, ranges, n->b, next);
     }
     case WHIT_PATTERN_RULE: return whit_automaton_call(graph, n->a, next);
@@ -241,7 +242,7 @@ uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_js
         uint32_t part = n->kind == WHIT_PATTERN_ALL ? child : whit_pattern_emit(syntax, child, in_json, graph, next);
         if (!whit_buf_append(&parts, &part, sizeof part)) graph->failed = true;
     }
-    uint32_t *part = (uint32_t *)parts.data, n_parts = (uint32_t)(parts.size_bytes / sizeof *part);
+    uint32_t *part = WHIT_ITEMS(uint32_t, &parts), n_parts = (uint32_t)(parts.size_bytes / sizeof *part);
     if (n->kind == WHIT_PATTERN_ANY)
         next = whit_automaton_split(graph, part, n_parts);
     else

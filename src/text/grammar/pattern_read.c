@@ -2,6 +2,7 @@
  * Regular expressions of JSON Schema's `pattern`: the regular part of ECMA-262. */
 #include "grammar/pattern.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "grammar/pattern_property.h"
 
@@ -95,7 +96,7 @@ static bool add_property(reader *r, class *c, bool inverted)
         return refuse_pattern(r, "a Unicode property"), false;
     }
     r->at = end + 1;
-    const whit_code_range *ranges = (const whit_code_range *)found.data;
+    const whit_code_range *ranges = WHIT_ITEMS(const whit_code_range, &found);
     size_t n = found.size_bytes / sizeof *ranges;
     uint32_t next = 0;
     for (size_t i = 0; i < n && r->status == WHIT_OK; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * JSON Schema: references, sets of schemas, choices. */
 #include "grammar/schema.h"
+#include "base/items.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ typedef struct set_entry {
 /* The JSON pointer of a node: down from the root, into the part that holds it. */
 static void write_path(const whit_json *json, uint32_t node, whit_buf *out)
 {
-    const whit_json_node *nodes = (const whit_json_node *)json->nodes.data;
+    const whit_json_node *nodes = WHIT_ITEMS(const whit_json_node, &json->nodes);
     uint32_t at = WHIT_JSON_ROOT;
     whit_buf_append_str(out, "#");
     while (at != node && out->size_bytes < 400) {
@@ -62,8 +63,8 @@ uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, co
     va_end(arguments);
     whit_buf path = {.allocator = c->graph->allocator};
     write_path(&c->json, node, &path);
-    c->status = whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: %s: %s", c->name,
-                          path.failed ? "#" : (const char *)path.data, what);
+    c->status =
+        whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: %s: %s", c->name, path.failed ? "#" : whit_chars(&path), what);
     whit_buf_free(&path);
     return WHIT_AUTOMATON_NONE;
 }
@@ -80,7 +81,7 @@ static bool collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set, 
         return whit_json_schema_refuse(c, node, "too many references one after the other"), false;
     above[depth] = node;
     whit_json_schema_item item = {.node = node};
-    const whit_json_schema_item *items = (const whit_json_schema_item *)set->data;
+    const whit_json_schema_item *items = WHIT_ITEMS(const whit_json_schema_item, set);
     uint32_t n = (uint32_t)(set->size_bytes / sizeof item);
     for (uint32_t i = 0; i < n; i++)
         if (items[i].kind == WHIT_JSON_SCHEMA_HOLDS && items[i].node == node) return true;
@@ -211,7 +212,7 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
         c->graph->failed = true;
         return 0;
     }
-    whit_json_schema_item *own = (whit_json_schema_item *)c->items.data + first;
+    whit_json_schema_item *own = WHIT_ITEMS(whit_json_schema_item, &c->items) + first;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!is_spent(c, own[i])) own[kept++] = own[i];
@@ -227,12 +228,12 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
         hash = ((hash ^ own[i].node) * 16777619u ^ own[i].done) * 16777619u;
         hash = ((hash ^ own[i].kind) * 16777619u ^ own[i].value) * 16777619u;
     }
-    set_entry *entries = (set_entry *)c->sets.data;
+    set_entry *entries = WHIT_ITEMS(set_entry, &c->sets);
     uint32_t at = (hash ^ hash >> 15) & (c->n_slots - 1);
     for (; c->slots[at]; at = (at + 1) & (c->n_slots - 1)) {
         const set_entry *e = &entries[c->slots[at] - 1];
         if (e->hash != hash || e->n != n ||
-            (n && memcmp((whit_json_schema_item *)c->items.data + e->first, own, n * sizeof *own) != 0))
+            (n && memcmp(WHIT_ITEMS(whit_json_schema_item, &c->items) + e->first, own, n * sizeof *own) != 0))
             continue;
         c->items.size_bytes = first * sizeof *items;
         return e->rule;
@@ -251,7 +252,7 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
 bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule)
 {
     uint32_t n = (uint32_t)(c->known_rules.size_bytes / sizeof(whit_json_schema_known));
-    const whit_json_schema_known *known = (const whit_json_schema_known *)c->known_rules.data;
+    const whit_json_schema_known *known = WHIT_ITEMS(const whit_json_schema_known, &c->known_rules);
     for (uint32_t i = n > KNOWN_MAX ? n - KNOWN_MAX : 0; i < n; i++)
         if (known[i].n_bytes == name->size_bytes &&
             memcmp(c->rule_names.data + known[i].key, name->data, name->size_bytes) == 0) {
@@ -407,18 +408,18 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
 {
     whit_buf set = {.allocator = c->graph->allocator};
     if (whit_json_schema_collect(c, WHIT_JSON_ROOT, &set))
-        *rule = whit_json_schema_rule(c, (const whit_json_schema_item *)set.data,
+        *rule = whit_json_schema_rule(c, WHIT_ITEMS(const whit_json_schema_item, &set),
                                       (uint32_t)(set.size_bytes / sizeof(whit_json_schema_item)));
     for (uint32_t i = 0; c->status == WHIT_OK && !c->graph->failed && i < c->sets.size_bytes / sizeof(set_entry); i++) {
-        set_entry entry = ((const set_entry *)c->sets.data)[i];
+        set_entry entry = (WHIT_ITEMS(const set_entry, &c->sets))[i];
         set.size_bytes = 0; /* a copy: the list grows while the set is compiled */
         if (entry.n &&
-            !whit_buf_append(&set, (const whit_json_schema_item *)c->items.data + entry.first,
+            !whit_buf_append(&set, WHIT_ITEMS(const whit_json_schema_item, &c->items) + entry.first,
                              entry.n * sizeof(whit_json_schema_item))) {
             c->graph->failed = true;
             break;
         }
-        uint32_t begin = compile_set(c, (whit_json_schema_set){(const whit_json_schema_item *)set.data, entry.n});
+        uint32_t begin = compile_set(c, (whit_json_schema_set){WHIT_ITEMS(const whit_json_schema_item, &set), entry.n});
         if (c->status == WHIT_OK) whit_automaton_define(c->graph, entry.rule, begin);
     }
     whit_buf_free(&set);
@@ -458,8 +459,8 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
                          WHIT_GRAMMAR_MAX_TEXT_BYTES);
     whit_buf shortened = {.allocator = graph->allocator};
     whit_status parsed = whit_decimal_shorten(text, n_bytes, &shortened)
-        ? whit_json_parse(name, shortened.data ? (const char *)shortened.data : "", shortened.size_bytes,
-                          graph->allocator, &c.json, error)
+        ? whit_json_parse(name, shortened.data ? whit_chars(&shortened) : "", shortened.size_bytes, graph->allocator,
+                          &c.json, error)
         : whit_fail_memory(error, "a schema", n_bytes);
     if (parsed != WHIT_OK) {
         whit_buf_free(&shortened);

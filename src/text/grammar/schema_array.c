@@ -5,6 +5,7 @@
  * that an element must fail), the elements so far are counted for each such *watch*: an array is then a walk through
  * places of an element's number and the watches' counts, one rule for each. */
 #include "grammar/schema_parts.h"
+#include "base/items.h"
 
 enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, ORDERED_MAX = 1000 };
 
@@ -95,8 +96,8 @@ static uint32_t element_value(array *a, uint32_t next)
     whit_json_schema_compiler *c = a->c;
     uint32_t n = (uint32_t)(a->schemas.size_bytes / sizeof(whit_json_schema_item));
     if (n == 0) return whit_json_schema_any(c, next);
-    return whit_automaton_call(c->graph, whit_json_schema_rule(c, (const whit_json_schema_item *)a->schemas.data, n),
-                               next);
+    return whit_automaton_call(c->graph,
+                               whit_json_schema_rule(c, WHIT_ITEMS(const whit_json_schema_item, &a->schemas), n), next);
 }
 
 /* ---- arrays without watches -------------------------------------------------------------------- */
@@ -277,7 +278,7 @@ static uint32_t watched_array(array *a, uint32_t next)
 static bool list_values(array *a, whit_buf *values)
 {
     whit_json_schema_compiler *c = a->c;
-    const whit_json_schema_item *items = (const whit_json_schema_item *)a->schemas.data;
+    const whit_json_schema_item *items = WHIT_ITEMS(const whit_json_schema_item, &a->schemas);
     uint32_t n = (uint32_t)(a->schemas.size_bytes / sizeof *items), list = WHIT_JSON_NONE;
     for (uint32_t i = 0; i < n; i++)
         if (items[i].kind == WHIT_JSON_SCHEMA_HOLDS && whit_json_schema_get(c, items[i].node, "enum") != WHIT_JSON_NONE)
@@ -285,7 +286,7 @@ static bool list_values(array *a, whit_buf *values)
     if (whit_json_type_of(&c->json, list) != WHIT_JSON_ARRAY) return false;
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = whit_json_next(&c->json, list, k)) {
-        const uint32_t *known = (const uint32_t *)values->data;
+        const uint32_t *known = WHIT_ITEMS(const uint32_t, values);
         bool ok = true;
         for (size_t i = 0; i < values->size_bytes / sizeof k && ok; i++) ok = !whit_json_schema_same(c, known[i], k);
         for (uint32_t i = 0; i < n && ok; i++) ok = whit_json_schema_is_valid(c, k, items[i]);
@@ -328,7 +329,7 @@ static uint32_t differing_array(array *a, uint32_t unique, uint32_t next)
             if (!in_order && i >> k & 1) continue;
             uint32_t to = in_order ? (at + 1) * (n + 1) + k + 1 : i | 1u << k;
             whit_buf text = {.allocator = g->allocator};
-            whit_json_schema_write(c, ((const uint32_t *)values.data)[k], &text);
+            whit_json_schema_write(c, (WHIT_ITEMS(const uint32_t, &values))[k], &text);
             if (text.failed) g->failed = true;
             way = whit_automaton_text(g, text.data, text.size_bytes,
                                       whit_automaton_call(g, rules[to], WHIT_AUTOMATON_RET));
@@ -337,7 +338,7 @@ static uint32_t differing_array(array *a, uint32_t unique, uint32_t next)
             if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
         }
         whit_automaton_define(g, rules[i],
-                              whit_automaton_split(g, (const uint32_t *)ways.data, ways.size_bytes / sizeof way));
+                              whit_automaton_split(g, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof way));
     }
     begin = whit_automaton_text(g, "[", 1, whit_automaton_call(g, rules[0], next));
 done:

@@ -2,6 +2,7 @@
  * JSON Schema: choices. A set in which something is to be chosen (anyOf, oneOf, if, a dependency, one of the reasons
  * for which a schema does not hold) becomes the sets with each choice in turn. */
 #include "grammar/decimal.h"
+#include "base/items.h"
 #include "grammar/schema_parts.h"
 
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_ite
 static void end_way(choice *w)
 {
     whit_json_schema_compiler *c = w->c;
-    const whit_json_schema_item *items = (const whit_json_schema_item *)w->with.data;
+    const whit_json_schema_item *items = WHIT_ITEMS(const whit_json_schema_item, &w->with);
     uint32_t n = (uint32_t)(w->with.size_bytes / sizeof *items);
     if (w->never || c->graph->failed || c->status != WHIT_OK || is_hopeless(c, items, n)) return;
     if (!w->is_plain && is_contradictory(c, items, n, w->n_before)) return;
@@ -148,7 +149,7 @@ static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uin
 /* Adds a schema to a list of nodes; a schema named by a reference is added only once, so that the list ends. */
 static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
 {
-    const uint32_t *known = (const uint32_t *)list->data;
+    const uint32_t *known = WHIT_ITEMS(const uint32_t, list);
     size_t n = named ? list->size_bytes / sizeof node : 0;
     if (!whit_json_schema_work(c, node, (uint32_t)n + 1)) return;
     for (size_t i = 0; i < n; i++)
@@ -165,7 +166,7 @@ static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, b
     bool found = false;
     meet(c, from, false, &met);
     for (size_t i = 0; i < met.size_bytes / sizeof from && !found && c->status == WHIT_OK; i++) {
-        uint32_t node = ((const uint32_t *)met.data)[i];
+        uint32_t node = (WHIT_ITEMS(const uint32_t, &met))[i];
         found = node == to;
         for (uint32_t r = 0; r < 2; r++) {
             uint32_t named = whit_json_schema_reference(c, node, r);
@@ -285,7 +286,7 @@ static void other_numbers(choice *w, uint32_t list, bool single)
         if (whit_decimal_of_node(&c->json, k, &own.value) && !whit_buf_append(&all, &own, sizeof own))
             c->graph->failed = true;
     }
-    listed *values = (listed *)all.data;
+    listed *values = WHIT_ITEMS(listed, &all);
     size_t n = all.size_bytes / sizeof *values;
     if (n > 1) qsort(values, n, sizeof *values, by_decimal);
     for (size_t i = 0; i <= n && n && !c->graph->failed; i++) {
@@ -602,7 +603,7 @@ bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set 
     case WHIT_JSON_SCHEMA_ONE_OF: choose_branch(&w, which); break;
     default: choose_reason(&w);
     }
-    *begin = whit_automaton_split(c->graph, (const uint32_t *)w.ways.data, w.ways.size_bytes / sizeof *begin);
+    *begin = whit_automaton_split(c->graph, WHIT_ITEMS(const uint32_t, &w.ways), w.ways.size_bytes / sizeof *begin);
     whit_buf_free(&w.ways);
     whit_buf_free(&w.with);
     return true;

@@ -4,6 +4,7 @@
  * Names that no schema lists fall into classes by the patterns of patternProperties that take them: each class has a
  * language of names and conditions on values. */
 #include "grammar/schema_parts.h"
+#include "base/items.h"
 
 #include <stdlib.h>
 
@@ -31,7 +32,8 @@ static uint32_t value_of(whit_json_schema_compiler *c, const whit_buf *set, uint
 {
     uint32_t n = (uint32_t)(set->size_bytes / sizeof(whit_json_schema_item));
     if (n == 0) return whit_json_schema_any(c, next);
-    return whit_automaton_call(c->graph, whit_json_schema_rule(c, (const whit_json_schema_item *)set->data, n), next);
+    return whit_automaton_call(c->graph, whit_json_schema_rule(c, WHIT_ITEMS(const whit_json_schema_item, set), n),
+                               next);
 }
 
 typedef struct property {
@@ -114,7 +116,7 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
         if (!p.name) return whit_json_schema_refuse(c, item.node, "expected a name"), false;
         if (!whit_buf_append(out, &p, sizeof p)) c->graph->failed = true;
     }
-    property *list = (property *)out->data;
+    property *list = WHIT_ITEMS(property, out);
     size_t n = out->size_bytes / sizeof *list, kept = 0;
     if (n > 1) qsort(list, n, sizeof *list, by_name);
     for (size_t i = 0; i < n; i++) {
@@ -229,7 +231,7 @@ static bool compile_property(object *o, property *p, whit_buf *schemas)
     if (!find_conditions(o, p, p->matched, schemas, &never)) return false;
     p->dropped = never;
     if (never) return true;
-    p->rule = whit_json_schema_rule(o->c, (const whit_json_schema_item *)schemas->data,
+    p->rule = whit_json_schema_rule(o->c, WHIT_ITEMS(const whit_json_schema_item, schemas),
                                     (uint32_t)(schemas->size_bytes / sizeof(whit_json_schema_item)));
     return o->c->status == WHIT_OK;
 }
@@ -314,12 +316,12 @@ static uint32_t other_key(whit_json_schema_compiler *c, const property *list, ui
         whit_code_range wide = {0x80, 0x10FFFF};
         if (!whit_buf_append(&ranges, &wide, sizeof wide)) g->failed = true;
     }
-    const whit_code_range *codes = (const whit_code_range *)ranges.data;
+    const whit_code_range *codes = WHIT_ITEMS(const whit_code_range, &ranges);
     size_t n_codes = ranges.size_bytes / sizeof *codes;
     uint32_t way = n > MOST_ESCAPED_NAMES ? whit_automaton_json_code(g, codes, n_codes, rest)
                                           : whit_automaton_json_spelled(g, codes, n_codes, rest);
     if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
-    uint32_t begin = whit_automaton_split(g, (const uint32_t *)ways.data, ways.size_bytes / sizeof way);
+    uint32_t begin = whit_automaton_split(g, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof way);
     whit_buf_free(&ways);
     whit_buf_free(&ranges);
     return begin;
@@ -389,7 +391,8 @@ static bool other_property(object *o, whit_buf *schemas, uint32_t *pair)
         if (any) {
             *pair = whit_automaton_rule(g);
             whit_automaton_define(
-                g, *pair, whit_automaton_split(g, (const uint32_t *)ways.data, ways.size_bytes / sizeof(uint32_t)));
+                g, *pair,
+                whit_automaton_split(g, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof(uint32_t)));
         }
     } else if (o->open && find_conditions(o, NULL, 0, schemas, &never) && !never) {
         property *sorted = whit_zalloc_array(g->allocator, o->n + 1, sizeof *sorted);
@@ -466,7 +469,7 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
     bool possible = true, closed = false, asked = false;
     object o = {.c = c, .set = set};
     if (!list_properties(c, set, &list) || !find_names(&o)) goto done;
-    o.list = (property *)list.data;
+    o.list = WHIT_ITEMS(property, &list);
     o.n = (uint32_t)(list.size_bytes / sizeof(property));
     for (uint32_t i = 0; i < set.n; i++) {
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "grammar/schema_parts.h"
+#include "base/items.h"
 #include "grammar/uri.h"
 
 enum { SLOTS = 1 << 13 };
@@ -43,11 +44,11 @@ static uint32_t open_resource(whit_json_schema_compiler *c, uint32_t schema, uin
     if (count && (!text || n == 0)) return around;
     if (count && text[0] == '#') return around; /* before 2019-09, an anchor */
     resource own = {.node = schema, .uri = c->uris.size_bytes};
-    own.end = ((const whit_json_node *)c->json.nodes.data)[schema].next;
+    own.end = (WHIT_ITEMS(const whit_json_node, &c->json.nodes))[schema].next;
     whit_buf uri = {.allocator = c->graph->allocator};
     if (text) {
-        resource base = count ? ((const resource *)c->resources.data)[around] : (resource){0};
-        whit_uri_resolve((const char *)c->uris.data + base.uri, base.n, text, n, &uri);
+        resource base = count ? (WHIT_ITEMS(const resource, &c->resources))[around] : (resource){0};
+        whit_uri_resolve(whit_chars(&c->uris) + base.uri, base.n, text, n, &uri);
     }
     own.n = uri.size_bytes;
     if (uri.failed || (uri.size_bytes && !whit_buf_append(&c->uris, uri.data, uri.size_bytes)) ||
@@ -160,7 +161,7 @@ static uint32_t follow_pointer(whit_json_schema_compiler *c, uint32_t ref, uint3
 
 static uint32_t resource_around(const whit_json_schema_compiler *c, uint32_t node)
 {
-    const resource *all = (const resource *)c->resources.data;
+    const resource *all = WHIT_ITEMS(const resource, &c->resources);
     uint32_t n = (uint32_t)(c->resources.size_bytes / sizeof *all);
     while (n-- > 1) /* in document order: the last that holds the node is the innermost */
         if (node >= all[n].node && node < all[n].end) return n;
@@ -172,7 +173,7 @@ static uint32_t resource_around(const whit_json_schema_compiler *c, uint32_t nod
 static uint32_t find_anchor(whit_json_schema_compiler *c, uint32_t ref, uint32_t in, const char *name, size_t n,
                             bool dynamic)
 {
-    const anchor *all = (const anchor *)c->anchors.data, *found = NULL;
+    const anchor *all = WHIT_ITEMS(const anchor, &c->anchors), *found = NULL;
     size_t n_all = c->anchors.size_bytes / sizeof *all, n_dynamic = 0, m;
     for (size_t i = 0; i < n_all; i++) {
         const char *text = whit_json_string(&c->json, all[i].name, &m);
@@ -191,13 +192,13 @@ static uint32_t find_anchor(whit_json_schema_compiler *c, uint32_t ref, uint32_t
 static uint32_t resolve_reference(whit_json_schema_compiler *c, uint32_t ref, uint32_t around, const char *text,
                                   size_t n, bool dynamic)
 {
-    const resource *all = (const resource *)c->resources.data;
+    const resource *all = WHIT_ITEMS(const resource, &c->resources);
     uint32_t n_all = (uint32_t)(c->resources.size_bytes / sizeof *all), in = around, to = WHIT_JSON_NONE;
     size_t hash = 0;
     while (hash < n && text[hash] != '#') hash++;
     if (hash) {
         whit_buf uri = {.allocator = c->graph->allocator};
-        whit_uri_resolve((const char *)c->uris.data + all[around].uri, all[around].n, text, hash, &uri);
+        whit_uri_resolve(whit_chars(&c->uris) + all[around].uri, all[around].n, text, hash, &uri);
         for (in = 0; in < n_all; in++)
             if (all[in].n == uri.size_bytes && all[in].n &&
                 memcmp(c->uris.data + all[in].uri, uri.data, all[in].n) == 0)
@@ -229,7 +230,7 @@ static uint32_t resolve_known(whit_json_schema_compiler *c, uint32_t ref)
     const char *text = whit_json_string(&c->json, ref, &n);
     uint32_t hash = 2166136261u, around = resource_around(c, ref); /* FNV-1a */
     for (size_t i = 0; i < n; i++) hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    known_reference *slot = (known_reference *)c->references.data + (hash ^ hash >> 15) % SLOTS;
+    known_reference *slot = WHIT_ITEMS(known_reference, &c->references) + (hash ^ hash >> 15) % SLOTS;
     const char *known = slot->ref ? whit_json_string(&c->json, slot->ref, &n_known) : NULL;
     if (known && slot->resource == around && n_known == n && memcmp(known, text, n) == 0) return slot->to;
     uint32_t to = resolve_reference(c, ref, around, text, n, false);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "grammar/schema_parts.h"
+#include "base/items.h"
 
 enum { LISTED_MAX = 20000, LANGUAGE_WORK_MAX = 12000000, PROPERTY_WORK = 200000 };
 
@@ -212,7 +213,7 @@ static void add_text(whit_json_schema_compiler *c, whit_buf *list, uint32_t node
 {
     size_t n, m;
     const char *text = whit_json_string(&c->json, node, &n);
-    const uint32_t *known = (const uint32_t *)list->data;
+    const uint32_t *known = WHIT_ITEMS(const uint32_t, list);
     for (size_t i = 0; text && i < list->size_bytes / sizeof node; i++) {
         const char *other = whit_json_string(&c->json, known[i], &m);
         if (other && n == m && memcmp(text, other, n) == 0) return;
@@ -297,13 +298,14 @@ static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_
         result = s->min <= max ? whit_language_length(l, s->min, max) : WHIT_LANGUAGE_NONE;
     bool beside = count_of(&s->patterns) != 0;
     for (size_t i = 0; i < count_of(&s->patterns); i++)
-        result = whit_language_and(l, result, whit_json_schema_pattern(c, l, ((const uint32_t *)s->patterns.data)[i]));
+        result =
+            whit_language_and(l, result, whit_json_schema_pattern(c, l, (WHIT_ITEMS(const uint32_t, &s->patterns))[i]));
     for (size_t i = 0; i < count_of(&s->formats); i++)
-        result = whit_language_and(
-            l, result,
-            format_expression(c, l, ((const uint32_t *)s->formats.data)[i], beside ? use : WHIT_JSON_SCHEMA_WRITTEN));
+        result = whit_language_and(l, result,
+                                   format_expression(c, l, (WHIT_ITEMS(const uint32_t, &s->formats))[i],
+                                                     beside ? use : WHIT_JSON_SCHEMA_WRITTEN));
     for (size_t i = 0; i < count_of(&s->fails) && c->status == WHIT_OK; i++) {
-        whit_json_schema_item item = set.items[((const uint32_t *)s->fails.data)[i]];
+        whit_json_schema_item item = set.items[(WHIT_ITEMS(const uint32_t, &s->fails))[i]];
         bool is_list = whit_json_type_of(&c->json, item.node) == WHIT_JSON_ARRAY;
         uint32_t what = item.kind == WHIT_JSON_SCHEMA_UNLIKE ? add_literal(c, l, item.node)
             : is_list                                        ? listed(c, l, item.node)
@@ -319,7 +321,7 @@ static void write_name(whit_json_schema_compiler *c, whit_json_schema_set set, c
     whit_buf_printf(name, "string %u %u", s->min, s->max);
     for (int k = 0; k < 3; k++)
         for (size_t i = 0; i < count_of(lists[k]); i++) {
-            uint32_t at = ((const uint32_t *)lists[k]->data)[i];
+            uint32_t at = (WHIT_ITEMS(const uint32_t, lists[k]))[i];
             size_t n = 0;
             const char *text = whit_json_string(&c->json, k == 2 ? set.items[at].node : at, &n);
             uint32_t list = k == 2 && !text ? set.items[at].node : 0; /* an enum has no text */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * JSON Schema: enum and const, and whether branches exclude each other. */
 #include "base/json.h"
+#include "base/items.h"
 #include "base/utf8.h"
 #include "grammar/decimal.h"
 #include "grammar/schema_parts.h"
@@ -80,7 +81,7 @@ static void write_value(const whit_json *json, uint32_t node, whit_buf *out)
 {
     size_t n;
     const char *text = whit_json_string(json, node, &n);
-    const whit_json_node *own = (const whit_json_node *)json->nodes.data + node;
+    const whit_json_node *own = WHIT_ITEMS(const whit_json_node, &json->nodes) + node;
     switch (whit_json_type_of(json, node)) {
     case WHIT_JSON_STRING: whit_json_schema_quote(out, text, n); break;
     case WHIT_JSON_ARRAY:
@@ -224,8 +225,8 @@ uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_se
     uint32_t begin = WHIT_AUTOMATON_NONE;
     if (!c->graph->failed && c->status == WHIT_OK) {
         for (size_t i = 0; i < n; i++) {
-            size_t from = i ? ((size_t *)ends.data)[i - 1] : 0;
-            words[i] = (whit_automaton_word){texts.data + from, ((size_t *)ends.data)[i] - from};
+            size_t from = i ? (WHIT_ITEMS(size_t, &ends))[i - 1] : 0;
+            words[i] = (whit_automaton_word){texts.data + from, (WHIT_ITEMS(size_t, &ends))[i] - from};
         }
         if (n > 1) qsort(words, n, sizeof *words, by_text);
         for (size_t i = 0; i < n; i++)

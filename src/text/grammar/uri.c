@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Resolving references of URIs. */
 #include "grammar/uri.h"
+#include "base/items.h"
 
 typedef struct span {
     const char *text;
@@ -88,7 +89,7 @@ void whit_uri_resolve(const char *base, size_t n_base, const char *reference, si
         if (merged.failed)
             out->failed = true;
         else
-            append_path(out, from, (const char *)merged.data, merged.size_bytes);
+            append_path(out, from, whit_chars(&merged), merged.size_bytes);
         whit_buf_free(&merged);
     }
     if (query.n) whit_buf_append(out, query.text, query.n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "template/chat.h"
 
+#include "base/items.h"
 #include "base/json.h"
 #include "template/unicode.h"
 
@@ -128,7 +129,7 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
         status = whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory for the conversation");
     whit_datum_pool_clear(&pool);
     if (status != WHIT_OK || !content) return status;
-    whit_text rendered = {.bytes = (const char *)out->data + out_before, .n_bytes = out->size_bytes - out_before};
+    whit_text rendered = {.bytes = whit_chars(out) + out_before, .n_bytes = out->size_bytes - out_before};
     size_t n_bytes = cut_after(&rendered, content);
     if (n_bytes == SIZE_MAX) {
         out->size_bytes = out_before;
@@ -199,8 +200,8 @@ static bool write_answer(whit_buf *out, whit_status status, const whit_buf *text
 {
     if (status == WHIT_OK)
         return whit_buf_append_str(out, "{\"text\": ") &&
-            whit_json_write_string(out, (const char *)text->data, text->size_bytes) && whit_buf_append_str(out, "}\n");
-    const char *message = (const char *)error->message.data;
+            whit_json_write_string(out, whit_chars(text), text->size_bytes) && whit_buf_append_str(out, "}\n");
+    const char *message = whit_chars(&error->message);
     size_t n_bytes = error->message.size_bytes;
     if (!n_bytes && !error->raised) {
         message = error->error.message;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/utf8.h"
 #include "template/machine.h"
 
@@ -68,7 +69,7 @@ static whit_status place_error(const char *source, size_t offset, const whit_tex
     message->size_bytes--;
     error->raised = whole != NULL;
     return whit_fail(&error->error, reason->status, "line %u, column %u: %.*s", error->line, error->column,
-                     (int)(message->size_bytes < 480 ? message->size_bytes : 480), (const char *)message->data);
+                     (int)(message->size_bytes < 480 ? message->size_bytes : 480), whit_chars(message));
 }
 
 whit_status whit_template_fail(whit_template_error *error, whit_status status, const char *line)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/items.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "template/number.h"
@@ -371,7 +372,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
         *value = whit_datum_int(integer);
         return true;
     }
-    const whit_json_node *node = (const whit_json_node *)json->nodes.data + at;
+    const whit_json_node *node = WHIT_ITEMS(const whit_json_node, &json->nodes) + at;
     const char *text = json->text + node->start;
     size_t n = node->end - node->start, i = n && text[0] == '-';
     while (i < n && text[i] >= '0' && text[i] <= '9') i++;

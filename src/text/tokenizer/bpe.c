@@ -4,6 +4,7 @@
  * Both take the pair of lowest rank, the leftmost of equal ones. */
 #include "tokenizer/models.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
@@ -105,7 +106,7 @@ static bool before(const candidate *a, const candidate *b)
 static bool heap_push(whit_buf *heap, candidate entry)
 {
     if (!whit_buf_append(heap, &entry, sizeof entry)) return false;
-    candidate *entries = (candidate *)(void *)heap->data;
+    candidate *entries = WHIT_ITEMS(candidate, heap);
     size_t at = heap->size_bytes / sizeof entry - 1;
     for (; at > 0 && before(&entry, &entries[(at - 1) / 2]); at = (at - 1) / 2) entries[at] = entries[(at - 1) / 2];
     entries[at] = entry;
@@ -114,7 +115,7 @@ static bool heap_push(whit_buf *heap, candidate entry)
 
 static candidate heap_pop(whit_buf *heap)
 {
-    candidate *entries = (candidate *)(void *)heap->data;
+    candidate *entries = WHIT_ITEMS(candidate, heap);
     candidate top = entries[0];
     heap->size_bytes -= sizeof top;
     size_t n = heap->size_bytes / sizeof top, at = 0;
@@ -287,7 +288,7 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
     m.steps_left = &scratch->steps_left;
     scratch->symbols.size_bytes = 0;
     WHIT_TRY((m.by_text ? start_by_text : start_ranked)(view, symbol_ids, piece, n_bytes, &scratch->symbols, error));
-    symbol *symbols = (symbol *)(void *)scratch->symbols.data;
+    symbol *symbols = WHIT_ITEMS(symbol, &scratch->symbols);
     size_t n = scratch->symbols.size_bytes / sizeof *symbols;
     if (n <= FEW_SYMBOLS)
         n = merge_few(&m, symbols, n);

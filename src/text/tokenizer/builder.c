@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/builder.h"
+#include "base/items.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ void whit_tokenizer_builder_close(whit_tokenizer_builder *builder)
 
 static builder_token *tokens_of(const whit_tokenizer_builder *builder)
 {
-    return (builder_token *)(void *)builder->tokens.data;
+    return WHIT_ITEMS(builder_token, &builder->tokens);
 }
 
 static size_t n_tokens_of(const whit_tokenizer_builder *builder)
@@ -108,7 +109,7 @@ static size_t table_slots(size_t n_entries)
 static whit_token_slot *find_slot(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes,
                                   uint32_t hash)
 {
-    whit_token_slot *slots = (whit_token_slot *)(void *)builder->slots.data;
+    whit_token_slot *slots = WHIT_ITEMS(whit_token_slot, &builder->slots);
     size_t mask = builder->slots.size_bytes / sizeof *slots - 1;
     for (size_t probe = 0, at = hash; probe < WHIT_TOKENIZER_MAX_PROBES; probe++, at++) {
         whit_token_slot *slot = &slots[at & mask];
@@ -227,7 +228,7 @@ whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf 
 
 whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id, whit_error *error)
 {
-    const int32_t *ends = (const int32_t *)(const void *)builder->ends.data;
+    const int32_t *ends = WHIT_ITEMS(const int32_t, &builder->ends);
     for (size_t i = 0; i < builder->ends.size_bytes / sizeof *ends; i++)
         if (ends[i] == id) return WHIT_OK;
     return id < 0 ? WHIT_OK : whit_tokenizer_builder_id(builder, &builder->ends, id, error);
@@ -361,7 +362,7 @@ static whit_status build_trie(const builder_token *tokens, const builder_token *
             n_children++;
             i = below.last;
         }
-        whit_trie_node *node = (whit_trie_node *)(void *)nodes->data + at;
+        whit_trie_node *node = WHIT_ITEMS(whit_trie_node, nodes) + at;
         node->id_plus_1 = range.depth ? id_plus_1 : 0;
         node->first_child = n_children ? (uint32_t)first_child : 0;
         node->n_children = (uint16_t)n_children;
@@ -381,7 +382,7 @@ static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, 
             if (token->flags & WHIT_TOKEN_IN_VOCAB) status = append_bytes(&sorted, &token, sizeof token, error);
         }
         size_t n = sorted.size_bytes / sizeof tokens;
-        const builder_token **order = (const builder_token **)(void *)sorted.data;
+        const builder_token **order = (const builder_token **)WHIT_ITEMS(void, &sorted);
         if (status == WHIT_OK && n) qsort(order, n, sizeof *order, compare_tokens);
         if (status == WHIT_OK) status = build_trie(tokens, order, n, &nodes, &ranges, error);
     }
@@ -395,7 +396,7 @@ static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, 
 
 static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
-    const builder_merge *merges = (const builder_merge *)(void *)builder->merges.data;
+    const builder_merge *merges = WHIT_ITEMS(const builder_merge, &builder->merges);
     size_t n = builder->merges.size_bytes / sizeof *merges, n_slots = n ? table_slots(n) : 0;
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_MERGES, error));
     size_t start = image->size_bytes;
@@ -469,12 +470,12 @@ static int compare_added(const void *left, const void *right)
 
 static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
-    const builder_added *added = (const builder_added *)(void *)builder->added.data;
+    const builder_added *added = WHIT_ITEMS(const builder_added, &builder->added);
     size_t n = builder->added.size_bytes / sizeof *added;
     added_order *order = whit_zalloc_array(builder->allocator, n + 1, sizeof *order);
     if (!order) return whit_fail_memory(error, "added tokens", n * sizeof *order);
     for (size_t i = 0; i < n; i++)
-        order[i] = (added_order){&added[i], (const char *)builder->strings.data + added[i].token.text_offset};
+        order[i] = (added_order){&added[i], whit_chars(&builder->strings) + added[i].token.text_offset};
     qsort(order, n, sizeof *order, compare_added);
     whit_status status = begin_section(builder, image, base, WHIT_TOKENS_ADDED, error);
     for (size_t i = 0; i < n && status == WHIT_OK; i++) {

@@ -4,6 +4,7 @@
  * one. */
 #include "tokenizer/decoder.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/regex.h"
 #include "tokenizer/unicode.h"
@@ -448,7 +449,7 @@ whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, con
     const uint8_t *token = whit_tokenizer_token_text(&decoder->view, id, &n);
     bool skip = decoder->options.skip_special && whit_tokenizer_token_flags(&decoder->view, id) & WHIT_TOKEN_SPECIAL;
     if (token && !skip) WHIT_TRY(feed_whole(decoder, 0, token, n, error));
-    *text = decoder->out.size_bytes ? (const char *)decoder->out.data : "";
+    *text = decoder->out.size_bytes ? whit_chars(&decoder->out) : "";
     *n_bytes = decoder->out.size_bytes;
     return WHIT_OK;
 }
@@ -458,7 +459,7 @@ whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **t
     decoder->out.size_bytes = 0;
     decoder->out.failed = false;
     for (size_t i = 0; i < decoder->n_stages; i++) WHIT_TRY(finish_token(decoder, i, error));
-    *text = decoder->out.size_bytes ? (const char *)decoder->out.data : "";
+    *text = decoder->out.size_bytes ? whit_chars(&decoder->out) : "";
     *n_bytes = decoder->out.size_bytes;
     return WHIT_OK;
 }

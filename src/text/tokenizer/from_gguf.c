@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/from_gguf.h"
+#include "base/items.h"
 
 #include "tokenizer/vocabulary.h"
 
@@ -93,10 +94,10 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_numbers(gguf, v->name, "tokenizer.ggml.scores", true, v->n_tokens, &buffers[2], &has_scores, error));
     WHIT_TRY(
         read_numbers(gguf, v->name, "tokenizer.ggml.token_type", false, v->n_tokens, &buffers[3], &has_types, error));
-    v->tokens = (const whit_text *)(const void *)buffers[0].data;
-    v->merges = (const whit_text *)(const void *)buffers[1].data;
-    v->scores = has_scores ? (const float *)(const void *)buffers[2].data : NULL;
-    v->types = has_types ? (const int32_t *)(const void *)buffers[3].data : NULL;
+    v->tokens = WHIT_ITEMS(const whit_text, &buffers[0]);
+    v->merges = WHIT_ITEMS(const whit_text, &buffers[1]);
+    v->scores = has_scores ? WHIT_ITEMS(const float, &buffers[2]) : NULL;
+    v->types = has_types ? WHIT_ITEMS(const int32_t, &buffers[3]) : NULL;
     set_defaults(gguf, v);
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", &v->bos, error));
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", &v->eos, error));

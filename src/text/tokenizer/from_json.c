@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/from_json.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/json_pipeline.h"
 #include "tokenizer/normalize.h"
@@ -191,7 +192,7 @@ static whit_status read_model(const reader *r)
 static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3], whit_regex **regexes,
                              const uint8_t **result, size_t *n_result)
 {
-    const whit_tokenizer_step *steps = (const whit_tokenizer_step *)(void *)r->builder->normalize.data;
+    const whit_tokenizer_step *steps = WHIT_ITEMS(const whit_tokenizer_step, &r->builder->normalize);
     size_t n_steps = r->builder->normalize.size_bytes / sizeof *steps;
     const uint8_t *pool = r->builder->strings.data;
     *result = (const uint8_t *)text;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "format/gguf.h"
 #include "format/lfs.h"
 #include "tokenizer/from_gguf.h"
@@ -82,8 +83,8 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
         if (!exists) continue;
         whit_buf *text = &f->texts[i];
         WHIT_TRY(whit_read_file(f->path, MAX_DOCUMENT_BYTES, text, error));
-        WHIT_TRY(whit_json_parse(f->path, (const char *)text->data, text->size_bytes, text->allocator, &f->documents[i],
-                                 error));
+        WHIT_TRY(
+            whit_json_parse(f->path, whit_chars(text), text->size_bytes, text->allocator, &f->documents[i], error));
         snprintf(f->names[i], sizeof f->names[i], "%s", names[i]); /* f->path will change */
         f->documents[i].name = f->names[i];
     }

@@ -8,6 +8,7 @@
  * Protobuf's wire format: a key (field number times 8 + wire type) as a varint, then a varint (0),
  * 8 bytes (1), a length and bytes (2) or 4 bytes (5). Unknown fields are skipped. */
 #include "tokenizer/from_sentencepiece.h"
+#include "base/items.h"
 
 #include "tokenizer/vocabulary.h"
 
@@ -152,9 +153,9 @@ static whit_status build_image(sentencepiece *model, const whit_tokenizer_config
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED, "%s: SentencePiece models with %s are not supported",
                          v->name, model->spaces_behind ? "treat_whitespace_as_suffix" : "escape_whitespaces off");
     v->kind = model->model_type == 2 ? WHIT_VOCABULARY_SPM : WHIT_VOCABULARY_UNIGRAM;
-    v->tokens = (const whit_text *)(const void *)model->tokens.data;
-    v->scores = (const float *)(const void *)model->scores.data;
-    v->types = (const int32_t *)(const void *)model->types.data;
+    v->tokens = WHIT_ITEMS(const whit_text, &model->tokens);
+    v->scores = WHIT_ITEMS(const float, &model->scores);
+    v->types = WHIT_ITEMS(const int32_t, &model->types);
     v->n_tokens = model->tokens.size_bytes / sizeof *v->tokens;
     v->config = config;
     v->add_bos = whit_tokenizer_config_flag(config, "add_bos_token");

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/base64.h"
 #include "tokenizer/image.h"
@@ -140,13 +141,12 @@ static whit_status build_image(ranks *r, const whit_tokenizer_config *config, wh
                          "151,643 (Qwen) only",
                          r->name, n_ranks);
     }
-    whit_text *tokens = (whit_text *)(void *)r->tokens.data;
+    whit_text *tokens = WHIT_ITEMS(whit_text, &r->tokens);
     v.n_tokens = r->tokens.size_bytes / sizeof *tokens;
-    for (size_t i = 0; i < v.n_tokens; i++)
-        tokens[i].data = (const char *)r->spellings.data + (uintptr_t)tokens[i].data;
+    for (size_t i = 0; i < v.n_tokens; i++) tokens[i].data = whit_chars(&r->spellings) + (uintptr_t)tokens[i].data;
     v.tokens = tokens;
-    v.scores = (const float *)(const void *)r->scores.data;
-    v.types = (const int32_t *)(const void *)r->types.data;
+    v.scores = WHIT_ITEMS(const float, &r->scores);
+    v.types = WHIT_ITEMS(const int32_t, &r->types);
     v.config = config;
     return whit_tokenizer_from_vocabulary(&v, image, r->error);
 }

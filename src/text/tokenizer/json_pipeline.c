@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/json_pipeline.h"
+#include "base/items.h"
 
 #include "tokenizer/base64.h"
 #include "tokenizer/normalize.h"
@@ -101,7 +102,7 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
         status = whit_json_fail(r->json, at, r->error, "precompiled_charsmap is damaged");
     else
         status = whit_tokenizer_builder_step(r->builder, r->steps, (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
-                                             (const char *)map.data, map.size_bytes, NULL, 0, r->error);
+                                             whit_chars(&map), map.size_bytes, NULL, 0, r->error);
     whit_buf_free(&map);
     return status;
 }

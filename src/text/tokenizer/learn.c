@@ -2,6 +2,7 @@
  * Words and their counts; learn_merges.c makes pieces of them. */
 #include "tokenizer/learn.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/learn_merges.h"
 #include "tokenizer/vocabulary.h"
@@ -180,7 +181,7 @@ static void add_pieces(struct tokens *t, const whit_merges *merges, size_t begin
         const whit_text_entry *piece = whit_text_table_at(&merges->pieces, i);
         /* Merges score by their rank; characters, which nothing merges into, below them. */
         size_t rank = i < merges->n_characters ? merges->pieces.n + i : i - merges->n_characters;
-        whit_text text = {(const char *)merges->pieces.texts.data + piece->offset, piece->n_bytes};
+        whit_text text = {whit_chars(&merges->pieces.texts) + piece->offset, piece->n_bytes};
         add_token(t, text, -(float)rank, WHIT_TOKEN_NORMAL);
     }
 }

@@ -5,6 +5,7 @@
  * date when it comes up is put back with the present count. */
 #include "tokenizer/learn_merges.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -48,15 +49,15 @@ struct learning {
 
 static struct place *place_at(const struct learning *l, uint32_t i)
 {
-    return (struct place *)(void *)l->places.data + i;
+    return WHIT_ITEMS(struct place, &l->places) + i;
 }
 static struct pair *pair_at(const struct learning *l, uint32_t i)
 {
-    return (struct pair *)(void *)l->pairs.data + i;
+    return WHIT_ITEMS(struct pair, &l->pairs) + i;
 }
 static struct occurrence *occurrence_at(const struct learning *l, uint32_t number)
 {
-    return (struct occurrence *)(void *)l->occurrences.data + (number - 1);
+    return WHIT_ITEMS(struct occurrence, &l->occurrences) + (number - 1);
 }
 static uint64_t count_of_word(const struct learning *l, uint32_t word)
 {
@@ -221,7 +222,7 @@ static bool heap_push(struct learning *l, uint32_t pair)
     struct entry entry = {pair_at(l, pair)->count, pair};
     if (entry.count < LEAST_PAIR) return true;
     if (!whit_buf_append(&l->heap, &entry, sizeof entry)) return false;
-    struct entry *heap = (struct entry *)(void *)l->heap.data;
+    struct entry *heap = WHIT_ITEMS(struct entry, &l->heap);
     size_t i = l->heap.size_bytes / sizeof entry - 1;
     for (size_t up; i && before_in_heap(l, &entry, &heap[up = (i - 1) / 2]); i = up) heap[i] = heap[up];
     heap[i] = entry;
@@ -230,7 +231,7 @@ static bool heap_push(struct learning *l, uint32_t pair)
 
 static struct entry heap_pop(struct learning *l)
 {
-    struct entry *heap = (struct entry *)(void *)l->heap.data, top = heap[0];
+    struct entry *heap = WHIT_ITEMS(struct entry, &l->heap), top = heap[0];
     size_t n = l->heap.size_bytes / sizeof top - 1, i = 0;
     struct entry last = heap[n];
     l->heap.size_bytes = n * sizeof top;
@@ -275,7 +276,7 @@ static void forget_pair(struct learning *l, uint32_t place, uint64_t n)
 
 static bool push_touched(struct learning *l)
 {
-    const uint32_t *touched = (const uint32_t *)(const void *)l->touched.data;
+    const uint32_t *touched = WHIT_ITEMS(const uint32_t, &l->touched);
     bool ok = true;
     for (size_t i = 0; ok && i < l->touched.size_bytes / sizeof *touched; i++) ok = heap_push(l, touched[i]);
     l->touched.size_bytes = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/models.h"
+#include "base/items.h"
 
 #define STEPS_PER_BYTE 256u
 #define STEPS_ALLOWED  (16u << 20)
@@ -71,7 +72,7 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
         return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
     /* Text that may not get special tokens has entries of its own. */
     uint32_t key = hash ^ (scratch->no_special ? 0x9E3779B9u : 0);
-    whit_cached_piece *cached = (whit_cached_piece *)(void *)scratch->cache.data + key % WHIT_CACHE_ENTRIES;
+    whit_cached_piece *cached = WHIT_ITEMS(whit_cached_piece, &scratch->cache) + key % WHIT_CACHE_ENTRIES;
     if (cached->hash == key && cached->n_bytes == n_bytes && memcmp(cached->text, piece, n_bytes) == 0) {
         for (int i = 0; i < cached->n_ids; i++) WHIT_TRY(whit_push_id(ids, cached->ids[i], error));
         return WHIT_OK;

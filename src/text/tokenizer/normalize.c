@@ -3,6 +3,7 @@
 
 #include <utf8proc.h>
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
@@ -82,7 +83,7 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
     size_t n_codes = codes->size_bytes / sizeof(int32_t);
     if (!whit_buf_append_zeros(codes, codes->size_bytes))
         return whit_fail_memory(error, "normalized text", codes->size_bytes);
-    int32_t *all = (int32_t *)(void *)codes->data;
+    int32_t *all = WHIT_ITEMS(int32_t, codes);
     order_marks(all, n_codes, all + n_codes);
     if (kind == WHIT_STEP_NFC || kind == WHIT_STEP_NFKC) {
         utf8proc_ssize_t composed = utf8proc_normalize_utf32(all, (utf8proc_ssize_t)n_codes,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/split.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
@@ -142,7 +143,7 @@ static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool wit
         const range *one = &ranges[with_next ? n - 1 - k : k];
         size_t n_pieces = pieces->size_bytes / sizeof(whit_piece);
         if (one->match && !previous && n_pieces > first) {
-            whit_piece *last = (whit_piece *)(void *)pieces->data + (n_pieces - 1);
+            whit_piece *last = WHIT_ITEMS(whit_piece, pieces) + (n_pieces - 1);
             if (with_next)
                 last->start = one->start;
             else
@@ -153,7 +154,7 @@ static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool wit
         previous = one->match;
     }
     if (!with_next || pieces->failed || pieces->size_bytes == 0) return;
-    whit_piece *all = (whit_piece *)(void *)pieces->data;
+    whit_piece *all = WHIT_ITEMS(whit_piece, pieces);
     for (size_t low = first, high = pieces->size_bytes / sizeof *all; low + 1 < high; low++) {
         whit_piece swap = all[low];
         all[low] = all[--high];
@@ -224,7 +225,7 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
     out->size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         WHIT_TRY(find_ranges(splitter, step, pattern, regex, pieces[i], error));
-        range *ranges = (range *)(void *)splitter->ranges.data;
+        range *ranges = WHIT_ITEMS(range, &splitter->ranges);
         size_t n_ranges = splitter->ranges.size_bytes / sizeof *ranges;
         for (size_t k = 0; k < n_ranges && invert; k++) ranges[k].match = !ranges[k].match;
         add_pieces(out, ranges, n_ranges, behaviour);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/tokenizer.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 #include "tokenizer/models.h"
 #include "tokenizer/normalize.h"
@@ -388,7 +389,7 @@ static whit_status clean_text(encoding *e, whit_encode_options *options, const u
     }
     append_clean(*text, at, *n, clean);
     if (clean->failed || ranges->failed) return whit_fail_memory(e->error, "text", *n);
-    options->plain = (const whit_text_range *)(const void *)ranges->data;
+    options->plain = WHIT_ITEMS(const whit_text_range, ranges);
     *text = clean->data;
     *n = clean->size_bytes;
     return WHIT_OK;

@@ -4,6 +4,7 @@
  * way. */
 #include "tokenizer/models.h"
 
+#include "base/items.h"
 #include "base/utf8.h"
 
 typedef struct lattice_node { /* the best way to end at this byte */
@@ -83,7 +84,7 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
     scratch->nodes.size_bytes = 0;
     if (!whit_buf_append_zeros(&scratch->nodes, (n_bytes + 1) * sizeof(lattice_node)))
         return whit_fail_memory(error, "segmentation", (n_bytes + 1) * sizeof(lattice_node));
-    lattice_node *best = (lattice_node *)(void *)scratch->nodes.data;
+    lattice_node *best = WHIT_ITEMS(lattice_node, &scratch->nodes);
     WHIT_TRY(fill_lattice(view, scratch, piece, n_bytes, best, error));
     /* The path is known from its end; turn it round. Unknown neighbours fuse. */
     uint32_t end = (uint32_t)n_bytes;

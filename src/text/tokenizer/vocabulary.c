@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/vocabulary.h"
+#include "base/items.h"
 
 #include "tokenizer/normalize.h"
 #include "tokenizer/scan.h"
@@ -107,7 +108,7 @@ static whit_status add_tokens(whit_tokenizer_builder *builder, const whit_vocabu
 static const whit_config_token *documented(const whit_buf *list, size_t *n)
 {
     *n = list->size_bytes / sizeof(whit_config_token);
-    return (const whit_config_token *)(const void *)list->data;
+    return WHIT_ITEMS(const whit_config_token, list);
 }
 
 /* Puts what the documents say of the vocabulary's own ids into copies of its texts and types: what they call special is
@@ -123,13 +124,13 @@ static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *tex
         whit_buf_append(types, &type, sizeof type);
     }
     if (texts->failed || types->failed) return whit_fail_memory(error, "vocabulary", v->n_tokens * sizeof *v->tokens);
-    v->tokens = (const whit_text *)(void *)texts->data;
-    v->types = (const int32_t *)(void *)types->data;
+    v->tokens = WHIT_ITEMS(const whit_text, texts);
+    v->types = WHIT_ITEMS(const int32_t, types);
     for (size_t i = 0; i < n; i++) {
         const whit_config_token *token = &tokens[i];
         if (token->id >= (int64_t)v->n_tokens) continue;
-        whit_text *text = (whit_text *)(void *)texts->data + token->id;
-        int32_t *type = (int32_t *)(void *)types->data + token->id;
+        whit_text *text = WHIT_ITEMS(whit_text, texts) + token->id;
+        int32_t *type = WHIT_ITEMS(int32_t, types) + token->id;
         bool same = text->n_bytes == token->n_bytes && memcmp(text->data, token->text, token->n_bytes) == 0;
         bool is_own = *type == WHIT_TOKEN_CONTROL || *type == WHIT_TOKEN_UNKNOWN || *type == WHIT_TOKEN_BYTE;
         if (same ? is_own : *type != WHIT_TOKEN_CONTROL && *type != WHIT_TOKEN_UNUSED) continue;
@@ -323,7 +324,7 @@ static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *li
         const bool begins = text.n_bytes > 3 && memcmp(text.data, METASPACE, 3) == 0;
         const bool is_bracketed = text.n_bytes > 2 && text.data[0] == '[' && text.data[text.n_bytes - 1] == ']';
         const bool is_mark = is_bracketed || (v->types && v->types[i] != WHIT_TOKEN_NORMAL);
-        char *spelled = (char *)texts->data + at;
+        char *spelled = WHIT_ITEMS(char, texts) + at;
         size_t n = 0;
         if (!begins && !is_mark) {
             memcpy(spelled, "##", 2);
@@ -335,7 +336,7 @@ static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *li
         at += made.n_bytes;
         if (!whit_buf_append(list, &made, sizeof made)) return whit_fail_memory(error, "vocabulary", at);
     }
-    v->tokens = (const whit_text *)(const void *)list->data;
+    v->tokens = WHIT_ITEMS(const whit_text, list);
     return WHIT_OK;
 }
 

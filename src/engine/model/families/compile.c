@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/items.h"
 #include "kernels/quat/quat.h"
 #include "lang/core/vm.h"
 #include "model/config.h"
@@ -299,7 +300,7 @@ int main(int argc, char **argv)
     for (; whit_config_number_at(&config, n_config, &number); n_config++)
         check_status(whit_lang_declare(lang, number.key, number.is_float ? WHIT_LANG_FLOAT : WHIT_LANG_INT, &error),
                      &error);
-    check_status(whit_lang_load(lang, file, (const char *)program.data, program.size_bytes, &error), &error);
+    check_status(whit_lang_load(lang, file, whit_chars(&program), program.size_bytes, &error), &error);
     struct writer w = {.out = &out, .file = file, .vm = lang};
     write_family(&w, argv[1], file, n_config);
     if (out.failed) check_status(whit_fail_memory(&error, "a program", out.size_bytes), &error);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * A buffer's bytes as text or as an array of one type. */
+#ifndef WHIT_BASE_ITEMS_H
+#define WHIT_BASE_ITEMS_H
+
+#include "base/mem.h"
+
+/* The text in a buffer, without a terminator; NULL if nothing was appended yet. */
+static inline const char *whit_chars(const whit_buf *buf)
+{
+    return (const char *)buf->data;
+}
+
+static inline void *whit_items(const whit_buf *buf)
+{
+    return buf->data;
+}
+
+/* The elements of a buffer to which only elements of this type were appended; their number is size_bytes / sizeof. */
+#define WHIT_ITEMS(type, buf) ((type *)whit_items(buf))
+
+#endif
