@@ -21,7 +21,20 @@ static inline amx_config amx_config_for(uint32_t n)
     return amx_config_of((const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 
-/* Multiplies n_a tiles of A by 2 of B over n steps into C. */
+/* Stores the C of n_a tiles of A. */
+static inline __attribute__((always_inline)) void amx_store_block(amx_state *amx, const int n_a, amx_block_sums c)
+{
+    (void)amx;
+    AMX_STORE(amx, 0, c[0][0], 64);
+    AMX_STORE(amx, 1, c[0][1], 64);
+    if (n_a == 2) {
+        AMX_STORE(amx, 2, c[1][0], 64);
+        AMX_STORE(amx, 3, c[1][1], 64);
+    }
+    amx_written();
+}
+
+/* Multiplies n_a tiles of A by 2 of B, both signed, over n steps into C. */
 static inline __attribute__((always_inline)) void amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q,
                                                                      size_t stride, const uint8_t *b0,
                                                                      const uint8_t *b1, uint32_t n, amx_block_sums c)
@@ -37,20 +50,15 @@ static inline __attribute__((always_inline)) void amx_multiply_block(amx_state *
         AMX_STREAM(amx, 6, b0, 64);
         AMX_LOAD(amx, 4, q, stride);
         AMX_STREAM(amx, 7, b1, 64);
-        AMX_MULTIPLY(amx, 0, 4, 6);
-        AMX_MULTIPLY(amx, 1, 4, 7);
+        AMX_MULTIPLY_SIGNED(amx, 0, 4, 6);
+        AMX_MULTIPLY_SIGNED(amx, 1, 4, 7);
         if (n_a == 2) {
             AMX_LOAD(amx, 5, q1, stride);
-            AMX_MULTIPLY(amx, 2, 5, 6);
-            AMX_MULTIPLY(amx, 3, 5, 7);
+            AMX_MULTIPLY_SIGNED(amx, 2, 5, 6);
+            AMX_MULTIPLY_SIGNED(amx, 3, 5, 7);
         }
     }
-    AMX_STORE(amx, 0, c[0][0], 64);
-    AMX_STORE(amx, 1, c[0][1], 64);
-    if (n_a == 2) {
-        AMX_STORE(amx, 2, c[1][0], 64);
-        AMX_STORE(amx, 3, c[1][1], 64);
-    }
+    amx_store_block(amx, n_a, c);
 }
 
 #endif

@@ -3,14 +3,14 @@
  *
  *   microtile    MR = 32 rows (two tiles, or the two planes of one of q2) x NR = 32 tokens: two
  *                tiles of A times two of B, four loads for four multiplications
- *   KC           a step: C goes to memory where a scale changes, and AVX-512 adds it to the
- *                outputs; with scales per tensor or row C stays in its registers over all of K
+ *   KC           a step: C goes to memory where a scale changes, and AVX-512 adds it to the outputs while the next
+ *                step is multiplied; with scales per tensor or row C stays in its registers over all of K
  *   registers    8 of tiles: 4 of C, 2 of A, 2 of B (amx_block.h)
  *   L1           outputs of a microtile, 4 KB, and the streamed parts of A and B
  *   L2           unpacked quads of several pairs of tiles, CACHED_BYTES, so that activations are
  *                read from further away only once for all of them
  *
- * C (16 tokens x 16 rows, int32) += A (16 tokens x 64 k, signed) * B (16 quads, unsigned): an
+ * C (16 tokens x 16 rows, int32) += A (16 tokens x 64 k, signed) * B (16 quads, signed): an
  * unpacked quad (unpack_avx512.h) is one row of a B tile, so 16 quads of a tile of the matrix are B
  * without rearrangement, and so are activations A. */
 #include "kernels/x86/amx_block.h"
@@ -24,6 +24,8 @@ typedef struct work {
     const uint8_t *quads; /* unpacked tiles, `tile_quads` bytes apart */
     size_t tile_quads;
     uint32_t first_tile;
+    __m512 *fields;        /* (n_tiles, n_steps, n_fields) of the unpacked tiles */
+    float *scales, *sum_q; /* (n_steps, BLOCK_TOKENS) of the activations of the present tokens */
     float *y;
     size_t y_stride;
     amx_state amx;
@@ -41,51 +43,176 @@ static uint32_t cached_tiles(uint32_t n_cols, int planes)
     return n < B_TILES ? B_TILES : n / B_TILES * B_TILES;
 }
 
-/* Adds one step's integers to the floats of n tokens: out (n, 16) of one tile, y where `out` is
- * NULL. Planes of q2 are the two B tiles. */
-INLINE __m512 add_step(const int codec, const tiles *m, const __m512 *field, float scale, int32_t sum_q,
-                       const int32_t *sums, const int32_t *extra, __m512 acc)
+/* Turns unsigned numbers into the codes that they stand for, so that nothing is left to subtract from sums. */
+INLINE void sign_quads(const int codec, uint8_t *quads, size_t n_bytes)
 {
-    __m512 scale_x = _mm512_set1_ps(scale);
-    const bool is_q2 = codec == WHIT_CODEC_Q2;
-    acc = _mm512_fmadd_ps(true_sum(codec, _mm512_loadu_si512(sums), sum_q), _mm512_mul_ps(field[0], scale_x), acc);
-    if (is_q2)
-        acc = _mm512_fmadd_ps(true_sum(codec, _mm512_loadu_si512(extra), sum_q), _mm512_mul_ps(field[1], scale_x), acc);
-    if (m->has_offset)
-        acc = _mm512_fmadd_ps(_mm512_mul_ps(field[1 + is_q2], scale_x), _mm512_set1_ps((float)sum_q), acc);
-    return acc;
+    const __m512i bias = _mm512_set1_epi8((char)whit_codec_bias((unsigned)codec));
+    for (size_t i = 0; i < n_bytes; i += WHIT_LINE_BYTES) {
+        __m512i u = _mm512_load_si512(quads + i);
+        if (whit_codec_is_sign((unsigned)codec)) u = _mm512_add_epi8(u, u);
+        _mm512_store_si512(quads + i, _mm512_sub_epi8(u, bias));
+    }
 }
 
+static inline __m512 *fields_of(const work *s, uint32_t tile)
+{
+    return s->fields + (size_t)(tile - s->first_tile) * s->x->n_steps * s->m.n_fields;
+}
+
+/* Reads the fields of a tile for every step. */
+INLINE void unpack_fields_of(const work *s, uint32_t tile)
+{
+    const tiles *m = &s->m;
+    __m512 *to = fields_of(s, tile);
+    const uint32_t step_cols = s->x->spec.step ? s->x->spec.step : s->x->n_cols;
+    for (uint32_t step = 0; step < s->x->n_steps; step++)
+        for (uint32_t f = 0; f < m->n_fields; f++)
+            *to++ = load_field(m, tile, m->codes + tile * m->tile_bytes, step * step_cols >> m->group_shift, f);
+}
+
+/* Sums of one step that are not added to the outputs yet. */
+typedef struct pending {
+    amx_block_sums sums;
+    const __m512 *field[B_TILES]; /* fields of the step's group, of both tiles of rows */
+    const float *scales, *sum_q;  /* (BLOCK_TOKENS) of the step's activations */
+} pending;
+
+/* Adds rows [begin, begin + n_rows) of C tile c, one token each, to the outputs out (tiles of rows, BLOCK_TOKENS). Both
+ * tiles of a q2 token are added with c even. */
+INLINE void add_rows(const int codec, const bool has_offset, const pending *p, const uint32_t c, const uint32_t begin,
+                     const uint32_t n_rows, __m512 *out)
+{
+    const bool is_q2 = codec == WHIT_CODEC_Q2;
+    const uint32_t a = c / B_TILES, b = is_q2 ? 0 : c % B_TILES;
+    const __m512 *field = p->field[b], scale = field[0], second = is_q2 ? field[1] : scale,
+                 offset = field[has_offset ? 1 + is_q2 : 0];
+#pragma GCC unroll 8
+    for (uint32_t i = begin; i < begin + n_rows; i++) {
+        const size_t token = a * AMX_ROWS + i;
+        const __m512 scale_x = _mm512_set1_ps(p->scales[token]);
+        __m512 *acc = out + b * BLOCK_TOKENS + token;
+        __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(p->sums[a][b][i])),
+                                     _mm512_mul_ps(scale, scale_x), *acc);
+        if (is_q2)
+            sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(p->sums[a][1][i])),
+                                  _mm512_mul_ps(second, scale_x), sum);
+        if (has_offset) sum = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps(p->sum_q[token]), sum);
+        *acc = sum;
+    }
+}
+
+/* Part `part` of N_PARTS of a whole block's pending sums: C tiles in their order, since they are stored in it. Those of
+ * q2 begin when both tiles of a token are stored. */
+enum { N_PARTS = 8 };
+INLINE void add_part(const int codec, const bool has_offset, const pending *p, const uint32_t part, __m512 *out)
+{
+    const uint32_t half = AMX_ROWS / 2;
+    if (codec != WHIT_CODEC_Q2)
+        add_rows(codec, has_offset, p, part / 2, part % 2 * half, half, out);
+    else if (part >= N_PARTS / 2)
+        add_rows(codec, has_offset, p, (part - N_PARTS / 2) / 2 * B_TILES, part % 2 * half, half, out);
+}
+
+/* All pending sums of n tokens. */
+INLINE void add_all(const int codec, const bool has_offset, const pending *p, uint32_t n_tiles, uint32_t n, __m512 *out)
+{
+    for (uint32_t c = 0; c < A_TILES * B_TILES; c++) {
+        const uint32_t first = c / B_TILES * AMX_ROWS;
+        if (c % B_TILES >= n_tiles || first >= n) continue;
+        for (uint32_t i = 0; i < tiles_min(AMX_ROWS, n - first); i++) add_rows(codec, has_offset, p, c, i, 1, out);
+    }
+}
+
+/* Says where the fields of a step and the scales of its activations are. */
+INLINE void expect_step(const work *s, pending *p, uint32_t tile, uint32_t n_tiles, uint32_t step)
+{
+    for (uint32_t b = 0; b < B_TILES; b++)
+        p->field[b] = fields_of(s, tile + (b < n_tiles ? b : 0)) + (size_t)step * s->m.n_fields;
+    p->scales = s->scales + (size_t)step * BLOCK_TOKENS;
+    p->sum_q = s->sum_q + (size_t)step * BLOCK_TOKENS;
+}
+
+/* Stores C tile c, which holds the step before, and clears it. */
+#define BEGIN(c)                                                                                                       \
+    if (i == 0 && !is_first) AMX_STORE(amx, c, last->sums[(c) / B_TILES][(c) % B_TILES], 64);                          \
+    if (i == 0) AMX_ZERO(amx, c);
+/* Adds a part of the step before, while tiles are multiplied. */
+#define ADD(j)                                                                                                         \
+    if (p && 4 * i + (j) < N_PARTS) {                                                                                  \
+        amx_written();                                                                                                 \
+        add_part(codec, has_offset, p, 4 * i + (j), out);                                                              \
+        amx_written();                                                                                                 \
+    }
+
+/* One step of 64 n columns for a whole block of tokens, and the addition of the step before. */
+INLINE void multiply_step(const int codec, const bool has_offset, const bool is_first, amx_state *amx, const int8_t *q,
+                          size_t stride, const uint8_t *b0, const uint8_t *b1, uint32_t n, pending *last,
+                          const pending *p, __m512 *out)
+{
+    (void)amx;
+    const int8_t *q1 = q + 16 * stride;
+#pragma GCC unroll 2
+    for (uint32_t i = 0; i < n; i++, q += 64, q1 += 64, b0 += 1024, b1 += 1024) {
+        AMX_STREAM(amx, 6, b0, 64);
+        AMX_LOAD(amx, 4, q, stride);
+        AMX_STREAM(amx, 7, b1, 64);
+        AMX_LOAD(amx, 5, q1, stride);
+        BEGIN(0)
+        AMX_MULTIPLY_SIGNED(amx, 0, 4, 6);
+        ADD(0)
+        BEGIN(1)
+        AMX_MULTIPLY_SIGNED(amx, 1, 4, 7);
+        ADD(1)
+        BEGIN(2)
+        AMX_MULTIPLY_SIGNED(amx, 2, 5, 6);
+        ADD(2)
+        BEGIN(3)
+        AMX_MULTIPLY_SIGNED(amx, 3, 5, 7);
+        ADD(3)
+    }
+    for (uint32_t part = 4 * n; p && part < N_PARTS; part++) add_part(codec, has_offset, p, part, out);
+    amx_written();
+}
+#undef BEGIN
+#undef ADD
+
 /* n tokens from t on (n <= 16 n_a) times two planes of quads: two tiles, or one of q2. */
-INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile, uint32_t n_tiles, uint32_t t,
-                          uint32_t n)
+INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a, work *s, uint32_t tile,
+                          uint32_t n_tiles, uint32_t t, uint32_t n)
 {
     const whit_acts *x = s->x;
     const tiles *m = &s->m;
-    const bool is_q2 = codec == WHIT_CODEC_Q2;
+    const bool is_q2 = codec == WHIT_CODEC_Q2, is_whole = n_a == 2 && n == BLOCK_TOKENS;
     const uint8_t *b0 = s->quads + (tile - s->first_tile) * s->tile_quads * (is_q2 ? 2 : 1);
     const uint8_t *b1 = b0 + (is_q2 || n_tiles == 2 ? s->tile_quads : 0);
-    uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    _Alignas(64) amx_block_sums sums;
+    const uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
+    pending steps[2];
     __m512 out[BLOCK_TOKENS * B_TILES];
     for (uint32_t i = 0; i < BLOCK_TOKENS * B_TILES; i++) out[i] = _mm512_setzero_ps();
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
-        uint32_t end = tiles_min(k + step_cols, x->n_cols);
-        amx_multiply_block(&s->amx, n_a, x->i8 + t * x->stride + k, x->stride, b0 + 16 * (size_t)k, b1 + 16 * (size_t)k,
-                           (end - k + 63) / 64, sums);
-        for (uint32_t b = 0; b < n_tiles; b++) {
-            const uint8_t *start = m->codes + (tile + b) * m->tile_bytes;
-            __m512 field[WHIT_MAX_FIELDS];
-            for (uint32_t f = 0; f < m->n_fields; f++)
-                field[f] = load_field(m, tile + b, start, k >> m->group_shift, f);
-            for (uint32_t i = 0; i < n; i++) {
-                size_t at = (size_t)(t + i) * x->n_steps + step;
-                out[b * BLOCK_TOKENS + i] =
-                    add_step(codec, m, field, x->scales[at], x->sums[at], sums[i / 16][b][i % 16],
-                             sums[i / 16][1][i % 16], out[b * BLOCK_TOKENS + i]);
-            }
-        }
+        const uint32_t end = tiles_min(k + step_cols, x->n_cols), n_slices = (end - k + 63) / 64;
+        const int8_t *q = x->i8 + t * x->stride + k;
+        const size_t at = 16 * (size_t)k;
+        pending *const now = &steps[step & 1], *const last = &steps[~step & 1];
+        if (!is_whole)
+            amx_multiply_block(&s->amx, n_a, q, x->stride, b0 + at, b1 + at, n_slices, now->sums);
+        else if (step == 0)
+            multiply_step(codec, has_offset, true, &s->amx, q, x->stride, b0 + at, b1 + at, n_slices, NULL, NULL, out);
+        else if (step == 1)
+            multiply_step(codec, has_offset, false, &s->amx, q, x->stride, b0 + at, b1 + at, n_slices, last, NULL, out);
+        else if (n_slices == 2)
+            multiply_step(codec, has_offset, false, &s->amx, q, x->stride, b0 + at, b1 + at, 2, last, now, out);
+        else
+            multiply_step(codec, has_offset, false, &s->amx, q, x->stride, b0 + at, b1 + at, n_slices, last, now, out);
+        expect_step(s, now, tile, n_tiles, step);
+        if (!is_whole) add_all(codec, has_offset, now, n_tiles, n, out);
         k = end;
+    }
+    if (is_whole) {
+        pending *const now = &steps[~x->n_steps & 1], *const last = &steps[x->n_steps & 1];
+        if (x->n_steps > 1) add_all(codec, has_offset, last, n_tiles, n, out);
+        amx_store_block(&s->amx, n_a, now->sums);
+        add_all(codec, has_offset, now, n_tiles, n, out);
     }
     for (uint32_t b = 0; b < n_tiles; b++)
         for (uint32_t i = 0; i < n; i++)
@@ -94,49 +221,74 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile
 }
 
 /* All cached tiles times the tokens [t, t + n), n <= 32. */
-INLINE void multiply_tokens(const int codec, work *s, uint32_t n_tiles, uint32_t t, uint32_t n)
+INLINE void multiply_tokens(const int codec, const bool has_offset, work *s, uint32_t n_tiles, uint32_t t, uint32_t n)
 {
     const uint32_t pair = codec == WHIT_CODEC_Q2 ? 1 : 2;
+    const whit_acts *x = s->x;
+    for (uint32_t step = 0; step < x->n_steps; step++)
+        for (uint32_t i = 0; i < n; i++) {
+            s->scales[step * BLOCK_TOKENS + i] = x->scales[(size_t)(t + i) * x->n_steps + step];
+            s->sum_q[step * BLOCK_TOKENS + i] = (float)x->sums[(size_t)(t + i) * x->n_steps + step];
+        }
     for (uint32_t i = 0; i < n_tiles; i += pair) {
         uint32_t now = tiles_min(pair, n_tiles - i);
         if (n > 16)
-            multiply_pair(codec, 2, s, s->first_tile + i, now, t, n);
+            multiply_pair(codec, has_offset, 2, s, s->first_tile + i, now, t, n);
         else
-            multiply_pair(codec, 1, s, s->first_tile + i, now, t, n);
+            multiply_pair(codec, has_offset, 1, s, s->first_tile + i, now, t, n);
+    }
+}
+
+INLINE void run_tiles(const int codec, const bool has_offset, const whit_tensor *w, const whit_acts *x,
+                      uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+{
+    const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
+    work s = {.m = tiles_of(w), .x = x, .quads = quads, .y = y, .y_stride = y_stride};
+    s.tile_quads = tile_quads_bytes(w->type.n_cols);
+    s.fields = (__m512 *)(void *)(quads + cached_tiles(w->type.n_cols, planes) * s.tile_quads * (size_t)planes);
+    s.scales = (float *)(s.fields + cached_tiles(w->type.n_cols, planes) * (size_t)x->n_steps * s.m.n_fields);
+    s.sum_q = s.scales + (size_t)x->n_steps * BLOCK_TOKENS;
+    uint32_t whole = x->n_tokens / BLOCK_TOKENS * BLOCK_TOKENS, rest = x->n_tokens - whole;
+    uint32_t n_tiles, most = cached_tiles(w->type.n_cols, planes);
+    for (uint32_t tile = tile_begin; tile < tile_end; tile += n_tiles) {
+        n_tiles = tiles_min(most, tile_end - tile);
+        s.first_tile = tile;
+        for (uint32_t i = 0; i < n_tiles; i++) {
+            unpack_tile(codec, &s.m, tile + i, quads + i * s.tile_quads * (size_t)planes, WHIT_LINE_BYTES,
+                        s.tile_quads);
+            unpack_fields_of(&s, tile + i);
+        }
+        sign_quads(codec, quads, n_tiles * s.tile_quads * (size_t)planes);
+        amx_config config = amx_config_for(BLOCK_TOKENS);
+        amx_begin(&s.amx, &config);
+        for (uint32_t t = 0; t < whole; t += BLOCK_TOKENS)
+            multiply_tokens(codec, has_offset, &s, n_tiles, t, BLOCK_TOKENS);
+        if (rest) {
+            config = amx_config_for(rest);
+            amx_begin(&s.amx, &config);
+            multiply_tokens(codec, has_offset, &s, n_tiles, whole, rest);
+        }
+        amx_end(&s.amx);
     }
 }
 
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride, uint8_t *quads)
 {
-    const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
-    work s = {.m = tiles_of(w), .x = x, .quads = quads, .y = y, .y_stride = y_stride};
-    s.tile_quads = tile_quads_bytes(w->type.n_cols);
-    uint32_t whole = x->n_tokens / BLOCK_TOKENS * BLOCK_TOKENS, rest = x->n_tokens - whole;
-    uint32_t n_tiles, most = cached_tiles(w->type.n_cols, planes);
-    for (uint32_t tile = tile_begin; tile < tile_end; tile += n_tiles) {
-        n_tiles = tiles_min(most, tile_end - tile);
-        s.first_tile = tile;
-        for (uint32_t i = 0; i < n_tiles; i++)
-            unpack_tile(codec, &s.m, tile + i, quads + i * s.tile_quads * (size_t)planes, WHIT_LINE_BYTES,
-                        s.tile_quads);
-        amx_config config = amx_config_for(BLOCK_TOKENS);
-        amx_begin(&s.amx, &config);
-        for (uint32_t t = 0; t < whole; t += BLOCK_TOKENS) multiply_tokens(codec, &s, n_tiles, t, BLOCK_TOKENS);
-        if (rest) {
-            config = amx_config_for(rest);
-            amx_begin(&s.amx, &config);
-            multiply_tokens(codec, &s, n_tiles, whole, rest);
-        }
-        amx_end(&s.amx);
-    }
+    if (w->type.has_offset)
+        run_tiles(codec, true, w, x, tile_begin, tile_end, y, y_stride, quads);
+    else
+        run_tiles(codec, false, w, x, tile_begin, tile_end, y, y_stride, quads);
 }
 
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
-    (void)spec, (void)n_tokens;
+    (void)n_tokens;
     int planes = type->codec == WHIT_CODEC_Q2 ? 2 : 1;
-    return tile_quads_bytes(type->n_cols) * cached_tiles(type->n_cols, planes) * (size_t)planes;
+    const size_t n_tiles = cached_tiles(type->n_cols, planes), n_steps = whit_acts_steps(spec, type->n_cols),
+                 n_fields = whit_codec_geometry(type).n_fields;
+    return n_tiles * (tile_quads_bytes(type->n_cols) * (size_t)planes + n_steps * n_fields * WHIT_LINE_BYTES) +
+        2 * sizeof(float) * BLOCK_TOKENS * n_steps;
 }
 
 /* Steps are whole tiles of 64 columns. */
