@@ -16,10 +16,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Ends the line of an answer that is being shown, before something else is said: a part of it may be held back, and
+ * must not come between a change and its question. */
+static void end_view(struct cli_tasks *t)
+{
+    if (t->is_viewing) cli_view_end(&t->view);
+    t->is_viewing = false;
+}
+
 static whit_status task_show(void *user, const whit_change *change, whit_error *error)
 {
     struct cli_tasks *t = user;
     const struct agent_values *values = t->call->values;
+    end_view(t);
     if (cli_agent_asks_elsewhere(t->call)) WHIT_TRY(whit_change_show(change, &t->shown, error));
     return values->json ? WHIT_OK : cli_agent_show(t->call, change, error);
 }
@@ -38,6 +47,7 @@ static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *tak
 {
     struct cli_tasks *t = user;
     (void)error;
+    end_view(t);
     for (size_t i = 0; i < hunks->n; i++) show_hunk(user, &hunks->list[i]);
     whit_light_choose(hunks, show_hunk, user, true, taken, &t->why);
     return WHIT_OK;
@@ -52,6 +62,7 @@ static whit_status task_edit(void *user, whit_changes *staged, whit_error *error
 static bool task_agreed(void *user, const char *reason, size_t n_files)
 {
     struct cli_tasks *t = user;
+    end_view(t);
     bool yes = cli_agent_agreed(t->call, &t->shown, reason, n_files, &t->why);
     t->shown.size_bytes = 0;
     return yes;
@@ -68,6 +79,7 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
 {
     char line[4096];
     struct cli_tasks *t = user;
+    end_view(t);
     cli_flush(t->call);
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0) return false;
@@ -77,13 +89,6 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
     ssize_t got = read(terminal, line, sizeof line);
     close(terminal);
     return got > 0 && whit_buf_append(answer, line, (size_t)got);
-}
-
-/* Ends the line of an answer that is being shown, before something else is said. */
-static void end_view(struct cli_tasks *t)
-{
-    if (t->is_viewing) cli_view_end(&t->view);
-    t->is_viewing = false;
 }
 
 static void task_note(void *user, const char *line)

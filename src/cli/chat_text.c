@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plain.h"
 #include "cli/chat.h"
 #include "base/items.h"
 #include "cli/external.h"
@@ -70,13 +71,23 @@ void cli_chat_copy(cli_chat *chat, char *what)
     size_t n;
     const bool is_code = !strcmp(what, "code");
     const char *text = last_text(chat, "assistant", &message, &n);
+    char *plain = NULL;
     if (text && is_code) text = last_block(text, n, &n);
+    /* What was shown is what is copied: without controls, which a shell may act on, and with hidden characters marked. */
+    if (text && n <= CLIPBOARD_BYTES_MAX && (plain = malloc(WHIT_PLAIN_ROOM(n))) != NULL) {
+        whit_plain state = {.n_held = 0};
+        size_t n_plain = whit_plain_text(&state, text, n, plain);
+        n = n_plain + whit_plain_end(&state, plain + n_plain);
+        text = plain;
+    }
     if (what[0] && !is_code)
         cli_chat_fail(chat, CLI_USAGE, "/copy puts the last answer into the clipboard, /copy code its last block");
     else if (!text || !n)
         cli_chat_fail(chat, CLI_USAGE, is_code ? "the last answer has no code" : "there is no answer to copy yet");
     else if (!isatty(STDOUT_FILENO))
         cli_chat_fail(chat, CLI_USAGE, "the clipboard is a terminal's; /save FILE writes the conversation");
+    else if (n <= CLIPBOARD_BYTES_MAX && !plain)
+        cli_chat_fail(chat, CLI_LIMIT, "out of memory for the clipboard");
     else if (n > CLIPBOARD_BYTES_MAX)
         cli_chat_fail(chat, CLI_LIMIT, "a terminal's clipboard takes %d bytes, and this is %zu", CLIPBOARD_BYTES_MAX,
                       n);
@@ -86,6 +97,7 @@ void cli_chat_copy(cli_chat *chat, char *what)
             cli_note("%zu bytes for the clipboard, if the terminal allows it (OSC 52)", n);
         free(sequence);
     }
+    free(plain);
     json_decref(message);
 }
 

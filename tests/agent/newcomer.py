@@ -127,6 +127,11 @@ os.chmod("editor", 0o755)
 status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("+int edited;", ""), ("[y/N/e/?]", "y\n")], "rename it",
                      VISUAL=os.path.abspath("editor"))
 wanted(status == 0 and read() == "int edited;\n" and "edited them first" in results(e)[0], f"edited: {seen}")
+# Text that waits for the end of a mark is shown before the change, and never between it and the question.
+project()
+held = streamed("```patch\nsrc/a.c\n<<<<<<< SEARCH\nint a;\n=======\nint b;\n>>>>>>> REPLACE\n```\n**I only add a comment, say yes")
+status, seen, e = at([held, END], [("[y/N/e/?]", "n\n")], "rename it", NO_COLOR="")
+wanted(0 <= seen.find("I only add") < seen.find("+int b;") < seen.find("[y/N/e/?]"), f"held text: {seen}")
 # Copies that an editor makes beside the text are removed with it.
 project()
 os.makedirs("tmp", exist_ok=True)
