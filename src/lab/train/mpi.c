@@ -34,19 +34,6 @@ bool whit_ranks_are_wanted(void)
     return getenv("OMPI_COMM_WORLD_SIZE") != NULL;
 }
 
-bool whit_ranks_library(void)
-{
-    char path[4096 + 64];
-    const ssize_t n = readlink("/proc/self/exe", path, 4095);
-    path[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(path, '/');
-    if (!slash) return false;
-    snprintf(slash + 1, 64, LIBRARY);
-    if (access(path, R_OK) == 0) return true;
-    snprintf(slash + 1, 64, "../lib/whit/" LIBRARY);
-    return access(path, R_OK) == 0;
-}
-
 static bool send_bytes(void *user, uint32_t to, const void *data, size_t n_bytes)
 {
     return ((const whit_mpi_calls *)user)->send(to, data, n_bytes) == 0;
@@ -70,8 +57,7 @@ whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error)
     if (library) *(void **)&get = dlsym(library, "whit_mpi_get");
     if (!get)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "mpirun started this program, which was built without OpenMPI (" LIBRARY
-                         "): install libopenmpi-dev and build it again");
+                         LIBRARY ": neither beside the program nor in lib/whit; without it training knows no ranks");
     const whit_mpi_calls *calls = get();
     if (calls->open(&ranks->rank, &ranks->n_ranks) != 0)
         return whit_fail(error, WHIT_ERROR_IO, "OpenMPI could not be started");

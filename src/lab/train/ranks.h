@@ -26,8 +26,6 @@ bool whit_ranks_are_wanted(void);
 whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error);
 /* Leaves the ranks. `failed`: ends the other ranks, too, and does not return if there are any. */
 void whit_ranks_close(whit_ranks *ranks, bool failed);
-/* Whether the library is here. */
-bool whit_ranks_library(void);
 
 /* The sum of a block of sequences: n of them, a power of two, from `first` on, a multiple of n. */
 typedef struct whit_tree_node {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * A build without OpenMPI trains in one process, and says so under mpirun. */
+#include "train/ranks.h"
+
+#include <stdlib.h>
+
+bool whit_ranks_are_wanted(void)
+{
+    return getenv("OMPI_COMM_WORLD_SIZE") != NULL;
+}
+
+whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error)
+{
+    *ranks = (whit_ranks){.n_ranks = 1};
+    return whit_fail(
+        error, WHIT_ERROR_UNSUPPORTED,
+        "mpirun started this program, which was built without OpenMPI: install libopenmpi-dev and build it "
+        "again");
+}
+
+void whit_ranks_close(whit_ranks *ranks, bool failed)
+{
+    (void)ranks, (void)failed;
+}
