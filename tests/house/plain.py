@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Counts what the house's language has left of its old dialect: marks in comments by room, long paragraphs in
 documents, static functions whose name is one word and stands in over three files, headers with over 40 prototypes,
-casts of a member `data` (base/items.h has typed views), statements with two or more conditional operators. plain.txt has the ceilings, which may
-only fall; `plain.py --write` writes today's counts there."""
+casts of a member `data` (base/items.h has typed views), statements with two or more conditional operators. plain.txt
+has the ceilings, which may only fall; `plain.py --write` writes today's counts there."""
 import collections
 import os
 import re
