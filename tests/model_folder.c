@@ -33,207 +33,75 @@
         "self_attn.attn_sub_norm", "mlp.ffn_sub_norm"                                                                  \
     }
 
+/* Columns: name, dtype, layers, hidden and intermediate size, heads, KV heads, their size, vocabulary. */
+#define SIZES(model_name, type, layers, width, ffn, heads, kv_heads, head, vocab)                                      \
+    .name = (model_name), .dtype = (type), .n_layers = (layers), .hidden = (width), .intermediate = (ffn),             \
+    .n_heads = (heads), .n_kv_heads = (kv_heads), .head_dim = (head), .n_vocab = (vocab)
+
+/* clang-format off */
 static const folder_model models[] = {
-    {.name = "bitnet-2b4t",
-     .dtype = "BF16",
-     .weights = FOLDER_PACKED,
-     .n_layers = 30,
-     .hidden = 2560,
-     .intermediate = 6912,
-     .n_heads = 20,
-     .n_kv_heads = 5,
-     .head_dim = 128,
-     .n_vocab = 128256,
+    {SIZES("bitnet-2b4t", "BF16", 30, 2560, 6912, 20, 5, 128, 128256), .weights = FOLDER_PACKED,
+     .sub_norms = BITNET_NORMS, .embed = true, .tied = true, .bos = 128000, .eos = 128001,
+     .specials = LLAMA3_SPECIALS, .n_shards = 1,
      .config = BITNET_FIELDS "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": "
-                             "\"autobitlinear\", \"quantization_mode\": \"offline\"}, ",
-     .sub_norms = BITNET_NORMS,
-     .embed = true,
-     .tied = true,
-     .bos = 128000,
-     .eos = 128001,
-     .specials = LLAMA3_SPECIALS,
-     .n_shards = 1},
-    {.name = "bitnet-2b4t-bf16",
-     .dtype = "BF16",
-     .n_layers = 30,
-     .hidden = 2560,
-     .intermediate = 6912,
-     .n_heads = 20,
-     .n_kv_heads = 5,
-     .head_dim = 128,
-     .n_vocab = 128256,
+       "\"autobitlinear\", \"quantization_mode\": \"offline\"}, "},
+    {SIZES("bitnet-2b4t-bf16", "BF16", 30, 2560, 6912, 20, 5, 128, 128256), .sub_norms = BITNET_NORMS, .embed = true,
+     .tied = true, .bos = 128000, .eos = 128001, .n_shards = 1,
      .config = BITNET_FIELDS "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": "
-                             "\"autobitlinear\", \"quantization_mode\": \"online\"}, ",
-     .sub_norms = BITNET_NORMS,
-     .embed = true,
-     .tied = true,
-     .bos = 128000,
-     .eos = 128001,
-     .n_shards = 1},
-    {.name = "1bitllm-3b",
-     .dtype = "F16",
-     .n_layers = 26,
-     .hidden = 3200,
-     .intermediate = 8640,
-     .n_heads = 32,
-     .n_kv_heads = 32,
-     .head_dim = 100,
-     .n_vocab = 32002,
+       "\"autobitlinear\", \"quantization_mode\": \"online\"}, "},
+    {SIZES("1bitllm-3b", "F16", 26, 3200, 8640, 32, 32, 100, 32002),
+     .sub_norms = {"self_attn.inner_attn_ln", "mlp.ffn_layernorm"}, .embed = true, .tied = true, .bos = 1, .eos = 2,
+     .n_shards = 3,
      .config = "\"architectures\": [\"BitnetForCausalLM\"], \"attention_bias\": false, \"attention_dropout\": 0.0, "
-               "\"hidden_act\": \"silu\", \"initializer_range\": 0.02, \"input_bits\": 8, "
-               "\"max_position_embeddings\": 2048, \"model_type\": \"llama\", \"pad_token_id\": 32000, "
-               "\"pretraining_tp\": 1, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, \"rope_theta\": 10000.0, "
-               "\"torch_dtype\": \"float16\", \"transformers_version\": \"4.39.0\", \"use_cache\": true, "
-               "\"weight_bits\": 1, ",
-     .sub_norms = {"self_attn.inner_attn_ln", "mlp.ffn_layernorm"},
-     .embed = true,
-     .tied = true,
-     .bos = 1,
-     .eos = 2,
-     .n_shards = 3},
-    {.name = "falcon3-1b-1.58",
-     .dtype = "BF16",
-     .weights = FOLDER_PACKED,
-     .n_layers = 18,
-     .hidden = 2048,
-     .intermediate = 8192,
-     .n_heads = 8,
-     .n_kv_heads = 4,
-     .head_dim = 256,
-     .n_vocab = 131072,
-     .config =
-         LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 8192, \"mlp_bias\": false, "
-                      "\"quantization_config\": {\"modules_to_not_convert\": null, \"quant_method\": \"bitnet\"}, "
-                      "\"rms_norm_eps\": 1e-06, \"rope_scaling\": null, \"rope_theta\": 1000042, \"torch_dtype\": "
-                      "\"bfloat16\", \"transformers_version\": \"4.48.0.dev0\", ",
-     .embed = true,
-     .head = true,
-     .states_head_dim = true,
-     .bos = 0,
-     .eos = 11,
-     .specials = {{8, "<|system|>"}, {9, "<|user|>"}, {10, "<|assistant|>"}, {11, "<|endoftext|>"}},
-     .n_shards = 1},
-    {.name = "qwen3-0.6b",
-     .dtype = "BF16",
-     .n_layers = 28,
-     .hidden = 1024,
-     .intermediate = 3072,
-     .n_heads = 16,
-     .n_kv_heads = 8,
-     .head_dim = 128,
-     .n_vocab = 151936,
+       "\"hidden_act\": \"silu\", \"initializer_range\": 0.02, \"input_bits\": 8, \"max_position_embeddings\": 2048, "
+       "\"model_type\": \"llama\", \"pad_token_id\": 32000, \"pretraining_tp\": 1, \"rms_norm_eps\": 1e-05, "
+       "\"rope_scaling\": null, \"rope_theta\": 10000.0, \"torch_dtype\": \"float16\", \"transformers_version\": "
+       "\"4.39.0\", \"use_cache\": true, \"weight_bits\": 1, "},
+    {SIZES("falcon3-1b-1.58", "BF16", 18, 2048, 8192, 8, 4, 256, 131072), .weights = FOLDER_PACKED, .embed = true,
+     .head = true, .states_head_dim = true, .bos = 0, .eos = 11,
+     .specials = {{8, "<|system|>"}, {9, "<|user|>"}, {10, "<|assistant|>"}, {11, "<|endoftext|>"}}, .n_shards = 1,
+     .config = LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 8192, \"mlp_bias\": false, "
+       "\"quantization_config\": {\"modules_to_not_convert\": null, \"quant_method\": \"bitnet\"}, \"rms_norm_eps\": "
+       "1e-06, \"rope_scaling\": null, \"rope_theta\": 1000042, \"torch_dtype\": \"bfloat16\", "
+       "\"transformers_version\": \"4.48.0.dev0\", "},
+    {SIZES("qwen3-0.6b", "BF16", 28, 1024, 3072, 16, 8, 128, 151936), .qk_norm = true, .embed = true, .head = true,
+     .tied = true, .states_head_dim = true, .bos = 151643, .eos = 151645,
+     .specials = {{151643, "<|endoftext|>"}, {151644, "<|im_start|>"}, {151645, "<|im_end|>"}}, .n_shards = 1,
      .config = "\"architectures\": [\"Qwen3ForCausalLM\"], \"attention_bias\": false, \"attention_dropout\": 0.0, "
-               "\"hidden_act\": \"silu\", \"initializer_range\": 0.02, \"max_position_embeddings\": 40960, "
-               "\"max_window_layers\": 28, \"model_type\": \"qwen3\", \"rms_norm_eps\": 1e-06, \"rope_scaling\": null, "
-               "\"rope_theta\": 1000000, \"sliding_window\": null, \"torch_dtype\": \"bfloat16\", "
-               "\"transformers_version\": \"4.51.0\", \"use_cache\": true, \"use_sliding_window\": false, ",
-     .qk_norm = true,
-     .embed = true,
-     .head = true,
-     .tied = true,
-     .states_head_dim = true,
-     .bos = 151643,
-     .eos = 151645,
-     .specials = {{151643, "<|endoftext|>"}, {151644, "<|im_start|>"}, {151645, "<|im_end|>"}},
-     .n_shards = 1},
-    {.name = "qwen2.5-0.5b",
-     .dtype = "BF16",
-     .n_layers = 24,
-     .hidden = 896,
-     .intermediate = 4864,
-     .n_heads = 14,
-     .n_kv_heads = 2,
-     .head_dim = 64,
-     .n_vocab = 151936,
-     .config =
-         "\"architectures\": [\"Qwen2ForCausalLM\"], \"attention_dropout\": 0.0, \"hidden_act\": \"silu\", "
-         "\"initializer_range\": 0.02, \"max_position_embeddings\": 32768, \"max_window_layers\": 21, "
-         "\"model_type\": \"qwen2\", \"rms_norm_eps\": 1e-06, \"rope_theta\": 1000000.0, \"sliding_window\": 32768, "
-         "\"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.43.1\", \"use_cache\": true, "
-         "\"use_sliding_window\": false, ",
-     .qkv_bias = true,
-     .embed = true,
-     .tied = true,
-     .bos = 151643,
-     .eos = 151645,
-     .n_shards = 1},
-    {.name = "tinyllama-1.1b",
-     .dtype = "BF16",
-     .n_layers = 22,
-     .hidden = 2048,
-     .intermediate = 5632,
-     .n_heads = 32,
-     .n_kv_heads = 4,
-     .head_dim = 64,
-     .n_vocab = 32000,
-     .config =
-         LLAMA_FIELDS "\"max_position_embeddings\": 2048, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, "
-                      "\"rope_theta\": 10000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.35.0\", ",
-     .embed = true,
-     .head = true,
-     .bos = 1,
-     .eos = 2,
-     .specials = {{1, "<s>"}, {2, "</s>"}},
-     .n_shards = 1},
-    {.name = "llama-3.2-1b",
-     .dtype = "BF16",
-     .n_layers = 16,
-     .hidden = 2048,
-     .intermediate = 8192,
-     .n_heads = 32,
-     .n_kv_heads = 8,
-     .head_dim = 64,
-     .n_vocab = 128256,
-     .config = LLAMA_FIELDS
-     "\"attention_dropout\": 0.0, \"max_position_embeddings\": 131072, \"mlp_bias\": false, "
-     "\"rms_norm_eps\": 1e-05, \"rope_scaling\": {\"factor\": 32.0, \"high_freq_factor\": 4.0, "
-     "\"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}, "
-     "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.45.0.dev0\", ",
-     .embed = true,
-     .tied = true,
-     .states_head_dim = true,
-     .bos = 128000,
-     .eos = 128009,
-     .specials = LLAMA3_SPECIALS,
-     .n_shards = 1},
-    {.name = "mistral-7b-v0.1",
-     .dtype = "BF16",
-     .n_layers = 32,
-     .hidden = 4096,
-     .intermediate = 14336,
-     .n_heads = 32,
-     .n_kv_heads = 8,
-     .head_dim = 128,
-     .n_vocab = 32000,
+       "\"hidden_act\": \"silu\", \"initializer_range\": 0.02, \"max_position_embeddings\": 40960, "
+       "\"max_window_layers\": 28, \"model_type\": \"qwen3\", \"rms_norm_eps\": 1e-06, \"rope_scaling\": null, "
+       "\"rope_theta\": 1000000, \"sliding_window\": null, \"torch_dtype\": \"bfloat16\", \"transformers_version\": "
+       "\"4.51.0\", \"use_cache\": true, \"use_sliding_window\": false, "},
+    {SIZES("qwen2.5-0.5b", "BF16", 24, 896, 4864, 14, 2, 64, 151936), .qkv_bias = true, .embed = true, .tied = true,
+     .bos = 151643, .eos = 151645, .n_shards = 1,
+     .config = "\"architectures\": [\"Qwen2ForCausalLM\"], \"attention_dropout\": 0.0, \"hidden_act\": \"silu\", "
+       "\"initializer_range\": 0.02, \"max_position_embeddings\": 32768, \"max_window_layers\": 21, \"model_type\": "
+       "\"qwen2\", \"rms_norm_eps\": 1e-06, \"rope_theta\": 1000000.0, \"sliding_window\": 32768, \"torch_dtype\": "
+       "\"bfloat16\", \"transformers_version\": \"4.43.1\", \"use_cache\": true, \"use_sliding_window\": false, "},
+    {SIZES("tinyllama-1.1b", "BF16", 22, 2048, 5632, 32, 4, 64, 32000), .embed = true, .head = true, .bos = 1,
+     .eos = 2, .specials = {{1, "<s>"}, {2, "</s>"}}, .n_shards = 1,
+     .config = LLAMA_FIELDS "\"max_position_embeddings\": 2048, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, "
+       "\"rope_theta\": 10000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.35.0\", "},
+    {SIZES("llama-3.2-1b", "BF16", 16, 2048, 8192, 32, 8, 64, 128256), .embed = true, .tied = true,
+     .states_head_dim = true, .bos = 128000, .eos = 128009, .specials = LLAMA3_SPECIALS, .n_shards = 1,
+     .config = LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 131072, \"mlp_bias\": false, "
+       "\"rms_norm_eps\": 1e-05, \"rope_scaling\": {\"factor\": 32.0, \"high_freq_factor\": 4.0, "
+       "\"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}, "
+       "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.45.0.dev0\", "},
+    {SIZES("mistral-7b-v0.1", "BF16", 32, 4096, 14336, 32, 8, 128, 32000), .embed = true, .head = true, .bos = 1,
+     .eos = 2, .n_shards = 2,
      .config = "\"architectures\": [\"MistralForCausalLM\"], \"hidden_act\": \"silu\", \"initializer_range\": 0.02, "
-               "\"max_position_embeddings\": 32768, \"model_type\": \"mistral\", \"rms_norm_eps\": 1e-05, "
-               "\"rope_theta\": 10000.0, \"sliding_window\": 4096, \"torch_dtype\": \"bfloat16\", "
-               "\"transformers_version\": \"4.34.0.dev0\", \"use_cache\": true, ",
-     .embed = true,
-     .head = true,
-     .bos = 1,
-     .eos = 2,
-     .n_shards = 2},
-    {.name = "llama-1-7b",
-     .dtype = "F16",
-     .n_layers = 32,
-     .hidden = 4096,
-     .intermediate = 11008,
-     .n_heads = 32,
-     .n_kv_heads = 32,
-     .head_dim = 128,
-     .n_vocab = 32000,
+       "\"max_position_embeddings\": 32768, \"model_type\": \"mistral\", \"rms_norm_eps\": 1e-05, \"rope_theta\": "
+       "10000.0, \"sliding_window\": 4096, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.34.0.dev0\", "
+       "\"use_cache\": true, "},
+    {SIZES("llama-1-7b", "F16", 32, 4096, 11008, 32, 32, 128, 32000), .embed = true, .head = true, .old_table = true,
+     .bos = 1, .eos = 2, .n_shards = 2,
      .config = "\"architectures\": [\"LlamaForCausalLM\"], \"hidden_act\": \"silu\", \"initializer_range\": 0.02, "
-               "\"max_position_embeddings\": 2048, \"max_sequence_length\": 2048, \"model_type\": \"llama\", "
-               "\"pad_token_id\": 0, \"rms_norm_eps\": 1e-06, \"torch_dtype\": \"float16\", "
-               "\"transformers_version\": \"4.27.0.dev0\", \"use_cache\": true, ",
-     .embed = true,
-     .head = true,
-     .old_table = true,
-     .bos = 1,
-     .eos = 2,
-     .n_shards = 2},
+       "\"max_position_embeddings\": 2048, \"max_sequence_length\": 2048, \"model_type\": \"llama\", "
+       "\"pad_token_id\": 0, \"rms_norm_eps\": 1e-06, \"torch_dtype\": \"float16\", \"transformers_version\": "
+       "\"4.27.0.dev0\", \"use_cache\": true, "},
 };
+/* clang-format on */
 enum { N_MODELS = sizeof models / sizeof *models };
 
 const char *const folder_names[] = {
