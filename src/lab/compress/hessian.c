@@ -164,7 +164,7 @@ static bool open_gathering(struct gathering *g)
     whit_hessian_experts *x = g->experts;
     const bool held = whit_stream_is_held(g->stream, 7);
     const size_t n_rows = whit_tape_rows(&g->stream->tape[1], g->value);
-    bool ok = make(a, &g->all.text, g->n, 0, false) && (!held || make(a, &g->all.held, g->n, 0, false));
+    bool ok = make_hessian(a, &g->all.text, g->n, 0, false) && (!held || make_hessian(a, &g->all.held, g->n, 0, false));
     g->all.allocator = x->allocator = a;
     x->of = whit_zalloc_array(a, x->n, sizeof *x->of);
     x->n_pairs = whit_zalloc_array(a, x->n, sizeof *x->n_pairs);
@@ -173,7 +173,8 @@ static bool open_gathering(struct gathering *g)
     ok = ok && x->of && x->n_pairs && g->weights && (!g->moved || g->other);
     for (uint32_t i = 0; ok && i < x->n; i++) {
         x->of[i].allocator = a;
-        ok = make(a, &x->of[i].text, g->n, 0, g->moved) && (!held || make(a, &x->of[i].held, g->n, 0, g->moved));
+        ok = make_hessian(a, &x->of[i].text, g->n, 0, g->moved) &&
+            (!held || make_hessian(a, &x->of[i].held, g->n, 0, g->moved));
     }
     return ok;
 }
