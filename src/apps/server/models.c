@@ -281,8 +281,9 @@ bool whit_is_named(const char *own, const char *name)
     return !strncmp(own, name, n) && (!name[n] || !strcmp(name + n, ":latest"));
 }
 
-/* A name as it stands, one with Ollama's ":latest", or an adapter's, which stands for its first model. */
-static whit_entry *find_entry(const whit_site *site, const char *name)
+/* A name as it stands, one with Ollama's ":latest", or an adapter's, which stands for its first model. The caller holds
+ * the lock. */
+static whit_entry *find_locked_entry(const whit_site *site, const char *name)
 {
     whit_models *models = site->models;
     if (!name || !*name || (models->n == 1 && !site->options->store)) return &models->entries[0];
@@ -294,10 +295,10 @@ static whit_entry *find_entry(const whit_site *site, const char *name)
     return NULL;
 }
 
-static whit_entry *find(const whit_site *site, const char *name)
+static whit_entry *find_entry(const whit_site *site, const char *name)
 {
     pthread_mutex_lock(&site->models->lock);
-    whit_entry *entry = find_entry(site, name);
+    whit_entry *entry = find_locked_entry(site, name);
     pthread_mutex_unlock(&site->models->lock);
     return entry;
 }
@@ -326,7 +327,7 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     if (status == WHIT_OK) status = note_facts(site, &next, model, error);
     whit_model_close(model);
     pthread_mutex_lock(&models->lock);
-    if (status == WHIT_OK) place = find_entry(site, options->name); /* by another request, meanwhile */
+    if (status == WHIT_OK) place = find_locked_entry(site, options->name); /* by another request, meanwhile */
     if (status == WHIT_OK && !place && models->n == models->n_places)
         status = whit_fail(error, WHIT_ERROR_LIMIT, "over %d models were used; restart the server", MOST_ADDED);
     if (status == WHIT_OK && !place) {
@@ -344,7 +345,7 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
 {
     whit_models *models = site->models;
     pthread_mutex_lock(&models->lock);
-    whit_entry *entry = find_entry(site, name);
+    whit_entry *entry = find_locked_entry(site, name);
     while (entry && entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
     bool is_own = entry && entry < models->entries + site->options->n_models;
     whit_api *api = entry && !is_own ? entry->api : NULL;
