@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/lines.h"
+#include "cli/memory_embed.h"
 #include "cli/verbs.h"
 #include "memory/store.h"
 
@@ -17,6 +18,7 @@ enum { BATCH_RECORDS = 4096, LINE_BYTES = 8 * WHIT_MEMORY_MAX_TEXT };
 struct memory_values {
     uint32_t n_hits, n_threads, batch;
     bool jsonl;
+    const char *embed;
 };
 static const struct memory_values defaults = {.n_hits = 10, .batch = BATCH_RECORDS};
 
@@ -25,6 +27,10 @@ static const cli_option options[] = {
     {"-k, --hits", CLI_COUNT, AT(n_hits), "N", "Answers to a query. Default 10.", 1, WHIT_MEMORY_MAX_HITS},
     {"--jsonl", CLI_FLAG, AT(jsonl), NULL,
      "Lines are JSON objects: {\"text\": ...}, or {\"subject\": ..., \"predicate\": ..., \"object\": ...}.", 0, 0},
+    {"--embed", CLI_FILE, AT(embed), "MODEL",
+     "Compare texts by their meaning, as this embedding model sees it, in place of their letters; always the same "
+     "model for a store.",
+     0, 0},
     {"--batch", CLI_COUNT, AT(batch), "N", "Records that are committed together. Default 4096.", 1, 1 << 20},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {0},
@@ -35,6 +41,7 @@ struct state {
     const struct memory_values *values;
     const char *store;
     whit_encoder encoder;
+    cli_memory_embedder embedder; /* --embed */
     whit_memory_batch batch;
     uint64_t n_committed, n_lines;
     char where[300]; /* prefix of messages: "FILE: " */
@@ -61,6 +68,11 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
         if (!object)
             return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is no JSON: %s", s->where,
                             (unsigned long long)s->n_lines, mistake.text);
+        if (!text && n_parts && s->embedder.model) {
+            json_decref(object);
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: a triple is no text; --embed is for texts", s->where,
+                            (unsigned long long)s->n_lines);
+        }
         if (!text && n_parts && (is_query || n_parts == 3)) {
             json_t *triple = json_pack("{s:s?, s:s?, s:s?}", keys[0], parts[0], keys[1], parts[1], keys[2], parts[2]);
             char *dump = json_dumps(triple, JSON_COMPACT);
@@ -78,6 +90,12 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
     } else if (!(text = json_stringn(line, n_bytes)))
         return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not UTF-8", s->where, (unsigned long long)s->n_lines);
     *kept = text;
+    if (s->embedder.model) {
+        int status = cli_memory_embed(s->call, &s->embedder, json_string_value(text), json_string_length(text),
+                                      is_query, vector);
+        if (status != CLI_OK) json_decref(text);
+        return status;
+    }
     if (whit_encode_text(&s->encoder, json_string_value(text), json_string_length(text), vector, &error) == WHIT_OK)
         return CLI_OK;
     json_decref(text);
@@ -218,6 +236,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
         whit_encoder_open(NULL, &a.state.encoder, &error) != WHIT_OK ||
         whit_pool_open(values->n_threads, NULL, &a.pool, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
+    if (status == CLI_OK) status = cli_memory_embedder_open(call, values->embed, a.state.store, &a.state.embedder);
     for (size_t i = 2; status == CLI_OK && i < call->n_operands; i++) {
         a.state.n_lines++;
         if (is_blank(call->operands[i], strlen(call->operands[i])))
@@ -227,6 +246,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
     }
     if (status == CLI_OK && call->n_operands == 2) status = each_line(&a.state, "-", query_line);
     if (a.pool) whit_pool_close(a.pool);
+    cli_memory_embedder_close(&a.state.embedder);
     if (a.state.encoder.letters) whit_encoder_close(&a.state.encoder);
     whit_memory_close(a.memory);
     return status;
@@ -250,7 +270,7 @@ static int write_records(cli_call *call, const struct memory_values *values, boo
     struct state s = {.call = call, .values = values, .store = call->operands[1]};
     whit_error error;
     if (whit_encoder_open(NULL, &s.encoder, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    int status = CLI_OK;
+    int status = cli_memory_embedder_open(call, values->embed, s.store, &s.embedder);
     for (size_t i = 2; status == CLI_OK && i < call->n_operands; i++) {
         s.n_lines += !import;
         status = import ? each_line(&s, call->operands[i], add_line) : add_text(&s, call->operands[i]);
@@ -258,6 +278,7 @@ static int write_records(cli_call *call, const struct memory_values *values, boo
     if (status == CLI_OK && call->n_operands == 2) status = each_line(&s, "-", add_line);
     if (status == CLI_OK) status = commit(&s);
     whit_memory_batch_free(&s.batch);
+    cli_memory_embedder_close(&s.embedder);
     whit_encoder_close(&s.encoder);
     return status;
 }
@@ -299,7 +320,8 @@ const cli_verb cli_memory_verb = {
     "'query' takes texts, or lines from stdin, and prints one JSON object for every answer; 'stats' says how much "
     "there is. What was committed survives a crash. A triple with parts left out asks for them.\n"
     "  whit memory import notes.mem notes.txt\n"
-    "  whit memory query notes.mem \"what did I wirte about tomatos\" -k 3",
+    "  whit memory query notes.mem \"what did I wirte about tomatos\" -k 3\n"
+    "  whit memory import meant.mem notes.txt --embed bge-small",
     {{"OPTIONS", options, 0}},
     sizeof(struct memory_values),
     &defaults,

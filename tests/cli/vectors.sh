@@ -75,6 +75,36 @@ expect 3 whit compress bert-embed --codec q2 --calib many -c 32 -o small.ndf
 expect 3 whit tune bert-embed --text many --steps 1 -o adapter.ndf
 one_line "both sides"
 
+# A memory whose texts are compared as the model sees them: the share of equal signs is the angle, and one store has one
+# model.
+rm -f m.mem* n.mem*
+printf '%s\n' 'how to cook rice' 'a b' 'what is a cat?' 'the rice is in water' >meant
+expect 0 whit memory import m.mem meant --embed bert-embed
+expect 0 whit memory query m.mem 'how to cook rice' 'a cat' --embed bert-embed -k 4
+cp out hits.jsonl
+expect 0 whit embed bert-embed -f meant
+cp out documents.jsonl
+printf '%s\n' 'how to cook rice' 'a cat' | whit embed bert-embed --prompt query >queries.jsonl
+python3 - <<'END' || complain "whit memory --embed: $(cat hits.jsonl)"
+import json, math
+texts = open("meant").read().splitlines()
+documents, queries = ([json.loads(line)["embedding"] for line in open(name)] for name in ("documents.jsonl", "queries.jsonl"))
+hits = [json.loads(line) for line in open("hits.jsonl")]
+assert len(hits) == 8
+for hit in hits:
+    cosine = sum(a * b for a, b in zip(queries[hit["query"] - 1], documents[texts.index(hit["text"])]))
+    assert abs(hit["score"] - (1 - 2 * math.acos(max(-1, min(1, cosine))) / math.pi)) < 0.05, (hit, cosine)
+END
+expect 2 whit memory query m.mem x
+one_line "made by a model (m.mem.model)"
+expect 3 whit memory query m.mem x --embed bert-rerank
+printf '%064d\n' 0 >m.mem.model
+expect 3 whit memory query m.mem x --embed bert-embed
+one_line "made by another model"
+expect 0 whit memory add n.mem hello
+expect 2 whit memory add n.mem x --embed bert-embed
+one_line "a store of its own"
+
 # Damaged folders: one line each that names the file.
 damage() { # FILE TEXT WORDS
     cp "bert-embed/$1" kept
