@@ -19,12 +19,24 @@ static void the_latest_longest_match_is_followed(void **state)
     int32_t ids[WHIT_DRAFT_MAX];
     assert_ok(whit_draft_open(32, NULL, &draft, &error), error);
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) whit_draft_push(&draft, text[i]);
-    assert_int_equal(whit_draft_guess(&draft, 3, ids), 3); /* 1 2 3 stood twice, 2 3 later */
+    assert_int_equal(whit_draft_guess(&draft, 3, ids, NULL), 3); /* 1 2 3 stood twice, 2 3 later */
     assert_int_equal(ids[0], 7);
     assert_int_equal(ids[2], 2);
     whit_draft_push(&draft, 4);
-    assert_int_equal(whit_draft_guess(&draft, 3, ids), 0);
+    assert_int_equal(whit_draft_guess(&draft, 3, ids, NULL), 0);
     whit_draft_close(&draft);
+}
+
+static uint32_t logits_for(uint32_t n_draft)
+{
+    return 1 + (n_draft == WHIT_DRAFT_BY_COST ? WHIT_DRAFT_BY_COST_MAX : n_draft);
+}
+
+/* Columns cost nothing, so that guesses by cost are fed wherever they may be right. */
+static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt)
+{
+    (void)user, (void)n_columns, (void)n_prompt;
+    return 1000000;
 }
 
 struct made {
@@ -59,13 +71,14 @@ static struct made generate(const whit_model *model, float temperature, uint32_t
     options.kv = kv_of_generate;
     options.n_kv_window = 0;
     options.n_threads = 1;
-    options.n_logits = n_draft + 1;
+    options.n_logits = logits_for(n_draft);
     whit_sampler_options sampling = whit_sampler_options_default();
     sampling.temperature = temperature;
     sampling.top_k = 3;
     sampling.seed = 42;
     sampling.repeat_penalty = 1.1f;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
+    session->costs.measure = time_step;
     assert_ok(whit_sampler_open(model, &sampling, &sampler, &error), error);
     whit_generate_options how = whit_generate_options_default();
     how.n_tokens = n_tokens;
@@ -88,7 +101,7 @@ static struct made generate(const whit_model *model, float temperature, uint32_t
 static void guesses_change_nothing(void **state)
 {
     (void)state;
-    static const uint32_t drafts[] = {1, 2, 5, 15, 31};
+    static const uint32_t drafts[] = {1, 2, 5, 15, 31, WHIT_DRAFT_BY_COST};
     static const float temperatures[] = {0, 0.7f};
     whit_error error;
     whit_model *model;
@@ -125,7 +138,7 @@ static void generate_ids(const whit_model *model, float temperature, uint32_t n_
     whit_session_options options = whit_session_options_default();
     options.n_ctx_tokens = 160;
     options.n_threads = 1;
-    options.n_logits = n_draft + 1;
+    options.n_logits = logits_for(n_draft);
     whit_sampler_options sampling = whit_sampler_options_default();
     sampling.temperature = temperature;
     sampling.top_k = 2;
@@ -136,6 +149,7 @@ static void generate_ids(const whit_model *model, float temperature, uint32_t n_
     how.ignore_end = true;
     for (int i = 0; i < N_PROMPT; i++) ids[i] = i % 12;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
+    session->costs.measure = time_step;
     assert_ok(whit_sampler_open(model, &sampling, &sampler, &error), error);
     assert_ok(whit_generate(session, sampler, ids, N_PROMPT, &how, NULL, &error), error);
     assert_int_equal(whit_session_position(session, 0), N_PROMPT + N_MADE - 1);
@@ -147,7 +161,7 @@ static void generate_ids(const whit_model *model, float temperature, uint32_t n_
 static void guesses_change_no_state(void **state)
 {
     (void)state;
-    static const uint32_t drafts[] = {1, 4, 7, 31};
+    static const uint32_t drafts[] = {1, 4, 7, 31, WHIT_DRAFT_BY_COST};
     uint32_t n_hybrids = 0;
     for (uint32_t i = 0; i < random_model_count(); i++) {
         whit_error error;
@@ -192,7 +206,7 @@ static size_t tell(const whit_model *model, const char *prompt, uint32_t n_batch
     options.n_ctx_tokens = N_IDS + N_TOKENS;
     options.n_batch_tokens = n_batch;
     options.n_threads = 1;
-    options.n_logits = n_draft + 1;
+    options.n_logits = logits_for(n_draft);
     whit_sampler_options sampling = whit_sampler_options_default();
     sampling.temperature = 0;
     whit_generate_options how = whit_generate_options_default();
@@ -203,6 +217,7 @@ static size_t tell(const whit_model *model, const char *prompt, uint32_t n_batch
     assert_ok(whit_tokenize(model, prompt, strlen(prompt), true, true, ids, N_IDS, &n_ids, &error), error);
     assert_in_range(n_ids, 1, N_IDS);
     assert_ok(whit_session_open(model, &options, &session, &error), error);
+    session->costs.measure = time_step;
     assert_ok(whit_sampler_open(model, &sampling, &sampler, &error), error);
     assert_ok(whit_generate(session, sampler, ids, n_ids, &how, NULL, &error), error);
     whit_sampler_close(sampler);
@@ -226,7 +241,7 @@ static void write_prompt(unsigned i, char *out, size_t out_bytes)
 static void batches_of_any_size_change_no_text(void **state)
 {
     (void)state;
-    static const uint32_t drafts[] = {8, 31, 3, 15, 1};
+    static const uint32_t drafts[] = {8, 31, 3, WHIT_DRAFT_BY_COST, 1};
     const char *wanted = getenv("WHIT_PROMPTS");
     unsigned n_prompts = wanted ? (unsigned)atoi(wanted) : tests_are_brief() ? 2 : 20;
     whit_error error;

@@ -1,3 +1,4 @@
+whit_test(draft_choice ${CMAKE_CURRENT_LIST_DIR}/draft_choice.c)
 whit_test(speculation ${CMAKE_CURRENT_LIST_DIR}/speculation.c ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
 # All prompts and sizes of batches take minutes: ctest -C Long, make test-long.
 add_test(NAME speculation_long COMMAND test_speculation CONFIGURATIONS Long)

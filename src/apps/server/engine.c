@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Continuous batching: every step computes the next token of all generations, and as much of the waiting
- * prompts as fits. Sequences keep their tokens when a request ends; the next request reuses the longest
+ * prompts as fits its time budget. Sequences keep their tokens when a request ends; the next request reuses the longest
  * common prefix, of its own sequence or of another. */
 #include "server/engine.h"
 
@@ -59,81 +59,6 @@ struct whit_engine {
     whit_status status;  /* status of the opening */
     bool stop, running;
 };
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
-struct whit_shared_grammar {
-    whit_grammar *grammar;
-    atomic_int n_holders;
-};
-
-whit_shared_grammar *whit_shared_grammar_open(whit_grammar *grammar)
-{
-    whit_shared_grammar *shared = calloc(1, sizeof *shared);
-    if (!shared) {
-        whit_grammar_close(grammar);
-        return NULL;
-    }
-    shared->grammar = grammar;
-    atomic_store(&shared->n_holders, 1);
-    return shared;
-}
-
-whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared)
-{
-    atomic_fetch_add(&shared->n_holders, 1);
-    return shared;
-}
-
-void whit_shared_grammar_release(whit_shared_grammar *shared)
-{
-    if (!shared || atomic_fetch_sub(&shared->n_holders, 1) > 1) return;
-    whit_grammar_close(shared->grammar);
-    free(shared);
-}
-
-whit_grammar *whit_shared_grammar_get(const whit_shared_grammar *shared)
-{
-    return shared->grammar;
-}
-
-/* Call in the thread that the states of the grammar belong to. */
-static void close_grammar(whit_job *job)
-{
-    whit_grammar_state_close(job->state);
-    whit_shared_grammar_release(job->grammar);
-    job->state = NULL;
-    job->grammar = NULL;
-}
-
-whit_job *whit_job_open(void)
-{
-    whit_job *job = calloc(1, sizeof *job);
-    if (job) {
-        atomic_store(&job->n_holders, 1);
-        job->end_id = job->id_slot = -1;
-    }
-    return job;
-}
-
-void whit_job_close(whit_job *job)
-{
-    if (!job || atomic_fetch_sub(&job->n_holders, 1) > 1) return;
-    for (size_t i = 0; i < job->n_stops; i++) free(job->stops[i]);
-    free(job->stops);
-    free(job->ids);
-    free((void *)job->sampling.bias_ids);
-    free((void *)job->sampling.bias_values);
-    close_grammar(job);
-    whit_program_close(job->program);
-    whit_thinking_limit_close(job->limit);
-    whit_buf_free(&job->text);
-    whit_buf_free(&job->logprobs_of);
-    whit_buf_free(&job->tokens);
-    whit_buf_free(&job->progress);
-    whit_buf_free(&job->prompt_logprobs_of);
-    free(job);
-}
 
 /* ---- beginnings that are there already --------------------------------------------------------- */
 
@@ -220,6 +145,7 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     options.sequence = at;
     options.n_present = job->n_cached;
     options.n_tokens = job->n_tokens;
+    options.n_draft_tokens = e->options.n_draft_tokens;
     options.ignore_end = job->ignore_end;
     options.keep_special = job->keep_special;
     options.end_ids = &job->end_id;
@@ -242,7 +168,7 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
 /* Call with the lock held, in the engine's thread or after its end. */
 static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const whit_error *error)
 {
-    close_grammar(job); /* others may still follow the grammar */
+    whit_job_drop_grammar(job); /* others may still follow the grammar */
     job->finish = finish;
     if (error) job->error = *error;
     job->finished = true;
@@ -250,7 +176,7 @@ static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const 
     bool has_left = atomic_load(&job->cancelled);
     if (finish == WHIT_FINISH_CANCELLED && has_left) e->counts.n_cancelled++;
     job->is_late = finish == WHIT_FINISH_CANCELLED && !has_left && job->deadline_ns && job->done_ns > job->deadline_ns;
-    if (job->started) whit_histogram_add(&e->counts.whole, job->done_ns - job->queued_ns);
+    if (job->started) whit_histogram_add(&e->counts.whole, WHIT_HISTOGRAM_TIMES, job->done_ns - job->queued_ns);
     pthread_cond_broadcast(&e->changed);
     whit_job_close(job);
 }
@@ -335,7 +261,7 @@ static void start_jobs(whit_engine *e)
         job->started = true;
         job->started_ns = started_ns;
         e->counts.queue_ns += started_ns - job->queued_ns;
-        whit_histogram_add(&e->counts.queued, started_ns - job->queued_ns);
+        whit_histogram_add(&e->counts.queued, WHIT_HISTOGRAM_TIMES, started_ns - job->queued_ns);
         if (status != WHIT_OK) {
             free_slot(e, (uint32_t)at);
             e->counts.n_busy--;
@@ -382,11 +308,12 @@ static bool take_output(whit_engine *e, slot *s)
     if (job->n_generated == 0 && result.n_generated_tokens) {
         job->first_ns = whit_now_ns();
         e->counts.first_token_ns += job->first_ns - job->queued_ns;
-        whit_histogram_add(&e->counts.first_token, job->first_ns - job->queued_ns);
+        whit_histogram_add(&e->counts.first_token, WHIT_HISTOGRAM_TIMES, job->first_ns - job->queued_ns);
         job->last_ns = job->first_ns;
     } else if (result.n_generated_tokens > job->n_generated) {
         uint64_t now = whit_now_ns(), n_new = result.n_generated_tokens - job->n_generated;
-        for (uint64_t i = 0; i < n_new; i++) whit_histogram_add(&e->counts.per_token, (now - job->last_ns) / n_new);
+        for (uint64_t i = 0; i < n_new; i++)
+            whit_histogram_add(&e->counts.per_token, WHIT_HISTOGRAM_TIMES, (now - job->last_ns) / n_new);
         job->last_ns = now;
     }
     for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
@@ -430,24 +357,67 @@ static void count_cache(whit_engine *e)
     e->counts.n_marks_evicted = marks.n_evicted;
 }
 
+/* Tokens of a busy slot's prompt that are still to be computed. */
+static size_t prompt_left(const whit_engine *e, uint32_t at)
+{
+    uint32_t position = whit_session_position(e->session, at);
+    size_t n_ids = e->slots[at].job->n_ids;
+    return position < n_ids ? n_ids - position : 0;
+}
+
+/* Lists the generations of busy slots, those with the fewest prompt tokens left first: the first prompt takes most of
+ * what a step has for prompts, and a short question does not wait for a long document. Returns their number. */
+static size_t list_generations(const whit_engine *e, whit_generation **generations)
+{
+    size_t n = 0, left[WHIT_ENGINE_MOST_SLOTS];
+    for (uint32_t i = 0; i < e->options.n_slots; i++) {
+        if (!e->slots[i].job) continue;
+        size_t n_left = prompt_left(e, i), at = n++;
+        for (; at > 0 && left[at - 1] > n_left; at--) {
+            left[at] = left[at - 1];
+            generations[at] = generations[at - 1];
+        }
+        left[at] = n_left;
+        generations[at] = e->slots[i].generation;
+    }
+    return n;
+}
+
+/* Call with the lock held. */
+static void count_step(whit_engine *e, size_t n_busy, const whit_step_report *report)
+{
+    whit_engine_counts *c = &e->counts;
+    c->n_steps++;
+    c->n_busy_slot_steps += n_busy;
+    c->n_prompts_waiting = report->n_prompts_waiting;
+    if (report->n_prompt_tokens) whit_histogram_add(&c->prompt_piece, WHIT_HISTOGRAM_TOKENS, report->n_prompt_tokens);
+    c->n_guessed_tokens += report->n_guessed;
+    c->n_guessed_right += report->n_guessed_right;
+    if (!report->n_columns) return;
+    whit_histogram_add(&c->step, WHIT_HISTOGRAM_TIMES, report->taken_ns);
+    c->step_predicted_ns = report->predicted_ns;
+    c->n_steps_over += e->options.step_budget_ns && report->taken_ns > e->options.step_budget_ns;
+}
+
 static void step_engine(whit_engine *e)
 {
     whit_generation *generations[WHIT_ENGINE_MOST_SLOTS] = {NULL};
-    size_t n = 0, n_open;
+    size_t n_open;
     whit_error error;
+    whit_step_report report = whit_step_report_default();
     for (uint32_t i = 0; i < e->options.n_slots; i++)
         if (e->slots[i].job) {
             bool late = e->slots[i].job->deadline_ns && whit_now_ns() > e->slots[i].job->deadline_ns;
             if (late || atomic_load(&e->slots[i].job->cancelled)) whit_generation_cancel(e->slots[i].generation);
-            generations[n++] = e->slots[i].generation;
         }
-    whit_status status = whit_generations_step(e->session, generations, n, &n_open, &error);
+    size_t n = list_generations(e, generations);
+    whit_status status =
+        whit_generations_step_within(e->session, generations, n, e->options.step_budget_ns, &report, &n_open, &error);
     if (status != WHIT_OK)
         for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
     whit_channel_publish(e->options.events); /* before an answer: whoever has that can ask for the events */
     pthread_mutex_lock(&e->lock);
-    e->counts.n_steps++;
-    e->counts.n_busy_slot_steps += n;
+    count_step(e, n, &report);
     for (uint32_t i = 0; i < e->options.n_slots; i++) {
         slot *s = &e->slots[i];
         if (!s->job || !take_output(e, s)) continue;
@@ -636,6 +606,7 @@ static bool open_session(whit_engine *e)
     }
     pthread_mutex_lock(&e->lock);
     e->counts.n_slots = e->options.n_slots;
+    e->counts.step_budget_ns = e->options.step_budget_ns;
     if (status == WHIT_OK) {
         e->counts.n_ctx_tokens = whit_session_context_size(e->session);
         count_cache(e);

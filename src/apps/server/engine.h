@@ -76,11 +76,19 @@ typedef struct whit_job {
 
 whit_job *whit_job_open(void);
 void whit_job_close(whit_job *job); /* lets go */
+/* Closes the job's grammar and its state, in the thread that the states of the grammar belong to. */
+void whit_job_drop_grammar(whit_job *job);
 
 typedef struct whit_engine_counts {
     uint64_t n_prompt_tokens, n_cached_tokens, n_generated_tokens, n_requests, n_cancelled, n_steps, n_busy_slot_steps;
     uint64_t prompt_ns, generate_ns, queue_ns, first_token_ns;
     whit_histogram queued, first_token, per_token, whole; /* times of requests and tokens */
+    whit_histogram step;                                  /* times of steps in which answers grow */
+    whit_histogram prompt_piece;                          /* prompt tokens of the steps that have any */
+    uint64_t step_budget_ns, step_predicted_ns;           /* the budget of such steps, and the last prediction */
+    uint64_t n_steps_over;                                /* such steps that exceeded the budget */
+    uint64_t n_guessed_tokens, n_guessed_right;           /* tokens guessed ahead, and the right ones */
+    uint32_t n_prompts_waiting; /* prompts in slots that have tokens left after the last step */
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
     uint64_t mark_bytes, mark_bytes_max; /* memory of checkpoints: in use, and at most */
     uint64_t n_marks_made, n_marks_used, n_marks_evicted;
@@ -97,7 +105,9 @@ typedef struct whit_engine_options {
     uint32_t n_kv_window;
     uint64_t state_bytes; /* memory for checkpoints; 0: the session's default number */
     whit_act_type act;
-    uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of other requests short */
+    uint32_t n_batch_tokens; /* most tokens of a step; 0: the engine's own choice */
+    uint64_t step_budget_ns; /* time that a step in which answers grow should take at most; 0: no limit */
+    uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
     bool exact_head;
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */

@@ -9,21 +9,27 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double bounds_s[WHIT_HISTOGRAM_BOUNDS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                                                       0.5,   1,      2.5,   5,    10,    30,   120};
+/* Bounds as they are written, and how many of the added unit one is. */
+static const struct {
+    double bounds[WHIT_HISTOGRAM_BOUNDS], scale;
+} kinds[WHIT_HISTOGRAM_KINDS] = {
+    [WHIT_HISTOGRAM_TIMES] = {{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120},
+                              1e9},
+    [WHIT_HISTOGRAM_TOKENS] = {{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096}, 1},
+};
 
-void whit_histogram_add(whit_histogram *histogram, uint64_t ns)
+void whit_histogram_add(whit_histogram *histogram, whit_histogram_kind kind, uint64_t value)
 {
     size_t i = 0;
-    while (i < WHIT_HISTOGRAM_BOUNDS && (double)ns > bounds_s[i] * 1e9) i++;
+    while (i < WHIT_HISTOGRAM_BOUNDS && (double)value > kinds[kind].bounds[i] * kinds[kind].scale) i++;
     histogram->counts[i]++;
-    histogram->sum_ns += ns;
+    histogram->sum += value;
 }
 
 void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other)
 {
     for (size_t i = 0; i <= WHIT_HISTOGRAM_BOUNDS; i++) histogram->counts[i] += other->counts[i];
-    histogram->sum_ns += other->sum_ns;
+    histogram->sum += other->sum;
 }
 
 void whit_metric_begin(const char *name, const char *type, const char *help, whit_buf *out)
@@ -31,18 +37,19 @@ void whit_metric_begin(const char *name, const char *type, const char *help, whi
     whit_buf_printf(out, "# HELP whit:%s %s\n# TYPE whit:%s %s\n", name, help, name, type);
 }
 
-void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *model, whit_buf *out)
+void whit_histogram_write(const whit_histogram *histogram, whit_histogram_kind kind, const char *name,
+                          const char *model, whit_buf *out)
 {
     uint64_t n = 0;
     for (size_t i = 0; i <= WHIT_HISTOGRAM_BOUNDS; i++) {
         char bound[16] = "+Inf";
-        if (i < WHIT_HISTOGRAM_BOUNDS) snprintf(bound, sizeof bound, "%g", bounds_s[i]);
+        if (i < WHIT_HISTOGRAM_BOUNDS) snprintf(bound, sizeof bound, "%g", kinds[kind].bounds[i]);
         n += histogram->counts[i];
         whit_buf_printf(out, "whit:%s_bucket{model=\"%s\",le=\"%s\"} %llu\n", name, model, bound,
                         (unsigned long long)n);
     }
     whit_buf_printf(out, "whit:%s_sum{model=\"%s\"} %.9g\nwhit:%s_count{model=\"%s\"} %llu\n", name, model,
-                    (double)histogram->sum_ns / 1e9, name, model, (unsigned long long)n);
+                    (double)histogram->sum / kinds[kind].scale, name, model, (unsigned long long)n);
 }
 
 whit_status whit_request_log_open(const char *path, bool texts, whit_request_log *log, whit_error *error)

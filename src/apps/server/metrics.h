@@ -7,21 +7,29 @@
 
 #include "base/mem.h"
 
-#define WHIT_HISTOGRAM_BOUNDS 15
+#define WHIT_HISTOGRAM_BOUNDS 16
 
-/* Histogram of times: how many fell into each bucket, up to its bound in seconds (metrics.c), and how many above the
- * last bound. */
+/* Times are added in ns and written in seconds. */
+typedef enum whit_histogram_kind {
+    WHIT_HISTOGRAM_TIMES,
+    WHIT_HISTOGRAM_TOKENS,
+    WHIT_HISTOGRAM_KINDS
+} whit_histogram_kind;
+
+/* Histogram of times or numbers of tokens: how many fell into each bucket, up to the bound of its kind (metrics.c), and
+ * how many above the last bound. */
 typedef struct whit_histogram {
     uint64_t counts[WHIT_HISTOGRAM_BOUNDS + 1];
-    uint64_t sum_ns;
+    uint64_t sum;
 } whit_histogram;
 
-void whit_histogram_add(whit_histogram *histogram, uint64_t ns);
+void whit_histogram_add(whit_histogram *histogram, whit_histogram_kind kind, uint64_t value);
 void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other);
 /* Write Prometheus' text format. The first writes the HELP and TYPE lines of whit:NAME, the second a histogram's lines
  * for one model, whose name is escaped. */
 void whit_metric_begin(const char *name, const char *type, const char *help, whit_buf *out);
-void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *model, whit_buf *out);
+void whit_histogram_write(const whit_histogram *histogram, whit_histogram_kind kind, const char *name,
+                          const char *model, whit_buf *out);
 
 typedef struct whit_request_log {
     int fd;     /* -1: no log */

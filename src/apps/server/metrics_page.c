@@ -9,7 +9,7 @@
 #include "server/models.h"
 #include "whit/cache.h"
 
-enum { N_ROWS = 22 };
+enum { N_ROWS = 28 };
 
 static const struct {
     const char *name, *type, *help;
@@ -37,6 +37,12 @@ static const struct {
     {"state_checkpoints_evicted_total", "counter", "Checkpoints that gave way to others."},
     {"kv_blocks", "gauge", "Blocks of 64 tokens that the prefix cache can find."},
     {"kv_blocks_max", "gauge", "Blocks that there is memory for."},
+    {"draft_tokens_total", "counter", "Tokens guessed ahead."},
+    {"draft_tokens_accepted_total", "counter", "Guessed tokens that were right."},
+    {"prompts_waiting", "gauge", "Prompts in slots that are not yet computed in full."},
+    {"step_budget_seconds", "gauge", "Time that a step in which answers grow should take; 0 is no limit."},
+    {"step_predicted_seconds", "gauge", "Predicted time of the last step in which answers grew."},
+    {"steps_over_budget_total", "counter", "Steps in which answers grew that took longer than the budget."},
 };
 
 static void list_values(const whit_engine_counts *c, double values[N_ROWS])
@@ -63,7 +69,13 @@ static void list_values(const whit_engine_counts *c, double values[N_ROWS])
                                  (double)c->n_marks_used,
                                  (double)c->n_marks_evicted,
                                  c->n_blocks_found,
-                                 c->n_blocks};
+                                 c->n_blocks,
+                                 (double)c->n_guessed_tokens,
+                                 (double)c->n_guessed_right,
+                                 c->n_prompts_waiting,
+                                 (double)c->step_budget_ns / 1e9,
+                                 (double)c->step_predicted_ns / 1e9,
+                                 (double)c->n_steps_over};
     memcpy(values, list, sizeof list);
 }
 
@@ -133,6 +145,7 @@ void whit_metrics_get(whit_call *call)
     const struct {
         const char *name, *help;
         size_t at;
+        whit_histogram_kind kind;
     } histograms[] = {
         {"queue_time_seconds", "Time that requests waited for a slot.", offsetof(whit_engine_counts, queued)},
         {"time_to_first_token_seconds", "Time from a request to its first token.",
@@ -141,12 +154,15 @@ void whit_metrics_get(whit_call *call)
          offsetof(whit_engine_counts, per_token)},
         {"request_latency_seconds", "Time from a request to the end of its answer.",
          offsetof(whit_engine_counts, whole)},
+        {"step_seconds", "Time of a step in which answers grow.", offsetof(whit_engine_counts, step)},
+        {"step_prompt_tokens", "Prompt tokens of a step that has any.", offsetof(whit_engine_counts, prompt_piece),
+         WHIT_HISTOGRAM_TOKENS},
     };
     for (size_t k = 0; ok && k < sizeof histograms / sizeof *histograms; k++) {
         whit_metric_begin(histograms[k].name, "histogram", histograms[k].help, out);
         for (size_t i = 0; i < n; i++)
             whit_histogram_write((const whit_histogram *)((const char *)&counts[i] + histograms[k].at),
-                                 histograms[k].name, whit_chars(&names[i]), out);
+                                 histograms[k].kind, histograms[k].name, whit_chars(&names[i]), out);
     }
     for (size_t k = 0; ok && k < N_ROWS; k++) {
         whit_metric_begin(rows[k].name, rows[k].type, rows[k].help, out);

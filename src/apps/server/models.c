@@ -22,6 +22,11 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     to->first_token_ns += c->first_token_ns;
     whit_histogram_merge(&to->queued, &c->queued), whit_histogram_merge(&to->first_token, &c->first_token);
     whit_histogram_merge(&to->per_token, &c->per_token), whit_histogram_merge(&to->whole, &c->whole);
+    whit_histogram_merge(&to->step, &c->step), whit_histogram_merge(&to->prompt_piece, &c->prompt_piece);
+    to->n_guessed_tokens += c->n_guessed_tokens, to->n_guessed_right += c->n_guessed_right;
+    to->n_steps_over += c->n_steps_over, to->n_prompts_waiting += c->n_prompts_waiting;
+    if (c->step_budget_ns > to->step_budget_ns) to->step_budget_ns = c->step_budget_ns;
+    if (c->step_predicted_ns > to->step_predicted_ns) to->step_predicted_ns = c->step_predicted_ns;
     to->n_slots += c->n_slots, to->n_busy += c->n_busy, to->n_queued += c->n_queued;
     to->n_kv_tokens += c->n_kv_tokens;
     to->mark_bytes += c->mark_bytes, to->mark_bytes_max += c->mark_bytes_max;
@@ -43,6 +48,7 @@ static void keep_counts(whit_models *models, const whit_api *api)
             one.mark_bytes = one.mark_bytes_max = 0;
             one.n_blocks = one.n_blocks_found = 0;
             one.running_loras = one.waiting_loras = 0;
+            one.n_prompts_waiting = 0, one.step_budget_ns = one.step_predicted_ns = 0;
             add_counts(&models->entries[i].past, &one);
         }
 }

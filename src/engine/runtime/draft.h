@@ -7,19 +7,30 @@
 
 #include "base/mem.h"
 
-#define WHIT_DRAFT_MAX 31 /* tokens guessed at once */
+#define WHIT_DRAFT_MAX       31 /* tokens guessed at once */
+#define WHIT_DRAFT_MATCH_MAX 4  /* tokens that must agree, tried from long to short */
+#define WHIT_DRAFT_MATCH_MIN 2
 
 typedef struct whit_draft {
     int32_t *history; /* (capacity) all tokens so far */
     size_t n_tokens, capacity;
+    /* Pairs of tokens by their hash: the latest position of the second token plus 1, and for each position the one
+     * before it with the same hash; 0: no position. */
+    uint32_t *latest, *earlier; /* (n_buckets), (capacity) */
+    size_t n_buckets;           /* a power of two */
     const whit_allocator *allocator;
+    /* Replaces the lookup, for tests; NULL: the lookup. */
+    uint32_t (*script)(void *user, size_t n_tokens, uint32_t n_most, int32_t *ids);
+    void *script_user;
 } whit_draft;
 
 /* Allocates the history for `capacity` tokens; nothing is allocated later. */
 whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft, whit_error *error);
 void whit_draft_close(whit_draft *draft);
 void whit_draft_push(whit_draft *draft, int32_t id);
-/* At most n_most guesses; returns their number, 0 if the last tokens have no earlier occurrence. */
-uint32_t whit_draft_guess(const whit_draft *draft, uint32_t n_most, int32_t *ids);
+/* Writes at most n_most guesses, which follow the latest of the longest matches (of the 64 latest places), and repeat
+ * where that place reaches the end of the text. Returns their number, 0 if the last tokens have no earlier occurrence.
+ * *n_matched (may be NULL): tokens that agreed. */
+uint32_t whit_draft_guess(const whit_draft *draft, uint32_t n_most, int32_t *ids, uint32_t *n_matched);
 
 #endif

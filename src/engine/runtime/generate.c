@@ -2,18 +2,34 @@
  * Loops over generations: one to its end, and one step of many. */
 #include "runtime/generation.h"
 
+#include "base/clock.h"
 #include "base/options.h"
 
 enum { STEP_TOKENS = 512 }; /* maximum per step, so that cancelling is noticed */
+
+/* Time of a step that began at start_ns, which is recorded in the session's costs. */
+static uint64_t measure_step(whit_session *session, uint32_t n_columns, uint32_t n_prompt, uint64_t start_ns)
+{
+    whit_step_costs *costs = &session->costs;
+    uint64_t ns = costs->measure ? costs->measure(costs->measure_user, n_columns, n_prompt) : whit_now_ns() - start_ns;
+    whit_step_costs_add(costs, n_columns, n_prompt, ns);
+    return ns;
+}
 
 static whit_status step_one(whit_session *session, whit_generation *g, whit_error *error)
 {
     whit_step_token tokens[STEP_TOKENS];
     whit_error reason;
     size_t n;
+    g->is_alone = true;
     WHIT_TRY(whit_generation_tokens(g, tokens, STEP_TOKENS, session->options.n_logits, &n, error));
+    bool in_prompt = whit_generation_in_prompt(g);
+    uint64_t start_ns = whit_now_ns();
     whit_status status = whit_session_step(session, tokens, n, &reason);
-    if (status == WHIT_OK) return whit_generation_accept(g, 0, error);
+    if (status == WHIT_OK) {
+        measure_step(session, in_prompt ? 0 : (uint32_t)n, in_prompt ? (uint32_t)n : 0, start_ns);
+        return whit_generation_accept(g, 0, error);
+    }
     whit_generation_fail(g, status, &reason);
     if (error) *error = reason;
     return status;
@@ -42,23 +58,33 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
 struct gathering {
     whit_step_token tokens[STEP_TOKENS];
     size_t capacity, n, n_logits, n_wanted;
+    size_t n_columns;
+    size_t prompt_capacity, n_prompt; /* tokens of prompts that all steps of a call may take, and have taken */
+    size_t n_unfinished;
+    size_t share; /* tokens that every prompt may take, whatever the others want */
 };
 
-/* Adds a generation's next tokens to the step, but leaves `spare` tokens and logits to the others. */
-static void gather(struct gathering *step, whit_generation *g, size_t spare)
+/* Adds a generation's next tokens to the step, at most `room` of them, but leaves spare_logits logits to the others. */
+static void gather(struct gathering *step, whit_generation *g, size_t room, size_t spare_logits)
 {
-    size_t room = step->capacity - step->n, logits = step->n_logits - step->n_wanted;
-    room = room > spare ? room - spare : room < 1 ? room : 1;
-    logits = logits > spare ? logits - spare : logits < 1 ? logits : 1;
+    size_t logits = step->n_logits - step->n_wanted;
+    logits = logits > spare_logits ? logits - spare_logits : logits < 1 ? logits : 1;
     if (whit_generation_check(g, NULL) != WHIT_OK) return;
     uint32_t n = whit_generation_want(g, room, logits);
     if (!n) return;
     g->served = true;
     g->i_wanted = step->n_wanted;
+    *(whit_generation_in_prompt(g) ? &step->n_prompt : &step->n_columns) += n;
     for (uint32_t i = 0; i < n; i++) {
         step->tokens[step->n] = whit_generation_wanted(g, i);
         step->n_wanted += step->tokens[step->n++].want_logits;
     }
+}
+
+/* Room in the step if `spare` tokens are left to the others: at least one where there is any. */
+static size_t room_beside(size_t room, size_t spare)
+{
+    return room > spare ? room - spare : room < 1 ? room : 1;
 }
 
 /* Whether the next token needs logits. The last token of a prompt does, and every token if the prompt's
@@ -87,54 +113,130 @@ static bool is_waiting(const whit_generation *g)
     return !g->finished && !g->served;
 }
 
-/* One step of the session, for those whose next token needs logits and then those in their prompts, a token of each at
- * least; *n_waiting: how many did not fit. */
-static whit_status step_many(whit_session *session, whit_generation *const *all, size_t n, size_t *n_waiting,
-                             whit_error *error)
+/* Tokens that the step keeps for a prompt: an even share, or what the prompt has left. */
+static size_t reserve_of(const struct gathering *step, const whit_generation *g)
 {
-    struct gathering step = {.capacity = session->options.n_batch_tokens, .n_logits = session->options.n_logits};
-    size_t n_needing = 0, n_prompts = 0;
-    if (step.capacity > STEP_TOKENS) step.capacity = STEP_TOKENS;
+    size_t n_left = g->n_prompt - g->n_fed;
+    return n_left < step->share ? n_left : step->share;
+}
+
+/* Adds the waiting prompts that need logits for their next token, or the others. *reserved: tokens kept for all
+ * prompts that are not yet in the step. */
+static void gather_prompts(struct gathering *step, whit_generation *const *all, size_t n, bool needing,
+                           size_t *n_needing, size_t *reserved)
+{
+    for (size_t i = 0; i < n; i++) {
+        whit_generation *g = all[i];
+        if (!is_waiting(g) || !whit_generation_in_prompt(g) || needs_logits(g) != needing) continue;
+        *reserved -= reserve_of(step, g);
+        *n_needing -= needing;
+        size_t n_left = step->prompt_capacity > step->n_prompt ? step->prompt_capacity - step->n_prompt : 1;
+        size_t n_free = step->capacity - step->n;
+        gather(step, g, room_beside(n_left < n_free ? n_left : n_free, *reserved), *n_needing);
+    }
+}
+
+/* Runs one step of the session: the generating sequences first, then prompts whose next token needs logits, then the
+ * other prompts, a token of each at least. *n_waiting: number of generations that did not fit. */
+static whit_status step_many(whit_session *session, whit_generation *const *all, size_t n, struct gathering *step,
+                             whit_step_report *report, size_t *n_waiting, whit_error *error)
+{
+    size_t n_needing = 0, reserved = 0, n_prompt_before = step->n_prompt;
+    step->n = step->n_wanted = step->n_columns = 0;
     for (size_t i = 0; i < n; i++) {
         all[i]->n_offered = 0;
+        all[i]->is_alone = step->n_unfinished == 1;
         if (!is_waiting(all[i])) continue;
         n_needing += needs_logits(all[i]);
-        n_prompts += !needs_logits(all[i]);
+        if (whit_generation_in_prompt(all[i])) reserved += reserve_of(step, all[i]);
     }
+    for (size_t i = 0; i < n; i++)
+        if (is_waiting(all[i]) && !whit_generation_in_prompt(all[i])) {
+            n_needing--;
+            gather(step, all[i], room_beside(step->capacity - step->n, n_needing), n_needing);
+        }
+    gather_prompts(step, all, n, true, &n_needing, &reserved);
+    gather_prompts(step, all, n, false, &n_needing, &reserved);
     *n_waiting = 0;
-    for (size_t i = 0; i < n; i++)
-        if (is_waiting(all[i]) && needs_logits(all[i])) {
-            gather(&step, all[i], --n_needing);
-            *n_waiting += is_waiting(all[i]);
-        }
-    for (size_t i = 0; i < n; i++)
-        if (is_waiting(all[i]) && !needs_logits(all[i])) {
-            gather(&step, all[i], --n_prompts);
-            *n_waiting += is_waiting(all[i]);
-        }
-    if (!step.n) return WHIT_OK;
-    WHIT_TRY(whit_session_step_each(session, step.tokens, step.n, error));
-    for (size_t i = 0; i < n; i++)
-        if (all[i]->n_offered) accept_step(session, all[i]);
+    for (size_t i = 0; i < n; i++) *n_waiting += is_waiting(all[i]);
+    if (!step->n) {
+        *n_waiting = 0;
+        return WHIT_OK;
+    }
+    uint32_t n_columns = (uint32_t)step->n_columns, n_prompt = (uint32_t)(step->n_prompt - n_prompt_before);
+    report->predicted_ns +=
+        whit_step_costs_columns(&session->costs, n_columns) + whit_step_costs_prompt(&session->costs, n_prompt);
+    uint64_t start_ns = whit_now_ns();
+    WHIT_TRY(whit_session_step_each(session, step->tokens, step->n, error));
+    report->taken_ns += measure_step(session, n_columns, n_prompt, start_ns);
+    report->n_columns += n_columns;
+    report->n_prompt_tokens += n_prompt;
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i]->n_offered) continue;
+        bool in_prompt = whit_generation_in_prompt(all[i]);
+        all[i]->n_right = 0;
+        accept_step(session, all[i]);
+        report->n_guessed += in_prompt ? 0 : all[i]->n_guessed;
+        report->n_guessed_right += all[i]->n_right;
+    }
     return WHIT_OK;
 }
 
-whit_status whit_generations_step(whit_session *session, whit_generation *const *generations, size_t n, size_t *n_open,
-                                  whit_error *error)
+/* Chooses how many prompt tokens the steps of a call take. */
+static void limit_prompts(const whit_session *session, whit_generation *const *all, size_t n, uint64_t budget_ns,
+                          struct gathering *step)
+{
+    size_t n_generating = 0, n_prompts = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i]->finished) continue;
+        n_generating += !whit_generation_in_prompt(all[i]);
+        n_prompts += whit_generation_in_prompt(all[i]);
+    }
+    size_t capacity = step->capacity > n_generating ? step->capacity - n_generating : 1;
+    if (budget_ns && n_generating)
+        capacity = whit_step_costs_fit(&session->costs, (uint32_t)n_generating, budget_ns, (uint32_t)capacity);
+    step->n_unfinished = n_generating + n_prompts;
+    step->prompt_capacity = capacity > n_prompts ? capacity : n_prompts;
+    step->share = n_prompts && capacity / 4 > n_prompts ? capacity / 4 / n_prompts : 1;
+}
+
+whit_status whit_generations_step_within(whit_session *session, whit_generation *const *generations, size_t n,
+                                         uint64_t budget_ns, whit_step_report *report, size_t *n_open,
+                                         whit_error *error)
 {
     whit_status status = WHIT_OK;
+    whit_step_report result = whit_step_report_default();
     size_t n_waiting = 0, n_left = 0;
     WHIT_NEED(session);
     WHIT_NEED_ARRAY(generations, n);
+    WHIT_TRY(whit_options_read(&result, sizeof result, report, "whit_step_report", error));
     for (size_t i = 0; i < n; i++) {
         WHIT_NEED(generations[i]);
         if (generations[i]->session != session)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "generation %zu belongs to another session", i);
         generations[i]->served = false;
     }
-    do status = step_many(session, generations, n, &n_waiting, error);
+    struct gathering step = {.capacity = session->options.n_batch_tokens, .n_logits = session->options.n_logits};
+    if (step.capacity > STEP_TOKENS) step.capacity = STEP_TOKENS;
+    limit_prompts(session, generations, n, budget_ns, &step);
+    result = whit_step_report_default();
+    do status = step_many(session, generations, n, &step, &result, &n_waiting, error);
     while (status == WHIT_OK && n_waiting);
-    for (size_t i = 0; i < n; i++) n_left += !generations[i]->finished;
+    for (size_t i = 0; i < n; i++) {
+        n_left += !generations[i]->finished;
+        result.n_prompts_waiting += !generations[i]->finished && whit_generation_in_prompt(generations[i]);
+    }
     if (n_open) *n_open = n_left;
+    if (report) {
+        size_t known = report->struct_bytes < sizeof result ? report->struct_bytes : sizeof result;
+        result.struct_bytes = report->struct_bytes;
+        memcpy(report, &result, known);
+    }
     return status;
+}
+
+whit_status whit_generations_step(whit_session *session, whit_generation *const *generations, size_t n, size_t *n_open,
+                                  whit_error *error)
+{
+    return whit_generations_step_within(session, generations, n, 0, NULL, n_open, error);
 }

@@ -35,6 +35,7 @@ static whit_status read_options(const whit_session *session, const whit_generate
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
     if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1; /* more than fit */
+    if (o->n_draft_tokens == WHIT_DRAFT_BY_COST) return WHIT_OK;
     if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
     /* With recurrent layers a step can be rolled back completely only up to WHIT_STATE_BACK_TOKENS tokens. */
     if (session->kv.state.sequence_elems && o->n_draft_tokens > WHIT_STATE_BACK_TOKENS - 1)
@@ -204,12 +205,20 @@ static uint32_t n_top_of(const whit_generation *g)
 /* Guesses tokens to follow the certain one, no more than can be used; returns their number. */
 static uint32_t guess(whit_generation *g, size_t capacity)
 {
-    uint32_t most = g->options.n_draft_tokens, left = g->options.n_tokens - g->result.n_generated_tokens;
+    const bool by_cost = g->options.n_draft_tokens == WHIT_DRAFT_BY_COST;
+    uint32_t most = by_cost ? WHIT_DRAFT_BY_COST_MAX : g->options.n_draft_tokens,
+             left = g->options.n_tokens - g->result.n_generated_tokens;
     uint32_t room = whit_session_room(g->session, g->options.sequence);
     if (most > capacity - 1) most = (uint32_t)(capacity - 1);
     if (most > left - 1) most = left - 1;
     if (most > room - 1) most = room - 1;
-    return most ? whit_draft_guess(&g->all, most, g->guessed) : 0;
+    if (!most) return 0;
+    if (!by_cost) return whit_draft_guess(&g->all, most, g->guessed, NULL);
+    uint32_t n_matched, n = whit_draft_guess(&g->all, WHIT_DRAFT_BY_COST_MAX, g->guessed, &n_matched);
+    whit_draft_odds_watch(&g->odds, g->guessed, n, n_matched);
+    if (!g->is_alone) return 0;
+    const whit_session *s = g->session;
+    return whit_draft_choose(&s->draft, &s->costs, whit_draft_odds_of(&g->odds, n_matched), n < most ? n : most);
 }
 
 uint32_t whit_generation_want(whit_generation *g, size_t capacity, size_t n_logits)
@@ -309,6 +318,7 @@ static whit_status take_token(whit_generation *g, int32_t id, bool *end, whit_er
     *end = false;
     g->result.n_generated_tokens++;
     whit_draft_push(&g->all, id);
+    if (g->options.n_draft_tokens == WHIT_DRAFT_BY_COST) whit_draft_odds_see(&g->odds, id);
     for (size_t i = 0; i < g->options.n_stages; i++) {
         bool last = false;
         if (g->stages[i].accept) WHIT_TRY(g->stages[i].accept(g->stages[i].user, id, &last, error));
@@ -374,11 +384,21 @@ static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_erro
     return WHIT_OK;
 }
 
+/* Counts the right guesses of a step and books them where their number is chosen by cost. */
+static void count_guesses(whit_generation *g, uint32_t n_right)
+{
+    g->n_right = n_right;
+    if (g->options.n_draft_tokens != WHIT_DRAFT_BY_COST || !g->is_alone) return;
+    whit_draft_book(&g->session->draft, &g->session->costs, g->n_guessed, n_right);
+}
+
 whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     whit_error reason = {.message = ""};
     WHIT_NEED(g);
     if (g->finished) return WHIT_OK;
+    const uint32_t n_before = g->n_settled;
+    const bool in_prompt = whit_generation_in_prompt(g);
     uint32_t position = whit_session_position(g->session, g->options.sequence);
     if (!g->n_offered || position != g->n_settled + g->n_offered)
         return fail_generation(g,
@@ -408,6 +428,7 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
     whit_status status =
         g->options.n_tokens ? look(g, i_wanted, &reason) : finish_generation(g, WHIT_FINISH_LENGTH, &reason);
     g->result.generate_ns = whit_now_ns() - g->fed_ns;
+    if (!in_prompt) count_guesses(g, g->n_settled - n_before - 1);
     return status == WHIT_OK ? WHIT_OK : fail_generation(g, status, &reason, error);
 }
 

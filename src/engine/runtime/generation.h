@@ -3,7 +3,6 @@
 #ifndef WHIT_RUNTIME_GENERATION_H
 #define WHIT_RUNTIME_GENERATION_H
 
-#include "runtime/draft.h"
 #include "runtime/held.h"
 #include "runtime/session.h"
 
@@ -26,8 +25,11 @@ struct whit_generation {
     uint32_t n_guessed; /* how many of the offered tokens, at the end, are guesses */
     int32_t next;       /* the first offered token once the prompt is fed */
     int32_t guessed[WHIT_DRAFT_MAX];
+    whit_draft_odds odds;
     int32_t end_ids[16];
     bool finished, refused; /* refused: on_text asked to stop */
+    uint32_t n_right;       /* how many guesses of the last step were right */
+    bool is_alone;          /* no other sequence has a part in the step */
     bool served;            /* whit_generations_step: has tokens in this call */
     size_t i_wanted;        /* whit_generations_step: index of its first logits */
     uint64_t start_ns, fed_ns;

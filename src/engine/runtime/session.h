@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "model/exec.h"
+#include "runtime/draft_choice.h"
 #include "runtime/marks.h"
 #include "runtime/model.h"
 #include "whit/cache.h"
@@ -30,6 +31,8 @@ struct whit_session {
     whit_kv_layer *kv_layers; /* (n_layers of the model) */
     whit_kv kv;
     whit_marks marks;
+    whit_step_costs costs;    /* measured times of steps */
+    whit_draft_account draft; /* pays for guesses whose number is chosen by cost */
     whit_pool *pool;
     void *arena;
     size_t arena_bytes;

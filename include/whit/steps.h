@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Steps of many generations within a time budget, and guesses chosen by cost: what a server needs beside generation.h.
+ * Times decide how tokens are split into steps, and never change an output. */
+#ifndef WHIT_STEPS_H
+#define WHIT_STEPS_H
+
+#include "generation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As n_draft_tokens of whit_generate_options: every step that serves this generation alone guesses as many tokens (7 at
+ * most) as pay, by the guesses that were right so far and the measured times of the session's steps. */
+#define WHIT_DRAFT_BY_COST UINT32_MAX
+
+/* What one step of many generations did. */
+typedef struct whit_step_report {
+    size_t struct_bytes;
+    uint32_t n_columns;         /* tokens of generating sequences, guesses included */
+    uint32_t n_prompt_tokens;   /* tokens of prompts */
+    uint32_t n_prompts_waiting; /* prompts that have tokens left after it */
+    uint64_t taken_ns;
+    uint64_t predicted_ns;               /* predicted before it from the steps so far; 0: nothing was known */
+    uint32_t n_guessed, n_guessed_right; /* tokens that were guessed, and how many of them were right */
+} whit_step_report;
+static inline whit_step_report whit_step_report_default(void)
+{
+    whit_step_report report;
+    memset(&report, 0, sizeof report);
+    report.struct_bytes = sizeof report;
+    return report;
+}
+
+/* As whit_generations_step, but while sequences generate it takes only as many prompt tokens as keep the predicted
+ * time of the step within budget_ns (0: no budget), one of each prompt at least. Times of earlier steps of the session
+ * give the prediction. If the generating sequences alone take longer than the budget, prompts get a fifth of the
+ * step's time. Of several prompts each gets an even part of a quarter of these tokens, and the first in the array takes
+ * the rest. Outputs do not depend on the budget. `report` may be NULL. */
+WHIT_API whit_status whit_generations_step_within(whit_session *session, whit_generation *const *generations, size_t n,
+                                                  uint64_t budget_ns, whit_step_report *report, size_t *n_open,
+                                                  whit_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/draft_choice.h"
+
+enum {
+    FIRST_STEPS = 16,   /* plain steps before anything is tried on credit */
+    FIRST_CREDIT = 2,   /* steps that the account then holds */
+    CREDIT_MAX = 32,    /* steps that it holds at most */
+    PLAIN_SHARE = 64,   /* a plain step adds 1 / 64 of its time */
+    GAIN_SHARE = 4,     /* a gain adds a quarter */
+    SAMPLES_ENOUGH = 3, /* measurements of a width, from which on it is not tried on credit */
+};
+static const float fading = 0.9f;  /* the weight of a count after one more guess */
+static const float prior = 0.3f;   /* odds before anything was seen, with the weight of one guess */
+static const float margin = 1.03f; /* least gain that counts: estimates are uncertain */
+
+/* ---- odds ------------------------------------------------------------------------------------------ */
+
+void whit_draft_odds_see(whit_draft_odds *odds, int32_t id)
+{
+    if (!odds->n) return;
+    bool is_right = odds->ids[odds->n_seen] == id;
+    odds->n_seen += is_right;
+    if (is_right && odds->n_seen < odds->n) return;
+    float *n_right = &odds->n_right[odds->n_matched], *n_tried = &odds->n_tried[odds->n_matched];
+    *n_right = *n_right * fading + (float)odds->n_seen;
+    *n_tried = *n_tried * fading + (float)(odds->n_seen + !is_right);
+    odds->n = 0;
+}
+
+void whit_draft_odds_watch(whit_draft_odds *odds, const int32_t *ids, uint32_t n, uint32_t n_matched)
+{
+    if (odds->n || !n || n_matched > WHIT_DRAFT_MATCH_MAX) return;
+    if (n > WHIT_DRAFT_BY_COST_MAX) n = WHIT_DRAFT_BY_COST_MAX;
+    memcpy(odds->ids, ids, n * sizeof *ids);
+    odds->n = n;
+    odds->n_seen = 0;
+    odds->n_matched = n_matched;
+}
+
+float whit_draft_odds_of(const whit_draft_odds *odds, uint32_t n_matched)
+{
+    if (n_matched > WHIT_DRAFT_MATCH_MAX) return 0;
+    return (odds->n_right[n_matched] + prior) / (odds->n_tried[n_matched] + 1);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------------- */
+
+/* Expected tokens of a step with k guesses. */
+static double expect_tokens(float odds, uint32_t k)
+{
+    double n = 1, all_right = 1;
+    for (uint32_t i = 0; i < k; i++) n += all_right *= odds;
+    return n;
+}
+
+static bool is_measured(const whit_step_costs *costs, uint32_t n_columns)
+{
+    return n_columns < WHIT_COST_COLUMNS && costs->columns[n_columns].n >= SAMPLES_ENOUGH;
+}
+
+/* Whether k guesses may be tried on credit: nobody has measured that width, the odds are good, and the account pays for
+ * the dearest step that is likely, as long as 1 + k single ones, if they are all wrong. A full account pays for another
+ * look at a width that was measured long ago. */
+static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k)
+{
+    const int64_t one_ns = (int64_t)whit_step_costs_columns(costs, 1);
+    if (account->n_plain < FIRST_STEPS || odds < 0.5f) return false;
+    if (is_measured(costs, 1 + k)) return account->credit_ns >= CREDIT_MAX * one_ns;
+    const uint64_t known_ns = costs->columns[1 + k].n ? whit_step_costs_columns(costs, 1 + k) : 0;
+    /* Half of the worst case, since the first guess is right at least every other time. */
+    const int64_t loss_ns = known_ns ? (int64_t)known_ns - one_ns : (int64_t)k * one_ns / 2;
+    return account->credit_ns >= loss_ns;
+}
+
+uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t n_most)
+{
+    const double one_ns = (double)whit_step_costs_columns(costs, 1);
+    uint32_t best = 0;
+    double best_rate = one_ns > 0 ? margin / one_ns : 0;
+    if (one_ns <= 0 || !n_most || account->credit_ns < 0) return 0;
+    for (uint32_t k = 1; k <= n_most; k++) {
+        const double ns = (double)whit_step_costs_columns(costs, 1 + k), rate = expect_tokens(odds, k) / ns;
+        if (rate <= best_rate) continue;
+        best = k;
+        best_rate = rate;
+    }
+    const uint32_t wider = best ? 2 * best + 1 : 3, tried = wider < n_most ? wider : n_most;
+    return tried > best && is_on_credit(account, costs, odds, tried) ? tried : best;
+}
+
+void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, uint32_t n_guessed, uint32_t n_right)
+{
+    const int64_t one_ns = (int64_t)whit_step_costs_columns(costs, 1), max_ns = CREDIT_MAX * one_ns;
+    const int64_t worst_ns = -(int64_t)n_guessed * one_ns; /* one disturbed step is no longer debt */
+    if (!n_guessed) {
+        account->credit_ns += one_ns / PLAIN_SHARE;
+        if (account->n_plain < FIRST_STEPS && ++account->n_plain == FIRST_STEPS)
+            account->credit_ns = FIRST_CREDIT * one_ns;
+    } else {
+        const int64_t ns = (int64_t)whit_step_costs_columns(costs, 1 + n_guessed);
+        const int64_t gain_ns = (1 + (int64_t)n_right) * one_ns - ns;
+        account->credit_ns += gain_ns > 0 ? gain_ns / GAIN_SHARE : gain_ns > worst_ns ? gain_ns : worst_ns;
+    }
+    if (account->credit_ns > max_ns) account->credit_ns = max_ns;
+}
