@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "cli/bench.h"
+#include "cli/profile.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 
@@ -22,13 +23,9 @@ struct bench_values {
     int kv, act; /* act: 0 is i8, 1 q2 */
     bool steal, exact_head, kernels, arrays, profile, json, csv, md;
 };
-static const struct bench_values defaults = {.n_prompt = 512,
-                                             .n_decode = 128,
-                                             .n_batch_tokens = 512,
-                                             .n_rounds = 5,
-                                             .n_columns = 1,
-                                             .depths = "0",
-                                             .threads = "0"};
+enum { BATCH_TOKENS = 512 };
+static const struct bench_values defaults = {
+    .n_prompt = 512, .n_decode = 128, .n_rounds = 5, .n_columns = 1, .depths = "0", .threads = "0"};
 
 #define AT(member) offsetof(struct bench_values, member)
 static const cli_option options[] = {
@@ -42,8 +39,10 @@ static const cli_option options[] = {
     {"-n, --n-gen", CLI_COUNT, AT(n_decode), "N", "Tokens of the decoding test; 0 leaves it out. Default 128.", 0,
      1 << 20},
     {"-d, --depth", CLI_TEXT, AT(depths), "LIST", "Tokens of context in front of a test. Default 0.", 0, 0},
-    {"-t, --threads", CLI_TEXT, AT(threads), "LIST", "Threads; 0, the default, is one per physical core.", 0, 0},
-    {"-ub, --ubatch", CLI_COUNT, AT(n_batch_tokens), "N", "Most tokens in one pass. Default 512.", 1, 1 << 16},
+    {"-t, --threads", CLI_TEXT, AT(threads), "LIST",
+     "Threads; 0, the default, is one per physical core, or as the machine's profile has it.", 0, 0},
+    {"-ub, --ubatch", CLI_COUNT, AT(n_batch_tokens), "N",
+     "Most tokens in one pass; 512 unless the machine's profile has another number.", 1, 1 << 16},
     {"-r, --repeat", CLI_COUNT, AT(n_rounds), "N", "Rounds. Default 5.", 1, BENCH_ROUNDS_MAX},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2|bitmap", "Type of the KV cache. Default f16.", 0, 0},
     {"--act", CLI_CHOICE, AT(act), "i8|q2", "Activations in front of b1 and q2 matrices. Default i8.", 0, 0},
@@ -186,6 +185,9 @@ static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;
     uint32_t depths[LIST_MAX], threads[LIST_MAX];
+    const uint32_t *tuned = cli_profile_in_use()->values;
+    const uint32_t usual_threads = tuned[CLI_TUNED_THREADS] ? tuned[CLI_TUNED_THREADS] : b->cpu.n_threads;
+    const uint32_t usual_batch = tuned[CLI_TUNED_BATCH] ? tuned[CLI_TUNED_BATCH] : BATCH_TOKENS;
     size_t n_depths = parse_list(v->depths, 1 << 20, depths),
            n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
     if (!n_depths || !n_threads)
@@ -204,12 +206,12 @@ static whit_status make_tests(struct bench *b, whit_error *error)
         if (n == 0 || (stolen && !v->steal)) continue;
         b->tests[b->n_tests++] = (bench_test){.model = &b->models[rest / n_threads / n_depths],
                                               .depth = depths[rest / n_threads % n_depths],
-                                              .n_threads = t ? t : b->cpu.n_threads,
+                                              .n_threads = t ? t : usual_threads,
                                               .is_decode = is_decode,
                                               .stolen = stolen,
                                               .n_tokens = n,
                                               .columns = is_decode ? v->n_columns : 1,
-                                              .n_batch_tokens = v->n_batch_tokens,
+                                              .n_batch_tokens = v->n_batch_tokens ? v->n_batch_tokens : usual_batch,
                                               .profile = v->profile,
                                               .exact_head = v->exact_head,
                                               .adapter_rank = v->adapter_rank,

@@ -30,7 +30,7 @@ struct chat_values {
     cli_sampler_flags sampler;
 };
 static const struct chat_values defaults = {
-    .n_tokens = -1, .session = {.n_sinks = CLI_SINKS}, .sampler = CLI_SAMPLER_DEFAULTS};
+    .n_draft = WHIT_DRAFT_BY_COST, .n_tokens = -1, .session = {.n_sinks = CLI_SINKS}, .sampler = CLI_SAMPLER_DEFAULTS};
 
 #define AT(member) offsetof(struct chat_values, member)
 static const cli_option options[] = {
@@ -48,10 +48,7 @@ static const cli_option options[] = {
      "Ask a reasoning model to think first, or not; auto, the default, is as its template says."},
     {"--think-budget", CLI_COUNT, AT(n_thinking), "N",
      "Most tokens of thinking, after which its end is written for the model; 0, the default, is no limit.", 0, 1 << 30},
-    {"--spec", CLI_COUNT, AT(n_draft), "N",
-     "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
-     "0.",
-     0, 31},
+    {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 31},
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
      "End answers before this text; may be given again."},
     {"--program", CLI_FILE, AT(program), "FILE",

@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/threads.h"
 #include "cli/absent.h"
+#include "cli/doctor_tune.h"
 #include "cli/verbs.h"
 #include "hub/http.h"
 #include "hub/settings.h"
@@ -25,10 +26,12 @@
 #include "whit_config.h"
 
 struct doctor_values {
-    bool json;
+    bool json, tune;
 };
 static const struct doctor_values defaults;
 static const cli_option options[] = {
+    {"--tune", CLI_FLAG, offsetof(struct doctor_values, tune), NULL,
+     "Measure this machine for a minute or two and keep the fastest settings for later calls."},
     {"--json", CLI_FLAG, offsetof(struct doctor_values, json), NULL, "Print one JSON object."},
     {0},
 };
@@ -299,6 +302,7 @@ static void print_text(cli_call *call, const json_t *report)
     cli_print(call, "%-12s Landlock ABI %.0f, %sseccomp, %sname spaces\n", "sandbox",
               read_number(report, "landlock_abi"), json_is_true(json_object_get(report, "seccomp")) ? "" : "no ",
               json_is_true(json_object_get(report, "namespaces")) ? "" : "no ");
+    cli_doctor_print_profile(call, report);
     const char *token = json_string_value(json_object_get(report, "hub_token_from"));
     cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")),
               *token ? "token from " : "no token", token);
@@ -322,6 +326,12 @@ static int run_doctor(cli_call *call)
     look_at_sandbox(report);
     look_at_cache(report);
     look_at_hub(report);
+    int status = values->tune ? cli_doctor_tune(call, report) : CLI_OK;
+    cli_doctor_profile(report);
+    if (status != CLI_OK) {
+        json_decref(report);
+        return status;
+    }
     if (*cli_cancelled()) {
         json_decref(report);
         return CLI_INTERRUPTED;
@@ -340,7 +350,11 @@ const cli_verb cli_doctor_verb = {
     "show what this machine and build can do, and what is wrong",
     "Shows the instruction sets, cores, memory, memory bandwidth (measured for a moment), optional "
     "libraries, what can hold the commands of an agent, the cache of converted models and the hub of downloads, and "
-    "lists what is wrong. The exit status is 0 "
+    "lists what is wrong. --tune measures the number of threads, the size of batches and the number of guesses that "
+    "are "
+    "fastest here, and writes them to a profile in the cache folder, which run, chat, serve and bench then use unless "
+    "options say otherwise; the settings never change a result. $WHIT_PROFILE=off ignores it, and another version of "
+    "whit or another machine measures its own. The exit status is 0 "
     "also where problems are found; --json gives them as the list \"problems\".",
     {{"OPTIONS", options, 0}},
     sizeof(struct doctor_values),

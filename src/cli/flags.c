@@ -14,6 +14,7 @@
 #include "base/threads.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/profile.h"
 #include "cli/tales.h"
 #include "cli/parts.h"
 #include "cli/program.h"
@@ -262,11 +263,39 @@ const char *cli_model_name(const cli_model_flags *flags)
 
 static const uint32_t kv_windows[] = {1, 0, 2, 3, 4, 8, 16}; /* values for the words of --kv-window */
 
+const cli_profile *cli_profile_in_use(void)
+{
+    static cli_profile profile;
+    static bool is_read;
+    char path[WHIT_CACHE_PATH_BYTES];
+    cli_machine machine;
+    whit_error error;
+    if (is_read || cli_profile_is_off()) return &profile;
+    is_read = true;
+    cli_machine_find(&machine);
+    if (cli_profile_name(NULL, &machine, path, &error) != WHIT_OK) return &profile;
+    cli_profile_state state = cli_profile_read(path, &machine, &profile);
+    if (state == CLI_PROFILE_STALE) unlink(path);
+    if (state == CLI_PROFILE_DAMAGED)
+        cli_note("%s is damaged and ignored; 'whit doctor --tune' measures this machine again", path);
+    return &profile;
+}
+
+uint32_t cli_draft_max(uint32_t n_draft)
+{
+    enum { USUAL_MAX = 7 }; /* as WHIT_DRAFT_BY_COST guesses at most */
+    const uint32_t tuned = cli_profile_in_use()->values[CLI_TUNED_DRAFT];
+    if (n_draft != WHIT_DRAFT_BY_COST) return n_draft;
+    return tuned ? tuned : USUAL_MAX;
+}
+
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic)
 {
     whit_session_options options = whit_session_options_default();
     options.n_ctx_tokens = flags->n_ctx;
-    options.n_threads = flags->n_threads;
+    const cli_profile *profile = cli_profile_in_use();
+    options.n_threads = flags->n_threads ? flags->n_threads : profile->values[CLI_TUNED_THREADS];
+    if (profile->values[CLI_TUNED_BATCH]) options.n_batch_tokens = profile->values[CLI_TUNED_BATCH];
     if (flags->n_batch) options.n_batch_tokens = flags->n_batch;
     options.kv = (whit_kv_type)flags->kv;
     options.n_kv_window = kv_windows[flags->kv_window];

@@ -63,6 +63,13 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
 
 /* Library options from the flags; `automatic` is the meaning of --act auto in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
+/* --spec of the verbs that generate. Without it the number of guesses is chosen by cost, WHIT_DRAFT_BY_COST. */
+#define CLI_DRAFT_HELP                                                                                                 \
+    "Guess always up to N tokens ahead from the text so far, or none: the same output, faster where it repeats. "      \
+    "Without this as many as pay, by the guesses that were right and the measured time of steps."
+/* Most tokens that are guessed at once: a session then needs that many logits more. */
+uint32_t cli_draft_max(uint32_t n_draft);
+
 /* Refuses invalid combinations: --sinks without --endless, or --endless with a session file (NULL: no file). CLI_OK or
  * a status already reported. */
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);

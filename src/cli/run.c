@@ -34,8 +34,10 @@ struct run_values {
 };
 #define TALES_BEGIN "Once upon a time"
 enum { NOT_GIVEN = INT32_MIN, USUAL_TOKENS = 128 };
-static const struct run_values defaults = {
-    .n_tokens = NOT_GIVEN, .session = {.n_sinks = CLI_SINKS}, .sampler = CLI_SAMPLER_DEFAULTS};
+static const struct run_values defaults = {.n_draft = WHIT_DRAFT_BY_COST,
+                                           .n_tokens = NOT_GIVEN,
+                                           .session = {.n_sinks = CLI_SINKS},
+                                           .sampler = CLI_SAMPLER_DEFAULTS};
 
 #define AT(member) offsetof(struct run_values, member)
 static const cli_option options[] = {
@@ -52,10 +54,7 @@ static const cli_option options[] = {
     {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message before it; means --chat."},
     {"--chat-template, --template, --chat-template-file", CLI_FILE, AT(template), "NAME|FILE",
      "The chat template, in place of the model's own: chatml, llama3, ... or a file; means --chat."},
-    {"--spec", CLI_COUNT, AT(n_draft), "N",
-     "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
-     "0.",
-     0, 31},
+    {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 31},
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
     {"--program", CLI_FILE, AT(program), "FILE",
@@ -376,7 +375,7 @@ static int continue_text(cli_call *call, whit_model *model)
     if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, model, &grammar);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
-    wanted.n_logits = 1 + values->n_draft;
+    wanted.n_logits = 1 + cli_draft_max(values->n_draft);
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
         whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);

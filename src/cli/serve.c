@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/profile.h"
 #include "cli/tales.h"
 #include "cli/templates.h"
 #include "cli/verbs.h"
@@ -22,15 +23,20 @@ struct serve_values {
     const char *host, *socket_path, *key_file, *key_table, *cors, *alias, *log;
     const char *template;
     bool log_texts, no_sandbox, no_tool_fallback, allow_pull;
-    uint32_t port, n_parallel, n_queue, timeout_s;
+    uint32_t port, n_parallel, n_queue, timeout_s, step_budget_ms, n_draft;
     cli_list models, adapters, keys;
     const char *family, *cache_dir, *kv_events, *kv_replay, *advertise;
     bool no_cache;
     uint32_t max_memory_mb, request_memory_mb;
     cli_session_flags session;
 };
-static const struct serve_values defaults = {
-    .host = "127.0.0.1", .port = 8080, .n_parallel = 4, .n_queue = 256, .request_memory_mb = 1024};
+static const struct serve_values defaults = {.host = "127.0.0.1",
+                                             .port = 8080,
+                                             .n_parallel = 4,
+                                             .n_queue = 256,
+                                             .step_budget_ms = 100,
+                                             .n_draft = WHIT_DRAFT_BY_COST,
+                                             .request_memory_mb = 1024};
 
 #define AT(member) offsetof(struct serve_values, member)
 static const cli_option options[] = {
@@ -43,6 +49,9 @@ static const cli_option options[] = {
      "Answers that may wait, of which a request can want several; requests beyond are answered 503; 256.", 1, 65536},
     {"--timeout", CLI_COUNT, AT(timeout_s), "S", "Seconds that an answer may take; 0, the default, is no limit.", 0,
      1 << 20},
+    {"--step-budget", CLI_COUNT, AT(step_budget_ms), "MS",
+     "Milliseconds that a new prompt may hold growing answers up at a time; 100, 0 is no limit.", 0, 60000},
+    {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 15},
     {"--alias", CLI_TEXT, AT(alias), "NAME", "What the first model is called in replies; the name given with -m."},
     {"--max-memory", CLI_COUNT, AT(max_memory_mb), "MB",
      "Close idle models beyond so much memory; 0, the default, keeps what was opened.", 0, 1 << 30},
@@ -344,6 +353,7 @@ static int run_serve(cli_call *call)
         return status;
     }
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    const uint32_t tuned_batch = cli_profile_in_use()->values[CLI_TUNED_BATCH];
     const uint64_t most = (uint64_t)values->max_memory_mb << 20;
     if (most && !values->session.state_memory_mb && session.state_bytes > most / 8) session.state_bytes = most / 8;
     whit_server_options wanted = {.host = values->host,
@@ -376,7 +386,9 @@ static int run_serve(cli_call *call)
                                   .n_kv_window = session.n_kv_window,
                                   .state_bytes = session.state_bytes,
                                   .act = session.act,
-                                  .n_batch_tokens = values->session.n_batch,
+                                  .n_batch_tokens = values->session.n_batch ? values->session.n_batch : tuned_batch,
+                                  .step_budget_ms = values->step_budget_ms,
+                                  .n_draft_tokens = values->n_draft,
                                   .exact_head = session.exact_head,
                                   .no_tool_fallback = values->no_tool_fallback,
                                   .chat_template = served.template.data,

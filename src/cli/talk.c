@@ -32,7 +32,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
         cli_note("the model has no chat template of its own: whether it knows %.80s decides how it answers",
                  template_file);
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
-    wanted.n_logits = 1 + n_draft;
+    wanted.n_logits = 1 + cli_draft_max(n_draft);
     if (whit_session_open(talk->model, &wanted, &talk->session, &error) != WHIT_OK ||
         whit_session_mount(talk->session, 0, talk->adapters.mounts, talk->adapters.n, &error) != WHIT_OK ||
         whit_conversation_open(talk->session, 0, talk->chat, &talk->conversation, &error) != WHIT_OK)

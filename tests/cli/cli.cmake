@@ -2,6 +2,7 @@
 set(cli ${CMAKE_CURRENT_LIST_DIR})
 whit_script(cli_usage ${cli}/usage.sh)
 whit_script(cli_first_hour ${cli}/first_hour.sh)
+whit_script(cli_profile ${cli}/profile.sh)
 whit_script(cli_bench ${cli}/bench.sh)
 whit_script(cli_model ${cli}/model.sh)
 whit_script(cli_cache ${CMAKE_CURRENT_LIST_DIR}/cache.sh)

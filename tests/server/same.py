@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import client
 from client import Server, check
@@ -67,6 +68,29 @@ def compare(model, server, name, messages, tools):
     check(parts_of(answered) == parts_of(message), model, name, "server", answered, message)
 
 
+def answer_together(server):
+    """Answers of four requests at once, of which two have long prompts."""
+    answers = [None] * 4
+
+    def ask(i, n_words):
+        answers[i] = server.post("/v1/completions", {
+            "prompt": "the land and the ice " * n_words, "max_tokens": 60, "ignore_eos": True, "seed": i,
+            "temperature": i % 2 * 0.8})["choices"][0]["text"]
+    threads = [threading.Thread(target=ask, args=(i, n)) for i, n in enumerate((1, 40, 2, 60))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+# Neither the budget of a step nor the number of guesses changes a text.
+texts = []
+for flags in ([], ["--step-budget", "0", "--spec", "0"], ["--step-budget", "1", "--spec", "5"]):
+    server = Server("-m", sys.argv[2], "-c", "2048", *flags)
+    texts.append(answer_together(server))
+    check(None not in texts[-1] and texts[-1] == texts[0], "another text with", flags, texts[-1], texts[0])
+    server.end()
 for model in sys.argv[2:]:
     server = Server("-m", model, "-c", "2048")
     for name, (messages, tools) in CASES.items():

@@ -107,8 +107,7 @@ void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_
         if (n_columns && n_columns < WHIT_COST_COLUMNS) add_sample(&costs->columns[n_columns], ns);
         return;
     }
-    /* What the columns would take alone is the prompt's fixed share: at least a quarter of an even share of the step
-     * counts for each prompt token, whatever the prediction. */
+    /* Prompt tokens take the rest after the predicted time of the columns, each at least a quarter of an even share. */
     uint64_t columns_ns = whit_step_costs_columns(costs, n_columns), each_ns = ns / ((uint64_t)n_columns + n_prompt);
     if (!columns_ns) columns_ns = each_ns * n_columns;
     uint64_t rest_ns = ns > columns_ns ? (ns - columns_ns) / n_prompt : 0;
