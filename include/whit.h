@@ -34,7 +34,6 @@
 #include "whit/adapter.h"
 #include "whit/sampler.h"
 #include "whit/generation.h"
-#include "whit/steps.h"
 #include "whit/chat.h"
 #include "whit/thinking.h"
 #include "whit/embeddings.h"

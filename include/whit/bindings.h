@@ -29,7 +29,6 @@ WHIT_API size_t whit_sampler_options_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_session_options_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_session_replay_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_session_turn_init(void *to, size_t size_bytes);
-WHIT_API size_t whit_step_report_init(void *to, size_t size_bytes);
 WHIT_API size_t whit_stage_init(void *to, size_t size_bytes);
 
 #ifdef __cplusplus

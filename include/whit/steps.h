@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Steps of many generations within a time budget, and guesses chosen by cost: what a server needs beside generation.h.
- * Times decide how tokens are split into steps, and never change an output. */
+ * Steps of many generations within a time budget, and guesses chosen by cost, for servers and programs that schedule.
+ * Times decide how tokens are split into steps, and never change an output. whit.h does not include it. */
 #ifndef WHIT_STEPS_H
 #define WHIT_STEPS_H
 
@@ -14,7 +14,7 @@ extern "C" {
  * most) as pay, by the guesses that were right so far and the measured times of the session's steps. */
 #define WHIT_DRAFT_BY_COST UINT32_MAX
 
-/* What one step of many generations did. */
+/* Counts and times of one step of many generations. */
 typedef struct whit_step_report {
     size_t struct_bytes;
     uint32_t n_columns;         /* tokens of generating sequences, guesses included */
@@ -31,6 +31,8 @@ static inline whit_step_report whit_step_report_default(void)
     report.struct_bytes = sizeof report;
     return report;
 }
+
+WHIT_API size_t whit_step_report_init(void *to, size_t size_bytes); /* as in bindings.h */
 
 /* As whit_generations_step, but while sequences generate it takes only as many prompt tokens as keep the predicted
  * time of the step within budget_ns (0: no budget), one of each prompt at least. Times of earlier steps of the session

@@ -14,7 +14,7 @@ enum { USUAL_GUESSES = 7 };
 /* The work that a setting is measured by, and what its default is called. */
 static const struct {
     const char *work, *usual;
-    cli_tune_candidates candidates; /* of threads: made from the processor */
+    cli_tune_candidates candidates; /* threads are listed from the processor */
 } settings[CLI_TUNED_COUNT] = {
     [CLI_TUNED_THREADS] = {"a prompt of 192 tokens and 16 of an answer", "one per core", {.n = 0}},
     [CLI_TUNED_BATCH] = {"a prompt of 1,024 tokens", "512", {{64, 128, 256, 1024}, 4}},
@@ -43,7 +43,7 @@ static whit_status open_session(struct tuning *t, cli_tuned which, uint32_t valu
 }
 
 /* Feeds n tokens to the sequence, with logits of the last n_wanted. */
-static whit_status feed(struct tuning *t, whit_session *session, uint32_t n, uint32_t n_wanted)
+static whit_status feed_tokens(struct tuning *t, whit_session *session, uint32_t n, uint32_t n_wanted)
 {
     static whit_step_token tokens[LONG_PROMPT];
     for (uint32_t i = 0; i < n; i++)
@@ -62,18 +62,18 @@ static double expect_tokens(uint32_t k)
 static whit_status do_work(struct tuning *t, whit_session *session, cli_tuned which, uint32_t value, double *seconds)
 {
     const uint32_t k = value ? value : USUAL_GUESSES;
-    WHIT_TRY(feed(t, session, 8, 1)); /* pages and threads are warm */
+    WHIT_TRY(feed_tokens(t, session, 8, 1)); /* pages and threads are warm */
     const uint64_t start_ns = whit_now_ns();
     double n_units = 1;
     switch (which) {
-    case CLI_TUNED_BATCH: WHIT_TRY(feed(t, session, LONG_PROMPT, 1)); break;
+    case CLI_TUNED_BATCH: WHIT_TRY(feed_tokens(t, session, LONG_PROMPT, 1)); break;
     case CLI_TUNED_DRAFT:
-        for (uint32_t i = 0; i < COLUMN_STEPS; i++) WHIT_TRY(feed(t, session, 1 + k, 1 + k));
+        for (uint32_t i = 0; i < COLUMN_STEPS; i++) WHIT_TRY(feed_tokens(t, session, 1 + k, 1 + k));
         n_units = expect_tokens(k);
         break;
     default:
-        WHIT_TRY(feed(t, session, ANSWER_PROMPT, 1));
-        for (uint32_t i = 0; i < ANSWER_TOKENS; i++) WHIT_TRY(feed(t, session, 1, 1));
+        WHIT_TRY(feed_tokens(t, session, ANSWER_PROMPT, 1));
+        for (uint32_t i = 0; i < ANSWER_TOKENS; i++) WHIT_TRY(feed_tokens(t, session, 1, 1));
     }
     *seconds = (double)(whit_now_ns() - start_ns) * 1e-9 / n_units;
     return WHIT_OK;

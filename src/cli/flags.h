@@ -4,6 +4,7 @@
 #define WHIT_CLI_FLAGS_H
 
 #include "cli/cli.h"
+#include "whit/steps.h"
 
 #include <sys/types.h>
 

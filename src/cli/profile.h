@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "format/conversion_cache.h"
 
-/* What a profile was measured on. */
+/* The machine and the program that a profile was measured with. */
 typedef struct cli_machine {
     char cpu[64], isa[16], version[24]; /* `version` is whit's, whose kernels were measured */
     uint32_t n_cores, n_threads;        /* as whit_cpu; a quota of processor time changes n_threads */

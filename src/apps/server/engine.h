@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
+#include "whit/steps.h"
 #include "server/metrics.h"
 
 /* A grammar that the answers of a request share, each with a state of its own: compiled once, closed by the last

@@ -2,6 +2,7 @@
 #include "whit/bindings.h"
 
 #include "whit.h"
+#include "whit/steps.h"
 
 static void fill_struct(void *to, size_t size_bytes, const void *defaults, size_t known_bytes)
 {
