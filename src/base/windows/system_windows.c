@@ -159,5 +159,11 @@ uint64_t whit_memory_available(void)
 
 bool whit_system_tiles(void)
 {
-    return true; /* Windows 11 gives the state to every process whose system has set it in XCR0 */
+    /* As on Linux a process must ask first, or the first tile instruction ends it. Windows 10 has no such call. */
+    enum { TILE_DATA = 18 };
+    typedef BOOL WINAPI enable_features(DWORD64 features);
+    HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
+    enable_features *enable =
+        (enable_features *)(uintptr_t)GetProcAddress(kernel, "EnableProcessOptionalXStateFeatures");
+    return enable && enable((DWORD64)1 << TILE_DATA);
 }
