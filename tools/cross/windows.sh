@@ -8,7 +8,7 @@
 set -eu
 
 directory=${1:?usage: tools/cross/windows.sh DIRECTORY}
-mkdir -p "$directory/source/lists/partial" "$directory/source/cache/archives/partial" "$directory/source/empty"
+mkdir -p "$directory/source"
 directory=$(cd "$directory" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 target=x86_64-w64-mingw32
@@ -23,35 +23,7 @@ checksums='
 9f94190b571e059dd6a359c7effd40b982c6c2796959ea201cf41e7cac0b6730  cmocka_1.1.5-2.1.dsc
 '
 
-# The lists of source packages are kept here, so that the machine's own settings are neither needed nor changed.
-prepare_apt() {
-    [ -e "$directory/source/apt.conf" ] && return
-    echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" \
-        >"$directory/source/sources.list"
-    cat >"$directory/source/apt.conf.new" <<END
-Dir::Etc::sourcelist "$directory/source/sources.list";
-Dir::Etc::sourceparts "$directory/source/empty";
-Dir::State::lists "$directory/source/lists";
-Dir::Cache "$directory/source/cache";
-APT::Sandbox::User "root";
-END
-    APT_CONFIG=$directory/source/apt.conf.new apt-get -q update
-    mv "$directory/source/apt.conf.new" "$directory/source/apt.conf"
-}
-
-# Unpacks a source package, with Debian's patches, as $directory/source/NAME. The .dsc pins its archives by checksum.
-unpack() { # NAME
-    [ -d "$directory/source/$1" ] && return
-    prepare_apt
-    line=$(echo "$checksums" | grep "  $1_")
-    description=${line##* }
-    version=${description#"$1"_}
-    cd "$directory/source"
-    APT_CONFIG=$directory/source/apt.conf apt-get -q source --download-only "$1=${version%.dsc}"
-    echo "$line" | sha256sum -c --quiet
-    dpkg-source --no-check -x "$description" "$1" >/dev/null
-    cd "$directory"
-}
+. "$root/tools/cross/sources.sh"
 
 with_cmake() { # NAME OPTION...
     name=$1
@@ -89,7 +61,7 @@ build() { # NAME
 mkdir -p "$directory/licences"
 for name in jansson pcre2 utf8proc libsodium cmocka; do
     [ -e "$directory/licences/$name.txt" ] && continue
-    unpack "$name"
+    unpack_source "$name"
     build "$name"
     cp "$directory/source/$name/debian/copyright" "$directory/licences/$name.txt"
 done
