@@ -3,9 +3,11 @@
  * are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no caller differs. A
  * library without a table cannot be opened. Every name that a caller asks for must be in its library's table:
  * tests/packaging/static.sh uses all of them. */
-#include <nss.h>
 #include <stddef.h>
 #include <string.h>
+#if __has_include(<nss.h>) /* glibc */
+#include <nss.h>
+#endif
 
 #define CURL(X)                                                                                                        \
     X(curl_global_init)                                                                                                \
@@ -114,6 +116,7 @@ int __wrap_dlclose(void *library)
     return 0;
 }
 
+#if __has_include(<nss.h>)
 /* glibc finds names of hosts by modules that nsswitch.conf lists. It would open them (dlopen) even in a static program,
  * and those of another glibc crash it. The modules files and dns are inside. */
 __attribute__((constructor)) static void choose_name_services(void)
@@ -122,3 +125,4 @@ __attribute__((constructor)) static void choose_name_services(void)
     for (size_t i = 0; i < sizeof databases / sizeof *databases; i++)
         __nss_configure_lookup(databases[i], i == 0 ? "files dns" : "files");
 }
+#endif
