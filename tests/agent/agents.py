@@ -6,17 +6,11 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import wanted
 from endpoint import Endpoint, message
 
 WHIT = sys.argv[1]
-failed = 0
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
 
 
 env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
@@ -70,4 +64,4 @@ for arguments in ("{}", "[", '{"task": 3}'):
 # Bounds are of all together.
 done, e, got = run([message(None, [("agent", {"task": "x"})])] + [message(None, [("list", {})])] * 20, "--max-cost", "100", status=4)
 wanted(len(e.requests) == 7, f"--max-cost: {len(e.requests)} answers")
-sys.exit(failed)
+sys.exit(checks.failed)

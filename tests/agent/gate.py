@@ -6,26 +6,13 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import environment, wanted
 from endpoint import Endpoint, at_terminal, message
 
 WHIT = sys.argv[1]
-failed = 0
 SOURCE = "int main(void)\n{\n    return 0;\n}\n"
 MAKE = "a: src/a.c\n\tcc -o a src/a.c\ntest: a\n\t./a\n"
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
-
-
-def environment():
-    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
-    for name in ("STATE", "CACHE", "CONFIG"):
-        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
-    return env
 
 
 def project(config=None):
@@ -90,7 +77,7 @@ if not held:
     _, got = agent([command("true"), END])
     wanted("commands are not run" in got[0], f"without walls a command runs: {got}")
     print("[ SKIPPED ] this machine cannot hold commands")
-    sys.exit(failed or 77)
+    sys.exit(checks.failed or 77)
 
 # A build and a test: nobody is asked, nothing of it is in the project, the second build is incremental.
 project()
@@ -247,4 +234,4 @@ for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"re
     done, got = agent([END], status=3)
     lines = [x for x in done.stderr.splitlines() if x.startswith("whit agent:")]
     wanted(len(lines) == 1 and words in lines[0], f"{text}: {done.stderr}")
-sys.exit(failed)
+sys.exit(checks.failed)

@@ -8,15 +8,10 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import wanted
+
 WHIT, TURNS = sys.argv[1], int(sys.argv[2])
-failed = 0
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
 
 
 env = dict(os.environ, HOME=os.path.abspath("home"), XDG_STATE_HOME=os.path.abspath("state"), GIT_CONFIG_NOSYSTEM="1",
@@ -120,4 +115,4 @@ for folder in ("plain", "new"):
 got = subprocess.run(["git", "-C", "new", "show", "refs/whit/turns:a"], env=env, capture_output=True, text=True).stdout
 wanted(got == "b\n" and not os.path.exists("plain/.git"), "a repository without commits")
 print(f"{n} turns")
-sys.exit(failed)
+sys.exit(checks.failed)

@@ -10,17 +10,11 @@ import subprocess
 import sys
 import time
 
+import checks
+from checks import wanted
 from endpoint import Endpoint, message
 
 WHIT, KILLS = sys.argv[1], int(sys.argv[2])
-failed = 0
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
 
 
 env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
@@ -138,7 +132,7 @@ for i in range(KILLS):
         same = {p: now[p] for p in before if p.endswith(("link", "hard", "agent.json"))}
         wanted(all(before[p] == same[p] for p in same), f"kill {i}: a file that no turn writes")
         wanted(all(now[p][0] == before[p][0] for p in before if p in now), f"kill {i}: modes")
-    if failed:
+    if checks.failed:
         break
 # A whole turn and its undo work after all that.
 before = tree()
@@ -151,4 +145,4 @@ left = [f for _, _, files in os.walk("p") for f in files if ".tmp-" in f]
 wanted(not left, f"files are left: {left}")
 wanted(min(n_before, n_after) > KILLS // 20, f"kills at one side alone: {n_before} before, {n_after} after")
 print(f"{KILLS} kills: {n_before} before, {n_after} after, {n_done} of them were done already")
-sys.exit(failed)
+sys.exit(checks.failed)

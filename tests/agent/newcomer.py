@@ -7,17 +7,11 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import wanted
 from endpoint import Endpoint, at_terminal, message, streamed
 
 WHIT = sys.argv[1]
-failed = 0
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
 
 
 def environment(**more):
@@ -229,4 +223,4 @@ for body in ({"error": {"message": "the model is\nasleep", "type": "x"}}, {"erro
 done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:1/v1", "--project", "p"], env=environment(), capture_output=True,
                       text=True, stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
 wanted(done.returncode == 5 and done.stderr.count("\n") == 1 and "is the server running?" in done.stderr, f"no server: {done.stderr}")
-sys.exit(failed)
+sys.exit(checks.failed)

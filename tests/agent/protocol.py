@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 
+import checks
+from checks import wanted
 from endpoint import Endpoint, at_terminal, message, streamed
 
 WHIT = sys.argv[1]
-failed = 0
 SERVER = r'''
 import json, os, sys
 way = sys.argv[1]
@@ -37,13 +38,6 @@ for line in sys.stdin:
     if way == "loud" and "nextCursor" not in r:  # more than a pipe holds, before it reads again
         for i in range(100): say({"jsonrpc": "2.0", "method": "log", "params": {"text": "x" * 10000}})
 '''
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
 
 
 def environment():
@@ -266,4 +260,4 @@ a.process.stdin.flush()
 got = {m["id"]: m["error"]["code"] for m in (a.answer() for i in range(1000))}
 wanted(sorted(got) == list(range(first, first + 1000)) and set(got.values()) <= {-32601, -32000}, f"a flood: {len(got)}")
 a.end()
-sys.exit(failed)
+sys.exit(checks.failed)

@@ -6,24 +6,11 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import environment, wanted
 from endpoint import Endpoint, at_terminal, message
 
 WHIT = sys.argv[1]
-failed = 0
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
-
-
-def environment():
-    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
-    for name in ("STATE", "CACHE", "CONFIG"):
-        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
-    return env
 
 
 def project(files, config=None):
@@ -176,4 +163,4 @@ for yes in (True, False):
 project({})
 updates, asked, ends = edited([write("n.txt", "n\n"), END], False, "--allow", "yellow")
 wanted(not asked and [s for i, s in ends.items() if i.startswith("edit")] == ["completed"], f"{ends} {asked}")
-sys.exit(failed)
+sys.exit(checks.failed)

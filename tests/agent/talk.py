@@ -7,25 +7,12 @@ import stat
 import subprocess
 import sys
 
+import checks
+from checks import environment, wanted
 from endpoint import Endpoint, at_terminal, message, streamed
 
 WHIT = sys.argv[1]
-failed = 0
 SOURCE = "int a;\n"
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
-
-
-def environment():
-    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
-    for name in ("STATE", "CACHE", "CONFIG"):
-        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
-    return env
 
 
 def agent(answers, *more, status=0, stdin=None, new=True, prompt=("-p", "Do it.")):
@@ -139,4 +126,4 @@ for seed in range(4):
 run = subprocess.run([WHIT, "agent", "-p", "x", "--project", "p"], capture_output=True, text=True,
                      env=dict(environment(), WHIT_PORT="1", OLLAMA_HOST="127.0.0.1:1"))
 wanted(run.returncode == 2 and "-m MODEL" in run.stderr, f"no model: {run.stderr}")
-sys.exit(failed)
+sys.exit(checks.failed)

@@ -8,24 +8,11 @@ import signal
 import subprocess
 import sys
 
+import checks
+from checks import environment, wanted
 from endpoint import Endpoint, message
 
 WHIT = sys.argv[1]
-failed = 0
-
-
-def wanted(condition, text):
-    global failed
-    if not condition:
-        failed = 1
-        print("FAILED:", text)
-
-
-def environment():
-    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
-    for name in ("STATE", "CACHE", "CONFIG"):
-        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
-    return env
 
 
 def start(answers):
@@ -72,4 +59,4 @@ with open(lock) as held:
             break
 agent.communicate(timeout=300)
 wanted("ran" in told(endpoint)[0] and agent.returncode == 0, f"after the wait: {told(endpoint)}")
-sys.exit(failed)
+sys.exit(checks.failed)
