@@ -54,7 +54,11 @@ build() { # NAME
     pcre2) with_cmake pcre2 -DPCRE2_SUPPORT_JIT=ON -DPCRE2_BUILD_PCRE2GREP=OFF -DPCRE2_BUILD_TESTS=OFF ;;
     utf8proc) with_cmake utf8proc -DUTF8PROC_ENABLE_TESTING=OFF ;;
     libsodium) with_configure libsodium --disable-ssp ;;
-    cmocka) with_cmake cmocka -DUNIT_TESTING=OFF -DWITH_EXAMPLES=OFF -DWITH_STATIC_LIB=ON ;;
+    cmocka)
+        with_cmake cmocka -DUNIT_TESTING=OFF -DWITH_EXAMPLES=OFF -DWITH_STATIC_LIB=ON
+        rm -f "$directory/lib/libcmocka.dll.a" "$directory/bin/libcmocka.dll" # tests need no library beside them
+        mv "$directory/lib/libcmocka-static.a" "$directory/lib/libcmocka.a"
+        ;;
     esac
 }
 

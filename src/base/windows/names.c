@@ -155,11 +155,37 @@ int whit_posix_rmdir(const char *path)
     return RemoveDirectoryW(wide) ? 0 : whit_wide_error();
 }
 
+/* An open file cannot be replaced by older systems, but it can be renamed: it makes room under another name, which
+ * goes when the file is closed. A crash in between leaves both files. */
+static bool replace_open_file(const wchar_t *from, const wchar_t *to)
+{
+    wchar_t aside[WHIT_WIDE_MAX + 16];
+    uint32_t random;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) return false;
+    swprintf(aside, sizeof aside / sizeof *aside, L"%ls.old-%08x", to, random);
+    if (!MoveFileExW(to, aside, 0)) return false;
+    if (!MoveFileExW(from, to, 0)) {
+        DWORD code = GetLastError();
+        MoveFileExW(aside, to, 0);
+        SetLastError(code);
+        return false;
+    }
+    DeleteFileW(aside);
+    return true;
+}
+
 int whit_posix_rename(const char *from, const char *to)
 {
     wchar_t wide_from[WHIT_WIDE_MAX], wide_to[WHIT_WIDE_MAX];
     if (!whit_wide_path(from, wide_from) || !whit_wide_path(to, wide_to)) return -1;
-    return MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : whit_wide_error();
+    if (MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING)) return 0;
+    DWORD code = GetLastError(), was = GetFileAttributesW(wide_to);
+    bool is_busy = code == ERROR_ACCESS_DENIED || code == ERROR_SHARING_VIOLATION;
+    if (is_busy && was != INVALID_FILE_ATTRIBUTES && !(was & FILE_ATTRIBUTE_DIRECTORY) &&
+        replace_open_file(wide_from, wide_to))
+        return 0;
+    if (!is_busy) SetLastError(code);
+    return whit_wide_error();
 }
 
 int link(const char *from, const char *to)
