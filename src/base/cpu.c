@@ -205,7 +205,7 @@ void whit_cpu_detect(whit_cpu *cpu)
     detect_model(cpu);
     whit_system_cores(cpu);
     /* Threads beyond the quota would be stopped in the middle of their work, and the others wait. */
-    double quota = whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    double quota = whit_system_quota();
     cpu->n_threads = cpu->n_cores ? cpu->n_cores : 1;
     if (quota > 0 && quota < cpu->n_threads) cpu->n_threads = quota < 1 ? 1 : (uint32_t)quota;
 }

@@ -40,6 +40,8 @@ void whit_thread_pin(pthread_t thread, unsigned processor);
 unsigned whit_processor_core(unsigned processor);
 /* Fills n_logical, n_cores and core_cpu: the processors that this process may use. */
 void whit_system_cores(whit_cpu *cpu);
+/* How many processors' worth of time limits of the system leave this process; 0: no limit. */
+double whit_system_quota(void);
 /* Asks for the state of the tile registers (AMX); false if it is refused. */
 bool whit_system_tiles(void);
 /* Arm's optional instructions. */

@@ -91,6 +91,11 @@ void whit_system_cores(whit_cpu *cpu)
     }
 }
 
+double whit_system_quota(void)
+{
+    return whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
 /* Reads the number after `key` at the beginning of a line of a file; 0 if not found. */
 static uint64_t read_number(const char *path, const char *key)
 {

@@ -62,6 +62,11 @@ void whit_system_cores(whit_cpu *cpu)
     cpu->n_logical = cpu->n_cores = 1;
 }
 
+double whit_system_quota(void)
+{
+    return 0;
+}
+
 uint64_t whit_memory_available(void)
 {
     return 0; /* unknown */

@@ -115,40 +115,47 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
-/* Masks of the processors of each physical core, in the first group of 64. */
-static size_t read_cores(uint64_t *cores, size_t n_max)
+/* Masks of the processors of each physical core, in the first group of 64; read once. */
+static struct {
+    pthread_once_t once;
+    size_t n;
+    uint64_t masks[64];
+} cores = {.once = PTHREAD_ONCE_INIT};
+
+static void read_cores(void)
 {
     SYSTEM_LOGICAL_PROCESSOR_INFORMATION items[256];
     DWORD size_bytes = sizeof items;
-    size_t n = 0;
-    if (!GetLogicalProcessorInformation(items, &size_bytes)) return 0;
-    for (size_t i = 0; i < size_bytes / sizeof *items && n < n_max; i++)
-        if (items[i].Relationship == RelationProcessorCore) cores[n++] = items[i].ProcessorMask;
-    return n;
+    if (!GetLogicalProcessorInformation(items, &size_bytes)) return;
+    for (size_t i = 0; i < size_bytes / sizeof *items && cores.n < 64; i++)
+        if (items[i].Relationship == RelationProcessorCore) cores.masks[cores.n++] = items[i].ProcessorMask;
 }
 
 unsigned whit_processor_core(unsigned processor)
 {
-    uint64_t cores[64];
-    size_t n = read_cores(cores, 64);
-    for (size_t i = 0; i < n; i++)
-        if (processor < 64 && cores[i] >> processor & 1) return (unsigned)__builtin_ctzll(cores[i]);
+    pthread_once(&cores.once, read_cores);
+    for (size_t i = 0; i < cores.n; i++)
+        if (processor < 64 && cores.masks[i] >> processor & 1) return (unsigned)__builtin_ctzll(cores.masks[i]);
     return processor;
 }
 
 void whit_system_cores(whit_cpu *cpu)
 {
-    uint64_t cores[64];
     DWORD_PTR allowed = 0, all;
-    size_t n = read_cores(cores, 64);
+    pthread_once(&cores.once, read_cores);
     GetProcessAffinityMask(GetCurrentProcess(), &allowed, &all);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t mine = cores[i] & allowed;
+    for (size_t i = 0; i < cores.n; i++) {
+        uint64_t mine = cores.masks[i] & allowed;
         if (!mine) continue;
         cpu->n_logical += (uint32_t)__builtin_popcountll(mine);
         cpu->core_cpu[cpu->n_cores++] = (uint16_t)__builtin_ctzll(mine);
     }
     if (!cpu->n_cores) cpu->n_logical = cpu->n_cores = 1;
+}
+
+double whit_system_quota(void)
+{
+    return 0;
 }
 
 uint64_t whit_memory_available(void)
