@@ -23,8 +23,8 @@
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
     {"-m, --model, -hf, -hfr, --hf-repo", CLI_FILE, AT(path), "FILE",
-     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name, with a tag as in "
-     "OWNER/NAME:Q4_K_M; tales, the built-in one, without this."},
+     "The model: an .ndf, a source to convert, or a pulled name such as OWNER/NAME:Q4_K_M; tales, built in, without "
+     "this."},
     {"--family", CLI_FILE, AT(family), "FILE",
      "The model's forward pass, a program of the array language, instead of its family's own; the model is converted "
      "with it."},

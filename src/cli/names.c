@@ -39,6 +39,28 @@ static whit_status find_home(const char *words, char path[CLI_PATH_BYTES])
     return fits && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
 }
 
+/* Whether the name is that of a piece of a file that was cut at any byte, for hubs with a limit: "-split-a" or
+ * ".part1of2" after the file's own name, *n_stem bytes long. GGUF's own parts ("-00001-of-00003.gguf") are files of
+ * their own and open by the first. */
+static bool is_piece(const char *words, size_t *n_stem)
+{
+    static const char split[] = "-split-", part[] = ".part";
+    for (const char *at = words; (at = strstr(at, split)) != NULL; at++) {
+        const char *end = at + sizeof split - 1;
+        size_t n = strspn(end, "abcdefghijklmnopqrstuvwxyz");
+        *n_stem = (size_t)(at - words);
+        if (n && n <= 2 && !end[n] && *n_stem) return true;
+    }
+    for (const char *at = words; (at = strstr(at, part)) != NULL; at++) {
+        const char *end = at + sizeof part - 1;
+        size_t n = strspn(end, "0123456789"),
+               n_count = n && !strncmp(end + n, "of", 2) ? strspn(end + n + 2, "0123456789") : 0;
+        *n_stem = (size_t)(at - words);
+        if (n_count && !end[n + 2 + n_count] && *n_stem) return true;
+    }
+    return false;
+}
+
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error)
 {
     whit_hub_name name;
@@ -57,6 +79,12 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
         return whit_fail(error, WHIT_ERROR_IO,
                          "%.300s: No such file or directory ('whit list' shows the models that are here)", words);
     if (is_absent && whit_hub_is_address(words)) return named;
+    size_t n_stem;
+    if (!is_absent && is_piece(words, &n_stem))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%.200s: a piece of a file that was cut; join them in order: cat %.*s%s > %.*s", words,
+                         (int)(n_stem < 200 ? n_stem : 200), words, words[n_stem] == '-' ? "-split-*" : ".part*",
+                         (int)(n_stem < 200 ? n_stem : 200), words);
     /* Text that cannot be a name is opened as a path, which fails with its own reason. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);

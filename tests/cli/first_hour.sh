@@ -9,6 +9,16 @@ expect 0 whit convert plain.gguf -o plain.ndf
 expect 0 whit convert chat.gguf -o chat.ndf
 small="-n 4 --temp 0 -c 128"
 
+# ---- a piece of a file that was cut says how to join it
+cp plain.gguf big.gguf-split-a
+cp plain.gguf big.gguf.part1of2
+expect 3 whit run -m big.gguf-split-a -p x
+one_line 'cat big.gguf-split-\* > big.gguf$'
+expect 3 whit inspect big.gguf.part1of2
+one_line 'cat big.gguf.part\* > big.gguf$'
+cp plain.gguf a-split-run.gguf
+expect 0 whit inspect a-split-run.gguf
+
 # ---- a model with a chat template answers, unless an option asks for the text
 # shellcheck disable=SC2086 # options are a list
 {
