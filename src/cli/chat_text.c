@@ -73,7 +73,7 @@ void cli_chat_copy(cli_chat *chat, char *what)
     const char *text = last_text(chat, "assistant", &message, &n);
     char *plain = NULL;
     if (text && is_code) text = last_block(text, n, &n);
-    /* What was shown is what is copied: without controls, which a shell may act on, and with hidden characters marked. */
+    /* Copies the answer as it is shown: without controls, which a shell may act on, hidden characters marked. */
     if (text && n <= CLIPBOARD_BYTES_MAX && (plain = malloc(WHIT_PLAIN_ROOM(n))) != NULL) {
         whit_plain state = {.n_held = 0};
         size_t n_plain = whit_plain_text(&state, text, n, plain);

@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/items.h"
 #include "whit.h"
 
 enum { ROUNDS_MAX = 64, CANDIDATES_MAX = 8, FILE_BYTES_MAX = 2048 };
@@ -141,7 +142,7 @@ static cli_profile_state parse_profile(const char *text, const cli_machine *mach
     const char *at = text, *end;
     if (!is_whole(text, &end)) return CLI_PROFILE_DAMAGED;
     write_head(machine, &head);
-    bool is_current = !head.failed && !strncmp(text, (const char *)head.data, head.size_bytes);
+    bool is_current = !head.failed && !strncmp(text, whit_chars(&head), head.size_bytes);
     at += head.size_bytes;
     whit_buf_free(&head);
     if (!is_current) return CLI_PROFILE_STALE;

@@ -354,6 +354,7 @@ static int run_serve(cli_call *call)
     }
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     const uint32_t tuned_batch = cli_profile_in_use()->values[CLI_TUNED_BATCH];
+    const uint32_t n_batch = values->session.n_batch ? values->session.n_batch : tuned_batch;
     const uint64_t most = (uint64_t)values->max_memory_mb << 20;
     if (most && !values->session.state_memory_mb && session.state_bytes > most / 8) session.state_bytes = most / 8;
     whit_server_options wanted = {.host = values->host,
@@ -386,7 +387,7 @@ static int run_serve(cli_call *call)
                                   .n_kv_window = session.n_kv_window,
                                   .state_bytes = session.state_bytes,
                                   .act = session.act,
-                                  .n_batch_tokens = values->session.n_batch ? values->session.n_batch : tuned_batch,
+                                  .n_batch_tokens = n_batch,
                                   .step_budget_ms = values->step_budget_ms,
                                   .n_draft_tokens = values->n_draft,
                                   .exact_head = session.exact_head,

@@ -98,8 +98,9 @@ void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, 
             account->credit_ns = FIRST_CREDIT * one_ns;
     } else {
         const int64_t ns = (int64_t)whit_step_costs_columns(costs, 1 + n_guessed);
-        const int64_t gain_ns = (1 + (int64_t)n_right) * one_ns - ns;
-        account->credit_ns += gain_ns > 0 ? gain_ns / GAIN_SHARE : gain_ns > worst_ns ? gain_ns : worst_ns;
+        int64_t gain_ns = (1 + (int64_t)n_right) * one_ns - ns;
+        if (gain_ns > 0) gain_ns /= GAIN_SHARE;
+        account->credit_ns += gain_ns > worst_ns ? gain_ns : worst_ns;
     }
     if (account->credit_ns > max_ns) account->credit_ns = max_ns;
 }

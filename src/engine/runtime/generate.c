@@ -64,11 +64,17 @@ struct gathering {
     size_t share; /* tokens that every prompt may take, whatever the others want */
 };
 
+/* Returns the room in a step if `spare` of it is left to the others: at least 1 if there is any. */
+static size_t room_beside(size_t room, size_t spare)
+{
+    if (room > spare) return room - spare;
+    return room < 1 ? room : 1;
+}
+
 /* Adds a generation's next tokens to the step, at most `room` of them, but leaves spare_logits logits to the others. */
 static void gather(struct gathering *step, whit_generation *g, size_t room, size_t spare_logits)
 {
-    size_t logits = step->n_logits - step->n_wanted;
-    logits = logits > spare_logits ? logits - spare_logits : logits < 1 ? logits : 1;
+    const size_t logits = room_beside(step->n_logits - step->n_wanted, spare_logits);
     if (whit_generation_check(g, NULL) != WHIT_OK) return;
     uint32_t n = whit_generation_want(g, room, logits);
     if (!n) return;
@@ -79,12 +85,6 @@ static void gather(struct gathering *step, whit_generation *g, size_t room, size
         step->tokens[step->n] = whit_generation_wanted(g, i);
         step->n_wanted += step->tokens[step->n++].want_logits;
     }
-}
-
-/* Room in the step if `spare` tokens are left to the others: at least one where there is any. */
-static size_t room_beside(size_t room, size_t spare)
-{
-    return room > spare ? room - spare : room < 1 ? room : 1;
 }
 
 /* Whether the next token needs logits. The last token of a prompt does, and every token if the prompt's

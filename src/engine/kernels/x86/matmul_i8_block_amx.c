@@ -84,8 +84,8 @@ INLINE void add_rows(const int codec, const bool has_offset, const pending *p, c
 {
     const bool is_q2 = codec == WHIT_CODEC_Q2;
     const uint32_t a = c / B_TILES, b = is_q2 ? 0 : c % B_TILES;
-    const __m512 *field = p->field[b], scale = field[0], second = is_q2 ? field[1] : scale,
-                 offset = field[has_offset ? 1 + is_q2 : 0];
+    const __m512 *field = p->field[b], scale = field[0], second = is_q2 ? field[1] : scale;
+    const __m512 offset = field[has_offset ? 1 + is_q2 : 0];
 #pragma GCC unroll 8
     for (uint32_t i = begin; i < begin + n_rows; i++) {
         const size_t token = a * AMX_ROWS + i;
