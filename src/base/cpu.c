@@ -17,7 +17,8 @@ const char *whit_isa_name(whit_isa isa)
 /* Levels of one family include each other. */
 static int isa_family(whit_isa isa)
 {
-    return isa >= WHIT_ISA_SIMD128 ? 3 : isa >= WHIT_ISA_NEON ? 2 : isa >= WHIT_ISA_AVX2;
+    if (isa >= WHIT_ISA_SIMD128) return 3;
+    return isa >= WHIT_ISA_NEON ? 2 : isa >= WHIT_ISA_AVX2;
 }
 
 bool whit_isa_allows(whit_isa available, whit_isa needed)

@@ -89,7 +89,8 @@ double bench_median(double *values, size_t n)
         for (; j > 0 && values[j - 1] > value; j--) values[j] = values[j - 1];
         values[j] = value;
     }
-    return n == 0 ? 0 : n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+    if (n == 0) return 0;
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
 /* ---- the stolen core ------------------------------------------------------------------------ */

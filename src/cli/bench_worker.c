@@ -200,12 +200,14 @@ static void warm_files(const struct work *w)
 /* Number of rows of a full pass, and of selected rows in a pass that wants logits. */
 static uint32_t measured_rows(const bench_test *t)
 {
-    return t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
+    if (t->is_decode) return t->columns;
+    return t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
 }
 
 static uint32_t measured_selected(const bench_test *t)
 {
-    return t->model->no_head ? 0 : t->is_decode ? t->columns : 1;
+    if (t->model->no_head) return 0;
+    return t->is_decode ? t->columns : 1;
 }
 
 static whit_status open_work(struct work *w, bench_facts *facts, whit_error *error)

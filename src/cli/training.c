@@ -352,7 +352,8 @@ static int train_quietly(cli_call *call, const whit_model *start, const whit_mod
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) status = whit_trainer_run(trainer, &error);
     whit_trainer_close(trainer);
-    return status == WHIT_OK ? CLI_OK : status == WHIT_ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail_error(call, &error);
+    if (status == WHIT_OK) return CLI_OK;
+    return status == WHIT_ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail_error(call, &error);
 }
 
 static int train_first(cli_call *call, const cli_training_flags *flags, const whit_model *start,

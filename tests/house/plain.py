@@ -78,7 +78,7 @@ def find_shapes(counts):
             with open(path, encoding="utf-8", errors="replace") as file:
                 code = LITERAL.sub("0", COMMENT.sub("", file.read()))
             counts["casts of data"] += len(CAST.findall(code))
-            counts["conditionals " + room_of(path)] += count_conditionals(code)
+            counts["conditionals"] += count_conditionals(code)
 
 
 def count_prototypes(text):

@@ -130,7 +130,8 @@ static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
         }
     }
     *key = (whit_key){.code = WHIT_KEY_NONE};
-    return at < n ? at : at >= SEQUENCE_BYTES ? at : 0;
+    if (at < n) return at;
+    return at >= SEQUENCE_BYTES ? at : 0;
 }
 
 /* A paste ends with ESC [ 201 ~. Moves its bytes into `paste`; true at its end. */

@@ -67,7 +67,8 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     whit_glyph glyph;
     if (whit_layout_glyph(layout, offset, 0, &glyph)) return offset + glyph.n_bytes;
     int byte = whit_layout_byte(layout, offset);
-    return byte < 0 ? offset : offset + (byte == '\r' ? 2 : 1);
+    if (byte < 0) return offset;
+    return offset + (byte == '\r' ? 2 : 1);
 }
 
 /* Returns the start of the glyph that contains a byte. Flags (pairs of regional indicators) are paired from the first
@@ -141,7 +142,8 @@ static uint64_t walk(whit_layout *layout, uint64_t row, uint64_t segment_end, ui
     for (const whit_range *fold; (fold = fold_at(layout, at + 1)) && fold->begin >= row && fold->begin <= at;)
         at = fold->end;
     int byte = whit_layout_byte(layout, at);
-    return byte < 0 ? UINT64_MAX : at + (byte == '\r' ? 2 : 1);
+    if (byte < 0) return UINT64_MAX;
+    return at + (byte == '\r' ? 2 : 1);
 }
 
 static uint64_t segment_of(whit_layout *layout, uint64_t offset, uint64_t *segment_end)

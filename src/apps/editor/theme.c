@@ -94,7 +94,8 @@ static const struct { const char *name; uint8_t attribute; } attribute_names[] =
 
 const char *whit_style_name(size_t i)
 {
-    return i < WHIT_N_STYLES ? style_names[i] : i == WHIT_N_STYLES ? "match" : NULL;
+    if (i < WHIT_N_STYLES) return style_names[i];
+    return i == WHIT_N_STYLES ? "match" : NULL;
 }
 
 /* Makes the theme without colours: attributes such as bold stay, and bars are in reverse video. */

@@ -95,7 +95,8 @@ bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes)
 
 static uint8_t mode_of(const ed *e)
 {
-    return ed_vi_is_inserting(e) ? INSERT : ed_vi_is_visual(e) ? VISUAL : NORMAL;
+    if (ed_vi_is_inserting(e)) return INSERT;
+    return ed_vi_is_visual(e) ? VISUAL : NORMAL;
 }
 
 static bool begins_with(const struct ed_mapping *mapping, const whit_key *keys, size_t n)

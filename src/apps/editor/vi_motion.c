@@ -53,7 +53,8 @@ bool ed_vi_is_empty_line(ed *e, uint64_t at)
 int ed_vi_class(ed *e, uint64_t at, bool big)
 {
     int byte = whit_layout_byte(ed_layout(e), at);
-    return byte < 0 || isspace(byte) ? 0 : big || ed_is_word(byte) ? 1 : 2;
+    if (byte < 0 || isspace(byte)) return 0;
+    return big || ed_is_word(byte) ? 1 : 2;
 }
 
 uint64_t ed_vi_first(ed *e, uint64_t at)

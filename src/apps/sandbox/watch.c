@@ -183,7 +183,8 @@ static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
     if (which) return which == 1 && (target == 0 || target == group) ? 0 : EPERM;
     if (target <= 0) return target == 0 || target == -group ? 0 : EPERM;
     pid_t its = getpgid(target);
-    return its == group ? 0 : its < 0 ? ESRCH : EPERM;
+    if (its == group) return 0;
+    return its < 0 ? ESRCH : EPERM;
 }
 
 /* Decides what one intercepted call is answered. */

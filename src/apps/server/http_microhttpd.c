@@ -130,7 +130,8 @@ static ssize_t read_stream(void *user, uint64_t at, char *data, size_t room)
     (void)at;
     long n = s->read(s->user, data, room);
     restart_timeout(s->server, s->connection);
-    return n > 0 ? n : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+    if (n > 0) return n;
+    return n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static void end_stream(void *user)

@@ -170,7 +170,8 @@ static void begin_stream(whit_ask *ask, whit_buf *out)
 
 static const char *kind_of(const whit_ask *ask)
 {
-    return ask->state.kind == WHIT_CHAT_TEXT ? "msg" : ask->state.kind == WHIT_CHAT_THINKING ? "rs" : "fc";
+    if (ask->state.kind == WHIT_CHAT_TEXT) return "msg";
+    return ask->state.kind == WHIT_CHAT_THINKING ? "rs" : "fc";
 }
 
 /* Makes {"item_id", "output_index"} and, for an item with parts, "content_index". */

@@ -181,7 +181,8 @@ static whit_status finish_generation(whit_generation *g, whit_finish how, whit_e
     if (flushed != WHIT_OK) n = 0;
     whit_status added = whit_held_add(&g->held, text, n, true, flushed == WHIT_OK ? error : NULL);
     give_text(g);
-    return status != WHIT_OK ? status : flushed != WHIT_OK ? flushed : added;
+    if (status != WHIT_OK) return status;
+    return flushed != WHIT_OK ? flushed : added;
 }
 
 /* Finishes the generation with an error, which it keeps. */

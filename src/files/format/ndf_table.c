@@ -77,7 +77,8 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     const char *reason = entry->type == WHIT_VALUE_STRING_ARRAY
         ? check_strings(data + at, size_bytes - at, count, size_bytes, n_bytes)
         : check_elements((whit_value_type)entry->type, data + at, count);
-    return reason ? reason : *n_bytes > size_bytes ? "its value overlaps others" : NULL;
+    if (reason) return reason;
+    return *n_bytes > size_bytes ? "its value overlaps others" : NULL;
 }
 
 whit_status whit_table_open(const void *data, size_t size_bytes, const char *place, whit_table *table,

@@ -41,7 +41,8 @@ static size_t smaller(size_t a, size_t b)
 /* Rows of an item: by the shape, never by the threads. A product packs all of H for each item. */
 static uint32_t item_rows(uint32_t m)
 {
-    return m >= 4096 ? 256 : m >= 2048 ? 128 : 64;
+    if (m >= 4096) return 256;
+    return m >= 2048 ? 128 : 64;
 }
 
 static uint32_t n_items(const struct walk *k)

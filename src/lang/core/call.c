@@ -74,7 +74,8 @@ static uint32_t sort_key(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return x != x ? UINT32_MAX : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    if (x != x) return UINT32_MAX;
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
 /* Equal keys stay in their order, so the result does not depend on how it is sorted: few elements by insertion,

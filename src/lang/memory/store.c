@@ -214,7 +214,8 @@ static void search_blocks(void *context, uint32_t worker, uint32_t begin, uint32
 
 static int by_rank(const void *a, const void *b)
 {
-    return worse(a, b) ? 1 : worse(b, a) ? -1 : 0;
+    if (worse(a, b)) return 1;
+    return worse(b, a) ? -1 : 0;
 }
 
 whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernels *kernels, whit_pool *pool,

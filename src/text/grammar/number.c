@@ -112,7 +112,8 @@ static uint32_t at_place(builder *b, place p);
 static order compare_whole(const whit_decimal *bound, uint32_t n, uint8_t so_far)
 {
     int64_t length = whole_digits(bound);
-    return n < length ? LESS : n > length ? MORE : (order)so_far;
+    if (n < length) return LESS;
+    return n > length ? MORE : (order)so_far;
 }
 
 static uint8_t compare_digit(uint8_t so_far, char digit, char bound)

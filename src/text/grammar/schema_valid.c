@@ -59,7 +59,8 @@ static bool keeps_bound(whit_json_schema_compiler *c, uint32_t value, uint32_t s
         out = whit_json_bool(&c->json, whit_json_schema_get(c, schema, low ? "exclusiveMinimum" : "exclusiveMaximum"),
                              false);
     int order = whit_decimal_compare(&number, &limit);
-    return order == 0 ? !out : low ? order > 0 : order < 0;
+    if (order == 0) return !out;
+    return low ? order > 0 : order < 0;
 }
 
 static bool is_multiple(whit_json_schema_compiler *c, uint32_t value, uint32_t step)

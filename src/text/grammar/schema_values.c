@@ -193,7 +193,8 @@ static int by_text(const void *a, const void *b)
     const whit_automaton_word *x = a, *y = b;
     size_t n = x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes;
     int order = memcmp(x->text, y->text, n);
-    return order ? order : x->n_bytes < y->n_bytes ? -1 : x->n_bytes > y->n_bytes;
+    if (order) return order;
+    return x->n_bytes < y->n_bytes ? -1 : x->n_bytes > y->n_bytes;
 }
 
 uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next)

@@ -38,7 +38,8 @@ typedef struct sums {
 
 INLINE int registers_for(const int codec, const int n)
 {
-    return n >= PAIR_TOKENS ? 2 : codec == WHIT_CODEC_T5 ? 5 : 4;
+    if (n >= PAIR_TOKENS) return 2;
+    return codec == WHIT_CODEC_T5 ? 5 : 4;
 }
 
 INLINE void prefetch_ahead(const uint8_t *line)
