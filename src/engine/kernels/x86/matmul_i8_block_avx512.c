@@ -171,11 +171,11 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .run = run_##lower,                                                                                            \
     };
 
-MATMUL(t2, T2, 9)
-MATMUL(t5, T5, 9)
-MATMUL(b1, B1, 9)
-MATMUL(q2, Q2, 9)
-MATMUL(i4, I4, 9)
+MATMUL(t2, T2, 17)
+MATMUL(t5, T5, 17)
+MATMUL(b1, B1, 17)
+MATMUL(q2, Q2, 17)
+MATMUL(i4, I4, 17)
 MATMUL(i8, I8, 9)
 MATMUL(i8s, I8S, 9)
 MATMUL(f4, F4, 9)
