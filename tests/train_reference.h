@@ -16,6 +16,7 @@ typedef struct reference {
     uint32_t n_params, n_sequences, n_tokens, n_rows;
     double theta;
     const double *route; /* of the newest dispatch */
+    double unbalance;    /* sum over routes of the loss that balances experts, of weight 1 */
 } reference;
 
 /* Rows of a value; pairs of tokens and experts are by token here. */
@@ -36,7 +37,8 @@ static inline reference reference_open(const whit_graph *graph, const whit_param
                    n_tokens,
                    n_sequences * n_tokens,
                    theta,
-                   NULL};
+                   NULL,
+                   0};
     for (uint32_t i = 0; i < params->n; i++) {
         r.weights[i] = malloc(params->items[i].n * sizeof(double));
         for (size_t k = 0; k < params->items[i].n; k++) r.weights[i][k] = params->items[i].value[k];
@@ -132,7 +134,7 @@ static inline void reference_delta(reference *r, const whit_node *node)
 static inline void reference_route(reference *r, const whit_node *node)
 {
     const uint32_t n = node->n_experts, n_used = node->n_used;
-    double *scores = malloc(n * sizeof *scores);
+    double *scores = malloc(n * sizeof *scores), *means = calloc(2 * n, sizeof *means), *shares = means + n;
     bool *taken = malloc(n * sizeof *taken);
     for (size_t row = 0; row < r->n_rows; row++) {
         const double *logits = r->values[node->input[0]] + row * n;
@@ -141,6 +143,7 @@ static inline void reference_route(reference *r, const whit_node *node)
         for (uint32_t e = 0; e < n; e++)
             scores[e] = node->route & WHIT_ROUTE_SIGMOID ? 1 / (1 + exp(-logits[e])) : exp(logits[e]) / all;
         memset(taken, 0, n * sizeof *taken);
+        for (uint32_t e = 0; e < n; e++) means[e] += scores[e] / r->n_rows;
         for (uint32_t i = 0; i < n_used; i++) {
             double most = -1e300;
             uint32_t best = 0;
@@ -151,6 +154,7 @@ static inline void reference_route(reference *r, const whit_node *node)
                 best = e;
             }
             taken[best] = true;
+            shares[best] += 1.0 / n_used / r->n_rows;
             y[i] = best;
             chosen += scores[best];
         }
@@ -160,7 +164,9 @@ static inline void reference_route(reference *r, const whit_node *node)
                 scores[(size_t)y[i]] / (node->route & WHIT_ROUTE_NORM ? chosen : 1) * node->constant * scale;
         }
     }
+    for (uint32_t e = 0; e < n; e++) r->unbalance += n * shares[e] * means[e];
     free(scores);
+    free(means);
     free(taken);
 }
 
@@ -267,6 +273,7 @@ static inline void reference_node(reference *r, const whit_node *node, const int
 /* The logits. */
 static inline const double *reference_run(reference *r, const int32_t *ids)
 {
+    r->unbalance = 0;
     for (uint32_t i = 0; i < r->graph->n_nodes; i++) reference_node(r, &r->graph->nodes[i], ids);
     return r->values[r->graph->output];
 }

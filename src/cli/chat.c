@@ -61,6 +61,7 @@ static const cli_option options[] = {
     {"--no-history", CLI_FLAG, AT(no_history), NULL, "Neither read nor write the history of typed lines."},
     CLI_KEEP_OPTIONS(AT(keep)),
     CLI_ENDLESS_OPTIONS(AT(session)),
+    CLI_EXPERTS_OPTION(AT(session)),
     {0},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "cli/parts.h"
 #include "cli/program.h"
 #include "format/conversion_cache.h"
+#include "whit/experts.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
@@ -307,6 +309,21 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     options.endless = flags->endless;
     if (flags->endless) options.n_sinks = flags->n_sinks;
     return options;
+}
+
+whit_status cli_limit_experts(const cli_session_flags *flags, whit_session *session, whit_error *error)
+{
+    if (!flags->experts_memory_mb) return WHIT_OK;
+    return whit_session_limit_experts(session, (uint64_t)flags->experts_memory_mb << 20, error);
+}
+
+void cli_note_experts(const whit_session *session)
+{
+    whit_expert_counts c = {.struct_bytes = sizeof c};
+    whit_session_count_experts(session, &c);
+    if (c.bytes_max)
+        cli_note("experts: %.1f MB read in %" PRIu64 " pieces, %.1f of %.1f MB in memory, %" PRIu64 " given back",
+                 (double)c.read_bytes / 1e6, c.n_read, (double)c.bytes / 1e6, (double)c.all_bytes / 1e6, c.n_given);
 }
 
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file)

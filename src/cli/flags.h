@@ -44,7 +44,7 @@ typedef struct cli_session_flags {
     bool exact_head;
     int kv;        /* whit_kv_type */
     int kv_window; /* index into the words of the option */
-    uint32_t state_memory_mb;
+    uint32_t state_memory_mb, experts_memory_mb;
     int act; /* 0: auto, else whit_act_type + 1 */
     bool endless;
     uint32_t n_sinks; /* for verbs with CLI_ENDLESS_OPTIONS; their default is CLI_SINKS */
@@ -61,6 +61,21 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
         "--sinks", CLI_COUNT, (at) + offsetof(cli_session_flags, n_sinks), "N",                                        \
             "With --endless, the first N tokens stay in sight; 4 by default.", 0, CLI_SINKS_MAX                        \
     }
+
+/* For the option tables of verbs that can hold the experts of a mixture within a budget. */
+#define CLI_EXPERTS_OPTION(at)                                                                                         \
+    {                                                                                                                  \
+        "--experts-memory", CLI_COUNT, (at) + offsetof(cli_session_flags, experts_memory_mb), "MB",                    \
+            "Memory for the experts of a mixture, which are read from the file when they are chosen: a model may be "  \
+            "larger "                                                                                                  \
+            "than memory. The same answers; 0, the default, leaves it to the system.",                                 \
+            0, 1 << 24                                                                                                 \
+    }
+
+/* Sets the budget of --experts-memory on a session that was just opened. */
+whit_status cli_limit_experts(const cli_session_flags *flags, whit_session *session, whit_error *error);
+/* Says how much of the experts was read, if they have a budget. */
+void cli_note_experts(const whit_session *session);
 
 /* Library options from the flags; `automatic` is the meaning of --act auto in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);

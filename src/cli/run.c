@@ -64,6 +64,7 @@ static const cli_option options[] = {
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
     CLI_KEEP_OPTIONS(AT(keep)),
     CLI_ENDLESS_OPTIONS(AT(session)),
+    CLI_EXPERTS_OPTION(AT(session)),
     {0},
 };
 
@@ -377,6 +378,7 @@ static int continue_text(cli_call *call, whit_model *model)
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + cli_draft_max(values->n_draft);
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
+        cli_limit_experts(&values->session, session, &error) != WHIT_OK ||
         whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
         goto cleanup;
@@ -432,6 +434,7 @@ static int continue_text(cli_call *call, whit_model *model)
             cli_write_data(call, "\n", 1);
         cli_flush(call);
         if (!values->no_statistics) print_statistics(session, &result, seed);
+        if (!values->no_statistics) cli_note_experts(session);
         if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))
             cli_note("tales, the built-in toy, can do nothing but tell tales; for a model that answers: 'whit "
                      "pull " CLI_FIRST_MODEL "'");

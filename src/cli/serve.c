@@ -40,6 +40,7 @@ static const struct serve_values defaults = {.host = "127.0.0.1",
 
 #define AT(member) offsetof(struct serve_values, member)
 static const cli_option options[] = {
+    CLI_EXPERTS_OPTION(AT(session)),
     {"--host", CLI_TEXT, AT(host), "ADDRESS", "Where to listen; 127.0.0.1, this machine alone."},
     {"--port", CLI_COUNT, AT(port), "N", "The port; 8080, 0 is any that is free.", 0, 65535},
     {"--socket", CLI_FILE, AT(socket_path), "PATH", "Listen on a Unix socket instead."},
@@ -386,6 +387,7 @@ static int run_serve(cli_call *call)
                                   .kv = session.kv,
                                   .n_kv_window = session.n_kv_window,
                                   .state_bytes = session.state_bytes,
+                                  .expert_bytes = (uint64_t)values->session.experts_memory_mb << 20,
                                   .act = session.act,
                                   .n_batch_tokens = n_batch,
                                   .step_budget_ms = values->step_budget_ms,

@@ -34,6 +34,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
     wanted.n_logits = 1 + cli_draft_max(n_draft);
     if (whit_session_open(talk->model, &wanted, &talk->session, &error) != WHIT_OK ||
+        cli_limit_experts(session, talk->session, &error) != WHIT_OK ||
         whit_session_mount(talk->session, 0, talk->adapters.mounts, talk->adapters.n, &error) != WHIT_OK ||
         whit_conversation_open(talk->session, 0, talk->chat, &talk->conversation, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
@@ -85,6 +86,7 @@ void cli_talk_statistics(const cli_talk *talk, const whit_answer *answer, uint64
              answer->n_kept, answer->n_generated, (double)answer->generate_ns / 1e9,
              rate(answer->n_generated, answer->generate_ns), whit_session_position(talk->session, 0),
              whit_session_context_size(talk->session), seed);
+    cli_note_experts(talk->session);
 }
 
 void cli_talk_remarks(const cli_talk *talk, const whit_answer *answer)

@@ -59,6 +59,14 @@ END
     expect 0 whit compress $family.ndf --codec q2 --group 32 --calib text -c 32 -o small.ndf
     expect 0 whit compare $family.ndf small.ndf -f text -c 32 --chunks 4 --json
 done
+# ---- experts within a budget: the same text, and a line that says what was read
+expect 0 whit run -m mixture.ndf -p 'The fox' -n 12 --temp 0
+mv out without
+expect 0 whit run -m mixture.ndf -p 'The fox' -n 12 --temp 0 --experts-memory 1
+cmp -s out without || complain "--experts-memory changed a text"
+grep -qE '^whit: experts: [0-9.]+ MB read in [1-9][0-9]* pieces' err || complain "no line about experts: $(cat err)"
+expect 3 whit run -m lfm2.ndf -p 'The fox' -n 1 --experts-memory 1
+one_line 'has no experts'
 expect 2 whit train --text text --config mixture.json --width 64 --steps 1 -o none.ndf
 one_line '--width, --layers'
 finish

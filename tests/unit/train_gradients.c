@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "model/families.h"
 #include "train/loss.h"
+#include "train/ops.h"
 #include "train_reference.h"
 
 enum { VOCAB = 13, SEQUENCES = 2, TOKENS = 70 }; /* more tokens than a block of queries */
@@ -253,6 +254,7 @@ static double compare_param(struct world *w, reference *r, uint32_t i)
             const double *y = reference_run(r, w->ids);
             both[side] = 0;
             for (size_t j = 0; j < w->n_outputs; j++) both[side] += w->direction[j] * y[j];
+            both[side] += (double)w->tape.options.balance * r->unbalance;
         }
         r->weights[i][k] = kept;
         double expected = (both[1] - both[0]) / (2 * h);
@@ -262,7 +264,7 @@ static double compare_param(struct world *w, reference *r, uint32_t i)
     return sqrt(error) / (sqrt(size) + 1e-30);
 }
 
-static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_ref x))
+static void check_balanced_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_ref x), float balance)
 {
     struct world w = {.config = {.rope_dim = HEAD, .rope_theta = 100}};
     whit_params_begin(&w.params, NULL);
@@ -299,6 +301,7 @@ static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_
     whit_graph_output(&w.graph, y, y);
     assert_ok(whit_graph_finish(&w.graph), w.error);
     open_tape(&w, false, 2);
+    w.tape.options.balance = balance;
 
     w.n_outputs = (size_t)SEQUENCES * TOKENS * w.graph.values[y - 1].width;
     w.direction = malloc(w.n_outputs * sizeof *w.direction);
@@ -326,6 +329,11 @@ static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_
     close_world(&w);
 }
 
+static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_ref x))
+{
+    check_balanced_op(name, state_op, 0);
+}
+
 static void operations(void **state)
 {
     (void)state;
@@ -350,8 +358,22 @@ static void operations(void **state)
     check_op("experts", state_op_experts);
     check_op("experts, normalised and scaled", state_op_experts_normed);
     check_op("experts by sigmoids", state_op_experts_sigmoid);
+    check_balanced_op("experts, balanced", state_op_experts, 30);
+    check_balanced_op("experts by sigmoids, balanced", state_op_experts_sigmoid, 30);
     check_op("add", state_op_add);
     check_op("tied head", state_op_tied);
+}
+
+/* States are computed again from every sqrt(n)-th: memory grows with the root of the tokens. */
+static void few_states_are_kept(void **state)
+{
+    (void)state;
+    const whit_node node = {.op = WHIT_OP_DELTA, .head_dim = 32, .value_dim = 64};
+    for (uint32_t root = 8; root <= 64; root *= 2) {
+        size_t floats = whit_op_delta_scratch(&node, root * root);
+        print_message("%u tokens: %.1f states\n", root * root, (double)floats / (32 * 64));
+        assert_true(floats < (2.2 * root + 3) * 32 * 64);
+    }
 }
 
 /* ---- losses --------------------------------------------------------------------------------- */
@@ -735,6 +757,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations),
+        cmocka_unit_test(few_states_are_kept),
         cmocka_unit_test(losses),
         cmocka_unit_test(models),
         cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),

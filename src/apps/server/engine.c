@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "server/embedder.h"
+#include "whit/experts.h"
 #include "server/keep.h"
 #include "server/kv_events.h"
 
@@ -350,6 +351,11 @@ static void count_cache(whit_engine *e)
     whit_mark_counts marks = {.struct_bytes = sizeof marks};
     whit_session_count_blocks(e->session, &e->counts.n_blocks, &e->counts.n_blocks_found);
     whit_session_count_marks(e->session, &marks);
+    whit_expert_counts experts = {.struct_bytes = sizeof experts};
+    whit_session_count_experts(e->session, &experts);
+    e->counts.expert_bytes = experts.bytes;
+    e->counts.expert_bytes_max = experts.bytes_max;
+    e->counts.expert_read_bytes = experts.read_bytes;
     e->counts.mark_bytes = marks.n_marks * marks.mark_bytes;
     e->counts.mark_bytes_max = marks.n_marks_max * marks.mark_bytes;
     e->counts.n_marks_made = marks.n_made;
@@ -598,6 +604,10 @@ static bool open_session(whit_engine *e)
     whit_session_options wanted = whit_engine_session_options(&e->options);
     whit_embedder_suit(e->model, &wanted);
     whit_status status = whit_session_open(e->model, &wanted, &e->session, e->opening);
+    if (status == WHIT_OK && e->options.expert_bytes) {
+        status = whit_session_limit_experts(e->session, e->options.expert_bytes, e->opening);
+        if (status == WHIT_ERROR_UNSUPPORTED) status = WHIT_OK; /* no mixture, or one in memory */
+    }
     if (status == WHIT_OK)
         status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_twin, &wanted, &e->keep, e->opening);
     if (status == WHIT_OK && e->options.events) {

@@ -93,6 +93,7 @@ typedef struct whit_engine_counts {
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
     uint64_t mark_bytes, mark_bytes_max; /* memory of checkpoints: in use, and at most */
     uint64_t n_marks_made, n_marks_used, n_marks_evicted;
+    uint64_t expert_bytes, expert_bytes_max, expert_read_bytes; /* experts: in memory, at most, read so far */
     uint32_t n_blocks, n_blocks_found;     /* prefix cache: blocks that fit, and that can be found */
     uint64_t running_loras, waiting_loras; /* bit k: adapter k of the server's options is used, or waited for */
 } whit_engine_counts;
@@ -104,7 +105,8 @@ typedef struct whit_engine_options {
     uint32_t n_slots, n_threads, n_ctx_tokens, n_queue;
     whit_kv_type kv;
     uint32_t n_kv_window;
-    uint64_t state_bytes; /* memory for checkpoints; 0: the session's default number */
+    uint64_t state_bytes;  /* memory for checkpoints; 0: the session's default number */
+    uint64_t expert_bytes; /* memory for the experts of a mixture; 0: no limit */
     whit_act_type act;
     uint32_t n_batch_tokens; /* most tokens of a step; 0: the engine's own choice */
     uint64_t step_budget_ns; /* time that a step in which answers grow should take at most; 0: no limit */

@@ -9,7 +9,7 @@
 #include "server/models.h"
 #include "whit/cache.h"
 
-enum { N_ROWS = 28 };
+enum { N_ROWS = 31 };
 
 static const struct {
     const char *name, *type, *help;
@@ -43,6 +43,9 @@ static const struct {
     {"step_budget_seconds", "gauge", "Time that a step in which answers grow should take; 0 is no limit."},
     {"step_predicted_seconds", "gauge", "Predicted time of the last step in which answers grew."},
     {"steps_over_budget_total", "counter", "Steps in which answers grew that took longer than the budget."},
+    {"experts_memory_bytes", "gauge", "Memory of a mixture's experts that is in use, with --experts-memory."},
+    {"experts_memory_max_bytes", "gauge", "Memory that a mixture's experts may take; 0 without --experts-memory."},
+    {"experts_read_bytes_total", "counter", "Bytes of experts read from the file, with --experts-memory."},
 };
 
 static void list_values(const whit_engine_counts *c, double values[N_ROWS])
@@ -75,7 +78,10 @@ static void list_values(const whit_engine_counts *c, double values[N_ROWS])
                                  c->n_prompts_waiting,
                                  (double)c->step_budget_ns / 1e9,
                                  (double)c->step_predicted_ns / 1e9,
-                                 (double)c->n_steps_over};
+                                 (double)c->n_steps_over,
+                                 (double)c->expert_bytes,
+                                 (double)c->expert_bytes_max,
+                                 (double)c->expert_read_bytes};
     memcpy(values, list, sizeof list);
 }
 

@@ -32,6 +32,8 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     to->mark_bytes += c->mark_bytes, to->mark_bytes_max += c->mark_bytes_max;
     to->n_marks_made += c->n_marks_made, to->n_marks_used += c->n_marks_used;
     to->n_marks_evicted += c->n_marks_evicted;
+    to->expert_bytes += c->expert_bytes, to->expert_bytes_max += c->expert_bytes_max;
+    to->expert_read_bytes += c->expert_read_bytes;
     to->n_blocks += c->n_blocks, to->n_blocks_found += c->n_blocks_found;
     to->running_loras |= c->running_loras, to->waiting_loras |= c->waiting_loras;
     if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
@@ -47,6 +49,7 @@ static void keep_counts(whit_models *models, const whit_api *api)
             one.n_slots = one.n_busy = one.n_queued = one.n_kv_tokens = one.n_ctx_tokens = 0;
             one.mark_bytes = one.mark_bytes_max = 0;
             one.n_blocks = one.n_blocks_found = 0;
+            one.expert_bytes = one.expert_bytes_max = 0;
             one.running_loras = one.waiting_loras = 0;
             one.n_prompts_waiting = 0, one.step_budget_ns = one.step_predicted_ns = 0;
             add_counts(&models->entries[i].past, &one);

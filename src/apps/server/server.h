@@ -64,7 +64,8 @@ typedef struct whit_server_options {
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
     uint32_t n_kv_window;
-    uint64_t state_bytes; /* memory for each model's checkpoints */
+    uint64_t state_bytes;  /* memory for each model's checkpoints */
+    uint64_t expert_bytes; /* memory for the experts of each mixture; 0: no limit */
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: the server's own choice */
     uint32_t step_budget_ms; /* time that a step in which answers grow should take at most; 0: no limit */

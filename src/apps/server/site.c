@@ -74,6 +74,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .kv = options->kv,
                                  .n_kv_window = options->n_kv_window,
                                  .state_bytes = options->state_bytes,
+                                 .expert_bytes = options->expert_bytes,
                                  .act = options->act,
                                  .n_batch_tokens = options->n_batch_tokens,
                                  .step_budget_ns = (uint64_t)options->step_budget_ms * 1000000,

@@ -192,6 +192,8 @@ struct whit_exec {
     bool releases_tables;
     whit_exec_adapt adapt;
     whit_exec_pairs pairs;
+    struct whit_residency
+        *residency;             /* budget of the experts' memory (residency.h), set by the caller; NULL: no limit */
     uint8_t *queries;           /* split-KV attention: the prepared queries of one query block */
     float *partials;            /* split-KV attention: (n_partial_elems) partials of that query block */
     uint64_t n_partial_elems;   /* enough for one row over the whole context */

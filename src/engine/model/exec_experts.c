@@ -7,6 +7,7 @@
 #include "model/exec_step.h"
 
 #include "kernels/math.h"
+#include "model/residency.h"
 
 #include <string.h>
 
@@ -88,6 +89,8 @@ void whit_exec_copy_pairs(const whit_exec_step *step, const whit_exec *exec, uin
 void whit_exec_run_pairs_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
     group_pairs(exec, phase->steps);
+    if (exec->residency)
+        whit_residency_want(exec->residency, phase->steps->plan->layer, exec->pairs.active, exec->pairs.n_active);
     whit_exec_run_rows_phase(exec, phase, n_rows);
 }
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/fpenv.h"
 #include "base/options.h"
+#include "model/residency.h"
 #include "runtime/adapter.h"
 #include "whit/embeddings.h"
 
@@ -248,9 +249,36 @@ void whit_session_close(whit_session *s)
     if (!s) return;
     whit_pool_close(s->pool);
     whit_exec_adapt_free(&s->exec.adapt);
+    whit_residency_close(s->exec.residency);
     free_plan(s);
     whit_free(s->allocator, s->arena, s->arena_bytes);
     whit_free(s->allocator, s, sizeof *s);
+}
+
+whit_status whit_session_limit_experts(whit_session *s, uint64_t bytes_max, whit_error *error)
+{
+    const void *address;
+    const char *path;
+    size_t size_bytes;
+    if (!whit_ndf_mapping(s->model->file, 0, &address, &size_bytes, &path))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: experts are read from a file, but the model is in memory",
+                         s->model->path);
+    if (s->exec.residency)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the session's experts have a limit already", s->model->path);
+    whit_error inner;
+    whit_status status =
+        whit_residency_open(&s->plan, s->model->weights.tensors, bytes_max, s->allocator, &s->exec.residency, &inner);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", s->model->path, inner.message);
+    return WHIT_OK;
+}
+
+void whit_session_count_experts(const whit_session *s, whit_expert_counts *counts)
+{
+    const size_t given = counts->struct_bytes;
+    whit_expert_counts all = {0};
+    if (s->exec.residency) all = *whit_residency_counts(s->exec.residency);
+    all.struct_bytes = given;
+    memcpy(counts, &all, given < sizeof all ? given : sizeof all);
 }
 
 /* ---- stepping ------------------------------------------------------------------------------- */

@@ -196,8 +196,7 @@ static void find_operands(whit_tape *tape, const whit_node *node)
                      n_out = tape->graph->values[node->output - 1].width;
         grow_to(&tape->own_elems, whit_blas_elems(n_out, n_in));
         grow_to(&tape->own_elems, whit_blas_elems(n_in, n_out));
-        if (tape->options.gradients)
-            grow_to(&tape->own_elems, whit_blas_elems(n_in, whit_tape_rows(tape, node->output)));
+        if (tape->options.gradients) grow_to(&tape->own_elems, whit_blas_elems(n_in, tape->n_rows));
     } else if (node->op == WHIT_OP_ATTENTION) {
         grow_to(&tape->own_elems, whit_blas_elems(node->head_dim, tape->options.n_tokens));
     }
