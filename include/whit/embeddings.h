@@ -82,6 +82,14 @@ static inline whit_status whit_rerank(whit_session *session, const whit_embed_te
     return whit_rerank_strided(session, texts, n_texts, sizeof *texts, options, scores, error);
 }
 
+/* A text's place in the order of its score. */
+typedef struct whit_ranked {
+    float score;
+    size_t index; /* number of the text, from 0 */
+} whit_ranked;
+/* Writes the n scores to `ranked`, the highest first; equal ones stay in the order of their texts. */
+WHIT_API void whit_rank(const float *scores, size_t n, whit_ranked *ranked);
+
 /* A query and a document to be scored for it. */
 typedef struct whit_rerank_pair {
     size_t struct_bytes;

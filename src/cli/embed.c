@@ -11,7 +11,6 @@
 #include "base/threads.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
-#include "runtime/rank.h"
 
 enum { TOGETHER = 64, KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 

@@ -604,7 +604,7 @@ def test_ollama():
                        ("chat", {"messages": messages, "options": {"temperature": "hot"}}),
                        ("chat", {"messages": [{"role": "assistant", "tool_calls": [3, {"function": 4}]}]})):
         check(isinstance(post("/api/" + path, body, 400).get("error"), str), path, body)
-    check(ask("POST", "/api/pull", "{}")[0] == 404, "/api/pull")
+    check(ask("POST", "/api/pull", "{}")[0] == 403, "/api/pull")
     older = post("/api/embeddings", {"prompt": "a cat"})["embedding"]
     check(older == embedded["embeddings"][0], "/api/embeddings gives another vector")
     check(post("/api/generate", {"prompt": "a", "suffix": "b", "stream": False}, 400)["error"].count("fill"), "a suffix")

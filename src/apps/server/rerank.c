@@ -3,7 +3,6 @@
  * embeddings inference ("texts"). */
 #include <stdlib.h>
 
-#include "runtime/rank.h"
 #include "server/ask.h"
 #include "server/embedder.h"
 #include "server/embeddings.h"

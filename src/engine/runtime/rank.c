@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/rank.h"
+#include "whit.h"
 
 #include <stdlib.h>
 

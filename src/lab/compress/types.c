@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-#define GROUP           128
-#define MOST_OUTLIERS   0.003 /* share of a matrix's weights */
-#define LEAST_OUTLIERS  0.0002
-#define MOST_PLANE      0.125 /* share of a matrix's columns */
-#define RANK            16
-#define PAIR_SIDE_MIN 1024  /* smallest number of rows and of columns */
-#define OUTLIER_COLS    65536 /* columns that an outlier's index can name */
+#define GROUP          128
+#define MOST_OUTLIERS  0.003 /* share of a matrix's weights */
+#define LEAST_OUTLIERS 0.0002
+#define MOST_PLANE     0.125 /* share of a matrix's columns */
+#define RANK           16
+#define PAIR_SIDE_MIN  1024  /* smallest number of rows and of columns */
+#define OUTLIER_COLS   65536 /* columns that an outlier's index can name */
 
 /* Types of GGUF files that a matrix can be rounded to, as types of our own that hold the same values. */
 static const struct form {
