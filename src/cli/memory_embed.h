@@ -20,9 +20,9 @@ typedef struct cli_memory_embedder {
  * status already reported; close in every case. */
 int cli_memory_embedder_open(cli_call *call, const char *path, const char *store, cli_memory_embedder *embedder);
 void cli_memory_embedder_close(cli_memory_embedder *embedder);
-/* Encodes a text of n bytes: bit b says on which side of the b-th of 8,192 random planes the text's vector lies, so that
- * the share of equal bits is 1 - angle / pi (Charikar, "Similarity estimation techniques from rounding algorithms",
- * 2002). */
+/* Encodes a text of n bytes: bit b says on which side of the b-th of 8,192 random planes the text's vector lies, so
+ * that the share of equal bits is 1 - angle / pi (Charikar, "Similarity estimation techniques from rounding
+ * algorithms", 2002). */
 int cli_memory_embed(cli_call *call, cli_memory_embedder *embedder, const char *text, size_t n_bytes, bool is_query,
                      uint64_t out[WHIT_MEMORY_WORDS]);
 

@@ -80,11 +80,13 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
                          "%.300s: No such file or directory ('whit list' shows the models that are here)", words);
     if (is_absent && whit_hub_is_address(words)) return named;
     size_t n_stem;
-    if (!is_absent && is_piece(words, &n_stem))
+    if (!is_absent && is_piece(words, &n_stem)) {
+        const char *others = words[n_stem] == '-' ? "-split-*" : ".part*";
+        int n = n_stem < 200 ? (int)n_stem : 200;
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%.200s: a piece of a file that was cut; join them in order: cat %.*s%s > %.*s", words,
-                         (int)(n_stem < 200 ? n_stem : 200), words, words[n_stem] == '-' ? "-split-*" : ".part*",
-                         (int)(n_stem < 200 ? n_stem : 200), words);
+                         "%.200s: a piece of a file that was cut; join them in order: cat %.*s%s > %.*s", words, n,
+                         words, others, n, words);
+    }
     /* Text that cannot be a name is opened as a path, which fails with its own reason. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);

@@ -43,8 +43,8 @@ void whit_models_close(whit_site *site);
 bool whit_is_named(const char *own, const char *name);
 /* The model by that name (NULL: the first), ready to be used until whit_models_release. NULL: the reply says why. */
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply);
-/* Closes a model of the store, which is about to be removed; one that the server was started with is refused. False: the
- * reply says why not. True also if the model is not served so far. */
+/* Closes a model of the store, which is about to be removed; one that the server was started with is refused. False:
+ * the reply says why not. True also if the model is not served so far. */
 bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
 /* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says
  * why not. */

@@ -108,8 +108,8 @@ typedef struct whit_resolver {
     void *context;
     int32_t (*find)(void *context, const char *name); /* returns an index, or -1 if not found */
     const whit_tensor_type *(*type)(void *context, int32_t index);
-    /* Declares an absent tensor with the shape that the graph needs and returns its index, or -1 with an error. NULL: an
-     * absent tensor is an error. */
+    /* Declares an absent tensor with the shape that the graph needs and returns its index, or -1 with an error. NULL:
+     * an absent tensor is an error. */
     int32_t (*add)(void *context, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout,
                    whit_error *error);
 } whit_resolver;

@@ -27,7 +27,10 @@ static whit_status step_one(whit_session *session, whit_generation *g, whit_erro
     uint64_t start_ns = whit_now_ns();
     whit_status status = whit_session_step(session, tokens, n, &reason);
     if (status == WHIT_OK) {
-        measure_step(session, in_prompt ? 0 : (uint32_t)n, in_prompt ? (uint32_t)n : 0, start_ns);
+        if (in_prompt)
+            measure_step(session, 0, (uint32_t)n, start_ns);
+        else
+            measure_step(session, (uint32_t)n, 0, start_ns);
         return whit_generation_accept(g, 0, error);
     }
     whit_generation_fail(g, status, &reason);

@@ -21,8 +21,9 @@ typedef struct whit_finished {
 whit_status whit_finished_make(whit_finished *finished, const char *name, const whit_tensor_type *type,
                                const whit_rows *rows, const whit_buf *corrections, const whit_allocator *allocator,
                                whit_error *error);
-/* The same in pieces: an empty matrix, then its rows, n from row_begin on, as whit_codec_pack takes them; whit_finished_end
- * makes the digest. The caller frees the matrix if one of them fails; after whit_finished_begin nothing is left then. */
+/* The same in pieces: an empty matrix, then its rows, n from row_begin on, as whit_codec_pack takes them;
+ * whit_finished_end makes the digest. The caller frees the matrix if one of them fails; after whit_finished_begin
+ * nothing is left then. */
 whit_status whit_finished_begin(whit_finished *finished, const char *name, const whit_tensor_type *type,
                                 const whit_buf *corrections, const whit_allocator *allocator, whit_error *error);
 whit_status whit_finished_put(whit_finished *finished, uint32_t row_begin, uint32_t n_rows, const whit_rows *rows,

@@ -39,10 +39,10 @@ typedef struct whit_hessian_experts {
     const whit_allocator *allocator;
 } whit_hessian_experts;
 
-/* Runs the text up to `value`, a value of (token, expert) pairs. The caller sets first and n. A pair's row counts by the
- * square of its weight. Its x' is the original's row for the same token and expert; where the original routes the token
- * to other experts, the pair adds nothing to shift. Then each h is shrunk towards the mean (experts.h). The result is to
- * be freed, on failure too. */
+/* Runs the text up to `value`, a value of (token, expert) pairs. The caller sets first and n. A pair's row counts by
+ * the square of its weight. Its x' is the original's row for the same token and expert; where the original routes the
+ * token to other experts, the pair adds nothing to shift. Then each h is shrunk towards the mean (experts.h). The
+ * result is to be freed, on failure too. */
 whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stream *stream, const whit_blas *blas,
                                         whit_ref value, bool moved, whit_error *error);
 void whit_hessian_free_experts(whit_hessian_experts *experts); /* zero-initialised is freed */

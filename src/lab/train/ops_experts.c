@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Mixtures of experts: the choice of experts, rows grouped by expert, products with an expert's matrix, weighted sums.
- *
  * A value of (token, expert) pairs has n_rows n_used rows, by expert, then by token, as in inference. One item of a
  * product is an expert, so that no gradient of a matrix is shared between items. The gradient goes through the weights
- * of the chosen experts; the choice itself gets no gradient. With s the scores, p_i = s of choice i, and a token's weights
- * w_i = f c_i p_i / (sum of p + added), or f c_i p_i:
- *
- *   dp_i = f c_i dw_i, normalised: (dp_i - sum of dp_j p_j / (sum of p + added)) / (sum of p + added)
- *   softmax: dl_e = s_e (ds_e - sum of ds s); sigmoid: dl_e = ds_e s_e (1 - s_e)
- *
+ * of the chosen experts; the choice itself gets no gradient. With s the scores, p_i = s of choice i, and a token's
+ * weights w_i = f c_i p_i / (sum of p + added), or f c_i p_i: dp_i = f c_i dw_i, normalised: (dp_i - sum of dp_j p_j /
+ * (sum of p + added)) / (sum of p + added) softmax: dl_e = s_e (ds_e - sum of ds s); sigmoid: dl_e = ds_e s_e (1 - s_e)
  * A loss that balances experts (Fedus et al. 2021, equation 4), balance E sum over e of share_e mean(s_e) with share_e
  * the part of the pairs that e has, adds balance E share_e / n_rows to ds_e. */
 #include "train/ops.h"

@@ -263,6 +263,8 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
+    if (config->bidirectional)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "training does not know attention to both sides");
     for (uint32_t i = 0; i < graph->n_nodes; i++) WHIT_TRY(check_node(graph, params, &graph->nodes[i], error));
     whit_cpu cpu;
     whit_linalg_detect(&cpu);
