@@ -34,7 +34,7 @@ static const struct serve_values defaults = {.host = "127.0.0.1",
                                              .port = 8080,
                                              .n_parallel = 4,
                                              .n_queue = 256,
-                                             .step_budget_ms = 150,
+                                             .step_budget_ms = 120,
                                              .n_draft = WHIT_DRAFT_BY_COST,
                                              .request_memory_mb = 1024};
 
@@ -51,7 +51,7 @@ static const cli_option options[] = {
     {"--timeout", CLI_COUNT, AT(timeout_s), "S", "Seconds that an answer may take; 0, the default, is no limit.", 0,
      1 << 20},
     {"--step-budget", CLI_COUNT, AT(step_budget_ms), "MS",
-     "Milliseconds that a new prompt may hold growing answers up at a time; 150, 0 is no limit.", 0, 60000},
+     "Milliseconds that a new prompt may hold growing answers up at a time; 120, 0 is no limit.", 0, 60000},
     {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 15},
     {"--alias", CLI_TEXT, AT(alias), "NAME", "What the first model is called in replies; the name given with -m."},
     {"--max-memory", CLI_COUNT, AT(max_memory_mb), "MB",
