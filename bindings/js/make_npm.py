@@ -106,6 +106,10 @@ def without_modules(text):
     return re.sub(r"^export (?=(async |const |class |function |let ))", "", text, flags=re.M)
 
 
+def packed(data):
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+
+
 def page_text(build):
     files = {name: data.decode() for name, data in package(build).items() if name.endswith(".mjs")}
     worker = "\n".join(without_modules(files[name]) for name in (
@@ -115,10 +119,9 @@ def page_text(build):
     page += "\n" + (HERE / "page.js").read_text(encoding="utf-8")
     parts = {
         "STYLE": (HERE / "page.css").read_text(encoding="utf-8"),
-        "WORKER": worker.replace("</script", "<\\/script"),
+        "WORKER": packed(worker.encode()),
         "SCRIPT": page.replace("</script", "<\\/script"),
-        "CORE": base64.b64encode(gzip.compress((pathlib.Path(build) / "js" / "whit-core.wasm").read_bytes(), 9,
-                                               mtime=0)).decode(),
+        "CORE": packed((pathlib.Path(build) / "js" / "whit-core.wasm").read_bytes()),
         "TALES": base64.b64encode(TALES.read_bytes()).decode(),
         "VERSION": version(),
     }

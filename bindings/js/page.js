@@ -79,7 +79,7 @@ find("load").onsubmit = (event) => {
 };
 find("forget").onclick = () => clearStored();
 
-const script = URL.createObjectURL(new Blob([find("worker").textContent], { type: "text/javascript" }));
-const [wasm, tales] = await Promise.all([bytesOf("core", true), bytesOf("tales", false)]);
+const [worker, wasm, tales] = await Promise.all([bytesOf("worker", true), bytesOf("core", true), bytesOf("tales", false)]);
+const script = URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
 setHost({ startWorker: (onMessage, onFailure) => startWorker(onMessage, onFailure, script), isFile, wasm, tales });
 load("tales");

@@ -12,6 +12,19 @@ rm -rf place page first second
 mkdir page first second
 built=${WHIT_WASM:-build}
 [ -n "${WHIT_WASM:-}" ] || "$SOURCE/tools/cross/wasm.sh" build || exit 1
+
+# Fused multiply-adds, which WebAssembly does not have.
+NODE_PATH=/usr/share/nodejs
+export NODE_PATH
+include="-I$SOURCE/include -I$SOURCE/src -I$SOURCE/src/engine -I$SOURCE/src/files"
+cc -O2 -ffp-contract=off $include "$SOURCE/tests/js/fma.c" -o fma -lm || exit 1
+emcc -O2 -ffp-contract=off -msimd128 -D_GNU_SOURCE -include "$SOURCE/src/base/wasm/posix.h" $include \
+    -I"$built/libraries/include" -sSINGLE_FILE "$SOURCE/tests/js/fma.c" -o fma.js 2>/dev/null || exit 1
+[ "$(./fma)" = "$(node fma.js)" ] || {
+    echo "FAILED: fused multiply-adds differ: $(./fma), $(node fma.js)"
+    exit 1
+}
+
 make="$SOURCE/bindings/js/make_npm.py $built"
 $make --package place || exit 1
 one=$($make -o first) && two=$($make -o second) || exit 1
