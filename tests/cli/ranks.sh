@@ -24,7 +24,7 @@ for n in 1 2 3 4; do
     # shellcheck disable=SC2086 # a list of arguments
     ranks $n $tuned --steps 4 -o tuned$n.ndf --log log$n
     cmp -s tuned1.ndf tuned$n.ndf || complain "tune: $n ranks give another file than one"
-    [ "$(grep -c '"step"' log$n)" = 1 ] || complain "tune: $n ranks: $(cat log$n)"
+    [ "$(grep -c '"run"' log$n) $(grep -c '"step": 4,' log$n)" = "1 1" ] || complain "tune: $n ranks: $(cat log$n)"
 done
 [ "$(grep -c 'training on 4 ranks' err)" = 1 ] || complain "it is not said once: $(cat err)"
 # A run whose ranks are killed, at any moment, goes on with another number of ranks, and ends with the same bytes.
