@@ -92,7 +92,7 @@ if [ ! -f "$folder/configured" ]; then
     generator='Unix Makefiles'
     command -v ninja >/dev/null && generator=Ninja
     emcmake cmake -S "$here/../.." -B "$folder" -G "$generator" -DCMAKE_BUILD_TYPE=Release -DWHIT_PROGRAM=OFF \
-        -DCMAKE_EXE_LINKER_FLAGS="-L$directory/lib" \
+        -DCMAKE_EXE_LINKER_FLAGS="-L$directory/lib" -DCMAKE_CROSSCOMPILING_EMULATOR="$(command -v node)" \
         >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; exit 1; }
     touch "$folder/configured"
 fi
