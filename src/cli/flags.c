@@ -53,8 +53,8 @@ const cli_option cli_session_options[] = {
     {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
      "Full blocks of 64 positions before a token that it reads in f16 with k4v2, k2v2 and bitmap; 1 by default."},
     {"--state-memory", CLI_AUTO, AT(state_memory_mb), "MB",
-     "Memory for checkpoints of recurrent layers and packed KV caches, from which a conversation continues when its "
-     "end is replaced; 0, the default, is an eighth of the free memory.",
+     "Memory for checkpoints of recurrent layers and packed KV caches, where conversations continue after a cut; 0, "
+     "the default, is an eighth of the free memory.",
      0, 1 << 24},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
      "Activations in front of coded weights; auto is f32 in logits, perplexity, compare and eval, else i8. q2 "

@@ -66,10 +66,8 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
 #define CLI_EXPERTS_OPTION(at)                                                                                         \
     {                                                                                                                  \
         "--experts-memory", CLI_COUNT, (at) + offsetof(cli_session_flags, experts_memory_mb), "MB",                    \
-            "Memory for the experts of a mixture, which are read from the file when they are chosen: a model may be "  \
-            "larger "                                                                                                  \
-            "than memory. The same answers; 0, the default, leaves it to the system.",                                 \
-            0, 1 << 24                                                                                                 \
+            "Memory for the experts of a mixture; the others are read when chosen. Default 0: as the system does.", 0, \
+            1 << 24                                                                                                    \
     }
 
 /* Sets the budget of --experts-memory on a session that was just opened. */
@@ -81,8 +79,8 @@ void cli_note_experts(const whit_session *session);
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
 /* --spec of the verbs that generate. Without it the number of guesses is chosen by cost, WHIT_DRAFT_BY_COST. */
 #define CLI_DRAFT_HELP                                                                                                 \
-    "Guess always up to N tokens ahead from the text so far, or none: the same output, faster where it repeats. "      \
-    "Without this as many as pay, by the guesses that were right and the measured time of steps."
+    "Guess always N tokens ahead from the text so far, or none: the same output. By default as many as pay, by "       \
+    "measured time."
 /* Most tokens that are guessed at once: a session then needs that many logits more. */
 uint32_t cli_draft_max(uint32_t n_draft);
 

@@ -154,10 +154,10 @@ static void methods_in_order(void **state)
         double kl = INFINITY;
         char path[256];
         snprintf(path, sizeof path, "%s", in_folder("out.ndf"));
-        whit_compress_options options = {.codec = "q8_0", .method = WHIT_COMPRESS_GPTQ, .n_threads = 1};
+        whit_compress_options options = {.codec = "i8", .method = WHIT_COMPRESS_GPTQ, .n_threads = 1};
         assert_ok(compress(models[m].name, options, 0, path, NULL, &error), error);
         double near = find_kl(models[m].name, path);
-        print_message("%s: q8_0 %.3g\n", models[m].name, near);
+        print_message("%s: i8 %.3g\n", models[m].name, near);
         for (int method = WHIT_COMPRESS_RTN; method <= WHIT_COMPRESS_FULL; method++) {
             options = (whit_compress_options){.codec = "q2",
                                               .method = (whit_compress_method)method,
