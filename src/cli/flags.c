@@ -53,13 +53,11 @@ const cli_option cli_session_options[] = {
     {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
      "Full blocks of 64 positions before a token that it reads in f16 with k4v2, k2v2 and bitmap; 1 by default."},
     {"--state-memory", CLI_AUTO, AT(state_memory_mb), "MB",
-     "Memory for checkpoints of recurrent layers and packed KV caches, where conversations continue after a cut; 0, "
-     "the default, is an eighth of the free memory.",
+     "Memory for checkpoints of recurrent layers and packed KV caches; 0, the default, is an eighth of what is free.",
      0, 1 << 24},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
      "Activations in front of coded weights; auto is f32 in logits, perplexity, compare and eval, else i8. q2 "
-     "rounds to {-2, -1, 1, 2} in front of b1 and q2 matrices, whose products are bits alone then, and is i8 "
-     "elsewhere."},
+     "rounds to {-2, -1, 1, 2} before b1 and q2 matrices, whose products are bits alone then."},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head also where only the largest logits matter.",
      0, 0},
     {0},
