@@ -72,7 +72,7 @@ INLINE void unpack_fields_of(const work *s, uint32_t tile)
 
 /* Sums of one step that are not added to the outputs yet. */
 typedef struct pending {
-    amx_block_sums sums;
+    _Alignas(64) amx_block_sums sums;
     const __m512 *field[B_TILES]; /* fields of the step's group, of both tiles of rows */
     const float *scales, *sum_q;  /* (BLOCK_TOKENS) of the step's activations */
 } pending;
