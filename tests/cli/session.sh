@@ -3,7 +3,7 @@
 #   session.sh [KILLS]      20, unless said otherwise
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state
-rm -rf cache state ./*.ndf ./*.json key key.pub race.* given.*
+rm -rf cache state ./*.ndf ./*.json key key.pub other other.pub race.* given.*
 kills=${1:-20}
 [ -n "${WHIT_TEST_BRIEF:-}" ] && kills=3
 tiny model.gguf 1 chat

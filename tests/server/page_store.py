@@ -98,8 +98,8 @@ two.run("window.fetch = ownFetch; 0")
 
 # ---- search, rename, delete and undo ----------------------------------------------------------------
 search = "(() => { const e = document.getElementById('search'); e.value = %s; e.oninput() })()"
-two.run(search % '"red WOOL"')
-check(len(two.run(names)) == 1 and "wool" in two.run(names)[0], "a search:", two.run(names))
+two.run(search % '"pART 0. there"')  # what the page was told, since an answer may have any words
+check(len(two.run(names)) == 1 and "Part 0. There" in two.run(names)[0], "a search:", two.run(names))
 two.run(search % '"zebras on skates"')
 check("Nothing is found" in two.run("document.getElementById('list').textContent"), "a search that finds nothing")
 two.run(search % '""')
