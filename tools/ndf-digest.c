@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S, U2, I3, F4, N4, X8, X9, X10, L2 };
-enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4, L6 };
+enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S, U2, I3, F4, N4, X8, X9, X10, L2, U4, U5, I6 };
+enum { U8_SCALES = 2, K4, K8, ODD4, E8, E4, L6, K16 };
 enum { NONE, PER_TENSOR, PER_ROW, PER_GROUP };
 enum { CODES, ROW_SCALES, LOW, LINE = 64, ROWS = 16 };
 
@@ -34,7 +34,7 @@ static uint32_t u32_at(const uint8_t *bytes)
 
 static bool in_superblocks(const tensor *t)
 {
-    return t->scales >= K4 && t->scales <= ODD4;
+    return (t->scales >= K4 && t->scales <= ODD4) || t->scales == K16;
 }
 
 /* Lines of high bits of indices. */
@@ -50,14 +50,14 @@ static bool has_codebook(const tensor *t)
 
 static bool read_type(const stored_tensor *from, tensor *t)
 {
-    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8, 16, 32, 8, 8, 32, 32, 32, 16},
-                         planes[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2, 1},
-                         scale_bytes[] = {4, 2, 1, 1, 1, 1, 1, 1, 2};
+    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8, 16, 32, 8, 8, 32, 32, 32, 16, 8, 32, 32},
+                         planes[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2, 1, 1, 5, 6},
+                         scale_bytes[] = {4, 2, 1, 1, 1, 1, 1, 1, 2, 2};
     const uint8_t *type = from->type;
     *t = (tensor){.of = from, .codec = type[0], .kind = type[2], .scales = type[3], .is_plain = type[1] == 0};
     t->group = (uint32_t)(type[6] | type[7] << 8);
     t->rows = u32_at(type + 8), t->columns = u32_at(type + 12);
-    if (t->codec > L2 || type[1] > 1 || t->kind > PER_GROUP || t->scales > L6 || type[4] > 1) return false;
+    if (t->codec > I6 || type[1] > 1 || t->kind > PER_GROUP || t->scales > K16 || type[4] > 1) return false;
     if ((t->codec == L2) != (t->scales == L6)) return false;
     if (t->scales > U8_SCALES && (t->kind != PER_GROUP || t->codec == T5)) return false;
     if (!t->rows || !t->columns || t->columns > INT32_MAX || (t->is_plain && t->codec > BF16)) return false;
@@ -79,7 +79,8 @@ static bool read_type(const stored_tensor *from, tensor *t)
     } else if (in_superblocks(t)) { /* factors, bytes or nibbles, high bits of indices */
         if (t->group > 32 || t->columns % 256) return false;
         t->block_groups = 256 / t->group;
-        t->block_lines = 1 + (uint32_t)ceil_div(t->block_groups, t->scales == ODD4 ? 8 : 4) + high_bits(t);
+        uint32_t in_dword = t->scales == ODD4 ? 8 : 4 / t->field_bytes;
+        t->block_lines = 1 + (uint32_t)ceil_div(t->block_groups, in_dword) + high_bits(t);
         t->tile_lines += ceil_div(t->n_groups, t->block_groups) * t->block_lines;
     } else if (grouped) {
         uint32_t bytes = t->n_fields * t->field_bytes;
@@ -171,6 +172,11 @@ static unsigned code_at(const tensor *t, uint32_t row, uint32_t k)
     case L2: return bits_of_line(line, row, at, 2);
     case I3:
         return bits_of_line(line + at / 16 * LINE, row, at % 16, 2) | bits_of_line(line + 2 * LINE, row, at, 1) << 2;
+    case U4: return bits_of_line(line, row, at, 4);
+    case U5: return bits_of_line(line + at / 8 * LINE, row, at % 8, 4) | bits_of_line(line + 4 * LINE, row, at, 1) << 4;
+    case I6:
+        return bits_of_line(line + at / 8 * LINE, row, at % 8, 4) |
+            bits_of_line(line + (4 + at / 16) * LINE, row, at % 16, 2) << 4;
     case F4: return (unsigned)(floats[bits_of_line(line, row, at, 4)] + 128);
     case N4: return (unsigned)(levels[bits_of_line(line, row, at, 4)] + 128);
     case I8: return line[row % ROWS * 4 + at];
@@ -214,7 +220,8 @@ static uint8_t *put_byte_scales(const tensor *t, uint32_t row, uint8_t *out)
         else if (t->scales == ODD4)
             *out++ = field_byte(block + LINE, row, place / 2) >> place % 2 * 4 & 15;
         else
-            *out++ = field_byte(block + LINE, row, place);
+            for (uint32_t b = 0; b < t->field_bytes; b++)
+                *out++ = field_byte(block + LINE, row, place * t->field_bytes + b);
     }
     for (uint32_t group = 0; in_superblocks(t) && group < t->n_groups; group += t->block_groups)
         for (uint32_t b = 0; b < 2 * t->n_fields; b++) *out++ = field_byte(scale_block(t, row, group, &codes), row, b);
@@ -230,7 +237,7 @@ static const uint8_t *element_at(const tensor *t, uint32_t row, uint32_t k, uint
 /* A canonical row: codes from the lowest bit up, then the fields as they are stored. Returns its end. */
 static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
 {
-    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8, 2, 4, 8, 8, 3, 3, 3, 2};
+    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8, 2, 4, 8, 8, 3, 3, 3, 2, 4, 8, 8};
     if (t->codec <= BF16) {
         uint32_t size = t->codec == F32 ? 4 : 2;
         for (uint32_t k = 0; k < t->columns; k++, out += size) memcpy(out, element_at(t, row, k, size), size);

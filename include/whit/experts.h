@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* Holds the experts' part of a model's file within bytes_max: pages of an expert are prefetched as soon as a router has
- * chosen it, and pages of the experts that were not chosen for longest are given back. Results keep their bits. A budget
- * below what one layer reads at a time is exceeded by that. To be called once, before the first step.
+ * chosen it, and pages of the experts that were not chosen for longest are given back. Results keep their bits. A
+ * budget below what one layer reads at a time is exceeded by that. To be called once, before the first step.
  * WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
 WHIT_API whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max, whit_error *error);
 /* Counts of a session's experts; zeros without a limit. Set struct_bytes before the call. */

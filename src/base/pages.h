@@ -10,8 +10,8 @@
 void whit_pages_scatter(const void *begin, size_t size_bytes);
 /* Starts to read the pages of the range; returns before they are there. */
 void whit_pages_prefetch(const void *begin, size_t size_bytes);
-/* Takes pages that lie wholly in the range out of the page cache, where the system lets this process. Linux misses pages
- * that were read a moment ago on another processor; they stay mapped, so that another call finds them. */
+/* Takes pages that lie wholly in the range out of the page cache, where the system lets this process. Linux misses
+ * pages that were read a moment ago on another processor; they stay mapped, so that another call finds them. */
 void whit_pages_evict(const void *begin, size_t size_bytes);
 /* The same for the last time: pages that are missed again are unmapped and left to the system. */
 void whit_pages_release(const void *begin, size_t size_bytes);

@@ -12,8 +12,8 @@ struct layer_experts {
     uint64_t bytes; /* bytes of one expert */
 };
 
-/* A unit is an expert of a layer: layer * n_experts + expert. Units in memory form a ring from the least recently wanted
- * to the most recently wanted one; its head is unit number n_units. */
+/* A unit is an expert of a layer: layer * n_experts + expert. Units in memory form a ring from the least recently
+ * wanted to the most recently wanted one; its head is unit number n_units. */
 struct whit_residency {
     const whit_allocator *allocator;
     uint32_t n_layers, n_experts, n_units;

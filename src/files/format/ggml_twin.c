@@ -160,7 +160,7 @@ static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes,
     unsigned high = kind == WHIT_GGML_IQ4_XS ? whit_load_u16(b + 2) : 0;
     int at = kind == WHIT_GGML_Q2_K ? 80 : kind == WHIT_GGML_Q3_K ? 108 : kind == WHIT_GGML_Q6_K ? 208 : 0;
     factors[0] = whit_f32_from_f16(whit_load_u16(b + at));
-    factors[1] = whit_f32_from_f16(whit_load_u16(b + at + 2));
+    if (whit_ggml_kind_info(kind)->has_offset) factors[1] = whit_f32_from_f16(whit_load_u16(b + at + 2));
     if (kind == WHIT_GGML_Q4_K || kind == WHIT_GGML_Q5_K) {
         whit_ggml_k_numbers(b, bytes);
         return;
