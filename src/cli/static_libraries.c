@@ -3,6 +3,8 @@
  * are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no caller differs. A
  * library without a table cannot be opened. Every name that a caller asks for must be in its library's table:
  * tests/packaging/static.sh uses all of them. */
+#include "editor/curses_names.h"
+
 #include <stddef.h>
 #include <string.h>
 #if __has_include(<nss.h>) /* glibc */
@@ -45,23 +47,7 @@
 #define NCURSESW(X)                                                                                                    \
     X(stdscr)                                                                                                          \
     X(COLORS)                                                                                                          \
-    X(newterm)                                                                                                         \
-    X(endwin)                                                                                                          \
-    X(raw)                                                                                                             \
-    X(noecho)                                                                                                          \
-    X(nonl)                                                                                                            \
-    X(typeahead)                                                                                                       \
-    X(keypad)                                                                                                          \
-    X(start_color)                                                                                                     \
-    X(use_default_colors)                                                                                              \
-    X(init_pair)                                                                                                       \
-    X(setcchar)                                                                                                        \
-    X(wmove)                                                                                                           \
-    X(wadd_wch)                                                                                                        \
-    X(wrefresh)                                                                                                        \
-    X(wredrawln)                                                                                                       \
-    X(curs_set)                                                                                                        \
-    X(resizeterm)
+    EDITOR_CURSES(X)
 
 struct symbol {
     const char *name;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/items.h"
+#include "editor/curses_names.h"
 #include "editor/editor.h"
 #include "editor/journal.h"
 #include "whit_config.h"
@@ -29,32 +30,12 @@
 #define ESCAPE_MS   30 /* after this time a lone ESC is the Escape key */
 #define STDIN_BYTES (1u << 30)
 
-/* Functions of ncurses, which is opened when an editor starts, so that other verbs need not load it. */
-#define FUNCTIONS(X)                                                                                                   \
-    X(newterm)                                                                                                         \
-    X(endwin)                                                                                                          \
-    X(raw)                                                                                                             \
-    X(noecho)                                                                                                          \
-    X(nonl)                                                                                                            \
-    X(typeahead)                                                                                                       \
-    X(keypad)                                                                                                          \
-    X(start_color)                                                                                                     \
-    X(use_default_colors)                                                                                              \
-    X(init_pair)                                                                                                       \
-    X(setcchar)                                                                                                        \
-    X(wmove)                                                                                                           \
-    X(wadd_wch)                                                                                                        \
-    X(wrefresh)                                                                                                        \
-    X(wredrawln)                                                                                                       \
-    X(curs_set)                                                                                                        \
-    X(resizeterm)
-
 struct curses {
     void *library;
     WINDOW **screen; /* stdscr */
     int *n_colors;
 #define MEMBER(name) __typeof__(&name) name;
-    FUNCTIONS(MEMBER)
+    EDITOR_CURSES(MEMBER)
 #undef MEMBER
 };
 
@@ -93,7 +74,7 @@ static bool load_curses(struct curses *curses)
     curses->n_colors = dlsym(curses->library, "COLORS");
     bool ok = curses->screen && curses->n_colors;
 #define LOAD(name) ok = (*(void **)&curses->name = dlsym(curses->library, #name)) && ok;
-    FUNCTIONS(LOAD)
+    EDITOR_CURSES(LOAD)
 #undef LOAD
     return ok;
 }
