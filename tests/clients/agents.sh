@@ -17,7 +17,9 @@ command -v npm >/dev/null || { echo "skipped: no npm"; exit 0; }
 unshare -rn true 2>/dev/null || { echo "skipped: no network of its own can be had (unshare -rn)"; exit 0; }
 mkdir -p "$PACKAGES"
 cp "$here/agents.json" "$PACKAGES/package.json"
-(cd "$PACKAGES" && npm install --no-audit --no-fund --loglevel=error) || { echo "skipped: the packages cannot be had"; exit 0; }
+# Two of the packages put their program in place by a script; the scripts of all others stay unused.
+(cd "$PACKAGES" && npm install --ignore-scripts --no-audit --no-fund --loglevel=error &&
+    npm rebuild --loglevel=error @anthropic-ai/claude-code opencode-ai) || { echo "skipped: the packages cannot be had"; exit 0; }
 for one in llama:llama-3.2-1b:16:meta-llama-Llama-3.1-8B-Instruct qwen3:qwen3-0.6b:8:Qwen-Qwen3-0.6B \
     plain:llama-3.2-1b:16:bitnet-b1.58-2B-4T; do
     IFS=: read -r name shape divisor template <<END

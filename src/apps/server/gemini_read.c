@@ -102,6 +102,7 @@ static json_t *schema_at(const json_t *schema, int depth)
     }
     json_object_foreach((json_t *)schema, key, value)
     {
+        const char *name = !strcmp(key, "any_of") ? "anyOf" : key; /* `key` itself leads to the next member */
         if (is_among(key, dropped)) continue;
         if (!strcmp(key, "type"))
             value = schema_type(value, nullable);
@@ -109,15 +110,15 @@ static json_t *schema_at(const json_t *schema, int depth)
             value = schema_map(value, depth + 1);
         else if (!strcmp(key, "items") || !strcmp(key, "additionalProperties"))
             value = schema_at(value, depth + 1);
-        else if (!strcmp(key, "anyOf") || !strcmp(key, "any_of"))
-            value = schema_list(value, depth + 1), key = "anyOf";
+        else if (!strcmp(name, "anyOf"))
+            value = schema_list(value, depth + 1);
         else if (is_among(key, counts))
             value = schema_number(value);
         else if (!strcmp(key, "format") && json_is_string(value) && !strcmp(json_string_value(value), "enum"))
             continue;
         else
             json_incref(value);
-        json_object_set_new(result, key, value);
+        json_object_set_new(result, name, value);
     }
     return result;
 }
