@@ -2,6 +2,7 @@
 const find = (id) => document.getElementById(id);
 const log = find("log");
 let model, chat, running;
+let loads = 0; // counts loads: one that ends after a newer one was begun is dropped
 
 async function bytesOf(id, isPacked) {
   const response = await fetch("data:application/octet-stream;base64," + find(id).textContent.trim());
@@ -18,19 +19,23 @@ function add(kind, text) {
 }
 
 async function load(source) {
+  const number = ++loads;
+  const say = (text) => number === loads && (find("about").textContent = text);
   find("send").disabled = true;
   model?.close();
   model = chat = undefined;
   try {
-    model = await Model.open(source, {
-      onProgress: (done, total) => (find("about").textContent = `Loading: ${(done / 1e6).toFixed(1)} MB` + (total ? ` of ${(total / 1e6).toFixed(1)} MB` : "")),
+    const opened = await Model.open(source, {
+      onProgress: (done, total) => say(`Loading: ${(done / 1e6).toFixed(1)} MB` + (total ? ` of ${(total / 1e6).toFixed(1)} MB` : "")),
     });
-    find("about").textContent = `${source === "tales" ? "tales, the built-in model" : source.name ?? source}: ${model.architecture}, context ${model.contextSize}`;
+    if (number !== loads) return opened.close();
+    model = opened;
+    say(`${source === "tales" ? "tales, the built-in model" : source.name ?? source}: ${model.architecture}, context ${model.contextSize}`);
     find("mode").querySelector("[value=chat]").disabled = !model.hasChat;
     if (!model.hasChat) find("mode").value = "tell";
     find("send").disabled = false;
   } catch (error) {
-    find("about").textContent = error.message;
+    say(error.message);
   }
 }
 

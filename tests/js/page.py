@@ -10,6 +10,7 @@ import threading
 SOURCE = os.environ["SOURCE"]
 sys.path.insert(0, SOURCE + "/tests/server")
 from browser import Browser, Tab, need_chromium  # noqa: E402
+import client  # noqa: E402
 from client import check  # noqa: E402
 
 need_chromium()
@@ -54,8 +55,10 @@ for _visit in range(2):
     tab.run(load % (origin + "/tales.ndf"))
     tab.wait("document.querySelector('#about').textContent.includes('/tales.ndf: llama')", "the model of an address")
 check(sum(url.endswith("/tales.ndf") for url in browser.requested) <= 1, "downloaded twice", browser.requested)
+# The second visit may still be opening its model: the newest address wins.
 tab.run(load % (origin + "/absent.ndf"))
 tab.wait("document.querySelector('#about').textContent.includes('404')", "an absent model's line")
 browser.complaints = [line for line in browser.complaints if "404" not in line]
 browser.close(origin)
 server.shutdown()
+sys.exit(1 if client.failures else 0)
