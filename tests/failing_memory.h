@@ -6,7 +6,10 @@
 #ifndef WHIT_TESTS_FAILING_MEMORY_H
 #define WHIT_TESTS_FAILING_MEMORY_H
 
-#include <stdlib.h>
+#include "base/mem.h"
+#include "base/system.h"
+
+#include <limits.h>
 #include <string.h>
 
 struct failing {
@@ -20,8 +23,8 @@ static inline void *failing_alloc(void *user, size_t size_bytes, size_t align_by
     if (failing->n_left-- == 0) return NULL;
     failing->n_live++;
     failing->live_bytes += size_bytes;
-    size_t bytes = (size_bytes + align_bytes - 1) / align_bytes * align_bytes;
-    void *memory = aligned_alloc(align_bytes, bytes);
+    size_t bytes = (size_bytes + WHIT_ALIGN_BYTES - 1) / WHIT_ALIGN_BYTES * WHIT_ALIGN_BYTES;
+    void *memory = align_bytes <= WHIT_ALIGN_BYTES ? whit_system_alloc(bytes) : NULL;
     if (memory) memset(memory, 0xFF, bytes);
     return memory;
 }
@@ -31,7 +34,7 @@ static inline void failing_free(void *user, void *memory, size_t size_bytes)
     struct failing *failing = user;
     failing->n_live--;
     failing->live_bytes -= size_bytes;
-    free(memory);
+    whit_system_free(memory);
 }
 
 #endif

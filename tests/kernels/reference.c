@@ -34,6 +34,18 @@ static void assert_near(double found, double expected, double size, double relat
 
 /* ---- elementary functions ------------------------------------------------------------------- */
 
+/* The sine of an angle below 2^22, or its cosine. The C library of Windows takes angles modulo a pi of 66 bits, which is
+ * wrong by 2e-14 at 2e6; here pi / 2 is a sum of parts whose multiples long double holds. */
+static double exact_sine(double angle, bool is_cosine)
+{
+    const long double part[] = {0x1.921fb544p+0L, 0x1.0b4611a6p-34L, 0x1.3198a2e037073p-69L};
+    long double quarters = rintl(angle / (part[0] + part[1])), rest = angle;
+    for (int i = 0; i < 3; i++) rest -= quarters * part[i];
+    const unsigned quarter = (unsigned)((long)quarters + is_cosine) & 3;
+    const long double size = quarter & 1 ? cosl(rest) : sinl(rest);
+    return (double)(quarter & 2 ? -size : size);
+}
+
 static void elementary_functions(void **state)
 {
     (void)state;
@@ -47,9 +59,11 @@ static void elementary_functions(void **state)
         float t = (float)(whit_rng_uniform(&rng) * 4 - 2);
         assert_near(whit_tanh_f32(t), tanh((double)t), fabs(tanh((double)t)), 3e-7, "tanh_f32");
         double angle = (whit_rng_uniform(&rng) - 0.5) * 4e6, s, c;
-        whit_sincos_f64(angle, &s, &c);
-        assert_near(s, sin(angle), 1, 2e-15, "sin");
-        assert_near(c, cos(angle), 1, 2e-15, "cos");
+        if (i % 8 == 0) { /* where long double is emulated, its sine takes long */
+            whit_sincos_f64(angle, &s, &c);
+            assert_near(s, exact_sine(angle, false), 1, 2e-15, "sin");
+            assert_near(c, exact_sine(angle, true), 1, 2e-15, "cos");
+        }
         double y = whit_rng_uniform(&rng) * 1400 - 700;
         assert_near(whit_exp_f64(y), exp(y), exp(y), 1e-15, "exp_f64");
         double z = exp(y);

@@ -390,7 +390,7 @@ static void tools_without_a_template(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
     whit_model *own;
@@ -413,7 +413,7 @@ static void every_allocation_may_fail(void **state)
         if (failing.n_live != kept) fail_msg("allocation %ld refused: %ld kept", n, failing.n_live);
         assert_true(n < 5000);
     }
-    failing.n_left = 1L << 40;
+    failing.n_left = LONG_MAX;
     whit_model_close(own);
     assert_int_equal(failing.n_live, 0);
 }

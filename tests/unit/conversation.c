@@ -633,7 +633,7 @@ static whit_status short_talk(const whit_model *of, whit_error *error)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
     whit_model *own;
@@ -651,7 +651,7 @@ static void every_allocation_may_fail(void **state)
         if (status != WHIT_OK) assert_int_equal(status, WHIT_ERROR_MEMORY);
         if (failing.n_live != kept) fail_msg("allocation %ld refused: %ld kept", n, failing.n_live);
     }
-    failing.n_left = 1L << 40;
+    failing.n_left = LONG_MAX;
     whit_model_close(own);
     assert_int_equal(failing.n_live, 0);
     unlink(saved_path);

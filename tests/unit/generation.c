@@ -525,7 +525,7 @@ static void no_memory_leaves_the_sequence_as_the_output_says(void **state)
 {
     (void)state;
     whit_error error;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model_options model_options = {
         .struct_bytes = sizeof model_options, .no_cache = true, .allocator = &allocator};
@@ -557,7 +557,7 @@ static void no_memory_leaves_the_sequence_as_the_output_says(void **state)
     assert_int_equal(whit_session_position(session, 0), n_ids - 1); /* the last was not fed */
     whit_generation_text(g, &n_text);
     assert_true(n_text > 4000);
-    failing.n_left = 1L << 40;
+    failing.n_left = LONG_MAX;
     whit_generation_close(g);
     whit_sampler_close(sampler);
     whit_session_close(session);
@@ -569,7 +569,7 @@ static void opening_may_fail_anywhere(void **state)
 {
     (void)state;
     whit_error error;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model_options model_options = {
         .struct_bytes = sizeof model_options, .no_cache = true, .allocator = &allocator};
@@ -594,7 +594,7 @@ static void opening_may_fail_anywhere(void **state)
         }
         assert_true(n < 100);
     }
-    failing.n_left = 1L << 40;
+    failing.n_left = LONG_MAX;
     whit_generation_close(g);
     const char *absent = NULL;
     way->options.stop = &absent;

@@ -176,7 +176,7 @@ static void a_token_allocates_nothing(void **state)
 {
     (void)state;
     whit_error error;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model *model;
     whit_session *session;
@@ -226,7 +226,7 @@ static void nor_does_one_of_many_generations(void **state)
 {
     (void)state;
     whit_error error;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model *model;
     whit_session *session;

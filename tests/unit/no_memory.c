@@ -10,7 +10,7 @@
 #include "whit/grammar.h"
 #include "whit/session_file.h"
 
-static struct failing failing = {.n_left = 1L << 40};
+static struct failing failing = {.n_left = LONG_MAX};
 static whit_allocator allocator = {failing_alloc, failing_free, &failing};
 static whit_model *model;
 static whit_grammar_vocabulary *vocabulary;
@@ -26,7 +26,7 @@ static void refuse_each(const char *what, attempt *run, void *user, bool keeps)
         whit_error error = {.message = ""};
         failing.n_left = n;
         status = run(user, &error);
-        failing.n_left = 1L << 40;
+        failing.n_left = LONG_MAX;
         if (status != WHIT_OK && status != WHIT_ERROR_MEMORY && status != WHIT_ERROR_LIMIT)
             fail_msg("%s: allocation %ld refused: %s", what, n, error.message);
         if (!keeps && failing.n_live != before)

@@ -533,7 +533,7 @@ static void no_memory_in_a_save_loses_no_turn(void **state)
     (void)state;
     enum { N_FIRST = 10, N_SECOND = 90 };
     whit_error error;
-    struct failing failing = {.n_left = 1L << 40};
+    struct failing failing = {.n_left = LONG_MAX};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
     whit_model_options model_options = {
         .struct_bytes = sizeof model_options, .no_cache = true, .allocator = &allocator};
@@ -565,7 +565,7 @@ static void no_memory_in_a_save_loses_no_turn(void **state)
         assert_int_equal(stat(path, &before), 0);
         failing.n_left = n;
         status = whit_session_save(file, &second, &error);
-        failing.n_left = 1L << 40;
+        failing.n_left = LONG_MAX;
         assert_int_equal(stat(path, &after), 0);
         const bool has_grown = after.st_size > before.st_size;
         if (status == WHIT_OK) {
