@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "cli/bench.h"
 #include "cli/profile.h"
+#include "cli/ranks.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 
@@ -255,6 +256,8 @@ static int run_bench(cli_call *call)
     struct bench b = {.call = call, .values = call->values};
     const struct bench_values *v = b.values;
     bench_form form = v->json ? BENCH_JSON : v->csv ? BENCH_CSV : BENCH_MD;
+    const int refused = cli_refuse_ranks(call);
+    if (refused != CLI_OK) return refused;
     if (v->json + v->csv + v->md > 1)
         return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
     if (v->profile && v->csv)

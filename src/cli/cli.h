@@ -24,6 +24,7 @@ enum cli_exit {
     CLI_INTERRUPTED = 6, /* Ctrl-C or SIGTERM */
     CLI_NUMERIC = 7,     /* the model computed something that is not a number */
     CLI_MAPPING = 8,     /* a file was cut short while it was in use */
+    CLI_FOLLOWED = -1,   /* not an exit status: the process has followed another one until its end (ranks.h) */
 };
 
 /* ---- the tables ---------------------------------------------------------------------------- */

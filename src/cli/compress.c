@@ -10,6 +10,7 @@
 #include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/ranks.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "compress/compress.h"
@@ -329,8 +330,8 @@ static int run_compress(cli_call *call)
     struct tune_paths paths;
     bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
     whit_error error;
-    if (whit_ranks_are_wanted())
-        return cli_fail(call, CLI_USAGE, "compress works on one machine: start it without mpirun");
+    const int refused = cli_refuse_ranks(call);
+    if (refused != CLI_OK) return refused;
     whit_source source = {0};
     whit_buf ids = {0};
     whit_imatrix imatrix = {0};

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/flags.h"
+#include "cli/ranks.h"
 #include "cli/verbs.h"
 
 struct logits_values {
@@ -82,6 +83,7 @@ static int run_logits(cli_call *call)
 
     if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
     int status = cli_open_flagged_model(call, &values->model, &model);
+    if (status == CLI_OK) status = cli_split_model(call, model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_read_text(call, values->tokens, &text);
     if (status == CLI_OK) status = parse_ids(call, values->tokens, &text, &tokens, &n_tokens);

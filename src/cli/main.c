@@ -9,6 +9,7 @@
 #include "cli/absent.h"
 #include "cli/habits.h"
 #include "cli/names.h"
+#include "cli/ranks.h"
 #include "cli/tales.h"
 #include "cli/verbs.h"
 
@@ -113,5 +114,7 @@ int main(int argc, char **argv)
             status = call.verb->run(&call);
     }
     cli_call_free(&call);
+    if (status == CLI_FOLLOWED) status = CLI_OK;
+    cli_ranks_end(status != CLI_OK && status != CLI_INTERRUPTED);
     return cli_finish(&call, status);
 }

@@ -12,6 +12,7 @@
 #include "base/items.h"
 #include "cli/names.h"
 #include "cli/parts.h"
+#include "cli/ranks.h"
 #include "cli/stage.h"
 #include "cli/tales.h"
 #include "cli/keep.h"
@@ -371,6 +372,7 @@ static int continue_text(cli_call *call, whit_model *model)
 
     int status = cli_stage_open(call, values->program, &stage);
     if (status == CLI_OK && !model) status = cli_open_flagged_model(call, &values->model, &model);
+    if (status == CLI_OK) status = cli_split_model(call, model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, model, &grammar);
     if (status != CLI_OK) goto cleanup;
@@ -434,6 +436,7 @@ static int continue_text(cli_call *call, whit_model *model)
         cli_flush(call);
         if (!values->no_statistics) print_statistics(session, &result, seed);
         if (!values->no_statistics) cli_note_experts(session);
+        if (!values->no_statistics) cli_note_ranks(session, result.n_prompt_tokens + result.n_generated_tokens);
         if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))
             cli_note("tales, the built-in toy, can do nothing but tell tales; for a model that answers: 'whit "
                      "pull " CLI_FIRST_MODEL "'");
@@ -493,7 +496,11 @@ static int run_by_template(cli_call *call)
     const struct run_values *values = call->values;
     whit_model *model = NULL;
     int status = cli_open_flagged_model(call, &values->model, &model);
-    if (status != CLI_OK) return status;
+    if (status == CLI_OK) status = cli_split_model(call, model);
+    if (status != CLI_OK) {
+        whit_model_close(model);
+        return status;
+    }
     bool answers = cli_model_template(model) != NULL;
     if (!values->no_statistics && answers)
         cli_note("the model answers through its chat template; --raw continues the text");

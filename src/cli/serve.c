@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/profile.h"
+#include "cli/ranks.h"
 #include "cli/tales.h"
 #include "cli/templates.h"
 #include "cli/verbs.h"
@@ -336,6 +337,8 @@ static int run_serve(cli_call *call)
     struct serve_values *values = call->values;
     struct served served = {.n_models = 0};
     whit_error error;
+    const int refused = cli_refuse_ranks(call);
+    if (refused != CLI_OK) return refused;
     if (!whit_server_library())
         return cli_fail(call, CLI_REFUSED,
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "

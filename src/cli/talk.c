@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/parts.h"
+#include "cli/ranks.h"
 #include "cli/templates.h"
 
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
@@ -19,6 +20,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
         if (status != CLI_OK) return status;
     }
     int status = talk->model ? CLI_OK : cli_open_flagged_model(call, model, &talk->model);
+    if (status == CLI_OK) status = cli_split_model(call, talk->model);
     if (status == CLI_OK) status = cli_open_adapters(call, adapters, talk->model, &talk->adapters);
     if (status != CLI_OK) return status;
     whit_chat_template_options chat = whit_chat_template_options_default();

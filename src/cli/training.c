@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "cli/names.h"
 #include "cli/plot.h"
+#include "ranks/ranks.h"
 #include "runtime/model.h"
 
 #define WINDOW_TOKENS 256u

@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Training by several processes, which mpirun starts: the same file with 1, 2, 3 and 4 of them.
 . "$SOURCE/tests/cli/lib.sh"
-[ -e "$BUILD/libwhit_mpi.so" ] || { echo "skipped: a build without OpenMPI"; exit 77; }
-command -v mpirun >/dev/null || { echo "skipped: no mpirun"; exit 77; }
-[ -z "${EMULATOR:-}" ] || { echo "skipped: an emulated program"; exit 77; }
-# Sanitizers find what OpenMPI leaves.
-ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-OMPI_MCA_btl_vader_single_copy_mechanism=none # containers refuse the other one, with a warning
-OMPI_MCA_rmaps_base_oversubscribe=1
-OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_oversubscribe OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+. "$SOURCE/tests/cli/mpirun.sh"
 rm -f ./*.ndf log? cut alone
 tiny model.gguf
 for i in $(seq 40); do echo "$i: the land and the time of an ocean, then the end of the day."; done >text
-ranks() { # N ARGUMENT...
-    local n=$1
-    shift
-    mpirun -np "$n" "$BUILD/whit" "$@" >out 2>err || { complain "$n ranks: $* ended with $?: $(cat err)"; return 1; }
-}
 # One file for every number of ranks, whatever they share: 5 sequences of two batches.
 tuned="tune -m model.gguf --text text --rate 0.01 --sequences 5 --accumulate 2 -c 16 --rank 4 -t 1 --held-out text"
 for n in 1 2 3 4; do

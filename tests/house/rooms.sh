@@ -13,7 +13,7 @@ wing_rooms() {
     case $1 in
     engine) echo 'kernels kv quant linalg model runtime' ;;
     text) echo 'tokenizer template grammar' ;;
-    files) echo 'format hub endpoint' ;;
+    files) echo 'format hub endpoint ranks' ;;
     lab) echo 'train compress' ;;
     apps) echo 'editor agent server code sandbox' ;;
     lang) echo 'memory' ;;
@@ -32,7 +32,7 @@ allowed() {
     case $1 in
     base) REPLY='' ;;
     format) REPLY='base kernels' ;;
-    endpoint) REPLY='base' ;;
+    endpoint | ranks) REPLY='base' ;;
     hub) REPLY='base format endpoint' ;;
     tokenizer | template) REPLY='base format' ;;
     grammar) REPLY='base' ;;
@@ -51,7 +51,7 @@ allowed() {
     server) REPLY='base sandbox' ;;
     editor) REPLY='base endpoint code' ;;
     agent) REPLY='base format endpoint sandbox code memory' ;;
-    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint sandbox server hub memory code editor agent' ;;
+    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint ranks sandbox server hub memory code editor agent' ;;
     *) REPLY=unknown ;;
     esac
 }

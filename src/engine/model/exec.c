@@ -47,7 +47,9 @@ static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec
     const whit_exec_step *step = run->phase->steps;
     for (uint32_t i = 0; i < run->phase->n_steps && begin < end; i++, step++) {
         uint32_t n = step->n_tiles;
-        if (begin < n) step->run_tiles(step, run->exec, worker, rows, begin, end < n ? end : n);
+        if (begin < n)
+            step->run_tiles(step, run->exec, worker, rows, step->tile_begin + begin,
+                            step->tile_begin + (end < n ? end : n));
         begin = begin > n ? begin - n : 0;
         end = end > n ? end - n : 0;
     }
@@ -124,13 +126,13 @@ static bool run_schedule(whit_exec *exec, const whit_exec_bound *schedule, const
 {
     for (uint32_t g = 0; g < schedule->n_phases; g++) {
         const whit_exec_phase *phase = &schedule->phases[g];
-        if (whit_flag_is_set(cancel)) return false;
+        if (whit_flag_is_set(cancel) || exec->is_lost) return false;
         uint64_t from_ns = exec->phase_ns ? whit_now_ns() : 0;
         exec->n_runs++;
         phase->run(exec, phase, exec->n_rows[phase->rows]);
         if (exec->phase_ns) exec->phase_ns[phase->place] += whit_now_ns() - from_ns;
     }
-    return true;
+    return !exec->is_lost;
 }
 
 bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel)

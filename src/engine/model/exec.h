@@ -47,6 +47,11 @@ typedef struct whit_exec_options {
     const float *divisors[WHIT_ROPES_MAX]; /* each table's divisors (dims / 2), or NULL (rope_scaling.h) */
 } whit_exec_options;
 
+/* Counts of the values that this rank has exchanged with others so far. */
+typedef struct whit_exec_traffic {
+    uint64_t n_gathers, n_messages, sent_bytes, received_bytes;
+} whit_exec_traffic;
+
 /* Sets a model's RoPE tables and their divisors among its tensors, for the n_ctx_tokens that the caller has set. */
 void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolver, const whit_tensor *tensors,
                           whit_exec_options *options);
@@ -193,7 +198,10 @@ struct whit_exec {
     whit_exec_adapt adapt;
     whit_exec_pairs pairs;
     struct whit_residency
-        *residency;             /* budget of the experts' memory (residency.h), set by the caller; NULL: no limit */
+        *residency;    /* budget of the experts' memory (residency.h), set by the caller; NULL: no limit */
+    uint8_t *gathered; /* split over ranks: (n_ranks) shares of the value that is exchanged, one after the other */
+    whit_exec_traffic traffic;
+    bool is_lost;               /* a rank is lost: no pass can be run any more */
     uint8_t *queries;           /* split-KV attention: the prepared queries of one query block */
     float *partials;            /* split-KV attention: (n_partial_elems) partials of that query block */
     uint64_t n_partial_elems;   /* enough for one row over the whole context */
@@ -206,8 +214,8 @@ struct whit_exec {
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena);
 
-/* Runs one pass. Returns false if `cancel` was set between phases; the valid positions of the KV cache are then
- * unchanged. */
+/* Runs one pass. Returns false if `cancel` was set between phases, or a rank is lost (is_lost); the valid positions of
+ * the KV cache are then unchanged. Of a plan that is split `cancel` is NULL, since all ranks run the same phases. */
 bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel);
 
 /* Row `i` of a kept f32 value. */

@@ -152,15 +152,17 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     case WHIT_PLAN_SCREEN: bind_product(exec, scheduled, step); break;
     default: whit_exec_bind_items(step);
     }
+    if (from->is_split) whit_exec_narrow(exec, step);
 }
 
 static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_phase *from,
                        const whit_tensor *tensors, whit_exec_step *steps, whit_exec_phase *phase)
 {
     static void (*const runs[])(whit_exec *, const whit_exec_phase *, uint32_t) = {
-        [WHIT_DOMAIN_ROWS] = whit_exec_run_rows_phase,   [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_phase,
-        [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase, [WHIT_DOMAIN_STATE] = whit_exec_run_state_phase,
-        [WHIT_DOMAIN_PAIRS] = whit_exec_run_pairs_phase, [WHIT_DOMAIN_EXPERTS] = whit_exec_run_experts_phase};
+        [WHIT_DOMAIN_ROWS] = whit_exec_run_rows_phase,    [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_phase,
+        [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase,  [WHIT_DOMAIN_STATE] = whit_exec_run_state_phase,
+        [WHIT_DOMAIN_PAIRS] = whit_exec_run_pairs_phase,  [WHIT_DOMAIN_EXPERTS] = whit_exec_run_experts_phase,
+        [WHIT_DOMAIN_GATHER] = whit_exec_run_gather_phase};
     *phase = (whit_exec_phase){
         .run = runs[from->domain], .steps = steps, .n_steps = from->n_steps, .place = from->place, .rows = from->rows};
     if (from->domain == WHIT_DOMAIN_TILES && from->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED)
@@ -354,6 +356,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     place_attention(exec, options, arena);
     whit_exec_place_pairs(exec, options->n_batch_rows, arena);
+    if (plan->ranks) whit_exec_place_gathers(exec, options->n_batch_rows, arena);
     need_for_steps(exec, options->n_batch_rows);
     place_parts(exec, tensors, arena);
     bind_schedules(exec, tensors, arena);

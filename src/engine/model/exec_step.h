@@ -5,6 +5,7 @@
 
 #include "kernels/corrections.h"
 #include "model/exec.h"
+#include "model/plan_split.h"
 
 typedef struct whit_exec_step whit_exec_step;
 
@@ -60,6 +61,8 @@ struct whit_exec_step {
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
     const whit_exec_parts *parts;        /* set if the tensor has corrections */
+    whit_columns columns;                /* the columns that this rank computes, of a step that is split */
+    uint32_t tile_begin;                 /* number of the first tile that this rank computes */
     int32_t weight;                      /* index of `tensor` in the model */
     uint32_t n_tiles, place, first_tile; /* in its phase: place: matrix index; first_tile: first tile */
 };
@@ -169,6 +172,16 @@ void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bo
                            whit_arena *arena);
 /* Computes the tables for a pass's tokens. */
 void whit_exec_make_rope_tables(whit_exec *exec);
+
+/* ---- ranks (exec_split.c) ---- */
+
+/* Narrows a bound step to this rank's columns, heads or tiles. */
+void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step);
+/* Takes the memory of gathers for passes of up to n_batch_rows rows. */
+void whit_exec_place_gathers(whit_exec *exec, uint32_t n_batch_rows, whit_arena *arena);
+/* Quantises this rank's columns of some rows. */
+whit_exec_items_fn whit_exec_split_acts;
+void whit_exec_run_gather_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 
 /* ---- corrections (exec_correct.c) ---- */
 

@@ -3,6 +3,7 @@
  * of values in slots is in slots.c. */
 #include "model/plan.h"
 
+#include "model/plan_split.h"
 #include "model/slots.h"
 
 #include <inttypes.h>
@@ -38,6 +39,7 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_COMBINE] = "combine",
         [WHIT_PLAN_LAYER_NORM] = "layer_norm",
         [WHIT_PLAN_ACTIVATE] = "activate",
+        [WHIT_PLAN_GATHER] = "gather",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
         [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
@@ -177,7 +179,7 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
 static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t acts)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
-    return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S &&
+    return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S && !c->options->ranks &&
         c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 
@@ -345,6 +347,7 @@ static uint8_t domain_of(const whit_plan_step *step)
     case WHIT_PLAN_EXPERT_LINEAR: return WHIT_DOMAIN_EXPERTS;
     case WHIT_PLAN_CONV:
     case WHIT_PLAN_DELTA: return WHIT_DOMAIN_STATE;
+    case WHIT_PLAN_GATHER: return WHIT_DOMAIN_GATHER;
     default: return WHIT_DOMAIN_ROWS;
     }
 }
@@ -367,7 +370,7 @@ static void make_phases(struct compiler *c)
         whit_plan_phase *open = plan->n_phases ? &plan->phases[plan->n_phases - 1] : NULL;
         bool joins = open && !c->options->no_fuse && open->domain == domain && open->rows == step->rows &&
             domain != WHIT_DOMAIN_HEADS && domain != WHIT_DOMAIN_STATE && domain != WHIT_DOMAIN_PAIRS &&
-            (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
+            domain != WHIT_DOMAIN_GATHER && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
         if (joins)
             open->n_steps++;
         else
@@ -390,7 +393,7 @@ static whit_status check_external(const whit_plan *plan, whit_error *error)
 whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
                               const whit_allocator *allocator, whit_plan *plan, whit_error *error)
 {
-    *plan = (whit_plan){.allocator = allocator, .graph = graph, .no_fuse = options->no_fuse};
+    *plan = (whit_plan){.allocator = allocator, .graph = graph, .ranks = options->ranks, .no_fuse = options->no_fuse};
     struct compiler c = {.graph = graph, .options = options, .plan = plan, .error = error};
     c.first = options->first_node;
     c.end = options->n_nodes ? options->first_node + options->n_nodes : graph->n_nodes;
@@ -398,10 +401,10 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first,
                          c.end);
 
-    /* A node makes at most three steps (formats, product and bias or rescoring) and two values, and
-     * brings at most three external ones. */
+    /* A node makes at most three steps (formats, product and bias or rescoring) and two values, each of which may be
+     * gathered, and brings at most three external ones. */
     size_t n_nodes = c.end - c.first;
-    plan->capacity_steps = (uint32_t)(3 * n_nodes);
+    plan->capacity_steps = (uint32_t)((options->ranks ? 5 : 3) * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);
     plan->steps = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->steps);
     plan->phases = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->phases);
@@ -415,6 +418,9 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     if (status == WHIT_OK) status = mark_needed(&c);
     if (status == WHIT_OK) {
         for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) lower(&c, (whit_row_set)rows);
+        if (options->ranks) status = whit_plan_split(plan, error);
+    }
+    if (status == WHIT_OK) {
         make_phases(&c);
         plan->n_experts = graph->n_experts;
         plan->n_used = graph->n_used;

@@ -11,6 +11,7 @@
  *   state  recurrent layers; channels or value heads are partitioned, each runs all tokens in their order
  *   pairs  (token, expert) pairs of a pass, grouped by expert; pairs are partitioned once they are counted
  *   experts  matrices of experts with the same input; (expert, tile of outputs) pairs are partitioned
+ *   gather   the parts of a value that other ranks have computed, of a model that is split (plan_split.h)
  *
  * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then operations
  * on selected ones. The executor runs a *schedule* of this list (plan_fuse.h), in which neighbours are fused. The
@@ -19,6 +20,7 @@
 #ifndef WHIT_MODEL_PLAN_H
 #define WHIT_MODEL_PLAN_H
 
+#include "base/ranks.h"
 #include "kernels/acts.h"
 #include "model/graph.h"
 
@@ -51,6 +53,7 @@ typedef enum whit_plan_op {
     WHIT_PLAN_COMBINE,
     WHIT_PLAN_LAYER_NORM,
     WHIT_PLAN_ACTIVATE,
+    WHIT_PLAN_GATHER, /* completes input[0], of which each rank has its own columns */
     /* Fused operations, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
@@ -87,6 +90,8 @@ typedef struct whit_plan_step {
     uint32_t n_experts, n_used; /* route and what reads its experts */
     float added;                /* route: what is added to the divisor */
     float constant;
+    bool is_split; /* computes this rank's columns only */
+    bool to_first; /* gather: rank 0 alone needs the value */
 } whit_plan_step;
 
 typedef enum whit_plan_domain {
@@ -96,6 +101,7 @@ typedef enum whit_plan_domain {
     WHIT_DOMAIN_STATE,
     WHIT_DOMAIN_PAIRS,
     WHIT_DOMAIN_EXPERTS,
+    WHIT_DOMAIN_GATHER,
     WHIT_DOMAIN_COUNT
 } whit_plan_domain;
 
@@ -110,11 +116,13 @@ typedef struct whit_plan_phase {
 typedef struct whit_plan_value {
     uint32_t graph_value; /* 0 for activation formats */
     uint32_t width;
-    whit_acts_spec acts; /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
-    uint8_t rows;        /* whit_row_set */
-    uint32_t n_reads;    /* number of step inputs that read it */
-    bool kept;           /* its slot is not shared, from the first step to the last */
-    bool external;       /* the caller fills it (a plan over a range of nodes) */
+    whit_acts_spec acts;         /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
+    uint8_t rows;                /* whit_row_set */
+    uint32_t n_reads;            /* number of step inputs that read it */
+    bool kept;                   /* its slot is not shared, from the first step to the last */
+    bool external;               /* the caller fills it (a plan over a range of nodes) */
+    uint32_t n_units, unit_cols; /* split over ranks: number of units, and columns of each (the last may have fewer);
+                                  * 0: every rank computes all columns */
     uint32_t slot;
 } whit_plan_value;
 
@@ -132,11 +140,13 @@ typedef struct whit_plan_options {
     const char *const *keep; /* names of further values to keep after the run */
     size_t n_keep;
     uint32_t first_node, n_nodes; /* a range of the graph's nodes; n_nodes 0: all */
+    const whit_ranks *ranks;      /* the ranks that share the plan's work; NULL: it is not split */
 } whit_plan_options;
 
 typedef struct whit_plan {
     const whit_allocator *allocator;
     const whit_graph *graph; /* outlives the plan */
+    const whit_ranks *ranks; /* as in the options; outlives the plan */
     bool no_fuse;
     whit_plan_step *steps;
     uint32_t n_steps, capacity_steps;

@@ -229,7 +229,8 @@ void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
 {
     static const char *const sets[] = {
         [WHIT_ROWS_BATCH] = "", [WHIT_ROWS_SELECTED] = " (selected)", [WHIT_ROWS_EXPERT] = " (expert)"};
-    static const char *const domains[WHIT_DOMAIN_COUNT] = {"rows", "tiles", "heads", "state", "pairs", "experts"};
+    static const char *const domains[WHIT_DOMAIN_COUNT] = {"rows",  "tiles",   "heads", "state",
+                                                           "pairs", "experts", "gather"};
     for (uint32_t g = 0; g < schedule->n_phases; g++) {
         const whit_plan_phase *phase = &schedule->phases[g];
         whit_buf_printf(out, "%4u %s%s\n", phase->place, domains[phase->domain], sets[phase->rows]);

@@ -2,6 +2,7 @@
  * Checkpoints of a session: their number, when they are made, and which one gives way. */
 #include "base/options.h"
 #include "runtime/session.h"
+#include "runtime/split.h"
 
 enum {
     BLOCK = WHIT_KV_BLOCK_TOKENS,
@@ -158,6 +159,7 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
     WHIT_NEED(s);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_MARK, (uint32_t[3]){sequence}, NULL, 0, 0, error));
     whit_session_keep_mark(s, sequence, s->positions[sequence]);
     return WHIT_OK;
 }

@@ -10,6 +10,7 @@
 #include "model/families.h"
 #include "model/rope_scaling.h"
 #include "model/source.h"
+#include "runtime/split.h"
 #include "format/conversion_cache.h"
 
 #include <fcntl.h>
@@ -215,6 +216,7 @@ whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, c
 void whit_model_close(whit_model *model)
 {
     if (!model) return;
+    whit_split_close(model);
     whit_tokenizers_close(model->tokenizers);
     whit_graph_free(&model->graph);
     whit_weights_close(&model->weights);

@@ -10,6 +10,8 @@
 #include "model/weights.h"
 #include "runtime/text.h"
 
+typedef struct whit_model_ranks whit_model_ranks;
+
 struct whit_model {
     const whit_allocator *allocator; /* NULL, or &own_allocator */
     whit_allocator own_allocator;
@@ -22,6 +24,7 @@ struct whit_model {
     bool has_tokenizer;
     whit_tokenizer_view tokenizer;
     whit_tokenizers *tokenizers;
+    whit_model_ranks *split; /* several processes run the model (split.h); NULL: this one alone */
 };
 
 /* Opens a model that was just written in memory and committed. Takes the writer, also on failure. */

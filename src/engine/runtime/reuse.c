@@ -7,6 +7,7 @@
 #include "runtime/session.h"
 
 #include "runtime/adapter.h"
+#include "runtime/split.h"
 
 enum { BLOCK = WHIT_KV_BLOCK_TOKENS };
 
@@ -225,6 +226,7 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
     WHIT_NEED_ARRAY(ids, n_ids);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_REUSE, (uint32_t[3]){sequence}, ids, n_ids, sizeof *ids, error));
     size_t most = n_ids ? n_ids - 1 : 0;
     if (most > s->options.n_ctx_tokens) most = s->options.n_ctx_tokens;
     const int32_t *held = whit_session_tokens_of(s, sequence);
@@ -233,7 +235,7 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
     if (!whit_kv_reaches(&s->kv, sequence, n_own)) n_own = 0;
     const struct found found = find_prefix(s, sequence, ids, (uint32_t)most);
     if (n_own >= found.n_tokens)
-        WHIT_TRY(whit_session_truncate(s, sequence, n_own, error));
+        whit_session_cut(s, sequence, n_own);
     else
         adopt(s, sequence, ids, found);
     /* Mark the end of a shared prefix, so that the next request can resume there. */

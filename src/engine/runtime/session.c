@@ -3,10 +3,13 @@
 #include "runtime/session.h"
 
 #include "base/file.h"
+#include "base/flag.h"
 #include "base/fpenv.h"
 #include "base/options.h"
+#include "model/plan_split.h"
 #include "model/residency.h"
 #include "runtime/adapter.h"
+#include "runtime/split.h"
 #include "whit/embeddings.h"
 
 #define DEFAULT_CTX_TOKENS   4096
@@ -63,6 +66,7 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
     if (o->n_marks > WHIT_MARKS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, WHIT_MARKS_MAX);
+    o->exact_head |= model->split != NULL;
     if (c->bidirectional && o->n_batch_tokens < o->n_ctx_tokens) o->n_batch_tokens = o->n_ctx_tokens;
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
@@ -83,7 +87,9 @@ static whit_status compile_plan(whit_session *s, whit_error *error)
     whit_plan_options options = {.act = s->options.act,
                                  .keep_hidden = s->options.keep_hidden,
                                  .only_vectors = s->options.only_vectors,
-                                 .no_fuse = s->options.no_fuse};
+                                 .no_fuse = s->options.no_fuse,
+                                 .ranks = s->model->split ? s->model->split->ranks : NULL};
+    if (options.ranks) whit_split_kv_layers(options.ranks, s->kv_layers, n_layers);
     WHIT_TRY(whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error));
     const whit_tensor *tensors = s->model->weights.tensors;
     WHIT_TRY(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, error));
@@ -115,7 +121,7 @@ static void place_arrays(whit_session *s, whit_arena *arena)
     s->to_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->to_mark);
     s->last_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->last_mark);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
-    s->is_damaged = whit_arena_take(arena, o->n_sequences, sizeof *s->is_damaged);
+    s->is_damaged = whit_arena_take(arena, (uint64_t)o->n_sequences + 1, sizeof *s->is_damaged);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
     s->is_mixed = whit_arena_take(arena, o->n_sequences, sizeof *s->is_mixed);
     s->tokens = whit_arena_take(arena, (uint64_t)o->n_sequences * o->n_ctx_tokens, sizeof *s->tokens);
@@ -200,12 +206,10 @@ static void expect_reads(const whit_session *s)
     }
 }
 
-whit_status whit_session_open(const whit_model *model, const whit_session_options *options, whit_session **out,
-                              whit_error *error)
+whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **out,
+                                   whit_error *error)
 {
-    WHIT_NEED(out);
     *out = NULL;
-    WHIT_NEED(model);
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     s->allocator = model->allocator;
@@ -236,6 +240,28 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     return WHIT_OK;
 }
 
+whit_status whit_session_open(const whit_model *model, const whit_session_options *options, whit_session **out,
+                              whit_error *error)
+{
+    WHIT_NEED(out);
+    *out = NULL;
+    WHIT_NEED(model);
+    if (!whit_split_leads(model)) return whit_session_open_here(model, options, out, error);
+    uint32_t number;
+    WHIT_TRY(whit_split_tell_open(model, options, &number, error));
+    whit_session *session;
+    whit_status status = whit_session_open_here(model, options, &session, error);
+    status = whit_split_join(model, status, error);
+    if (status != WHIT_OK) {
+        whit_session_close(session);
+        return status;
+    }
+    session->split_number = number;
+    model->split->sessions[number] = session;
+    *out = session;
+    return WHIT_OK;
+}
+
 /* Frees everything that `prepare` allocated. */
 static void free_plan(whit_session *s)
 {
@@ -247,6 +273,7 @@ static void free_plan(whit_session *s)
 void whit_session_close(whit_session *s)
 {
     if (!s) return;
+    if (s->model && whit_split_leads(s->model)) whit_split_tell_close(s);
     whit_pool_close(s->pool);
     whit_exec_adapt_free(&s->exec.adapt);
     whit_residency_close(s->exec.residency);
@@ -437,8 +464,12 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     /* Inverts the map from rows to wanted indices. */
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
-    if (!whit_exec_run(&s->exec, &batch, s->options.cancel)) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
-    if (find_damage(s, &batch) && !each)
+    const whit_model_ranks *split = s->model->split;
+    if (!whit_exec_run(&s->exec, &batch, split ? NULL : s->options.cancel) && !split)
+        return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
+    bool is_damaged = (!split || whit_split_leads(s->model)) && find_damage(s, &batch);
+    if (split) WHIT_TRY(whit_split_agree(s, &is_damaged, error));
+    if (is_damaged && !each)
         return whit_fail(error, WHIT_ERROR_NUMERIC,
                          "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
     s->n_selected += batch.n_selected;
@@ -474,10 +505,28 @@ static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whi
         s->model->path, s->options.n_batch_tokens);
 }
 
+/* Tells other ranks of a step, unless it is cancelled already. */
+static whit_status tell_step(const whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each,
+                             whit_error *error)
+{
+    const uint32_t numbers[3] = {each};
+    if (!whit_split_leads(s->model)) return WHIT_OK;
+    if (whit_flag_is_set(s->options.cancel)) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
+    if (tokens.stride_bytes == sizeof(whit_step_token))
+        return whit_split_tell(s, WHIT_SPLIT_STEP, numbers, tokens.first, n_tokens, sizeof(whit_step_token), error);
+    whit_step_token *copy = whit_zalloc_array(s->allocator, n_tokens, sizeof *copy);
+    if (!copy) return whit_fail_memory(error, "a step", n_tokens * sizeof *copy);
+    for (size_t i = 0; i < n_tokens; i++) copy[i] = token_at(tokens, i);
+    const whit_status status = whit_split_tell(s, WHIT_SPLIT_STEP, numbers, copy, n_tokens, sizeof *copy, error);
+    whit_free(s->allocator, copy, n_tokens * sizeof *copy);
+    return status;
+}
+
 static whit_status take_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each, whit_error *error)
 {
     WHIT_TRY(check_step(s, tokens, n_tokens, error));
     WHIT_TRY(check_whole_texts(s, n_tokens, error));
+    WHIT_TRY(tell_step(s, tokens, n_tokens, each, error));
     whit_fpenv caller = whit_fpenv_enter();
     whit_status status = WHIT_OK;
     memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
@@ -539,6 +588,18 @@ size_t whit_session_arena_bytes(const whit_session *s)
     return s->arena_bytes;
 }
 
+void whit_session_cut(whit_session *s, uint32_t sequence, uint32_t n_tokens)
+{
+    if (!whit_kv_reaches(&s->kv, sequence, n_tokens)) {
+        whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), n_tokens);
+        return;
+    }
+    whit_kv_truncate(&s->kv, sequence, n_tokens);
+    s->positions[sequence] = n_tokens;
+    if (s->last_mark[sequence] > n_tokens) s->last_mark[sequence] = n_tokens;
+    if (!n_tokens) s->is_mixed[sequence] = false;
+}
+
 whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n_tokens, whit_error *error)
 {
     WHIT_NEED(s);
@@ -547,14 +608,8 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
     if (n_tokens > s->positions[sequence])
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence,
                          s->positions[sequence], n_tokens);
-    if (!whit_kv_reaches(&s->kv, sequence, n_tokens)) {
-        whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), n_tokens);
-        return WHIT_OK;
-    }
-    whit_kv_truncate(&s->kv, sequence, n_tokens);
-    s->positions[sequence] = n_tokens;
-    if (s->last_mark[sequence] > n_tokens) s->last_mark[sequence] = n_tokens;
-    if (!n_tokens) s->is_mixed[sequence] = false;
+    WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_TRUNCATE, (uint32_t[3]){sequence, n_tokens}, NULL, 0, 0, error));
+    whit_session_cut(s, sequence, n_tokens);
     return WHIT_OK;
 }
 
@@ -572,6 +627,7 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
     if (from >= s->options.n_sequences || to >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
     if (from == to) return whit_session_truncate(s, to, n_tokens, error);
+    WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_SHARE, (uint32_t[3]){from, to, n_tokens}, NULL, 0, 0, error));
     if (n_tokens <= s->positions[from] && !whit_kv_reaches(&s->kv, from, n_tokens)) {
         whit_session_go_back(s, to, whit_session_tokens_of(s, from), n_tokens);
         return WHIT_OK;
@@ -618,6 +674,7 @@ whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     whit_exec_mounting mounting;
     WHIT_TRY(check_mounts(s, mounts, n, stride_bytes, &mounting, error));
+    if (mounting.n) WHIT_TRY(whit_split_refuse(s, "adapters are", error));
     WHIT_TRY(whit_exec_mount(&s->exec, sequence, mounting, s->allocator, error));
     whit_session_mounts wanted = {0};
     for (size_t i = 0; i < n; i++) {

@@ -43,7 +43,9 @@ struct whit_session {
     uint32_t *to_mark;           /* (n_sequences) the position to mark when the sequence passes it; 0: no position */
     uint32_t *last_mark;         /* (n_sequences) the last marked position, or a later one; 0: no mark */
     uint32_t *advanced;          /* (n_sequences) tokens added by the current step */
-    bool *is_damaged;            /* (n_sequences) the last step computed logits that are not finite */
+    bool *is_damaged;            /* (n_sequences + 1) the last step computed logits that are not finite; the last
+                                  * element belongs to ranks (split.h) */
+    uint32_t split_number;       /* index of the session in the table of every rank (split.h) */
     int32_t *ids; /* (n_batch_tokens) ids of the current pass; row_sequences and row_positions likewise */
     uint32_t *row_sequences, *row_positions;
     uint8_t *row_types;  /* token types */
@@ -55,6 +57,9 @@ struct whit_session {
     void *cache_event_user;
 };
 
+/* Opens a session in this process alone, where rank 0 has told other ranks to do the same. */
+whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **session,
+                                   whit_error *error);
 /* Runs a step in which no sequence can make another fail. If logits are not finite, whit_session_step fails; this
  * function leaves the sequences that they belong to unchanged, sets is_damaged for them, and advances the others.
  * Logits of a damaged sequence must not be read. */
@@ -65,6 +70,8 @@ static inline int32_t *whit_session_tokens_of(const whit_session *session, uint3
 {
     return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;
 }
+/* whit_session_truncate without its checks, in this process alone. */
+void whit_session_cut(whit_session *session, uint32_t sequence, uint32_t n_tokens);
 /* Restores the longest prefix of `ids`, at most n_ids of them, that the session still holds as a mark or as whole
  * blocks computed with the sequence's adapters. If it is shorter than n_ids, position n_ids is marked when the sequence
  * passes it. */

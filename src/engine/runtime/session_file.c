@@ -7,6 +7,7 @@
 #include "format/ndf_append.h"
 #include "kv/sound.h"
 #include "runtime/session.h"
+#include "runtime/split.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -208,6 +209,7 @@ whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *pa
     WHIT_NEED(path);
     WHIT_NEED(purpose);
     whit_session_file *file;
+    WHIT_TRY(whit_split_refuse(s, "session files are", error));
     WHIT_TRY(open_file(s, sequence, path, purpose, &file, error));
     whit_status status = restore(file, error);
     if (status == WHIT_OK)
@@ -478,6 +480,7 @@ whit_status whit_session_snapshot(whit_session *s, uint32_t sequence, const char
     WHIT_NEED(purpose);
     whit_session_file *file;
     whit_buf next = {.allocator = s->allocator};
+    WHIT_TRY(whit_split_refuse(s, "snapshots are", error));
     if (!whit_buf_printf(&next, "%s.new", path)) return whit_fail_memory(error, "a session file", strlen(path));
     const char *new_path = whit_chars(&next);
     unlink(new_path);

@@ -15,7 +15,7 @@
 #include "train/checkpoint.h"
 #include "train/corpus.h"
 #include "train/held_out.h"
-#include "train/ranks.h"
+#include "train/tree.h"
 #include "train/trainee.h"
 #include "train/tuning.h"
 
@@ -60,7 +60,7 @@ typedef struct whit_trainer_options {
     bool recompute;           /* keep few activations and compute the others again: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
-    /* Processes that share each step's sequences (ranks.h). NULL: only this process, which sums a batch's gradients in
+    /* Processes that share each step's sequences (tree.h). NULL: only this process, which sums a batch's gradients in
      * one pass, in another order. Only rank 0 measures and writes files. */
     const whit_ranks *ranks;
     const char *checkpoint; /* file, NULL: none */

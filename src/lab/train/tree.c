@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The tree in which gradients of sequences are added. */
-#include "train/ranks.h"
+#include "train/tree.h"
 
 enum { PIECE = 1 << 16 };
 

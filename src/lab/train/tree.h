@@ -5,27 +5,11 @@
  * gradient of its own, and these are added in a binary tree over their numbers: blocks of 2^k sequences that begin at a
  * multiple of 2^k, and at last the incomplete ones from the right. A rank adds the blocks that lie in its share; rank 0
  * receives their sums in order, adds the rest of the tree, and sends the result to all. */
-#ifndef WHIT_TRAIN_RANKS_H
-#define WHIT_TRAIN_RANKS_H
+#ifndef WHIT_TRAIN_TREE_H
+#define WHIT_TRAIN_TREE_H
 
+#include "base/ranks.h"
 #include "train/params.h"
-
-/* Transport between ranks. All ranks make the same calls in the same order; false: a rank is lost. */
-typedef struct whit_ranks {
-    uint32_t rank, n_ranks;
-    bool (*send)(void *user, uint32_t to, const void *data, size_t n_bytes);
-    bool (*receive)(void *user, uint32_t from, void *data, size_t n_bytes);
-    bool (*broadcast)(void *user, void *data, size_t n_bytes); /* from rank 0 to all */
-    void *user;
-} whit_ranks;
-
-/* Whether mpirun started this process. */
-bool whit_ranks_are_wanted(void);
-/* Joins the ranks of mpirun by OpenMPI, through a library of whit's that is opened only here (mpi.c). Errors:
- * unsupported (no such library), io. */
-whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error);
-/* Leaves the ranks. `failed`: ends the other ranks, too, and does not return if there are any. */
-void whit_ranks_close(whit_ranks *ranks, bool failed);
 
 /* The sum of a block of sequences: n of them, a power of two, from `first` on, a multiple of n. */
 typedef struct whit_tree_node {
@@ -53,11 +37,5 @@ whit_tree_node *whit_tree_next(whit_tree *tree);
 void whit_tree_add(whit_tree *tree);
 /* Sums the trees of all ranks; afterwards every rank's tree is one node. */
 whit_status whit_tree_reduce(whit_tree *tree, const whit_ranks *ranks, whit_error *error);
-
-/* The first sequence of a rank's share of n; the share ends where that of rank + 1 begins. */
-static inline uint32_t whit_rank_begin(const whit_ranks *ranks, uint32_t rank, uint32_t n)
-{
-    return (uint32_t)((uint64_t)n * rank / ranks->n_ranks);
-}
 
 #endif

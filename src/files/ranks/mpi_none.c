@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A build without OpenMPI trains in one process, and says so under mpirun. */
-#include "train/ranks.h"
+ * A build without OpenMPI computes in one process, and says so under mpirun. */
+#include "ranks/ranks.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The calls that libwhit_mpi.so offers the program. They return 0, or another number where they fail. */
-#ifndef WHIT_TRAIN_MPI_SHIM_H
-#define WHIT_TRAIN_MPI_SHIM_H
+ * The calls that libwhit_mpi.so offers the program, as base/ranks.h defines them. They return 0, or another number
+ * where they fail. */
+#ifndef WHIT_RANKS_MPI_SHIM_H
+#define WHIT_RANKS_MPI_SHIM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@ typedef struct whit_mpi_calls {
     int (*send)(uint32_t to, const void *data, size_t n_bytes);
     int (*receive)(uint32_t from, void *data, size_t n_bytes);
     int (*broadcast)(void *data, size_t n_bytes);
+    int (*gather)(void *data, const size_t *offsets);
     void (*close)(bool failed);
 } whit_mpi_calls;
 

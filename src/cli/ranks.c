@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/ranks.h"
+
+#include <inttypes.h>
+
+#include "ranks/ranks.h"
+#include "runtime/split.h"
+
+static whit_ranks ranks; /* `user` is NULL before the process has joined them */
+
+int cli_split_model(cli_call *call, whit_model *model)
+{
+    whit_error error;
+    if (!whit_ranks_are_wanted() || model->split) return CLI_OK;
+    if (ranks.user && ranks.n_ranks == 1) return CLI_OK;
+    if (ranks.user) return cli_fail(call, CLI_USAGE, "several machines run one model at a time");
+    if (whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (ranks.n_ranks == 1) return CLI_OK;
+    whit_status status = whit_model_split(model, &ranks, &error);
+    if (status == WHIT_OK && !ranks.rank) return CLI_OK;
+    if (status == WHIT_OK) status = whit_model_follow(model, &error);
+    return status == WHIT_OK ? CLI_FOLLOWED : cli_fail_error(call, &error);
+}
+
+int cli_refuse_ranks(cli_call *call)
+{
+    if (!whit_ranks_are_wanted()) return CLI_OK;
+    return cli_fail(call, CLI_USAGE, "%s works on one machine: start it without mpirun", call->verb->name);
+}
+
+void cli_note_ranks(const whit_session *session, uint64_t n_tokens)
+{
+    const whit_model_ranks *split = session->model->split;
+    const whit_exec_traffic *traffic = &session->exec.traffic;
+    if (!split || !n_tokens) return;
+    cli_note("%u ranks; rank 0, a token: %.1f messages and %.0f bytes sent, %.0f bytes received", ranks.n_ranks,
+             (double)(traffic->n_messages + split->n_messages) / (double)n_tokens,
+             (double)(traffic->sent_bytes + split->sent_bytes) / (double)n_tokens,
+             (double)traffic->received_bytes / (double)n_tokens);
+}
+
+void cli_ranks_end(bool failed)
+{
+    if (ranks.user) whit_ranks_close(&ranks, failed);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * A plan split over ranks (several machines): which columns of each value a rank computes, and where ranks exchange
+ * them.
+ *
+ * Matrices are split by outputs, attention by KV heads. The values between them that are computed column by column, or
+ * head by head, stay split; a *gather* completes a value before the first step that reads whole rows: int8
+ * activations where a matrix reads them and their groups fit the split, else f32 rows. Every number is computed as in
+ * one process, so the bits are the same. Norms, sums and look-ups of whole rows run on every rank.
+ *
+ * A split value is cut into units: KV heads, or equal numbers of columns. Each rank computes consecutive units. */
+#ifndef WHIT_MODEL_PLAN_SPLIT_H
+#define WHIT_MODEL_PLAN_SPLIT_H
+
+#include "kv/cache.h"
+#include "model/plan.h"
+
+/* Marks the steps of a plan that are split and inserts its gathers; called before phases are made. Errors: unsupported
+ * (experts). */
+whit_status whit_plan_split(whit_plan *plan, whit_error *error);
+
+/* Columns [begin, end) of a value. */
+typedef struct whit_columns {
+    uint32_t begin, end;
+} whit_columns;
+
+/* The units [begin, end) of n that a rank computes: its share, or one unit if the share is empty, so that every rank
+ * has KV heads. */
+whit_columns whit_split_units(const whit_ranks *ranks, uint32_t n);
+/* The columns of a value that this rank computes, or all if it is not split. */
+whit_columns whit_split_columns(const whit_ranks *ranks, const whit_plan_value *value);
+/* The columns of a split value that `rank` sends to the others; none if its share is empty. */
+whit_columns whit_split_share(const whit_ranks *ranks, uint32_t rank, const whit_plan_value *value);
+/* Bytes of a row of a rank's share: of int8 activations, codes and then scales and sums of the steps. */
+size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share);
+
+/* Reduces each layer's heads to those of this rank. */
+void whit_split_kv_layers(const whit_ranks *ranks, whit_kv_layer *layers, uint32_t n_layers);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Ranks by MPI: the processes that mpirun starts. OpenMPI is opened only here, and only under mpirun. */
+#ifndef WHIT_RANKS_RANKS_H
+#define WHIT_RANKS_RANKS_H
+
+#include "base/ranks.h"
+#include "base/status.h"
+
+/* Whether mpirun started this process. */
+bool whit_ranks_are_wanted(void);
+/* Joins the ranks of mpirun by OpenMPI, through a library of whit's that is opened only here (mpi.c). Errors:
+ * unsupported (no such library), io, argument (an invalid WHIT_RANKS_DELAY).
+ *
+ * WHIT_RANKS_DELAY="MICROSECONDS,GBITS" makes every call take as long as it would on a network of that latency and
+ * bandwidth, for measurements on one machine. */
+whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error);
+/* Leaves the ranks. `failed`: ends the other ranks, too, and does not return if there are any. */
+void whit_ranks_close(whit_ranks *ranks, bool failed);
+
+#endif

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# One model that several processes run, which mpirun starts: the logits and texts of one process, to the bit.
+. "$SOURCE/tests/cli/lib.sh"
+. "$SOURCE/tests/cli/mpirun.sh"
+tiny model.gguf
+tiny chat.gguf 3 chat
+for i in $(seq 90); do echo $((i * 37 % 200)); done >ids
+# logits MODEL N OPTION...: the logits of one process and of N ranks are the same bytes.
+logits() {
+    local model=$1 n=$2
+    shift 2
+    whit logits -m "$model" --tokens ids -o whole "$@" 2>err || complain "$model: $(cat err)"
+    rm -f split
+    ranks "$n" logits -m "$model" --tokens ids -o split "$@" || return
+    cmp -s whole split || complain "$model, $n ranks, $*: other logits than one process has"
+}
+for n in 2 4; do logits model.gguf $n -t 1; done
+logits model.gguf 2 --kv k4v2 -t 2 -b 16
+for model in bitnet-b158 qwen35-hybrid gemma3-text; do
+    [ -d "$SHARED/models-tiny/$model/hf" ] && logits "$SHARED/models-tiny/$model/hf" 3 --kv i8 -t 1
+done
+# Texts, with a line on what travels; every rank's share of heads and matrices is in test_split.
+whit run -m model.gguf -p "the land" --raw -n 12 --temp 0 -t 1 >whole 2>err || complain "$(cat err)"
+ranks 2 run -m model.gguf -p "the land" --raw -n 12 --temp 0 -t 1
+cmp -s whole out || complain "another text: $(cat out)"
+[ "$(grep -c '2 ranks; rank 0, a token: ' err)" = 1 ] || complain "nothing is said of what travels: $(cat err)"
+whit run -m chat.gguf "the time" -n 8 --temp 0 -t 1 >whole 2>err || complain "$(cat err)"
+ranks 3 run -m chat.gguf "the time" -n 8 --temp 0 -t 1
+# mpirun's pipe is a terminal, where the program shows no control characters.
+LC_ALL=C sed -i 's/[[:cntrl:]]/?/g; s/\r$//' whole out
+cmp -s whole out || complain "another answer: $(cat out)"
+# What does not work on several machines says so in one line.
+if [ -d "$SHARED/models-tiny/qwen3-moe/hf" ]; then
+    mpirun -np 2 "$BUILD/whit" run -m "$SHARED/models-tiny/qwen3-moe/hf" -p a -n 1 >out 2>err && complain "experts were split"
+    [ "$(grep -c 'models with experts run on one machine' err)" = 1 ] || complain "$(cat err)"
+fi
+mpirun -np 2 "$BUILD/whit" run -m model.gguf -p a -n 1 --session kept >out 2>err && complain "a session file was kept"
+[ "$(grep -c 'session files are not supported' err)" = 1 ] || complain "$(cat err)"
+# A dead rank ends the run.
+mpirun -np 3 "$BUILD/whit" run -m model.gguf -p "the end" --endless --ignore-eos -n -1 -t 1 >out 2>err &
+started=$!
+for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+kill -KILL "$(pgrep -P $started | tail -n 1)" || complain "no rank to kill"
+wait $started && complain "a run without one of its ranks ended well"
+exit $failed

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * Ranks as threads of one process, for tests of what several machines compute together. */
+#ifndef WHIT_TESTS_LOOPBACK_RANKS_H
+#define WHIT_TESTS_LOOPBACK_RANKS_H
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/ranks.h"
+
+/* One call of all ranks at a time: each posts its data, copies what it needs of the others' once all have posted, and
+ * leaves when all have copied. A transport that is cut fails every call. */
+typedef struct loopback {
+    uint32_t n_ranks;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct {
+        void *data;
+        const void *sent[WHIT_RANKS_MAX]; /* by receiver: the message being sent; NULL: none */
+        size_t sent_bytes[WHIT_RANKS_MAX];
+    } posts[WHIT_RANKS_MAX];
+    uint32_t n_in, n_out;
+    uint64_t round;
+    bool is_cut;
+    uint64_t n_messages, n_bytes; /* that have travelled from rank to rank */
+} loopback;
+
+typedef struct loopback_rank {
+    loopback *all;
+    uint32_t rank;
+} loopback_rank;
+
+/* Waits until all ranks have come here; false if the transport is cut. */
+static inline bool loopback_meet(loopback *all)
+{
+    const uint64_t round = all->round;
+    if (++all->n_in == all->n_ranks) {
+        all->n_in = 0;
+        all->round++;
+        pthread_cond_broadcast(&all->changed);
+    }
+    while (all->round == round && !all->is_cut) pthread_cond_wait(&all->changed, &all->lock);
+    return !all->is_cut;
+}
+
+static inline bool loopback_gather(void *user, void *data, const size_t *offsets)
+{
+    const loopback_rank *own = user;
+    loopback *all = own->all;
+    pthread_mutex_lock(&all->lock);
+    all->posts[own->rank].data = data;
+    bool ok = loopback_meet(all);
+    for (uint32_t r = 0; ok && r < all->n_ranks; r++) {
+        const size_t n = offsets[r + 1] - offsets[r];
+        if (r == own->rank || !n) continue;
+        memcpy((char *)data + offsets[r], (const char *)all->posts[r].data + offsets[r], n);
+        all->n_messages++;
+        all->n_bytes += n;
+    }
+    ok = ok && loopback_meet(all);
+    pthread_mutex_unlock(&all->lock);
+    return ok;
+}
+
+static inline bool loopback_broadcast(void *user, void *data, size_t n_bytes)
+{
+    const loopback_rank *own = user;
+    loopback *all = own->all;
+    pthread_mutex_lock(&all->lock);
+    all->posts[own->rank].data = data;
+    bool ok = loopback_meet(all);
+    if (ok && own->rank) {
+        memcpy(data, all->posts[0].data, n_bytes);
+        all->n_messages++;
+        all->n_bytes += n_bytes;
+    }
+    ok = ok && loopback_meet(all);
+    pthread_mutex_unlock(&all->lock);
+    return ok;
+}
+
+static inline bool loopback_send(void *user, uint32_t to, const void *data, size_t n_bytes)
+{
+    const loopback_rank *own = user;
+    loopback *all = own->all;
+    pthread_mutex_lock(&all->lock);
+    all->posts[own->rank].sent[to] = data;
+    all->posts[own->rank].sent_bytes[to] = n_bytes;
+    pthread_cond_broadcast(&all->changed);
+    while (all->posts[own->rank].sent[to] && !all->is_cut) pthread_cond_wait(&all->changed, &all->lock);
+    const bool ok = !all->is_cut;
+    pthread_mutex_unlock(&all->lock);
+    return ok;
+}
+
+static inline bool loopback_receive(void *user, uint32_t from, void *data, size_t n_bytes)
+{
+    const loopback_rank *own = user;
+    loopback *all = own->all;
+    pthread_mutex_lock(&all->lock);
+    while (!all->posts[from].sent[own->rank] && !all->is_cut) pthread_cond_wait(&all->changed, &all->lock);
+    const bool ok = !all->is_cut && all->posts[from].sent_bytes[own->rank] == n_bytes;
+    if (ok) {
+        memcpy(data, all->posts[from].sent[own->rank], n_bytes);
+        all->posts[from].sent[own->rank] = NULL;
+        all->n_messages++;
+        all->n_bytes += n_bytes;
+        pthread_cond_broadcast(&all->changed);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return ok;
+}
+
+static inline void loopback_open(loopback *all, uint32_t n_ranks)
+{
+    *all = (loopback){.n_ranks = n_ranks};
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->changed, NULL);
+}
+
+static inline void loopback_close(loopback *all)
+{
+    pthread_mutex_destroy(&all->lock);
+    pthread_cond_destroy(&all->changed);
+}
+
+/* Makes every call fail from now on, as if a rank were dead. */
+static inline void loopback_cut(loopback *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->is_cut = true;
+    pthread_cond_broadcast(&all->changed);
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* The transport of one rank; `own` outlives it. */
+static inline whit_ranks loopback_ranks(loopback *all, uint32_t rank, loopback_rank *own)
+{
+    *own = (loopback_rank){all, rank};
+    return (whit_ranks){.rank = rank,
+                        .n_ranks = all->n_ranks,
+                        .send = loopback_send,
+                        .receive = loopback_receive,
+                        .broadcast = loopback_broadcast,
+                        .gather = loopback_gather,
+                        .user = own};
+}
+
+#endif
