@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "loopback_ranks.h"
+#include "model/plan_split.h"
 #include "runtime/split.h"
 #include "tiny_model.h"
 
@@ -170,6 +171,144 @@ static void every_matrix_gives_the_same_bits(void **state)
     check_same(in_folder("one_head.gguf"), WHIT_KV_K4V2, WHIT_ACT_I8);
 }
 
+/* ---- what travels, and what a rank has ------------------------------------------------------- */
+
+/* Bytes of a value that all ranks receive but for their own share: f32, or int8 in groups with scale and sum. */
+static uint64_t exchanged(uint32_t width, uint32_t group, uint32_t n_ranks)
+{
+    return (uint64_t)(n_ranks - 1) * (group ? width + width / group * 8 : width * 4);
+}
+
+static void bytes_are_those_of_the_formula(void **state)
+{
+    const struct {
+        const char *name;
+        uint32_t n_embd, n_ff, group;
+    } models[] = {{"plain.gguf", 64, 96, 0}, {"q8.gguf", 256, 768, 32}};
+    (void)state;
+    for (size_t m = 0; m < 2; m++)
+        for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+            whit_error error;
+            struct world world;
+            whit_session *session;
+            const uint32_t n_layers = 2, n_others = n - 1;
+            const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+            const whit_step_token token = {.id = 5, .want_logits = true};
+            const char *path = in_folder(models[m].name);
+            assert_ok(open_world(&world, n, path, path, &error), error);
+            assert_ok(whit_session_open(world.model, &options, &session, &error), error);
+            assert_ok(whit_session_step(session, &token, 1, &error), error); /* all ranks have begun */
+            const uint64_t messages = world.all.n_messages, bytes = world.all.n_bytes;
+            const whit_model_ranks told = *world.model->split;
+            assert_ok(whit_session_step(session, &token, 1, &error), error);
+            const uint64_t n_told = world.model->split->n_messages - told.n_messages;
+            const uint64_t told_bytes = world.model->split->sent_bytes - told.sent_bytes;
+            const uint32_t units = (TINY_N_VOCAB + 15) / 16, own = units / n * 16;
+            const uint64_t layer = 2 * exchanged(models[m].n_embd, 0, n) +
+                exchanged(models[m].n_embd, models[m].group, n) + exchanged(models[m].n_ff, models[m].group, n);
+            assert_int_equal(n_told, 2 * n_others);
+            assert_true(told_bytes <= 512 * n_others);
+            assert_int_equal(world.all.n_bytes - bytes, n_layers * layer + 4 * (TINY_N_VOCAB - own) + told_bytes);
+            /* With more ranks than KV heads the others have no part of attention's result. */
+            const uint32_t n_senders = n < (m ? 4u : 2u) ? n : m ? 4 : 2;
+            assert_int_equal(world.all.n_messages - messages,
+                             n_layers * (3 * n + n_senders) * n_others + n_others + n_told);
+            whit_session_close(session);
+            close_world(&world);
+        }
+}
+
+static void a_rank_has_its_part_of_weights_and_heads(void **state)
+{
+    (void)state;
+    whit_model *model = open_model("large.gguf");
+    for (uint32_t n = 2; n <= RANKS_MAX; n++)
+        for (uint32_t r = 0; r < n; r++) { /* nothing is exchanged until a session steps */
+            whit_error error;
+            loopback_rank own;
+            loopback all = {.n_ranks = n};
+            const whit_ranks ranks = loopback_ranks(&all, r, &own);
+            whit_model_ranks split = {.ranks = &ranks};
+            whit_session *session;
+            const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+            model->split = &split;
+            assert_ok(whit_session_open_here(model, &options, &session, &error), error);
+            uint64_t whole;
+            const uint64_t bytes = whit_split_weight_bytes(&session->plan, model->weights.tensors, &whole);
+            if ((double)bytes > (1.0 / n + 0.1) * (double)whole)
+                print_message("%u of %u: %f\n", r, n, (double)bytes / (double)whole);
+            assert_true((double)bytes <= (1.0 / n + 0.1) * (double)whole);
+            assert_true(session->kv.classes[0].n_kv_heads <= (8 + n - 1) / n);
+            split.is_lost = true; /* so that nobody is told */
+            whit_session_close(session);
+            model->split = NULL;
+        }
+    whit_model_close(model);
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static void a_lost_rank_fails_a_step(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct world world;
+    whit_session *session;
+    const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+    const whit_step_token token = {.id = 5, .want_logits = true};
+    const char *path = in_folder("plain.gguf");
+    assert_ok(open_world(&world, 3, path, path, &error), error);
+    assert_ok(whit_session_open(world.model, &options, &session, &error), error);
+    assert_ok(whit_session_step(session, &token, 1, &error), error);
+    loopback_cut(&world.all);
+    assert_int_equal(whit_session_step(session, &token, 1, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "rank is lost"));
+    assert_int_equal(whit_session_position(session, 0), 1);
+    whit_session_close(session);
+    close_world(&world);
+    for (uint32_t r = 1; r < 3; r++) assert_int_equal(world.ranks[r].status, WHIT_ERROR_IO);
+}
+
+static void another_model_is_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct world world;
+    assert_int_equal(open_world(&world, 2, in_folder("plain.gguf"), in_folder("q8.gguf"), &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "another model"));
+    close_world(&world);
+}
+
+static void what_is_not_supported_is_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct world world;
+    whit_session *session;
+    whit_session_file *file;
+    volatile bool cancel = false;
+    uint32_t n_tokens;
+    const char *path = in_folder("plain.gguf");
+    whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+    const whit_step_token token = {.id = 5, .want_logits = true};
+    assert_ok(open_world(&world, 2, path, path, &error), error);
+    options.n_threads = WHIT_POOL_THREADS_MAX + 1;
+    assert_int_equal(whit_session_open(world.model, &options, &session, &error), WHIT_ERROR_ARGUMENT);
+    options.n_threads = 1;
+    options.cancel = &cancel;
+    assert_ok(whit_session_open(world.model, &options, &session, &error), error);
+    assert_int_equal(whit_session_load(session, 0, in_folder("file"), "test", &file, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_int_equal(whit_session_snapshot(session, 0, in_folder("file"), "test", &n_tokens, &error),
+                     WHIT_ERROR_UNSUPPORTED);
+    cancel = true;
+    assert_int_equal(whit_session_step(session, &token, 1, &error), WHIT_ERROR_CANCELLED);
+    cancel = false;
+    assert_ok(whit_session_step(session, &token, 1, &error), error);
+    whit_session_close(session);
+    close_world(&world);
+    assert_ok(world.ranks[1].status, world.ranks[1].error);
+}
+
 /* ---- fixtures -------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -182,6 +321,12 @@ static int set_up(void **state)
     tiny.n_kv_heads = 4;
     tiny.kind = WHIT_GGML_Q8_0;
     if (!tiny_model_write(&tiny, in_folder("q8.gguf"))) return -1;
+    tiny.n_embd = 512;
+    tiny.n_ff = 1280;
+    tiny.n_heads = tiny.n_kv_heads = 8;
+    if (!tiny_model_write(&tiny, in_folder("large.gguf"))) return -1;
+    tiny.n_embd = 256;
+    tiny.n_ff = 768;
     tiny.kind = WHIT_GGML_Q4_K;
     tiny.n_kv_heads = 2;
     if (!tiny_model_write(&tiny, in_folder("k4.gguf"))) return -1;
@@ -197,8 +342,10 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kv_type_gives_the_same_bits),
-        cmocka_unit_test(every_matrix_gives_the_same_bits),
+        cmocka_unit_test(every_kv_type_gives_the_same_bits), cmocka_unit_test(every_matrix_gives_the_same_bits),
+        cmocka_unit_test(bytes_are_those_of_the_formula),    cmocka_unit_test(a_rank_has_its_part_of_weights_and_heads),
+        cmocka_unit_test(a_lost_rank_fails_a_step),          cmocka_unit_test(another_model_is_refused),
+        cmocka_unit_test(what_is_not_supported_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, remove_folder);
 }

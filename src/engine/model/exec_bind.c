@@ -95,11 +95,20 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
 
 #define LARGE_TABLE_BYTES (4u << 20)
 
-static bool is_multiplied(const whit_plan *plan, int32_t tensor)
+/* Decides which pages of a table are given back after look-ups: all, unless a matrix reads them in this process. */
+static void bind_release(const whit_exec *exec, whit_exec_step *step)
 {
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].weight == tensor && plan->steps[i].op != WHIT_PLAN_EMBED) return true;
-    return false;
+    const whit_plan *plan = exec->plan;
+    step->releases_pages = true;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const whit_plan_step *other = &plan->steps[i];
+        if (other->weight != step->weight || other->op == WHIT_PLAN_EMBED) continue;
+        step->releases_pages = other->op == WHIT_PLAN_LINEAR && other->is_split;
+        if (!step->releases_pages) return;
+        const whit_columns own = whit_split_columns(plan->ranks, &plan->values[other->output - 1]);
+        step->kept_begin = own.begin / WHIT_TILE_ROWS;
+        step->kept_end = (own.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    }
 }
 
 static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_step *from,
@@ -127,9 +136,9 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
         step->vector = (const float *)(const void *)step->tensor->part[WHIT_PART_CODES];
         step->vector_elems = step->tensor->type.n_cols;
     }
-    if (from->op == WHIT_PLAN_EMBED && exec->releases_tables && !is_multiplied(exec->plan, from->weight) &&
+    if (from->op == WHIT_PLAN_EMBED && exec->releases_tables &&
         step->tensor->part_bytes[WHIT_PART_CODES] >= LARGE_TABLE_BYTES)
-        step->released_bytes = step->tensor->part_bytes[WHIT_PART_CODES];
+        bind_release(exec, step);
     if (from->gated >= 0) step->gated = &tensors[from->gated];
     if (from->second >= 0) step->second = (const float *)(const void *)tensors[from->second].part[WHIT_PART_CODES];
     if (from->op == WHIT_PLAN_APPEND || from->op == WHIT_PLAN_ATTEND || from->op == WHIT_PLAN_ROPE_ATTEND) {

@@ -52,7 +52,8 @@ struct whit_exec_step {
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
-    size_t released_bytes;             /* look-up: size of a large table that nothing multiplies; 0: keep its pages */
+    bool releases_pages;               /* look-up in a large table: gives back pages that no matrix reads here, */
+    uint32_t kept_begin, kept_end;     /* all but those of these tiles, which this rank multiplies by */
     const float *second;               /* dt of a delta rule, factors of experts, bias of a layer norm */
     uint32_t vector_elems;
     whit_gate_fn *gate;

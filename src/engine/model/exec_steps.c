@@ -15,6 +15,19 @@
 
 #define RELEASE_ROWS 16 /* looked-up rows after which the pages of a large table are given back */
 
+/* Gives back the pages of a table but those of the tiles that are kept. */
+static void release_table(const whit_exec_step *step)
+{
+    const uint64_t n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    for (int part = 0; part < WHIT_PART_COUNT; part++) {
+        const uint8_t *data = step->tensor->part[part];
+        const uint64_t tile_bytes = step->tensor->part_bytes[part] / n_tiles;
+        const uint64_t end = step->tensor->part_bytes[part], kept_end = step->kept_end * tile_bytes;
+        whit_map_release(data, step->kept_begin * tile_bytes);
+        whit_map_release(data + kept_end, end > kept_end ? end - kept_end : 0);
+    }
+}
+
 ROW_STEP(run_embed)
 {
     (void)worker;
@@ -22,7 +35,7 @@ ROW_STEP(run_embed)
         whit_codec_get_rows(step->tensor, exec->batch->ids + begin, end - begin, OUTPUT(begin), step->output_stride);
         /* A row touches few pages, but the system may map those around them, up to the size of a huge page. */
         bool many = end - begin >= RELEASE_ROWS || exec->batch->positions[begin] % RELEASE_ROWS == RELEASE_ROWS - 1;
-        if (step->released_bytes && many) whit_map_release(step->tensor->part[WHIT_PART_CODES], step->released_bytes);
+        if (step->releases_pages && many) release_table(step);
         return;
     }
     for (uint32_t r = begin; r < end; r++) {

@@ -373,10 +373,17 @@ void whit_stream_run(whit_stream *s, uint32_t batch, whit_ref value)
     }
 }
 
+uint32_t whit_stream_own_batches(const whit_stream *s, uint32_t *begin)
+{
+    *begin = s->ranks ? whit_rank_begin(s->ranks, s->ranks->rank, s->n_batches) : 0;
+    return s->ranks ? whit_rank_begin(s->ranks, s->ranks->rank + 1, s->n_batches) : s->n_batches;
+}
+
 void whit_stream_advance(whit_stream *s)
 {
     size_t n = (size_t)s->n_rows * s->n_embd;
-    for (uint32_t batch = 0; batch < s->n_batches; batch++) {
+    uint32_t batch, end = whit_stream_own_batches(s, &batch);
+    for (; batch < end; batch++) {
         whit_stream_run(s, batch, s->output);
         for (int side = 0; side < WHIT_STREAM_SIDES; side++)
             memcpy(s->x[side] + batch * n, whit_tape_value(&s->tape[side], s->output), n * sizeof(float));

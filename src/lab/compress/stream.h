@@ -10,6 +10,7 @@
 #ifndef WHIT_COMPRESS_STREAM_H
 #define WHIT_COMPRESS_STREAM_H
 
+#include "base/ranks.h"
 #include "model/source.h"
 #include "train/tape.h"
 
@@ -31,6 +32,7 @@ typedef struct whit_stream {
     size_t n_divisors[WHIT_ROPES_MAX];
     int32_t *ids; /* (n_batches, n_rows) */
     uint32_t n_sequences, n_tokens, n_rows, n_batches, n_embd;
+    const whit_ranks *ranks;            /* several processes share the batches; NULL: this one alone */
     const char *spool;                  /* folder of the spool; valid only while the stream is opened */
     bool is_spooled[WHIT_STREAM_SIDES]; /* x is in an unnamed file */
     float *x[WHIT_STREAM_SIDES];        /* (n_batches, n_rows, n_embd) the residual stream before the block */
@@ -56,6 +58,8 @@ void whit_stream_rest(whit_stream *stream);
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
 /* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
+/* The batches of this rank: [*begin, end). Without ranks all. Only these are run and moved past blocks here. */
+uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
 /* Moves the text past the block: its outputs become the next block's inputs. */
 void whit_stream_advance(whit_stream *stream);
 /* One row of a tensor as f32, (n_cols). */
