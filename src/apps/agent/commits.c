@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A process of its own makes the commit, which has a bounded time: the library opens files that the repository names
+ * (.gitignore, includes of its configuration), and may wait for ever for one that is a pipe. */
 #include "agent/commits.h"
 
 #include "agent/light.h"
@@ -7,9 +9,22 @@
 #if WHIT_HAVE_GIT2
 #include "code/libgit2.h"
 
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_MS      10000
+#define CALL_CLOSE_RANGE 436
 
 struct work {
     whit_libgit2 api;
@@ -84,8 +99,8 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
     return ok;
 }
 
-whit_status whit_commit_turn(const char *project, const whit_change *changes, size_t n, const char *message, bool *made,
-                             whit_error *error)
+static whit_status make_commit(const char *project, const whit_change *changes, size_t n, const char *message,
+                               bool *made, whit_error *error)
 {
     struct work w = {0};
     char folder[PATH_MAX] = "", prefix[PATH_MAX] = "";
@@ -115,6 +130,64 @@ whit_status whit_commit_turn(const char *project, const whit_change *changes, si
     w.api.git_commit_free(w.parent);
     w.api.git_repository_free(w.repository);
     return status;
+}
+
+/* The result that the process hands over. It is smaller than a pipe holds, so it is written at once. */
+struct outcome {
+    whit_status status;
+    bool made;
+    whit_error error;
+};
+
+/* Reads the outcome until the deadline; false if the process ended, or hung, before it was whole. */
+static bool read_outcome(int fd, struct outcome *outcome)
+{
+    const uint64_t begin = whit_now_ns();
+    size_t n = 0;
+    while (n < sizeof *outcome) {
+        const int64_t left = PATIENCE_MS - (int64_t)((whit_now_ns() - begin) / 1000000);
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        if (left <= 0) return false;
+        if (poll(&wanted, 1, (int)left) <= 0) continue;
+        ssize_t got = read(fd, (char *)outcome + n, sizeof *outcome - n);
+        if (got == 0 || (got < 0 && errno != EINTR)) return false;
+        if (got > 0) n += (size_t)got;
+    }
+    return true;
+}
+
+whit_status whit_commit_turn(const char *project, const whit_change *changes, size_t n, const char *message, bool *made,
+                             whit_error *error)
+{
+    struct outcome outcome = {0};
+    int ends[2], status;
+    *made = false;
+    if (pipe2(ends, O_CLOEXEC) != 0) return whit_fail_errno(error, project, "make a pipe for");
+    pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        /* Locks, terminals and pipes that others wait for are not held open. */
+        if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
+        (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);
+        outcome.status = make_commit(project, changes, n, message, &outcome.made, &outcome.error);
+        ssize_t put = write(ends[1], &outcome, sizeof outcome);
+        _exit(put != (ssize_t)sizeof outcome);
+    }
+    int failure = errno;
+    close(ends[1]);
+    bool is_whole = child > 0 && read_outcome(ends[0], &outcome);
+    close(ends[0]);
+    if (child > 0) kill(child, SIGKILL);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    errno = failure;
+    if (child < 0) return whit_fail_errno(error, project, "start a process for");
+    if (!is_whole)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: git did not answer within %d s: a file that it reads may be a pipe",
+                         WHIT_COMMITS_REF, PATIENCE_MS / 1000);
+    *made = outcome.made;
+    if (outcome.status != WHIT_OK && error) *error = outcome.error;
+    return outcome.status;
 }
 
 #else
