@@ -124,14 +124,24 @@ static void acp_text(void *user, const char *text, size_t n)
                      value ? value : json_string("?")));
 }
 
+/* A line for display, without controls and with hidden characters marked. NULL: out of memory. */
+static json_t *line_of(const char *text)
+{
+    whit_buf shown = {0};
+    bool ok = whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
+    json_t *value = ok ? json_string(whit_chars(&shown)) : NULL;
+    whit_buf_free(&shown);
+    return value;
+}
+
 static void acp_note(void *user, const char *line)
 {
     struct acp *a = user;
     char id[32];
     snprintf(id, sizeof id, "note-%llu", (unsigned long long)++a->n_calls);
     update(a,
-           json_pack("{s:s, s:s, s:s, s:s, s:s}", "sessionUpdate", "tool_call", "toolCallId", id, "title", line, "kind",
-                     "other", "status", "completed"));
+           json_pack("{s:s, s:s, s:o, s:s, s:s}", "sessionUpdate", "tool_call", "toolCallId", id, "title",
+                     line_of(line), "kind", "other", "status", "completed"));
 }
 
 /* One side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL: out of
@@ -141,15 +151,6 @@ static json_t *text_of(const char *text, size_t n)
     whit_buf shown = {0};
     bool ok = whit_plain_show(text, n, WHIT_PLAIN_ENDS, &shown);
     json_t *value = ok ? json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes) : NULL;
-    whit_buf_free(&shown);
-    return value;
-}
-
-static json_t *line_of(const char *text)
-{
-    whit_buf shown = {0};
-    bool ok = whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
-    json_t *value = ok ? json_string(whit_chars(&shown)) : NULL;
     whit_buf_free(&shown);
     return value;
 }
