@@ -7,6 +7,7 @@
  * task has changed one of these files meanwhile, or the gate refuses them, the task is run once more on the project as
  * it is then, and told why. */
 #include "agent/gate.h"
+#include "agent/guard.h"
 #include "agent/scratch.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -328,6 +329,7 @@ static void apply_task(struct parallel *p, struct task *task)
         retry_task(p, task, reason);
     } else if (!passed) {
         char reason[REASON_BYTES];
+        whit_guard_hide_keys(&why);
         snprintf(reason, sizeof reason, "with the other tasks' changes the checks fail: %.*s",
                  (int)(why.size_bytes < REASON_BYTES - 100 ? why.size_bytes : REASON_BYTES - 100),
                  why.size_bytes ? whit_chars(&why) : "");

@@ -1,6 +1,7 @@
 whit_script(agent_loop ${CMAKE_CURRENT_LIST_DIR}/loop.sh)
 whit_script(agent_gate ${CMAKE_CURRENT_LIST_DIR}/gate.sh)
 whit_script(agent_shown ${CMAKE_CURRENT_LIST_DIR}/shown.sh)
+whit_script(agent_secrets ${CMAKE_CURRENT_LIST_DIR}/secrets.sh)
 whit_script(agent_newcomer ${CMAKE_CURRENT_LIST_DIR}/newcomer.sh)
 whit_script(agent_talk ${CMAKE_CURRENT_LIST_DIR}/talk.sh)
 whit_script(agent_git ${CMAKE_CURRENT_LIST_DIR}/git.sh 100)

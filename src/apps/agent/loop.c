@@ -465,6 +465,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         cut_result(l, &results[i]);
     }
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
+    whit_guard_hide_keys(&outcome); /* it quotes what checks print */
     for (size_t i = 0; i < n; i++) {
         const bool stands = i < n_done && !stages[i] && !results[i].failed; /* also where a later one failed */
         if (stages[i]) {

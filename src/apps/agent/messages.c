@@ -2,6 +2,7 @@
 #include "agent/messages.h"
 
 #include "agent/folders.h"
+#include "agent/guard.h"
 #include "agent/light.h"
 #include "agent/turns.h"
 #include "base/file.h"
@@ -53,12 +54,42 @@ whit_status whit_agent_messages_add(whit_agent_messages *messages, const char *r
     return message && json_array_append_new(messages->list, message) == 0 ? WHIT_OK : no_memory(error);
 }
 
+/* Sets a member of a call to a string, if it is not one. */
+static void need_string(json_t *object, const char *key, const char *usual)
+{
+    if (!json_is_string(json_object_get(object, key))) json_object_set_new(object, key, json_string(usual));
+}
+
+/* A copy of a call in the form that a kept conversation and an endpoint can be given again: {id, type, function: {name,
+ * arguments}}, all of them strings. Other members stay. NULL: out of memory. */
+static json_t *copy_call(const json_t *call)
+{
+    json_t *copy = json_is_object(call) ? json_deep_copy(call) : json_object();
+    json_t *function = json_object_get(copy, "function");
+    if (!json_is_object(function)) json_object_set_new(copy, "function", json_object());
+    function = json_object_get(copy, "function");
+    need_string(copy, "id", "");
+    need_string(copy, "type", "function");
+    need_string(function, "name", "");
+    need_string(function, "arguments", "{}");
+    if (json_object_size(copy) >= 3 && json_object_size(function) >= 2) return copy;
+    json_decref(copy);
+    return NULL;
+}
+
 whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const json_t *message, whit_error *error)
 {
-    json_t *content = json_object_get(message, "content"), *calls = json_object_get(message, "tool_calls");
-    json_t *kept = json_pack("{s:s, s:O}", "role", "assistant", "content", content ? content : json_null());
-    if (kept && json_array_size(calls)) json_object_set(kept, "tool_calls", calls);
-    return kept && json_array_append_new(messages->list, kept) == 0 ? WHIT_OK : no_memory(error);
+    json_t *content = json_object_get(message, "content"), *calls = json_object_get(message, "tool_calls"), *call;
+    json_t *kept =
+        json_pack("{s:s, s:O}", "role", "assistant", "content", json_is_string(content) ? content : json_null());
+    json_t *list = json_array_size(calls) ? json_array() : NULL;
+    bool ok = kept && (!json_array_size(calls) || list);
+    size_t i;
+    json_array_foreach(calls, i, call) ok = ok && json_array_append_new(list, copy_call(call)) == 0;
+    if (list) ok = json_object_set_new(kept, "tool_calls", list) == 0 && ok;
+    if (ok) return json_array_append_new(messages->list, kept) == 0 ? WHIT_OK : no_memory(error);
+    json_decref(kept);
+    return no_memory(error);
 }
 
 /* The path of AGENTS.md in the project. A link, as a rule to a file for another program, is followed where that is in
@@ -88,13 +119,14 @@ whit_status whit_agent_messages_begin(whit_agent_messages *messages, const char 
     whit_buf_append_str(&text, system_text);
     whit_status status = path ? whit_project_read(project, path, &rules, &there, &mode, error) : WHIT_OK;
     if (status == WHIT_OK && there) {
+        whit_guard_hide_keys(&rules);
         size_t most = limit_bytes / 8 < RULES_BYTES ? limit_bytes / 8 : RULES_BYTES;
         size_t kept = whit_utf8_cut(whit_chars(&rules), rules.size_bytes, most);
         whit_buf_append_str(&text, "\n\nThe project's AGENTS.md:\n");
         whit_buf_append(&text, rules.data, kept);
         if (kept < rules.size_bytes) whit_buf_append_str(&text, "\n[cut]");
     }
-    if (status == WHIT_OK && (!messages->list || text.failed)) status = no_memory(error);
+    if (status == WHIT_OK && (!messages->list || text.failed || rules.failed)) status = no_memory(error);
     if (status == WHIT_OK)
         status = whit_agent_messages_add(messages, "system", NULL, whit_chars(&text), text.size_bytes, error);
     whit_buf_free(&text);

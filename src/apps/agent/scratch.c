@@ -26,7 +26,8 @@
 #define WRITTEN        " written"
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
-#define KEY_BYTES      ((size_t)1 << 20) /* bytes of a file that are searched for keys */
+#define KEY_BYTES      ((size_t)1 << 20) /* bytes of a file that are searched for keys at once */
+#define KEY_OVERLAP    ((size_t)1 << 15) /* bytes of a piece that are searched again with the next: longer than a key */
 
 /* The state of a file of the project, and of its copy, when it was copied. */
 struct stamp {
@@ -197,17 +198,32 @@ static bool skip_folder(void *user, const char *folder)
     return whit_light_secret(u->project, folder);
 }
 
-/* Does the file's beginning hold a key or token? */
+static bool has_key(const char *text, size_t n)
+{
+    size_t begin = 0, end;
+    return n && whit_guard_find_key(text, n, &begin, &end);
+}
+
+/* Does the file hold a key or token? One that cannot be read to its end counts as if it did. */
 static bool holds_key(const char *full)
 {
     whit_buf text = {0};
-    size_t begin = 0, end;
     int fd = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd >= 0 && whit_buf_reserve(&text, KEY_BYTES) ? read(fd, text.data, KEY_BYTES) : 0;
-    bool found = got > 0 && whit_guard_find_key(whit_chars(&text), (size_t)got, &begin, &end);
+    bool ok = fd >= 0 && whit_buf_reserve(&text, KEY_BYTES + KEY_OVERLAP), found = false;
+    for (ssize_t got = 1; ok && got > 0 && !found;) {
+        got = read(fd, text.data + text.size_bytes, KEY_BYTES + KEY_OVERLAP - text.size_bytes);
+        ok = got >= 0 || errno == EINTR;
+        if (got > 0) text.size_bytes += (size_t)got;
+        if (got < 0) got = ok;
+        if (got > 0 && text.size_bytes < KEY_BYTES + KEY_OVERLAP) continue;
+        found = has_key(whit_chars(&text), text.size_bytes);
+        const size_t n_again = text.size_bytes < KEY_OVERLAP ? text.size_bytes : KEY_OVERLAP;
+        memmove(text.data, text.data + text.size_bytes - n_again, n_again);
+        text.size_bytes = n_again;
+    }
     if (fd >= 0) close(fd);
     whit_buf_free(&text);
-    return found;
+    return found || !ok;
 }
 
 static bool visit(void *user, const char *path)
@@ -325,7 +341,10 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *name;
-        if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path)) continue;
+        /* Neither a file whose key a model has not seen, nor one that a person has open. */
+        if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path) ||
+            (c->was && has_key(c->before, c->before_bytes)))
+            continue;
         int folder = open_above(u->scratch, c->path, &name);
         bool ok = folder >= 0;
         if (ok && c->is)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Keys in rules, patched files, large files and what checks print; malformed calls; files that are pipes."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import checks
+from checks import environment, wanted
+from endpoint import Endpoint, message
+
+WHIT = sys.argv[1]
+TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+
+def project(files):
+    for folder in ("p", "state", "cache", "config"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, text in files.items():
+        os.makedirs(os.path.dirname(f"p/{name}"), exist_ok=True)
+        open(f"p/{name}", "w").write(text)
+
+
+def run(answers, *more):
+    endpoint = Endpoint(answers)
+    done = subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--model", "m", "--project", "p", *more],
+                          env=environment(), capture_output=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=120,
+                          text=True)
+    endpoint.server.shutdown()
+    results = [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+    return done, results, json.dumps(endpoint.requests)
+
+
+def call(*calls):
+    return message(None, calls)
+
+
+# A token in AGENTS.md.
+project({"AGENTS.md": f"Push with {TOKEN}.\n"})
+done, results, asked = run([message("done")])
+wanted(TOKEN not in asked and "Push with [a key or token" in asked, "a token of AGENTS.md is sent")
+
+# A file that a model may patch and not read: the patched text is not put into the copy for commands, either.
+project({"k.py": f"T = '{TOKEN}'\nx = 1\n"})
+done, results, asked = run([call(("patch_file", {"patch": "k.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"}),
+                                 ("run", {"command": "rev k.py"})),
+                            message("done")], "--yes")
+wanted("x = 2" in open("p/k.py").read(), f"the patch: {results}")
+wanted(TOKEN[::-1] not in asked, "a patched file with a token is in the copy")
+
+# A token after the first MiB, also across the pieces that are searched.
+for n in (1 << 20, (1 << 20) + (1 << 15) - 10, 3 << 20):
+    project({"big.txt": "x" * n + "\n" + TOKEN + "\n", "other.txt": "x" * n + "\n"})
+    done, results, asked = run([call(("run", {"command": "ls; tail -c 41 big.txt | rev"})), message("done")])
+    if "commands are not run" not in results[0]:
+        wanted("other.txt" in results[0], f"a large file without a token is not copied: {results}")
+    wanted(TOKEN[::-1] not in asked, f"a large file with a token after {n} bytes is in the copy")
+
+# What a check prints, and in the conversation that is kept.
+project({".whit/agent.json": json.dumps({"check": ["printf %s%s ghp_ " + TOKEN[4:] + "; exit 1"]})})
+done, results, asked = run([call(("write", {"path": "a.txt", "content": "a\n"})), message("done")], "--yes")
+wanted(TOKEN not in asked and "not written" in results[0], f"a check's token is sent: {results}")
+
+# A malformed call does not spoil the conversation that is kept.
+project({"a.txt": "a\n"})
+bad = {"role": "assistant", "content": ["x"], "tool_calls": [{"id": 5, "function": {"name": 7, "arguments": {"a": 1}}}, 3]}
+done, results, asked = run([(200, json.dumps({"choices": [{"message": bad}]}).encode(), {}), message("done")])
+wanted(done.returncode == 0, f"a malformed call: {done.stderr}")
+done, results, asked = run([message("done")], "--resume")
+wanted(done.returncode == 0 and "resumed" in done.stderr, f"resumed after a malformed call: {done.stderr}")
+
+# A pipe where git reads a file: the turn is written, and what git misses is told.
+project({"a.txt": "a\n"})
+if shutil.which("git") and subprocess.run(["git", "init", "-q", "p"], check=False).returncode == 0:
+    os.mkfifo("p/.gitignore")
+    done, results, asked = run([call(("write", {"path": "b.txt", "content": "b\n"})), message("done")], "--yes")
+    wanted(done.returncode == 0 and open("p/b.txt").read() == "b\n", f"a pipe as .gitignore: {done.stderr}")
+
+sys.exit(checks.failed)
