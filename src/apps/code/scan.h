@@ -17,6 +17,7 @@ struct scan {
     uint32_t n, at, line;
     uint32_t no_end_before; /* the rest of the line up to this offset contains no end of a block comment */
     bool at_line_begin, has_block_comments;
+    unsigned n_nested; /* formatted strings of Python that the text is in */
 };
 
 uint32_t scan_define(struct scan *scan, struct token name, whit_symbol_kind kind, uint32_t parent);

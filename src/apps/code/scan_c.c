@@ -107,12 +107,25 @@ static int byte_at(const struct scan *scan, uint32_t at)
     return at < scan->n ? (uint8_t)scan->text[at] : -1;
 }
 
+/* Bytes of a backslash and the line end after it, which compilers leave out; blanks may stand between (GCC). 0 if there
+ * is not one. */
+static uint32_t splice_bytes(const struct scan *scan, uint32_t at)
+{
+    uint32_t end = at + 1;
+    if (byte_at(scan, at) != '\\') return 0;
+    while (byte_at(scan, end) != '\n' && isspace(byte_at(scan, end))) end++;
+    return byte_at(scan, end) == '\n' ? end + 1 - at : 0;
+}
+
 static void skip_string(struct scan *scan, char quote)
 {
     for (scan->at++; scan->at < scan->n; scan->at++) {
         char byte = scan->text[scan->at];
-        if (byte == '\\' && scan->at + 1 < scan->n) {
-            if (scan->text[scan->at + 1] == '\n') scan->line++;
+        uint32_t n_splice = splice_bytes(scan, scan->at);
+        if (n_splice) {
+            scan->line++;
+            scan->at += n_splice - 1;
+        } else if (byte == '\\' && scan->at + 1 < scan->n) {
             scan->at++;
         } else if (byte == quote) {
             scan->at++;
@@ -144,18 +157,16 @@ static struct token next(struct scan *scan, bool directive)
             scan->line++;
             scan->at++;
             scan->at_line_begin = true;
-        } else if (byte == '\\' && (byte_at(scan, scan->at + 1) == '\n' || byte_at(scan, scan->at + 1) == '\r')) {
-            scan->at += byte_at(scan, scan->at + 1) == '\r' ? 3 : 2;
+        } else if (byte == '\\' && splice_bytes(scan, scan->at)) {
+            scan->at += splice_bytes(scan, scan->at);
             scan->line++;
         } else if (byte == '/' && byte_at(scan, scan->at + 1) == '*') {
             skip_block(scan);
         } else if (byte == '/' && byte_at(scan, scan->at + 1) == '/') {
             while (scan->at < scan->n && scan->text[scan->at] != '\n') {
-                if (scan->text[scan->at] == '\\' && byte_at(scan, scan->at + 1) == '\n') {
-                    scan->line++;
-                    scan->at++;
-                }
-                scan->at++;
+                uint32_t n_splice = splice_bytes(scan, scan->at);
+                scan->line += n_splice > 0;
+                scan->at += n_splice ? n_splice : 1;
             }
         } else if (isspace((uint8_t)byte)) {
             scan->at++;

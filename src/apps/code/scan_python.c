@@ -4,8 +4,9 @@
 
 #include <ctype.h>
 
-#define DEPTH_MAX 64
-#define DOTS_MAX  32 /* dots before an import's name: no folder of a project is deeper */
+#define DEPTH_MAX  64
+#define NESTED_MAX 32 /* formatted strings in each other; CPython has a bound, too */
+#define DOTS_MAX   32 /* dots before an import's name: no folder of a project is deeper */
 
 static const char *const python_keywords[] = {
     "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
@@ -18,6 +19,11 @@ static bool is_word(int byte)
     return isalnum(byte) || byte == '_' || byte >= 0x80;
 }
 
+static bool is_crlf(const struct scan *scan, uint32_t at)
+{
+    return at + 1 < scan->n && scan->text[at] == '\r' && scan->text[at + 1] == '\n';
+}
+
 static void skip_quoted(struct scan *scan, const char *end, bool lines)
 {
     size_t n = strlen(end);
@@ -26,6 +32,7 @@ static void skip_quoted(struct scan *scan, const char *end, bool lines)
         if (byte == '\n' && !lines) return;
         if (byte == '\n') scan->line++;
         if (byte == '\\' && scan->at + 1 < scan->n) {
+            scan->at += is_crlf(scan, scan->at + 1);
             if (scan->text[scan->at + 1] == '\n') scan->line++;
             scan->at++;
         } else if (scan->at + n <= scan->n && !memcmp(scan->text + scan->at, end, n)) {
@@ -35,15 +42,79 @@ static void skip_quoted(struct scan *scan, const char *end, bool lines)
     }
 }
 
-/* How many letters here belong to a string: of r"", Rb'', f"" ... */
+/* How many letters here belong to a string: of r"", Rb'', f"", t"" ... */
 static uint32_t prefix_bytes(const struct scan *scan)
 {
     for (uint32_t n = 0; n <= 2 && scan->at + n < scan->n; n++) {
         char byte = scan->text[scan->at + n];
         if (byte == '"' || byte == '\'') return n;
-        if (!memchr("rRbBuUfF", byte, 8)) break;
+        if (!memchr("rRbBuUfFtT", byte, 10)) break;
     }
     return 0;
+}
+
+/* Is one of the letters in the prefix of a string? */
+static bool has_prefix(const struct scan *scan, struct token string, const char *letters)
+{
+    for (uint32_t i = string.begin; scan->text[i] != '"' && scan->text[i] != '\''; i++)
+        if (strchr(letters, scan->text[i])) return true;
+    return false;
+}
+
+static bool is_formatted(const struct scan *scan, struct token string)
+{
+    return has_prefix(scan, string, "fFtT");
+}
+
+static bool is_raw(const struct scan *scan, struct token string)
+{
+    return has_prefix(scan, string, "rR");
+}
+
+static struct token next_python(struct scan *scan);
+
+/* Skips a field of a formatted string, after its '{', to after the '}' or the ':' before its format; true after the
+ * ':'. Strings in it may have the quotes of the string that they are in (PEP 701). */
+static bool skip_field(struct scan *scan)
+{
+    int brackets = 0;
+    for (struct token token; (token = next_python(scan)).kind;) {
+        if (!brackets && (token.kind == '}' || token.kind == ':')) return token.kind == ':';
+        if (strchr("([{", token.kind)) brackets++;
+        if (strchr(")]}", token.kind) && brackets) brackets--;
+    }
+    return false;
+}
+
+/* Skips a formatted string, after its prefix. */
+static void skip_formatted(struct scan *scan, const char *end, bool lines, bool is_raw)
+{
+    const uint32_t n = (uint32_t)strlen(end);
+    unsigned n_formats = 0; /* formats of fields that this is in */
+    scan->n_nested++;
+    for (scan->at += n; scan->at < scan->n;) {
+        const char byte = scan->text[scan->at], after = scan->at + 1 < scan->n ? scan->text[scan->at + 1] : 0;
+        if (byte == '\n' && !lines) break;
+        if (scan->at + n <= scan->n && !memcmp(scan->text + scan->at, end, n)) {
+            scan->at += n;
+            break;
+        }
+        scan->at++;
+        if (byte == '\n') scan->line++;
+        if (byte == '}' && n_formats) n_formats--;
+        if (byte == '\\' && after == 'N' && !is_raw) {
+            while (scan->at < scan->n && !memchr("}\n\"'", scan->text[scan->at], 4)) scan->at++;
+        } else if (byte == '\\' && after && after != '{') {
+            scan->at += is_crlf(scan, scan->at);
+            scan->line += scan->text[scan->at] == '\n';
+            scan->at++;
+        } else if (byte == '{' && after == '{' && !n_formats) {
+            scan->at++;
+        } else if (byte == '{') {
+            n_formats += skip_field(scan);
+        }
+    }
+    scan->n_nested--;
 }
 
 /* The next token of Python; '\n' ends a line outside of brackets as well as inside. */
@@ -55,6 +126,9 @@ static struct token next_python(struct scan *scan)
             while (scan->at < scan->n && scan->text[scan->at] != '\n') scan->at++;
         } else if (byte == '\\' && scan->at + 1 < scan->n && scan->text[scan->at + 1] == '\n') {
             scan->at += 2;
+            scan->line++;
+        } else if (byte == '\\' && is_crlf(scan, scan->at + 1)) {
+            scan->at += 3;
             scan->line++;
         } else if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\f') {
             scan->at++;
@@ -70,7 +144,13 @@ static struct token next_python(struct scan *scan)
         char end[4] = {(char)byte, (char)byte, (char)byte, 0};
         bool triple = scan->at + 3 <= scan->n && !memcmp(scan->text + scan->at, end, 3);
         if (!triple) end[1] = 0;
-        skip_quoted(scan, end, triple);
+        token.n = scan->at - token.begin;
+        if (!is_formatted(scan, token))
+            skip_quoted(scan, end, triple);
+        else if (scan->n_nested < NESTED_MAX)
+            skip_formatted(scan, end, triple, is_raw(scan, token));
+        else
+            scan->at++; /* what is in it is read as code */
         token.kind = '"';
     } else if (is_word(byte)) {
         bool digit = isdigit(byte);
@@ -83,13 +163,6 @@ static struct token next_python(struct scan *scan)
     }
     token.n = scan->at - token.begin;
     return token;
-}
-
-static bool is_formatted(const struct scan *scan, struct token string)
-{
-    for (uint32_t i = string.begin; scan->text[i] != '"' && scan->text[i] != '\''; i++)
-        if (scan->text[i] == 'f' || scan->text[i] == 'F') return true;
-    return false;
 }
 
 static void mention_word(struct scan *scan, struct token word, uint32_t inside)
@@ -118,12 +191,14 @@ static bool mention_field(struct scan *in, uint32_t inside)
     return false;
 }
 
-/* Words in the fields of an f-string are mentions. Strings in it have other quotes: they nest four deep at the most. */
+/* Words in the fields of a formatted string are mentions. */
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside)
 {
     struct scan in = *scan;
     unsigned n_formats = 0; /* that this is in: they have fields of their own */
-    if (!is_formatted(scan, string)) return;
+    if (!is_formatted(scan, string) || scan->n_nested >= NESTED_MAX) return;
+    const bool has_names = !is_raw(scan, string); /* characters by their names: \N{BULLET} */
+    in.n_nested++;
     in.at = string.begin;
     in.n = string.begin + string.n;
     in.line = string.line;
@@ -131,9 +206,11 @@ static void mention_fields(const struct scan *scan, struct token string, uint32_
         char byte = in.text[in.at++], after = in.at < in.n ? in.text[in.at] : 0;
         if (byte == '\n') in.line++;
         if (byte == '}' && n_formats) n_formats--;
-        if ((byte == '{' && after == '{' && !n_formats) || (byte == '\\' && after == 'N')) {
+        if ((byte == '{' && after == '{' && !n_formats) || (byte == '\\' && after == 'N' && has_names)) {
             in.at++; /* a bracket, or a character's name in some */
             if (byte == '\\' && in.at < in.n && in.text[in.at] == '{') in.at++;
+        } else if (byte == '\\' && after == '\\') {
+            in.at++;
         } else if (byte == '{') {
             n_formats += mention_field(&in, inside);
         }
