@@ -42,21 +42,25 @@ static bool is_other_blank(uint32_t code)
         code == 0x3000;
 }
 
-/* Is the character hidden here? Remembers whether joiners after it belong to a letter. */
-static bool hides(uint32_t code, bool *follows_letter)
+/* Is the character hidden here? Counts the joiners that may follow it: two after a letter, as in an emoji with a
+ * variation selector that is joined to the next. A longer row is a text of its own that nobody sees. */
+static bool hides(uint32_t code, uint8_t *n_joiners)
 {
     bool hidden = whit_plain_is_hidden(code);
-    if (hidden && is_joiner(code) && *follows_letter) return false;
-    *follows_letter = code >= 0x80 && code != WHIT_UTF8_INVALID && !hidden;
+    if (hidden && is_joiner(code) && *n_joiners) {
+        --*n_joiners;
+        return false;
+    }
+    *n_joiners = code >= 0x80 && code != WHIT_UTF8_INVALID && !hidden ? 2 : 0;
     return hidden;
 }
 
 bool whit_plain_has_hidden(const char *text, size_t n)
 {
-    bool follows_letter = false;
+    uint8_t n_joiners = 0;
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
-        if (hides(code, &follows_letter)) return true;
+        if (hides(code, &n_joiners)) return true;
     }
     return false;
 }
@@ -90,7 +94,7 @@ size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out)
         /* A maximal part of a character holds all that was held before it. */
         state->n_held = 0;
         i += length - n_held;
-        bool hidden = hides(code, &state->follows_letter);
+        bool hidden = hides(code, &state->n_joiners);
         if (code == WHIT_UTF8_INVALID || is_control(code) || (hidden && state->is_narrow)) {
             out[n_out++] = '?';
         } else if (hidden) {

@@ -11,15 +11,15 @@
 typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;
-    bool is_narrow;      /* hidden characters become '?', so that nothing grows */
-    bool follows_letter; /* the last character was outside ASCII and seen: joiners belong to it */
+    uint8_t n_joiners; /* joiners that may still follow the last character, which was outside ASCII and seen */
+    bool is_narrow;    /* hidden characters become '?', so that nothing grows */
 } whit_plain;
 
 #define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* bytes that a piece of n bytes may become */
 
 /* Is the character one that readers do not see, or one that changes the order of others (CVE-2021-42574)? */
 bool whit_plain_is_hidden(uint32_t code);
-/* Does a text have such a character? Joiners and variation selectors after a character outside ASCII belong to
+/* Does a text have such a character? Up to two joiners and variation selectors after a character outside ASCII belong to
  * scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);
 

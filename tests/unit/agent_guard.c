@@ -57,6 +57,11 @@ static void names_are_compared_as_file_systems_do(void **state)
         if (!whit_guard_is_secret(secret[i])) fail_msg("'%s' is a secret", secret[i]);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
         if (whit_guard_is_secret(open[i])) fail_msg("'%s' is not a secret", open[i]);
+    /* Each U+FDFA becomes eighteen characters: the end must not be cut off. */
+    char grown[64] = "";
+    for (int i = 0; i < 15; i++) strcat(grown, "\xEF\xB7\xBA");
+    strcat(grown, ".pem");
+    assert_true(whit_guard_is_secret(grown));
 }
 
 static void programs_obey_dot_files(void **state)
@@ -154,6 +159,32 @@ static void keys_are_found_by_their_form(void **state)
     }
 }
 
+/* Added lines with characters that nobody sees need an answer; those that scripts and emoji are written with do not. */
+static void hidden_characters_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *after;
+        bool is_hidden;
+    } cases[] = {
+        {"a\tb\r\nc\f\r\n", false},
+        {"# a\rb\n", true}, /* a line end for Python */
+        {"a\x1b[8mb\n", true},
+        {"a\x08\x08b\n", true},
+        {"a\x7f\n", true},
+        {"\xF0\x9F\x91\xA9\xEF\xB8\x8F\xE2\x80\x8D\xF0\x9F\x92\xBB\n", false}, /* an emoji of two */
+        {"\xE2\x98\xBA\xEF\xB8\x80\xEF\xB8\x81\xEF\xB8\x82\n", true},          /* a row of variation selectors */
+        {"a\xE2\x80\xAE\n", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const whit_change change = {
+            .path = "a.txt", .is = true, .after = cases[i].after, .after_bytes = strlen(cases[i].after)};
+        const char *reason = whit_light_red("/", &change);
+        if (cases[i].is_hidden != (reason && strstr(reason, "invisible")))
+            fail_msg("case %zu: %s", i, reason ? reason : "");
+    }
+}
+
 /* The program's own folders are found below any project and by any name. */
 static void own_folders_are_known(void **state)
 {
@@ -192,6 +223,7 @@ int main(void)
         cmocka_unit_test(names_are_compared_as_file_systems_do),
         cmocka_unit_test(programs_obey_dot_files),
         cmocka_unit_test(keys_are_found_by_their_form),
+        cmocka_unit_test(hidden_characters_are_found),
         cmocka_unit_test(own_folders_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

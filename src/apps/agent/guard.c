@@ -117,11 +117,14 @@ static const char *const obeyed[] = {"jenkinsfile",
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
+/* The longest name once it is folded: U+FDFA alone, of three bytes, becomes eighteen characters. */
+#define FOLDED_MAX (12 * NAME_MAX)
+
 /* ---- names ------------------------------------------------------------------------------------- */
 
 /* A part of a path as the most lenient file system has it: case folded, compatible and ignorable characters
  * normalised (NFKC_Casefold), without a stream and without dots and blanks at its end. */
-static void fold_part(const char *part, size_t n, char out[NAME_MAX + 1])
+static void fold_part(const char *part, size_t n, char out[FOLDED_MAX + 1])
 {
     utf8proc_uint8_t *folded = NULL;
     const utf8proc_option_t how =
@@ -129,10 +132,10 @@ static void fold_part(const char *part, size_t n, char out[NAME_MAX + 1])
     utf8proc_ssize_t got = utf8proc_map((const utf8proc_uint8_t *)part, (utf8proc_ssize_t)n, &folded, how);
     size_t n_out = 0;
     if (got >= 0) {
-        n_out = (size_t)got < NAME_MAX ? (size_t)got : NAME_MAX;
+        n_out = (size_t)got < FOLDED_MAX ? (size_t)got : FOLDED_MAX;
         memcpy(out, folded, n_out);
     } else { /* not UTF-8 */
-        for (; n_out < n && n_out < NAME_MAX; n_out++)
+        for (; n_out < n && n_out < FOLDED_MAX; n_out++)
             out[n_out] = (char)(part[n_out] >= 'A' && part[n_out] <= 'Z' ? part[n_out] + 32 : part[n_out]);
     }
     free(folded);
@@ -185,7 +188,7 @@ static bool is_obeyed_part(const char *part)
 
 static bool has_part(const char *path, bool (*is_one)(const char *part))
 {
-    char part[NAME_MAX + 1];
+    char part[FOLDED_MAX + 1];
     for (size_t n; *path; path += n + (path[n] == '/')) {
         n = strcspn(path, "/");
         if (!n) continue;
@@ -198,7 +201,7 @@ static bool has_part(const char *path, bool (*is_one)(const char *part))
 /* A folder with HEAD, objects and refs is a repository for git, whose `config` names programs that git runs. */
 static bool is_repository_part(const char *project, const char *path)
 {
-    char part[NAME_MAX + 1], entry[PATH_MAX];
+    char part[FOLDED_MAX + 1], entry[PATH_MAX];
     const char *last = strrchr(path, '/');
     last = last ? last + 1 : path;
     fold_part(last, strlen(last), part);
@@ -378,7 +381,7 @@ static bool own_folder(const char *variable, const char *below, char path[PATH_M
 /* Is the folder, which may not be there yet, `path` or above it? By the file system's word where it is there. */
 static bool lies_in(const char *path, const char *folder)
 {
-    char real[PATH_MAX], at[PATH_MAX], a[NAME_MAX + 1], b[NAME_MAX + 1];
+    char real[PATH_MAX], at[PATH_MAX], a[FOLDED_MAX + 1], b[FOLDED_MAX + 1];
     struct stat wanted, there;
     if (snprintf(at, sizeof at, "%s", path) >= (int)sizeof at) return true;
     bool exists = stat(folder, &wanted) == 0;

@@ -40,6 +40,16 @@ static const char *real_below(const char *project, const char *path, char real[P
     return strncmp(real, project, n) == 0 && real[n] == '/' ? real + n + 1 : "";
 }
 
+/* Controls in a line: they command a terminal or end lines for some programs. Tabs, form feeds and CR LF are usual. */
+static bool has_controls(const char *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_end = line[i] == '\n' || (line[i] == '\r' && i + 2 == n && line[i + 1] == '\n');
+        if ((uint8_t)line[i] < 0x20 ? !is_end && line[i] != '\t' && line[i] != '\f' : line[i] == 0x7F) return true;
+    }
+    return false;
+}
+
 /* Characters that a reader does not see, or sees elsewhere, in a line that is new. */
 static bool adds_hidden(const whit_change *c)
 {
@@ -54,7 +64,8 @@ static bool adds_hidden(const whit_change *c)
             size_t next = end ? (size_t)(end - after) + 1 : n_after;
             bool has_mark = !at && n_after >= 3 && memcmp(after, "\xEF\xBB\xBF", 3) == 0;
             if (line >= run[i].new_line)
-                found = whit_plain_has_hidden(after + at + 3 * has_mark, next - at - 3 * has_mark);
+                found = whit_plain_has_hidden(after + at + 3 * has_mark, next - at - 3 * has_mark) ||
+                    has_controls(after + at, next - at);
             at = next;
         }
     whit_buf_free(&runs);
