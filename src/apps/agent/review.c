@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/review.h"
 
+#include "agent/review_text.h"
 #include "base/hash.h"
 #include "base/items.h"
 #include "code/diff.h"
 #include "code/parse.h"
 
 #include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -161,25 +164,6 @@ static const struct flagged {
 };
 enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
 
-/* Modules that other languages name in strings, which the parser does not look into. */
-struct text_form {
-    const char *text, *reason;
-};
-static const struct text_form modules[] = {{"child_process\"", "it adds a use of child_process"},
-                                           {"child_process'", "it adds a use of child_process"},
-                                           {"child_process`", "it adds a use of child_process"},
-                                           {"\"os/exec\"", "it adds a use of os/exec"},
-                                           {"process::Command", "it adds a use of process::Command"},
-                                           {"\"open3\"", "it adds a use of open3"},
-                                           {"'open3'", "it adds a use of open3"}};
-/* Ways to a name without its letters in a row: Python's by a string, and C's by the preprocessor. */
-static const struct text_form python_texts[] = {{"getattr(os", "it finds a function of os by name"},
-                                                {"getattr(sys", "it finds a function of sys by name"}};
-static const struct text_form c_texts[] = {{"##", "it pastes names together"}, {"%:%:", "it pastes names together"},
-                                           {"asm(", "it adds assembly"},       {"asm (", "it adds assembly"},
-                                           {"asm__", "it adds assembly"},      {"asm volatile", "it adds assembly"},
-                                           {"?\?/", "it has trigraphs"}};
-
 /* Names that only as a function of the language itself run code: re.compile() and cursor.exec() do not. */
 static bool is_builtin(const char *name)
 {
@@ -201,6 +185,7 @@ typedef struct side {
     const char *text;
     size_t n;
     whit_code_language language;
+    whit_review_text raw;
     whit_parse parse;
     whit_buf lines;   /* size_t[]: offset of each line, and of the end */
     whit_buf digests; /* digests of each definition's text, then of the whole text */
@@ -336,7 +321,9 @@ static const uint8_t *digest_at(const side *s, size_t i)
 static bool open_side(side *s, const char *path, const char *text, size_t n)
 {
     uint8_t digest[WHIT_HASH_BYTES];
-    *s = (side){.text = n ? text : "", .n = n, .language = whit_code_language_of(path)};
+    *s = (side){.text = n ? text : "", .n = n};
+    s->language = whit_review_language(path, s->text, n);
+    s->raw = (whit_review_text){path, s->text, n, s->language};
     whit_parse_text(&s->parse, s->language, s->text, n);
     for (size_t at = 0; at < n;) {
         whit_buf_append(&s->lines, &at, sizeof at);
@@ -423,32 +410,45 @@ static bool is_same(const side *before, const side *after)
     return before->n == after->n && memcmp(before->text, after->text, after->n) == 0;
 }
 
-static size_t count_text(const side *s, const char *text)
+/* Whether the file imports a module of that name. */
+static bool imports_name(const side *s, const char *name, size_t n)
 {
-    size_t count = 0, n = strlen(text);
-    for (const char *at = s->text, *end = s->text + s->n; (at = memmem(at, (size_t)(end - at), text, n)); at += n)
-        count++;
-    return count;
+    for (size_t i = 0; i < s->parse.n_mentions; i++)
+        if (s->parse.mentions[i].imports && s->parse.mentions[i].n_name == n &&
+            memcmp(s->text + s->parse.mentions[i].name, name, n) == 0)
+            return true;
+    return false;
 }
 
-/* The first form that stands in the text, or with `before` more often than in that one; NULL. */
-static const char *find_text(const side *s, const struct text_form *forms, size_t n, const side *before)
+/* A new include of a file whose name is not that of code: what stands in it was not looked at. */
+static const char *find_included(const side *before, const side *after)
 {
-    for (size_t i = 0; i < n; i++)
-        if (count_text(s, forms[i].text) > (before ? count_text(before, forms[i].text) : 0)) return forms[i].reason;
+    char path[PATH_MAX];
+    for (size_t i = 0; after->language == WHIT_CODE_C && i < after->parse.n_mentions; i++) {
+        const whit_parse_mention *m = &after->parse.mentions[i];
+        const char *name = after->text + m->name;
+        const bool is_system = m->name && name[-1] == '<' && !memchr(name, '.', m->n_name); /* <vector> */
+        if (!m->imports || is_system || imports_name(before, name, m->n_name)) continue;
+        snprintf(path, sizeof path, "%.*s", (int)m->n_name, name);
+        if (m->n_name >= sizeof path || whit_review_language(path, "", 0) != WHIT_CODE_C)
+            return "it includes a file that is not named as code";
+    }
     return NULL;
 }
 
-/* Words that a backslash at a line's end divides: the compiler joins them, the parser does not. */
-static size_t count_spliced(const side *s)
+/* Flagged names anywhere in a changed text of other languages: their strings may hold code ("#{system('x')}"), and the
+ * parser does not know what each of them takes for a comment. */
+static const char *find_named(const side *before, const side *after)
 {
-    size_t count = 0;
-    for (size_t i = 1; i + 2 < s->n; i++) {
-        size_t end = i + 1 + (s->text[i + 1] == '\r');
-        count += s->text[i] == '\\' && s->text[end] == '\n' && is_word_byte(s->text[i - 1]) && end + 1 < s->n &&
-            is_word_byte(s->text[end + 1]);
+    if ((after->language != WHIT_CODE_OTHER && after->language != WHIT_CODE_SCRIPT) || is_same(before, after))
+        return NULL;
+    for (int k = 0; k < N_FLAGGED; k++) {
+        const char *name = flagged[k].name;
+        const bool is_word = strcmp(name, "system") == 0 || strcmp(name, "spawn") == 0 || strcmp(name, "Function") == 0;
+        if (flagged[k].language == WHIT_CODE_OTHER && whit_review_uses(after->text, after->n, name, is_word))
+            return flagged[k].reason;
     }
-    return count;
+    return NULL;
 }
 
 static const char *find_new_use(const side *before, const side *after)
@@ -462,15 +462,9 @@ static const char *find_new_use(const side *before, const side *after)
             continue;
         reason = use[i].row < N_FLAGGED ? flagged[use[i].row].reason : "it calls what runs programs";
     }
-    bool in_strings = after->language == WHIT_CODE_OTHER || after->language == WHIT_CODE_SCRIPT;
-    if (in_strings && !reason && !is_same(before, after))
-        reason = find_text(after, modules, sizeof modules / sizeof *modules, NULL);
-    if (after->language == WHIT_CODE_PYTHON && !reason)
-        reason = find_text(after, python_texts, sizeof python_texts / sizeof *python_texts, before);
-    if (after->language == WHIT_CODE_C && !reason)
-        reason = find_text(after, c_texts, sizeof c_texts / sizeof *c_texts, before);
-    if (after->language == WHIT_CODE_C && !reason && count_spliced(after) > count_spliced(before))
-        reason = "it divides a name over two lines";
+    if (!reason) reason = find_included(before, after);
+    if (!reason) reason = find_named(before, after);
+    if (!reason) reason = whit_review_forms(&before->raw, &after->raw);
     whit_buf_free(&old);
     whit_buf_free(&new);
     return ok ? reason : "its calls are too many to be looked at";
@@ -631,7 +625,8 @@ static const char *find_unknown_test(const whit_change *c)
     if (!c->was || !is_test(c->path)) return NULL;
     bool ok = open_side(&before, c->path, c->before, c->before_bytes);
     ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
-    for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++) says = says || count_text(&before, words[i]);
+    for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++)
+        says = says || memmem(before.text, before.n, words[i], strlen(words[i]));
     const char *reason = !ok || (says && takes_lines(&before, &after)) ? CHANGES_TEST : NULL;
     close_side(&before);
     close_side(&after);
@@ -642,7 +637,8 @@ const char *whit_review_code(const whit_change *c)
 {
     side before, after;
     if (!c->is) return NULL;
-    if (whit_code_language_of(c->path) == WHIT_CODE_NONE) return find_unknown_test(c);
+    if (whit_review_language(c->path, c->after_bytes ? c->after : "", c->after_bytes) == WHIT_CODE_NONE)
+        return find_unknown_test(c);
     bool ok = open_side(&before, c->path, c->before, c->was ? c->before_bytes : 0);
     ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
     const char *reason = ok ? find_weaker_test(c, &before, &after) : "its code cannot be looked at (out of memory)";
