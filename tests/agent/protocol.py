@@ -33,6 +33,7 @@ for line in sys.stdin:
         bad = [{"name": "a b", "inputSchema": {"type": "object"}}, {"name": "none"}, 3, {"name": "x" * 99, "inputSchema": {"type": "object"}}]
         r = {"tools": [good, *bad], "nextCursor": "2"} if not m["params"] else {"tools": [{"name": "die", "inputSchema": {"type": "object"}}]}
     elif m["params"]["name"] == "die": sys.exit(1)
+    elif way == "zero": r = {"content": [{"type": "text", "text": "a\0b"}]}
     else: r = {"content": [{"type": "text", "text": "sum %d" % (m["params"]["arguments"]["a"] + 1)}, {"type": "image", "data": ""}]}
     say({"jsonrpc": "2.0", "id": m["id"], "result": r})
     if way == "loud" and "nextCursor" not in r:  # more than a pipe holds, before it reads again
@@ -97,6 +98,11 @@ project({"db": server("good", allow="green"), "db__prod": server("good")})
 done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(), capture_output=True,
                       text=True, start_new_session=True, stdin=subprocess.DEVNULL)
 wanted(done.returncode == 3 and "'db__prod' must be" in done.stderr, f"two servers whose tools have one name: {done.stderr}")
+
+# ---- a zero byte in a result is no reason to wait for another
+project({"zero": server("zero", allow="green")})
+done, got, e = agent([message(None, [("mcp__zero__add", {"a": 1})]), END])
+wanted(got == ["a?b"], f"a result with a zero byte: {got}")
 
 # ---- long words on both sides at once: neither waits for the other for ever
 project({"loud": server("loud", allow="green")})

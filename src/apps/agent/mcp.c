@@ -97,6 +97,8 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
             whit_buf_printf(result, "[%.40s, which is no text]", type ? type : "something");
         if (!room) break;
     }
+    for (size_t at = 0; at < result->size_bytes; at++) /* endpoints refuse texts with zero bytes */
+        if (!result->data[at]) result->data[at] = '?';
     if (!result->size_bytes) whit_buf_append_str(result, "(no text)");
 }
 
@@ -233,7 +235,7 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         if (mcp->n_servers == sizeof mcp->servers / sizeof *mcp->servers) break;
         struct server *s = &mcp->servers[mcp->n_servers++];
         const char *allow = json_string_value(json_object_get(server, "allow"));
-        *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel}};
+        *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel, .allows_nul = true}};
         s->is_red = !allow || strcmp(allow, "green") != 0;
         size_t n_tools = json_array_size(mcp->tools);
         s->is_open = start_server(s, json_object_get(server, "command"), json_object_get(server, "env")) &&
