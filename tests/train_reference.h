@@ -108,7 +108,9 @@ static inline void reference_delta(reference *r, const whit_node *node)
     double *y = r->values[node->output], *state = malloc((size_t)nk * nv * sizeof *state);
     for (uint32_t head = 0; head < node->n_heads; head++)
         for (size_t row = 0; row < r->n_rows; row++) {
-            const double *q = mixed + row * width + head % node->n_key_heads * nk, *k = q + keys,
+            const uint32_t key_head =
+                node->is_grouped ? head * node->n_key_heads / node->n_heads : head % node->n_key_heads;
+            const double *q = mixed + row * width + key_head * nk, *k = q + keys,
                          *v = mixed + row * width + 2 * keys + head * nv;
             size_t at = row * node->n_heads + head;
             double qq = 1e-6, kk = 1e-6, b = 1 / (1 + exp(-beta[at])),

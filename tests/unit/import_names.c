@@ -42,9 +42,17 @@ static void layers_have_one_spelling(void **state)
 /* Splits a matrix of n_rows rows and gives the file's row for each of ours; -1 after the last. */
 static whit_status split(uint8_t rows, uint32_t n_rows, bool is_permuted, int found[64], whit_error *error)
 {
-    whit_source source = {
-        .path = "test",
-        .config = {.n_layers = 1, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .rope_dim = 4, .n_ff = 6}};
+    whit_source source = {.path = "test",
+                          .config = {.n_layers = 1,
+                                     .n_heads = 2,
+                                     .n_kv_heads = 1,
+                                     .head_dim = 4,
+                                     .rope_dim = 4,
+                                     .n_ff = 6,
+                                     .delta_heads = 4,
+                                     .delta_key_heads = 2,
+                                     .delta_key_dim = 1,
+                                     .delta_value_dim = 1}};
     whit_source_tensor tensor = {.name = "t", .type = {.layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = 8}};
     if (is_permuted) tensor.unpermute_head_dim = tensor.unpermute_rope_dim = 4;
     WHIT_TRY(whit_import_split(&source, &tensor, 0, rows, error));
@@ -69,6 +77,10 @@ static void fused_rows_are_split(void **state)
         {WHIT_IMPORT_UP, 12, false, {6, 7, 8, 9, 10, 11, -1}},
         {WHIT_IMPORT_HEAD_FIRST, 16, false, {0, 1, 2, 3, 8, 9, 10, 11, -1}},
         {WHIT_IMPORT_HEAD_SECOND, 16, false, {4, 5, 6, 7, 12, 13, 14, 15, -1}},
+        {WHIT_IMPORT_QKVZ_MIXED, 12, false, {0, 6, 1, 7, 2, 3, 8, 9, -1}}, /* each key head: q, k, v, v, z, z */
+        {WHIT_IMPORT_QKVZ_Z, 12, false, {4, 5, 10, 11, -1}},
+        {WHIT_IMPORT_BA_BETA, 8, false, {0, 1, 4, 5, -1}},
+        {WHIT_IMPORT_BA_DECAY, 8, false, {2, 3, 6, 7, -1}},
         {WHIT_IMPORT_K, 16, true, {8, 10, 9, 11, -1}}, /* pairs (2i, 2i + 1) become (i, i + 2) */
     };
     (void)state;

@@ -182,11 +182,12 @@ static whit_ref state_op_conv_silu(whit_graph *g, whit_ref x)
 /* Four value heads on two key heads. */
 static whit_ref state_op_delta(whit_graph *g, whit_ref x)
 {
-    const whit_delta_shape shape = {.n_heads = 4, .n_key_heads = 2, .key_dim = HEAD, .value_dim = HEAD - 1};
+    whit_delta_shape shape = {.n_heads = 4, .n_key_heads = 2, .key_dim = HEAD, .value_dim = HEAD - 1};
     whit_ref mixed = whit_graph_linear(g, -1, "m", x, "mixed", NULL, 4 * HEAD + 4 * (HEAD - 1)),
              beta = whit_graph_linear(g, -1, "b", x, "four", NULL, 4),
              decay = whit_graph_linear(g, -1, "d", x, "four2", NULL, 4);
     whit_ref y = whit_graph_delta(g, -1, "y", mixed, beta, decay, "delta_a", "delta_dt", shape);
+    shape.is_grouped = true;
     return whit_graph_delta(g, -1, "z", whit_graph_add(g, -1, "twice", mixed, mixed), beta,
                             whit_graph_linear(g, -1, "back", y, "four_back", NULL, 4), "delta_a", "delta_dt", shape);
 }

@@ -12,6 +12,13 @@
 #define WHIT_DELTA_NORM_EPS        1e-6f /* for normalising queries and keys; fixed by the family, not a setting */
 #define WHIT_DELTA_SOFTPLUS_LINEAR 20.0f /* above it softplus(x) is exactly x in f32 */
 
+/* Returns the key head that a value head reads; n_key_heads divides n_heads. Grouped: the value heads of one key head
+ * follow each other. Tiled: value head j reads key head j mod n_key_heads. */
+static inline uint32_t whit_delta_key_head(uint32_t head, uint32_t n_heads, uint32_t n_key_heads, bool is_grouped)
+{
+    return is_grouped ? head / (n_heads / n_key_heads) : head % n_key_heads;
+}
+
 static inline float whit_delta_sigmoid(float x)
 {
     return 1.0f / (1.0f + whit_exp_f32(-x));

@@ -50,6 +50,7 @@ static const struct field {
     {"delta_key_heads", offsetof(whit_config, delta_key_heads), FIELD_U32, true},
     {"delta_key_dim", offsetof(whit_config, delta_key_dim), FIELD_U32, true},
     {"delta_value_dim", offsetof(whit_config, delta_value_dim), FIELD_U32, true},
+    {"delta_grouped", offsetof(whit_config, delta_grouped), FIELD_BOOL, true},
     {"value_norm", offsetof(whit_config, value_norm), FIELD_BOOL, true},
     {"value_from_key", offsetof(whit_config, value_from_key), FIELD_BOOL, true},
     {"layer_scale", offsetof(whit_config, layer_scale), FIELD_BOOL, true},
@@ -222,6 +223,9 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
     if (c->n_heads % c->n_kv_heads)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads cannot share %u key/value heads", path, c->n_heads,
                          c->n_kv_heads);
+    if (c->delta_heads && (!c->delta_key_heads || c->delta_heads % c->delta_key_heads))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u value heads of a delta rule cannot share %u key heads", path,
+                         c->delta_heads, c->delta_key_heads);
     if ((uint64_t)c->n_heads * c->head_dim > 65536)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads of %u are too wide", path, c->n_heads, c->head_dim);
     if (c->n_shared_layers >= c->n_layers || c->side_width > 65536 / c->n_layers)

@@ -96,6 +96,7 @@ typedef struct whit_config {
     bool attn_gate;              /* attention is multiplied by the sigmoid of a gate from its input */
     uint32_t conv_taps;          /* number of taps of the causal convolutions in recurrent layers */
     uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* gated delta rule */
+    bool delta_grouped;       /* value heads of a key head follow each other, else they are tiled (kernels/delta.h) */
     bool value_norm;          /* RMSNorm without a weight over each head of v */
     bool value_from_key;      /* layers without a window have no matrix for v: it is k before its norm */
     bool layer_scale;         /* the stream after a layer is multiplied by the layer's "layer_scale" */

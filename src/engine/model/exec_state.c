@@ -114,7 +114,8 @@ static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *
     const whit_exec_step *step = d->step;
     const whit_exec *exec = d->exec;
     const whit_plan_step *plan = step->plan;
-    const uint32_t key_dim = plan->head_dim, key_head = d->head % plan->n_key_heads, at = position % WHIT_STATE_RING;
+    const uint32_t key_dim = plan->head_dim, at = position % WHIT_STATE_RING;
+    const uint32_t key_head = whit_delta_key_head(d->head, plan->n_heads, plan->n_key_heads, plan->is_grouped);
     const float *queries = INPUT(0, r), *keys = queries + (size_t)plan->n_key_heads * key_dim,
                 *values = keys + (size_t)plan->n_key_heads * key_dim;
     whit_delta_normalise(exec->kernels, queries + (size_t)key_head * key_dim, key_dim, 1.0f / sqrtf((float)key_dim),

@@ -173,7 +173,8 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
                                (whit_delta_shape){.n_heads = builder->config->delta_heads,
                                                   .n_key_heads = builder->config->delta_key_heads,
                                                   .key_dim = builder->config->delta_key_dim,
-                                                  .value_dim = builder->config->delta_value_dim});
+                                                  .value_dim = builder->config->delta_value_dim,
+                                                  .is_grouped = builder->config->delta_grouped});
         break;
     case FN_GATED: ref = whit_graph_gate(g, layer, a[1].text, (whit_gate)a[2].i, REF(3), REF(4)); break;
     case FN_ADD: ref = whit_graph_add(g, layer, a[1].text, REF(2), REF(3)); break;
@@ -226,6 +227,7 @@ static const struct family {
     {"decoder-experts", whit_family_decoder},
     {"hybrid-experts", whit_family_hybrid},
     {"gemma4-experts", whit_family_gemma},
+    {"hybrid-grouped", whit_family_hybrid},
     {"decoder-vectors", whit_family_decoder},
     {"gemma3-vectors", whit_family_gemma},
     {"olmo2", whit_family_olmo},
@@ -251,7 +253,14 @@ void whit_config_name_family(whit_config *config)
     if (family && family->is_plain && whit_config_is_extended(config))
         snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
     const bool makes_vectors = config->input_norms || config->bidirectional || config->dense_1 || config->n_labels;
-    const char *end = config->n_experts ? "experts" : makes_vectors ? "vectors" : NULL;
+    /* The newest extension names the family: a reader that knows it knows the older ones. */
+    const struct {
+        bool is_used;
+        const char *name;
+    } ends[] = {{config->delta_grouped, "grouped"}, {config->n_experts, "experts"}, {makes_vectors, "vectors"}};
+    const char *end = NULL;
+    for (size_t i = 0; !end && i < sizeof ends / sizeof *ends; i++)
+        if (ends[i].is_used) end = ends[i].name;
     if (!end || snprintf(name, sizeof name, "%s-%s", config->family, end) >= (int)sizeof name) return;
     if (whit_family_known(name)) memcpy(config->family, name, sizeof name);
 }

@@ -503,7 +503,8 @@ whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_r
                                  .head_dim = shape.key_dim,
                                  .n_heads = shape.n_heads,
                                  .n_key_heads = shape.n_key_heads,
-                                 .value_dim = shape.value_dim});
+                                 .value_dim = shape.value_dim,
+                                 .is_grouped = shape.is_grouped});
 }
 
 whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_ref x, double limit, bool only_above)

@@ -68,6 +68,7 @@ typedef struct whit_node {
     uint8_t route;         /* route: whit_route_flag bits */
     bool is_bidirectional; /* attention: a query sees positions at most window / 2 away, on both sides; 0: all */
     uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
+    bool is_grouped;                          /* delta rule: order of value heads (kernels/delta.h) */
     uint32_t n_experts;                       /* route, dispatch, expert matrices, combine: experts of the layer, */
     uint32_t n_used;                          /* and the number that a token takes */
     float added;                              /* route: what is added to the sum that divides the scores */
@@ -186,9 +187,10 @@ whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
  * the width of x, the oldest tap's row first. */
 whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                          uint32_t n_taps, bool is_silu);
-/* The shape of a gated delta rule: value head j reads key head j mod n_key_heads. */
+/* The shape of a gated delta rule. is_grouped: order of the value heads (kernels/delta.h). */
 typedef struct whit_delta_shape {
     uint32_t n_heads, n_key_heads, key_dim, value_dim;
+    bool is_grouped;
 } whit_delta_shape;
 /* Gated delta rule (docs/dev/numerics.md). mixed: queries and keys (n_key_heads, key_dim each), then values (n_heads,
  * value_dim); beta, decay: (n_heads) before their sigmoid and softplus; a, dt: vectors (n_heads). Gives (n_heads,

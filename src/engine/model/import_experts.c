@@ -4,6 +4,8 @@
 #include "model/import_gguf.h"
 #include "model/import_hf.h"
 
+#include <stdio.h>
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Layers with experts in place of a feed-forward part have one of width 0. */
@@ -95,6 +97,8 @@ whit_status whit_import_hf_experts(const struct whit_hf_importer *importer, whit
     bool is_dense[WHIT_MAX_LAYERS] = {false}, has_experts = !e->is_optional;
     WHIT_TRY(whit_hf_bool(config, "enable_moe_block", &has_experts, error));
     if (!has_experts) return WHIT_OK;
+    WHIT_TRY(read_first(config, counts, &c->n_experts, error));
+    if (!c->n_experts && e->zero_is_dense) return WHIT_OK;
     c->router_sigmoid = e->is_sigmoid;
     c->router_bias = e->has_choice;
     c->router_norm = e->is_normalised || e->always_normalised;
@@ -104,7 +108,6 @@ whit_status whit_import_hf_experts(const struct whit_hf_importer *importer, whit
     c->attn_sinks = e->has_sinks;
     if (e->gate) c->gate = e->gate;
     if (e->ff_is_width) c->n_expert_ff = c->n_ff;
-    WHIT_TRY(read_first(config, counts, &c->n_experts, error));
     WHIT_TRY(read_first(config, used, &c->n_experts_used, error));
     WHIT_TRY(whit_hf_read_u32(config, "moe_intermediate_size", false, &c->n_expert_ff, error));
     WHIT_TRY(whit_hf_read_u32(config, "shared_expert_intermediate_size", false, &c->n_shared_ff, error));
@@ -190,6 +193,11 @@ whit_status whit_import_gguf_experts(const whit_gguf_keys *k, const whit_gguf_ar
     if (c->router_scale == 1) c->router_scale = 0;
     WHIT_TRY(check_numbers(c, k->path, k->error));
     if (a->experts == WHIT_GGUF_EXPERTS_BESIDE) return WHIT_OK;
-    for (uint32_t i = 0; i < c->n_layers; i++) is_dense[i] = i < n_dense;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        char router[48];
+        snprintf(router, sizeof router, "blk.%u.ffn_gate_inp.weight", i);
+        is_dense[i] =
+            i < n_dense || (a->experts == WHIT_GGUF_EXPERTS_BY_LAYER && !whit_gguf_find_tensor(k->gguf, router));
+    }
     return set_widths(c, is_dense, k->path, k->error);
 }

@@ -29,8 +29,9 @@ whit_status whit_gguf_key_string(const whit_gguf_keys *keys, const char *suffix,
 /* Where an architecture has experts. */
 typedef enum whit_gguf_experts {
     WHIT_GGUF_NO_EXPERTS,
-    WHIT_GGUF_EXPERTS,        /* in place of the feed-forward part */
-    WHIT_GGUF_EXPERTS_BESIDE, /* beside it, in models that have them */
+    WHIT_GGUF_EXPERTS,          /* in place of the feed-forward part */
+    WHIT_GGUF_EXPERTS_BY_LAYER, /* the same, in layers that have a router */
+    WHIT_GGUF_EXPERTS_BESIDE,   /* beside it, in models that have them */
 } whit_gguf_experts;
 
 typedef struct whit_gguf_architecture {

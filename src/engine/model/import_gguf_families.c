@@ -156,19 +156,29 @@ static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
     return finish_lfm2(k, c);
 }
 
+/* Rows that all of Qwen's hybrids have. */
+#define GGUF_QWEN_HYBRID                                                                                               \
+    {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                             \
+        {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                                \
+        {"post_attention_norm.weight", "ffn_norm"}, {"attn_qkv.weight", "mixed", .is_projection = true},               \
+        {"attn_gate.weight", "z", .is_projection = true}, {"ssm_conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS},     \
+        {"ssm_a", "delta_a"}, {"ssm_dt.bias", "delta_dt"}, {"ssm_norm.weight", "delta_norm"},                          \
+    {                                                                                                                  \
+        "ssm_out.weight", "delta_o", .is_projection = true                                                             \
+    }
 static const whit_import_name qwen35_names[] = {
-    {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},
-    {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},
-    {"post_attention_norm.weight", "ffn_norm"},
-    {"attn_qkv.weight", "mixed", .is_projection = true},
-    {"attn_gate.weight", "z", .is_projection = true},
+    GGUF_QWEN_HYBRID,
     {"ssm_beta.weight", "beta", .is_projection = true},
     {"ssm_alpha.weight", "decay", .is_projection = true},
-    {"ssm_conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS},
-    {"ssm_a", "delta_a"},
-    {"ssm_dt.bias", "delta_dt"},
-    {"ssm_norm.weight", "delta_norm"},
-    {"ssm_out.weight", "delta_o", .is_projection = true},
+    GGUF_EXPERTS,
+    {NULL},
+};
+static const whit_import_name qwen3next_names[] = {
+    GGUF_QWEN_HYBRID,
+    {"ssm_in.weight", "mixed", WHIT_IMPORT_QKVZ_MIXED, .is_projection = true}, /* in older files */
+    {"ssm_in.weight", "z", WHIT_IMPORT_QKVZ_Z, .is_projection = true},
+    {"ssm_ba.weight", "beta", WHIT_IMPORT_BA_BETA, .is_projection = true},
+    {"ssm_ba.weight", "decay", WHIT_IMPORT_BA_DECAY, .is_projection = true},
     GGUF_EXPERTS,
     {NULL},
 };
@@ -216,6 +226,14 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
     return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
+/* Its files keep value heads grouped by key head. */
+static whit_status finish_qwen3next(const whit_gguf_keys *k, whit_config *c)
+{
+    WHIT_TRY(finish_qwen35(k, c));
+    c->delta_grouped = c->delta_heads != c->delta_key_heads;
+    return WHIT_OK;
+}
+
 /* ---- all -------------------------------------------------------------------------------------- */
 
 static const whit_gguf_architecture architectures[] = {
@@ -243,6 +261,8 @@ static const whit_gguf_architecture architectures[] = {
      .finish = finish_lfm2moe},
     {"qwen35moe", "hybrid", .qk_norm = true, .names = qwen35_names, .keys = qwen35_keys, .experts = WHIT_GGUF_EXPERTS,
      .finish = finish_qwen35},
+    {"qwen3next", "hybrid", .qk_norm = true, .names = qwen3next_names, .keys = qwen35_keys,
+     .experts = WHIT_GGUF_EXPERTS_BY_LAYER, .finish = finish_qwen3next},
     {"olmo2", "olmo2", .full_interval = 4, .scales_full_only = true, .names = post_norm_names},
     {"gemma3", "gemma3", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = post_norm_names,
      .keys = gemma3_keys, .finish = whit_import_gguf_gemma3},

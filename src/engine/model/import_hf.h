@@ -23,8 +23,9 @@ struct whit_hf_importer;
 
 /* The experts of a class: what its code has for absent fields, or whatever they say. */
 typedef struct whit_hf_experts {
-    bool is_optional; /* the class has models without experts */
-    bool is_beside;   /* the feed-forward part stays */
+    bool is_optional;   /* the class has models without experts */
+    bool zero_is_dense; /* num_experts 0 states a model without experts */
+    bool is_beside;     /* the feed-forward part stays */
     bool is_sigmoid;
     bool has_choice; /* a bias of the choice, if use_expert_bias does not say otherwise */
     bool is_normalised, always_normalised;
@@ -55,7 +56,7 @@ typedef struct whit_hf_class {
     bool is_nested;             /* its fields may be in "text_config", its tensors after "language_model." */
     const char *recurrent_type; /* entry of layer_types that marks recurrent layers; NULL if it has no such layers */
     uint8_t recurrent_mixer;    /* whit_mixer of the recurrent layers */
-    bool is_partial;            /* partial_rotary_factor of each head turns */
+    double rotary_share;        /* partial_rotary_factor if config.json does not say; 0: there is no such field */
     bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
     bool no_rope_in_full;              /* layers that attend to all positions are without RoPE */

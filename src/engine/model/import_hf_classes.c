@@ -183,7 +183,8 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
         "mlp.shared_expert_gate.weight", "shared_weight"                                                               \
     }
 static const whit_import_name qwen_expert_names[] = {QWEN_EXPERTS, {NULL}};
-static const whit_hf_experts qwen3_experts = {0}, qwen35_experts = {.always_normalised = true};
+static const whit_hf_experts qwen3_experts = {0}, qwen35_experts = {.always_normalised = true},
+                             qwen3_next_experts = {.is_normalised = true, .zero_is_dense = true};
 
 static const whit_import_name maple_names[] = {
     QWEN_EXPERTS,
@@ -249,22 +250,37 @@ static const whit_import_name lfm2_expert_names[] = {
 static const whit_hf_experts lfm2_experts = {
     .is_sigmoid = true, .has_choice = true, .is_normalised = true, .added = 1e-6f};
 
-#define QWEN35_NAMES                                                                                                   \
+/* Rows that all of Qwen's hybrids have, with the order of parts that follow the value heads (whit_import_order). */
+#define QWEN_HYBRID(mixed_order, heads_order, columns_order)                                                           \
     {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                   \
         {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                      \
+        {"linear_attn.conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS, .order = (mixed_order)},                       \
+        {"linear_attn.A_log", "delta_a", .form = WHIT_IMPORT_NEG_EXP, .order = (heads_order)},                         \
+        {"linear_attn.dt_bias", "delta_dt", .order = (heads_order)},                                                   \
+        {"linear_attn.norm.weight", "delta_norm", .keeps_value = true},                                                \
+    {                                                                                                                  \
+        "linear_attn.out_proj.weight", "delta_o", .is_projection = true, .order = (columns_order)                      \
+    }
+#define QWEN35_NAMES                                                                                                   \
+    QWEN_HYBRID(WHIT_IMPORT_MIXED, WHIT_IMPORT_HEADS, WHIT_IMPORT_COLUMNS),                                            \
         {"linear_attn.in_proj_qkv.weight", "mixed", .is_projection = true, .order = WHIT_IMPORT_MIXED},                \
         {"linear_attn.in_proj_z.weight", "z", .is_projection = true, .order = WHIT_IMPORT_VALUES},                     \
         {"linear_attn.in_proj_b.weight", "beta", .is_projection = true, .order = WHIT_IMPORT_HEADS},                   \
-        {"linear_attn.in_proj_a.weight", "decay", .is_projection = true, .order = WHIT_IMPORT_HEADS},                  \
-        {"linear_attn.conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS, .order = WHIT_IMPORT_MIXED},                   \
-        {"linear_attn.A_log", "delta_a", .form = WHIT_IMPORT_NEG_EXP, .order = WHIT_IMPORT_HEADS},                     \
-        {"linear_attn.dt_bias", "delta_dt", .order = WHIT_IMPORT_HEADS},                                               \
-        {"linear_attn.norm.weight", "delta_norm", .keeps_value = true},                                                \
     {                                                                                                                  \
-        "linear_attn.out_proj.weight", "delta_o", .is_projection = true, .order = WHIT_IMPORT_COLUMNS                  \
+        "linear_attn.in_proj_a.weight", "decay", .is_projection = true, .order = WHIT_IMPORT_HEADS                     \
     }
 static const whit_import_name qwen35_names[] = {QWEN35_NAMES, {NULL}},
                               qwen35_expert_names[] = {QWEN35_NAMES, QWEN_EXPERTS, {NULL}};
+/* Qwen3-Next fuses its projections by key head, so its value heads stay grouped. */
+static const whit_import_name qwen3_next_names[] = {
+    QWEN_HYBRID(WHIT_IMPORT_UNORDERED, WHIT_IMPORT_UNORDERED, WHIT_IMPORT_UNORDERED),
+    {"linear_attn.in_proj_qkvz.weight", "mixed", WHIT_IMPORT_QKVZ_MIXED, .is_projection = true},
+    {"linear_attn.in_proj_qkvz.weight", "z", WHIT_IMPORT_QKVZ_Z, .is_projection = true},
+    {"linear_attn.in_proj_ba.weight", "beta", WHIT_IMPORT_BA_BETA, .is_projection = true},
+    {"linear_attn.in_proj_ba.weight", "decay", WHIT_IMPORT_BA_DECAY, .is_projection = true},
+    QWEN_EXPERTS,
+    {NULL},
+};
 static const char *const qwen35_fields[] = {
     "attn_output_gate",      "full_attention_interval",      "linear_conv_kernel_dim", "linear_key_head_dim",
     "linear_num_key_heads",  "linear_num_value_heads",       "linear_value_head_dim",  "mamba_ssm_dtype",
@@ -284,6 +300,13 @@ static whit_status finish_qwen35(const struct whit_hf_importer *importer, whit_c
     WHIT_TRY(whit_hf_read_u32(config, "linear_num_key_heads", false, &c->delta_key_heads, error));
     WHIT_TRY(whit_hf_read_u32(config, "linear_key_head_dim", false, &c->delta_key_dim, error));
     return whit_hf_read_u32(config, "linear_value_head_dim", false, &c->delta_value_dim, error);
+}
+
+static whit_status finish_qwen3_next(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
+{
+    WHIT_TRY(finish_qwen35(importer, c, error));
+    c->delta_grouped = c->delta_heads != c->delta_key_heads;
+    return WHIT_OK;
 }
 
 /* ---- encoders --------------------------------------------------------------------------------- */
@@ -382,13 +405,13 @@ static const whit_hf_class classes[] = {
     {CLASS("Granite", "granite", "llama", "silu", 1e-6, 10000, 2048), .numbers = granite_numbers},
     {CLASS("GraniteMoe", "granitemoe", "llama", "silu", 1e-6, 10000, 2048), .names = granite_expert_names,
      .numbers = granite_numbers, .experts = &granite_experts},
-    {CLASS("Maple", "maple", "llama", "silu", 1e-6, 10000, 32768), .qk_norm = true, .is_partial = true,
+    {CLASS("Maple", "maple", "llama", "silu", 1e-6, 10000, 32768), .qk_norm = true, .rotary_share = 1,
      .no_rope_in_full = true, .window = 512, .full_interval = 4, .names = maple_names, .fields = maple_fields,
      .experts = &maple_experts},
     {CLASS("GptOss", "gpt_oss", "llama", "silu", 1e-5, 150000, 131072), .n_kv_heads = 8, .head_dim = 64,
      .window = 128, .full_interval = 2, .names = gpt_oss_names, .fields = gpt_oss_fields,
      .experts = &gpt_oss_experts},
-    {CLASS("Phi3", "phi3", "llama", "silu", 1e-5, 10000, 4096), .is_partial = true, .window_always = true,
+    {CLASS("Phi3", "phi3", "llama", "silu", 1e-5, 10000, 4096), .rotary_share = 1, .window_always = true,
      .names = phi3_names, .fields = phi3_fields},
     {CLASS("Olmo2", "olmo2", "olmo2", "silu", 1e-5, 10000, 2048), .names = olmo_names},
     {CLASS("Olmo3", "olmo3", "olmo2", "silu", 1e-5, 500000, 2048), .window = 4096, .full_interval = 4,
@@ -420,14 +443,19 @@ static const whit_hf_class classes[] = {
      .n_kv_heads = 8, .recurrent_type = "conv", .recurrent_mixer = WHIT_MIXER_SHORT_CONV, .names = lfm2_expert_names,
      .fields = lfm2_fields, .finish = finish_lfm2, .experts = &lfm2_experts},
     {CLASS("Qwen3_5", "qwen3_5_text", "hybrid", "silu", 1e-6, 10000, 32768), .is_nested = true, .qk_norm = true,
-     .norms_add_one = true, .is_partial = true, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
+     .norms_add_one = true, .rotary_share = 0.25, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
      .full_interval_field = "full_attention_interval", .recurrent_type = "linear_attention",
      .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen35_names, .fields = qwen35_fields, .finish = finish_qwen35},
     {CLASS("Qwen3_5Moe", "qwen3_5_moe_text", "hybrid", "silu", 1e-6, 10000, 32768), .is_nested = true,
-     .qk_norm = true, .norms_add_one = true, .is_partial = true, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
+     .qk_norm = true, .norms_add_one = true, .rotary_share = 0.25, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
      .full_interval_field = "full_attention_interval", .recurrent_type = "linear_attention",
      .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen35_expert_names, .fields = qwen35_fields,
      .finish = finish_qwen35, .experts = &qwen35_experts},
+    {CLASS("Qwen3Next", "qwen3_next", "hybrid", "silu", 1e-6, 10000, 32768), .is_nested = true, .qk_norm = true,
+     .norms_add_one = true, .rotary_share = 0.25, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
+     .full_interval_field = "full_attention_interval", .recurrent_type = "linear_attention",
+     .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen3_next_names, .fields = qwen35_fields,
+     .finish = finish_qwen3_next, .experts = &qwen3_next_experts},
 };
 /* clang-format on */
 

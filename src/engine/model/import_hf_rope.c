@@ -74,7 +74,7 @@ static bool is_idle(const struct reading *r, uint32_t key)
     double number = 0;
     bool scales = r->scaling->kind != WHIT_ROPE_PLAIN;
     if (!scales && whit_json_is(json, key, "original_max_position_embeddings")) return true;
-    if (whit_json_is(json, key, "partial_rotary_factor") && r->importer->class->is_partial) return true;
+    if (whit_json_is(json, key, "partial_rotary_factor") && r->importer->class->rotary_share != 0) return true;
     /* Sections are those of pictures: all positions of a text's token are equal. */
     if (whit_json_is(json, key, "mrope_section") || whit_json_is(json, key, "mrope_interleaved")) return true;
     return (whit_json_is(json, key, "partial_rotary_factor") || whit_json_is(json, key, "attention_factor") ||
@@ -294,8 +294,9 @@ static whit_status read_table(struct reading *r, whit_rope *rope)
 static whit_status read_dims(const struct reading *r, uint32_t *dims)
 {
     static const char *const names[] = {"rotary_pct", "partial_rotary_factor", "rope_parameters.partial_rotary_factor"};
-    double share = 1;
-    bool is_read = r->c->program || r->importer->class->is_partial;
+    double share = r->importer->class->rotary_share;
+    bool is_read = r->c->program || share != 0;
+    if (share == 0) share = 1;
     for (size_t i = 0; is_read && i < COUNT(names); i++) WHIT_TRY(whit_hf_f64(r->config, names[i], &share, r->error));
     if (!(share >= 0 && share <= 1))
         return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: a share of %g of each head cannot turn", r->config->path,

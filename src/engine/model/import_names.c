@@ -54,7 +54,8 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
         if (tensor->type.n_rows < n_positions || tensor->type.layout == WHIT_LAYOUT_PLAIN)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows for %u positions", source->path,
                              tensor->name, tensor->type.n_rows, n_positions);
-        tensor->part_begin = n_cut;
+        tensor->sections[0] = (whit_source_section){.n = n_positions, .begin = n_cut};
+        tensor->n_sections = 1;
         tensor->type.n_rows = n_positions;
         return WHIT_OK;
     }
@@ -68,23 +69,30 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
     const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff,
                    n_embd = source->config.n_embd, n_experts = source->config.n_experts,
                    width = source->config.n_expert_ff;
+    const uint32_t nk = source->config.delta_key_heads, nv = source->config.delta_heads,
+                   key = source->config.delta_key_dim, per_key = nk ? nv / nk : 0, /* value heads of a key head */
+        value = per_key * source->config.delta_value_dim, fused = 2 * (key + value);
     const struct {
-        uint32_t begin, n, total;
+        uint32_t begin, n, total, run, stride;
     } parts[] = {
         [WHIT_IMPORT_Q] = {0, q, q + 2 * kv},
         [WHIT_IMPORT_K] = {q, kv, q + 2 * kv},
         [WHIT_IMPORT_V] = {q + kv, kv, q + 2 * kv},
         [WHIT_IMPORT_GATE] = {0, ff, 2 * ff},
         [WHIT_IMPORT_UP] = {ff, ff, 2 * ff},
-        [WHIT_IMPORT_HEAD_FIRST] = {0, q, 2 * q},
-        [WHIT_IMPORT_HEAD_SECOND] = {kind.head_dim, q, 2 * q},
+        [WHIT_IMPORT_HEAD_FIRST] = {0, q, 2 * q, kind.head_dim, 2 * kind.head_dim},
+        [WHIT_IMPORT_HEAD_SECOND] = {kind.head_dim, q, 2 * q, kind.head_dim, 2 * kind.head_dim},
         [WHIT_IMPORT_THIRD_1] = {0, n_embd, 3 * n_embd},
         [WHIT_IMPORT_THIRD_2] = {n_embd, n_embd, 3 * n_embd},
         [WHIT_IMPORT_THIRD_3] = {2 * n_embd, n_embd, 3 * n_embd},
-        [WHIT_IMPORT_EXPERTS_GATE] = {0, n_experts * width, 2 * n_experts * width},
-        [WHIT_IMPORT_EXPERTS_UP] = {width, n_experts * width, 2 * n_experts * width},
-        [WHIT_IMPORT_EXPERTS_EVEN] = {0, n_experts * width, 2 * n_experts * width},
-        [WHIT_IMPORT_EXPERTS_ODD] = {1, n_experts * width, 2 * n_experts * width},
+        [WHIT_IMPORT_QKVZ_MIXED] = {0, nk * (2 * key + value), nk * fused},
+        [WHIT_IMPORT_QKVZ_Z] = {2 * key + value, nk * value, nk * fused, value, fused},
+        [WHIT_IMPORT_BA_BETA] = {0, nv, 2 * nv, per_key, 2 * per_key},
+        [WHIT_IMPORT_BA_DECAY] = {per_key, nv, 2 * nv, per_key, 2 * per_key},
+        [WHIT_IMPORT_EXPERTS_GATE] = {0, n_experts * width, 2 * n_experts * width, width, 2 * width},
+        [WHIT_IMPORT_EXPERTS_UP] = {width, n_experts * width, 2 * n_experts * width, width, 2 * width},
+        [WHIT_IMPORT_EXPERTS_EVEN] = {0, n_experts * width, 2 * n_experts * width, 1, 2},
+        [WHIT_IMPORT_EXPERTS_ODD] = {1, n_experts * width, 2 * n_experts * width, 1, 2},
     };
     bool is_vector = tensor->type.layout == WHIT_LAYOUT_PLAIN;
     uint32_t *n = is_vector ? &tensor->type.n_cols : &tensor->type.n_rows;
@@ -93,10 +101,14 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
                          "%s: tensor '%s' is a part of one that has %u rows where the configuration needs %u",
                          source->path, tensor->name, *n, parts[rows].total);
     *n = parts[rows].n;
-    tensor->part_begin = parts[rows].begin;
-    if (rows == WHIT_IMPORT_HEAD_FIRST || rows == WHIT_IMPORT_HEAD_SECOND) tensor->part_run = kind.head_dim;
-    if (rows == WHIT_IMPORT_EXPERTS_GATE || rows == WHIT_IMPORT_EXPERTS_UP) tensor->part_run = width;
-    if (rows == WHIT_IMPORT_EXPERTS_EVEN || rows == WHIT_IMPORT_EXPERTS_ODD) tensor->part_run = 1;
+    tensor->sections[0] = (whit_source_section){*n, parts[rows].begin, parts[rows].run, parts[rows].stride};
+    tensor->n_sections = 1;
+    if (rows == WHIT_IMPORT_QKVZ_MIXED) {
+        tensor->sections[0] = (whit_source_section){nk * key, 0, key, fused};
+        tensor->sections[1] = (whit_source_section){nk * key, key, key, fused};
+        tensor->sections[2] = (whit_source_section){nk * value, 2 * key, value, fused};
+        tensor->n_sections = 3;
+    }
     return WHIT_OK;
 }
 

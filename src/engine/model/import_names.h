@@ -20,6 +20,10 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_THIRD_1, /* a part of three matrices of n_embd rows, which follow each other */
     WHIT_IMPORT_THIRD_2,
     WHIT_IMPORT_THIRD_3,
+    WHIT_IMPORT_QKVZ_MIXED,   /* rows of q, k, v and z for each key head in turn: all q, all k, all v; */
+    WHIT_IMPORT_QKVZ_Z,       /* all z */
+    WHIT_IMPORT_BA_BETA,      /* rows of b and a of the value heads, for each key head in turn: all b; */
+    WHIT_IMPORT_BA_DECAY,     /* all a */
     WHIT_IMPORT_ROW,          /* a vector that is a matrix of one row */
     WHIT_IMPORT_COLUMNS_EVEN, /* every second column of a matrix from the first on, */
     WHIT_IMPORT_COLUMNS_ODD,  /* or from the second on */

@@ -304,6 +304,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .n_heads = node->n_heads,
                           .n_key_heads = node->n_key_heads,
                           .value_dim = node->value_dim,
+                          .is_grouped = node->is_grouped,
                           .is_silu = node->is_silu,
                           .only_above = node->only_above,
                           .route = node->route,

@@ -83,6 +83,7 @@ typedef struct whit_plan_step {
     uint32_t rope;                                    /* rotation: index of the RoPE table */
     uint32_t n_taps, n_heads, n_key_heads, value_dim; /* convolution, delta rule */
     bool is_silu;
+    bool is_grouped;            /* delta rule: order of value heads (kernels/delta.h) */
     uint32_t first;             /* slice: its first element */
     bool is_shared;             /* attention: reads keys and values that layer `layer` has appended before */
     bool only_above;            /* clamp: no lower limit */

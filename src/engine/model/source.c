@@ -156,7 +156,12 @@ uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
 {
     if (!tensor->orders_columns) row = whit_source_head_order(tensor, row);
     row = unpermuted(tensor, row);
-    return tensor->part_begin + (tensor->part_run ? row + row / tensor->part_run * tensor->part_run : row);
+    for (uint32_t i = 0; i < tensor->n_sections; i++) {
+        const whit_source_section *s = &tensor->sections[i];
+        if (row < s->n) return s->begin + (s->run ? row / s->run * s->stride + row % s->run : row);
+        row -= s->n;
+    }
+    return row;
 }
 
 /* ---- as a graph sees it --------------------------------------------------------------------- */

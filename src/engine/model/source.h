@@ -12,6 +12,14 @@
 
 typedef struct whit_source_tensor whit_source_tensor;
 
+/* Rows of a tensor that are a part of the file's: n of them, `run` of every `stride` rows from row `begin` on; run 0:
+ * all from there. */
+typedef struct whit_source_section {
+    uint32_t n, begin, run, stride;
+} whit_source_section;
+
+#define WHIT_SOURCE_SECTIONS_MAX 3
+
 struct whit_source_tensor {
     char name[WHIT_VALUE_NAME_BYTES]; /* canonical, as the graph asks for it */
     whit_tensor_type type;            /* holds the source exactly */
@@ -22,11 +30,12 @@ struct whit_source_tensor {
     const void *context;                             /* owned by the importer */
     bool used;                                       /* whether the graph reads it */
     uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: not */
-    uint32_t part_begin;                             /* it is a part of the file's tensor, from this row on; */
-    uint32_t part_run;                               /* if not 0: of every 2 part_run rows the first part_run */
-    uint32_t order_begin, order_dim;                 /* from this row on, heads of order_dim rows; 0: no such heads */
-    uint32_t order_heads, order_key_heads;           /* are grouped by key head in the file, and tiled in ours */
-    bool orders_columns;                             /* columns are ordered so, instead of rows */
+    /* (n_sections) Its rows in order; without sections all of the file's. */
+    whit_source_section sections[WHIT_SOURCE_SECTIONS_MAX];
+    uint32_t n_sections;
+    uint32_t order_begin, order_dim;       /* from this row on, heads of order_dim rows; 0: no such heads */
+    uint32_t order_heads, order_key_heads; /* are grouped by key head in the file, and tiled in ours */
+    bool orders_columns;                   /* columns are ordered so, instead of rows */
     whit_source_tensor *parts; /* (n_parts) matrices of which it consists, one for each expert; NULL: no parts */
     uint32_t n_parts;
     uint32_t column_begin, column_step; /* columns of the file's rows: the first, and from each to the next; 0: all */

@@ -56,7 +56,6 @@ static const struct missing {
     {"plamo", "parallel blocks"},
     {"qwen2moe", "a mixture of experts"},
     {"qwen2vl", "an image encoder"},
-    {"qwen3next", "Gated DeltaNet layers"},
     {"qwen3vl", "an image encoder"},
     {"rwkv", "recurrent layers"},
     {"seedoss", "its own biases"},

@@ -8,7 +8,8 @@
 /* The supported families, for messages. */
 #define WHIT_KNOWN_FAMILIES                                                                                            \
     "Llama, Mistral, Ministral 3, Qwen2, Qwen3, SmolLM3, Granite, Phi-3, OLMo 2 and 3, Gemma 3 and 4, Hunyuan dense, " \
-    "BitNet, Qwen3.5, LFM2, BERT, and with experts Qwen3, Qwen3.5, LFM2, Gemma 4, gpt-oss, Granite and Maple"
+    "BitNet, Qwen3.5, LFM2, BERT, and with experts Qwen3, Qwen3-Next, Qwen3.5, LFM2, Gemma 4, gpt-oss, Granite and "   \
+    "Maple"
 
 /* `name` is an architecture of a GGUF file or a class of transformers. Always fails. */
 whit_status whit_unknown_family(const char *path, const char *name, size_t n, whit_error *error);

@@ -24,6 +24,7 @@ struct delta_job {
     const whit_tape_step *step;
     uint32_t n_tokens, n_heads, n_key_heads, key_dim, value_dim,
         stride; /* stride: tokens from a kept state to the next */
+    bool is_grouped;
     size_t width, state_elems;
     const float *mixed, *beta, *decay, *a, *dt;
 };
@@ -98,6 +99,7 @@ static struct delta_job make_job(const whit_tape *tape, const whit_tape_step *st
                               .n_key_heads = node->n_key_heads,
                               .key_dim = node->head_dim,
                               .value_dim = node->value_dim,
+                              .is_grouped = node->is_grouped,
                               .stride = find_stride(tape->options.n_tokens),
                               .width = whit_step_width(tape, node->input[0]),
                               .state_elems = (size_t)node->head_dim * node->value_dim,
@@ -108,14 +110,19 @@ static struct delta_job make_job(const whit_tape *tape, const whit_tape_step *st
                               .dt = tape->params->items[node->bias].value};
 }
 
-/* Offsets in a row of the mixed input. */
-static size_t query_at(const struct delta_job *job, uint32_t head)
+static uint32_t key_head_of(const struct delta_job *job, uint32_t head)
 {
-    return (size_t)(head % job->n_key_heads) * job->key_dim;
+    return whit_delta_key_head(head, job->n_heads, job->n_key_heads, job->is_grouped);
 }
-static size_t key_at(const struct delta_job *job, uint32_t head)
+
+/* Offsets in a row of the mixed input: those of a key head's query and key, and of a value head's value. */
+static size_t query_at(const struct delta_job *job, uint32_t key_head)
 {
-    return (size_t)job->n_key_heads * job->key_dim + query_at(job, head);
+    return (size_t)key_head * job->key_dim;
+}
+static size_t key_at(const struct delta_job *job, uint32_t key_head)
+{
+    return (size_t)(job->n_key_heads + key_head) * job->key_dim;
 }
 static size_t value_at(const struct delta_job *job, uint32_t head)
 {
@@ -130,10 +137,11 @@ static void run_token(const struct delta_job *job, uint32_t head, size_t r, stru
 {
     const whit_kernels *kernels = &job->tape->kernels;
     const float *row = job->mixed + r * job->width;
+    const uint32_t key_head = key_head_of(job, head);
     size_t at = r * job->n_heads + head;
-    whit_delta_normalise(kernels, row + query_at(job, head), job->key_dim, 1.0f / sqrtf((float)job->key_dim),
+    whit_delta_normalise(kernels, row + query_at(job, key_head), job->key_dim, 1.0f / sqrtf((float)job->key_dim),
                          token->query);
-    whit_delta_normalise(kernels, row + key_at(job, head), job->key_dim, 1.0f, token->key);
+    whit_delta_normalise(kernels, row + key_at(job, key_head), job->key_dim, 1.0f, token->key);
     token->b = whit_delta_sigmoid(job->beta[at]);
     token->g = whit_exp_f32(job->a[head] * whit_delta_softplus(job->decay[at] + job->dt[head]));
     const whit_delta_update update = {.key = token->key, .change = token->change, .decay = token->g};
@@ -236,9 +244,9 @@ static void token_gradient(const struct delta_job *job, const struct walk *w, si
         dg += loops->dot(d, before + k * n_values, n_values);
         loops->scale(d, d, token->g, n_values);
     }
-    add_normalised(loops, row + query_at(job, head), w->dquery, 1.0f / sqrtf((float)job->key_dim), job->key_dim,
-                   drow + query_at(job, head));
-    add_normalised(loops, row + key_at(job, head), w->dkey, 1.0f, job->key_dim, drow + key_at(job, head));
+    const size_t query = query_at(job, key_head_of(job, head)), key = key_at(job, key_head_of(job, head));
+    add_normalised(loops, row + query, w->dquery, 1.0f / sqrtf((float)job->key_dim), job->key_dim, drow + query);
+    add_normalised(loops, row + key, w->dkey, 1.0f, job->key_dim, drow + key);
     float *dbeta = whit_step_dinput(job->tape, job->step, 1) + at,
           *ddecay = whit_step_dinput(job->tape, job->step, 2) + at;
     float x = job->decay[at] + job->dt[head], dlog = dg * token->g, dx = dlog * job->a[head] * whit_delta_sigmoid(x);
@@ -272,7 +280,8 @@ static void head_gradients(void *context, uint32_t worker, uint32_t begin, uint3
         uint32_t sequence = item / job->n_key_heads, key_head = item % job->n_key_heads;
         size_t first = (size_t)sequence * job->n_tokens;
         if (job->step->overwrites[0]) clear_key_head(job, first, key_head);
-        for (uint32_t head = key_head; head < job->n_heads; head += job->n_key_heads) {
+        for (uint32_t head = 0; head < job->n_heads; head++) {
+            if (key_head_of(job, head) != key_head) continue;
             struct head_sums sums = {0};
             keep_states(job, &w, first, head);
             memset(w.dstate, 0, job->state_elems * sizeof *w.dstate);

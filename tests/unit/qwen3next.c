@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: MIT
+ * Qwen3-Next: folders and GGUF files made of the weights of Qwen3.5's tiny models, with their projections fused by key
+ * head as Qwen3-Next has them. They are the same models, to the bit; damaged ones are refused in one line. */
+#include "test_folder.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/half.h"
+#include "format/gguf_write.h"
+#include "format/safetensors.h"
+#include "kernels/math.h"
+#include "model/convert.h"
+#include "runtime/session.h"
+
+enum { N_TENSORS_MAX = 96, N_TOKENS = 40 };
+
+/* ---- a model in memory ------------------------------------------------------------------------ */
+
+struct matrix {
+    char name[160];
+    uint32_t n_dims;
+    uint64_t dims[3]; /* the row's length last */
+    uint8_t *data;    /* bf16 */
+    size_t n_elems;
+};
+
+struct shape {
+    const char *folder;
+    uint32_t n_layers, interval, head_dim, n_heads, n_kv_heads, n_ff, n_experts, n_used, n_expert_ff, n_shared_ff;
+    uint32_t n_key_heads, n_value_heads, dim; /* of the delta rule; keys and values have one dimension */
+    bool is_tied;
+};
+
+static const struct shape mixture = {"qwen35-moe", 3, 2, 32, 4, 2, 64, 6, 3, 16, 32, 2, 2, 32, false},
+                          dense = {"qwen35-hybrid", 4, 4, 64, 2, 1, 64, 0, 0, 0, 0, 2, 4, 32, true};
+
+struct made {
+    struct matrix items[N_TENSORS_MAX];
+    uint32_t n;
+};
+
+static struct matrix *add_matrix(struct made *made, const char *name, uint32_t n_dims, const uint64_t *dims)
+{
+    assert_true(made->n < N_TENSORS_MAX);
+    struct matrix *m = &made->items[made->n++];
+    *m = (struct matrix){.n_dims = n_dims, .n_elems = 1};
+    snprintf(m->name, sizeof m->name, "%s", name);
+    for (uint32_t i = 0; i < n_dims; i++) m->n_elems *= m->dims[i] = dims[i];
+    m->data = malloc(m->n_elems * 2);
+    assert_non_null(m->data);
+    return m;
+}
+
+static void free_made(struct made *made)
+{
+    for (uint32_t i = 0; i < made->n; i++) free(made->items[i].data);
+    *made = (struct made){0};
+}
+
+static size_t row_bytes(const struct matrix *m)
+{
+    return m->n_elems / m->dims[0] * 2;
+}
+
+static const struct matrix *find_matrix(const struct made *made, const char *name)
+{
+    for (uint32_t i = 0; i < made->n; i++)
+        if (strcmp(made->items[i].name, name) == 0) return &made->items[i];
+    fail_msg("no matrix '%s'", name);
+    return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* The matrix beside `name` whose name ends in `to` in place of `from`. */
+static const struct matrix *beside(const struct made *made, const char *name, const char *from, const char *to)
+{
+    char other[160];
+    snprintf(other, sizeof other, "%.*s%s", (int)(strlen(name) - strlen(from)), name, to);
+    return find_matrix(made, other);
+}
+
+/* Appends rows [row, row + n) of `from` at *at, which moves on. */
+static void append_rows(uint8_t **at, const struct matrix *from, uint32_t row, uint32_t n)
+{
+    const size_t bytes = row_bytes(from);
+    assert_true(row + n <= from->dims[0]);
+    memcpy(*at, from->data + row * bytes, n * bytes);
+    *at += n * bytes;
+}
+
+/* The tensors of a tiny model, named as in folders of one language model. */
+static void read_model(const struct shape *s, struct made *made)
+{
+    static const char nested[] = "model.language_model.";
+    char relative[128];
+    whit_error error;
+    whit_safetensors *set;
+    snprintf(relative, sizeof relative, "models-tiny/%s/hf/model.safetensors", s->folder);
+    assert_ok(whit_safetensors_open(shared_path(relative), NULL, &set, &error), error);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const whit_safetensor *t = &set->tensors[i];
+        char name[120], bare[160];
+        snprintf(name, sizeof name, "%.*s", (int)t->name_bytes, t->name);
+        const bool is_nested = strncmp(name, nested, strlen(nested)) == 0;
+        snprintf(bare, sizeof bare, "%s%s", is_nested ? "model." : "", is_nested ? name + strlen(nested) : name);
+        assert_int_equal(t->dtype, WHIT_DTYPE_BF16);
+        memcpy(add_matrix(made, bare, t->n_dims, t->dims)->data, t->data, t->size_bytes);
+    }
+    whit_safetensors_close(set);
+}
+
+/* Fuses q, k, v and z, and b and a, by key head. */
+static void fuse_projections(const struct shape *s, const struct made *from, struct made *to)
+{
+    static const char qkv[] = "in_proj_qkv.weight", b[] = "in_proj_b.weight";
+    const uint32_t keys = s->n_key_heads * s->dim, per_key = s->n_value_heads / s->n_key_heads, v = per_key * s->dim;
+    for (uint32_t i = 0; i < from->n; i++) {
+        const struct matrix *m = &from->items[i];
+        const bool is_mixed = ends_with(m->name, qkv), is_beta = ends_with(m->name, b);
+        if (ends_with(m->name, "in_proj_z.weight") || ends_with(m->name, "in_proj_a.weight")) continue;
+        if (!is_mixed && !is_beta) {
+            memcpy(add_matrix(to, m->name, m->n_dims, m->dims)->data, m->data, m->n_elems * 2);
+            continue;
+        }
+        char name[160];
+        snprintf(name, sizeof name, "%.*s%s", (int)(strlen(m->name) - strlen(is_mixed ? qkv : b)), m->name,
+                 is_mixed ? "in_proj_qkvz.weight" : "in_proj_ba.weight");
+        const struct matrix *other =
+            is_mixed ? beside(from, m->name, qkv, "in_proj_z.weight") : beside(from, m->name, b, "in_proj_a.weight");
+        uint8_t *at = add_matrix(to, name, 2, (const uint64_t[]){m->dims[0] + other->dims[0], m->dims[1]})->data;
+        for (uint32_t h = 0; h < s->n_key_heads; h++) {
+            if (is_beta) {
+                append_rows(&at, m, h * per_key, per_key);
+                append_rows(&at, other, h * per_key, per_key);
+                continue;
+            }
+            append_rows(&at, m, h * s->dim, s->dim);
+            append_rows(&at, m, keys + h * s->dim, s->dim);
+            append_rows(&at, m, 2 * keys + h * v, v);
+            append_rows(&at, other, h * v, v);
+        }
+    }
+}
+
+/* Gives each value head a key head of its own, a copy: an equal model in which no order of heads matters. */
+static void repeat_keys(const struct shape *s, const struct made *from, struct made *to)
+{
+    const uint32_t keys = s->n_key_heads * s->dim, per_key = s->n_value_heads / s->n_key_heads,
+                   values = s->n_value_heads * s->dim;
+    for (uint32_t i = 0; i < from->n; i++) {
+        const struct matrix *m = &from->items[i];
+        const bool is_mixed = ends_with(m->name, "in_proj_qkv.weight") || ends_with(m->name, "conv1d.weight");
+        uint64_t dims[3] = {is_mixed ? 3 * values : m->dims[0], m->dims[1], m->dims[2]};
+        uint8_t *at = add_matrix(to, m->name, m->n_dims, dims)->data;
+        if (!is_mixed) {
+            memcpy(at, m->data, m->n_elems * 2);
+            continue;
+        }
+        for (uint32_t part = 0; part < 2; part++)
+            for (uint32_t h = 0; h < s->n_value_heads; h++)
+                append_rows(&at, m, part * keys + h / per_key * s->dim, s->dim);
+        append_rows(&at, m, 2 * keys, values);
+    }
+}
+
+/* ---- folders ---------------------------------------------------------------------------------- */
+
+/* %s: "architectures" and model_type; numbers of the shape. Published configurations have these fields. */
+static void write_config(const struct shape *s, bool is_next, uint32_t n_key_heads, const char *path)
+{
+    char text[4096];
+    whit_error error;
+    const char *class = is_next ? "Qwen3NextForCausalLM" : "Qwen3_5ForCausalLM",
+               *type = is_next ? "qwen3_next" : "qwen3_5_text";
+    int n = snprintf(text, sizeof text,
+                     "{\"architectures\": [\"%s\"], \"model_type\": \"%s\", \"attention_bias\": false,"
+                     "\"attention_dropout\": 0.0, \"bos_token_id\": 1, \"eos_token_id\": 2, \"dtype\": \"bfloat16\","
+                     "\"hidden_act\": \"silu\", \"hidden_size\": 128, \"initializer_range\": 0.02,"
+                     "\"max_position_embeddings\": 2048, \"rms_norm_eps\": 1e-06, \"rope_scaling\": null,"
+                     "\"rope_theta\": 10000000, \"use_cache\": true, \"use_sliding_window\": false,"
+                     "\"linear_conv_kernel_dim\": 4, \"vocab_size\": 512, \"head_dim\": %u,"
+                     "\"full_attention_interval\": %u, \"num_hidden_layers\": %u, \"num_attention_heads\": %u,"
+                     "\"num_key_value_heads\": %u, \"intermediate_size\": %u, \"linear_num_key_heads\": %u,"
+                     "\"linear_num_value_heads\": %u, \"linear_key_head_dim\": %u, \"linear_value_head_dim\": %u,"
+                     "\"tie_word_embeddings\": %s",
+                     class, type, s->head_dim, s->interval, s->n_layers, s->n_heads, s->n_kv_heads, s->n_ff,
+                     n_key_heads, s->n_value_heads, s->dim, s->dim, s->is_tied ? "true" : "false");
+    if (is_next)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      ", \"decoder_sparse_step\": 1, \"mlp_only_layers\": [], \"moe_intermediate_size\": %u,"
+                      "\"norm_topk_prob\": true, \"num_experts\": %u, \"num_experts_per_tok\": %u,"
+                      "\"output_router_logits\": false, \"router_aux_loss_coef\": 0.001,"
+                      "\"shared_expert_intermediate_size\": %u",
+                      s->n_expert_ff, s->n_experts, s->n_used, s->n_shared_ff);
+    if (!s->n_experts) n += snprintf(text + n, sizeof text - (size_t)n, ", \"partial_rotary_factor\": 0.25");
+    n += snprintf(text + n, sizeof text - (size_t)n, "}\n");
+    assert_true((size_t)n < sizeof text);
+    assert_ok(whit_write_file(path, text, (size_t)n, &error), error);
+}
+
+static void write_weights(const struct made *made, const char *path)
+{
+    whit_buf file = {0}, header = {0};
+    whit_error error;
+    size_t offset = 0;
+    whit_buf_append_str(&header, "{");
+    for (uint32_t i = 0; i < made->n; i++) {
+        const struct matrix *m = &made->items[i];
+        whit_buf_printf(&header, "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[", i ? "," : "", m->name);
+        for (uint32_t k = 0; k < m->n_dims; k++) whit_buf_printf(&header, "%s%u", k ? "," : "", (unsigned)m->dims[k]);
+        whit_buf_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + m->n_elems * 2);
+        offset += m->n_elems * 2;
+    }
+    whit_buf_append_str(&header, "}");
+    const uint64_t n = header.size_bytes;
+    whit_buf_append(&file, &n, sizeof n);
+    whit_buf_append(&file, header.data, header.size_bytes);
+    for (uint32_t i = 0; i < made->n; i++) whit_buf_append(&file, made->items[i].data, made->items[i].n_elems * 2);
+    assert_ok(whit_write_file(path, file.data, file.size_bytes, &error), error);
+    whit_buf_free(&file);
+    whit_buf_free(&header);
+}
+
+static void write_folder(const struct shape *s, const struct made *made, bool is_next, uint32_t n_key_heads,
+                         const char *name)
+{
+    char path[512];
+    mkdir(in_folder(name), 0700);
+    snprintf(path, sizeof path, "%s/config.json", in_folder(name));
+    write_config(s, is_next, n_key_heads, path);
+    snprintf(path, sizeof path, "%s/model.safetensors", in_folder(name));
+    write_weights(made, path);
+}
+
+/* ---- GGUF files ------------------------------------------------------------------------------- */
+
+enum value { BF16_AS_IS, F32_AS_IS, F32_PLUS_ONE, F32_NEG_EXP };
+
+static const struct gguf_name {
+    const char *theirs, *ours; /* after "layers.N." and "blk.N.", or whole */
+    enum value value;
+} gguf_names[] = {
+    {"model.embed_tokens.weight", "token_embd.weight", BF16_AS_IS},
+    {"model.norm.weight", "output_norm.weight", F32_PLUS_ONE},
+    {"lm_head.weight", "output.weight", BF16_AS_IS},
+    {"input_layernorm.weight", "attn_norm.weight", F32_PLUS_ONE},
+    {"post_attention_layernorm.weight", "post_attention_norm.weight", F32_PLUS_ONE},
+    {"self_attn.q_proj.weight", "attn_q.weight", BF16_AS_IS},
+    {"self_attn.k_proj.weight", "attn_k.weight", BF16_AS_IS},
+    {"self_attn.v_proj.weight", "attn_v.weight", BF16_AS_IS},
+    {"self_attn.o_proj.weight", "attn_output.weight", BF16_AS_IS},
+    {"self_attn.q_norm.weight", "attn_q_norm.weight", F32_PLUS_ONE},
+    {"self_attn.k_norm.weight", "attn_k_norm.weight", F32_PLUS_ONE},
+    {"linear_attn.in_proj_qkvz.weight", "ssm_in.weight", BF16_AS_IS},
+    {"linear_attn.in_proj_qkv.weight", "attn_qkv.weight", BF16_AS_IS},
+    {"linear_attn.in_proj_z.weight", "attn_gate.weight", BF16_AS_IS},
+    {"linear_attn.in_proj_ba.weight", "ssm_ba.weight", BF16_AS_IS},
+    {"linear_attn.conv1d.weight", "ssm_conv1d.weight", F32_AS_IS},
+    {"linear_attn.A_log", "ssm_a", F32_NEG_EXP},
+    {"linear_attn.dt_bias", "ssm_dt.bias", F32_AS_IS},
+    {"linear_attn.norm.weight", "ssm_norm.weight", F32_AS_IS},
+    {"linear_attn.out_proj.weight", "ssm_out.weight", BF16_AS_IS},
+    {"mlp.gate_proj.weight", "ffn_gate.weight", BF16_AS_IS},
+    {"mlp.up_proj.weight", "ffn_up.weight", BF16_AS_IS},
+    {"mlp.down_proj.weight", "ffn_down.weight", BF16_AS_IS},
+    {"mlp.gate.weight", "ffn_gate_inp.weight", BF16_AS_IS},
+    {"mlp.experts.gate_proj", "ffn_gate_exps.weight", BF16_AS_IS},
+    {"mlp.experts.up_proj", "ffn_up_exps.weight", BF16_AS_IS},
+    {"mlp.experts.down_proj", "ffn_down_exps.weight", BF16_AS_IS},
+    {"mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight", BF16_AS_IS},
+    {"mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight", BF16_AS_IS},
+    {"mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight", BF16_AS_IS},
+    {"mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight", BF16_AS_IS},
+};
+
+static const struct gguf_name *gguf_name_of(const struct matrix *m, char name[96])
+{
+    unsigned layer;
+    int n = 0;
+    const bool is_of_layer = sscanf(m->name, "model.layers.%u.%n", &layer, &n) == 1 && n;
+    for (size_t i = 0; i < sizeof gguf_names / sizeof *gguf_names; i++) {
+        if (strcmp(m->name + n, gguf_names[i].theirs) != 0) continue;
+        if (is_of_layer)
+            snprintf(name, 96, "blk.%u.%s", layer, gguf_names[i].ours);
+        else
+            snprintf(name, 96, "%s", gguf_names[i].ours);
+        return &gguf_names[i];
+    }
+    fail_msg("no name for '%s'", m->name);
+    return NULL;
+}
+
+/* Splits what GGUF files hold apart: matrices of gate and up of the experts; and, but for older files, q, k and v in
+ * one matrix and z in another, value heads in their order. */
+static void split_for_gguf(const struct shape *s, const struct made *from, bool is_old, struct made *to)
+{
+    static const char both[] = "gate_up_proj", qkvz[] = "in_proj_qkvz.weight";
+    for (uint32_t i = 0; i < from->n; i++) {
+        const struct matrix *m = &from->items[i];
+        char name[160];
+        if (ends_with(m->name, both)) {
+            for (uint32_t part = 0; part < 2; part++) {
+                snprintf(name, sizeof name, "%.*s%s", (int)(strlen(m->name) - strlen(both)), m->name,
+                         part ? "up_proj" : "gate_proj");
+                const uint64_t dims[3] = {m->dims[0], m->dims[1] / 2, m->dims[2]};
+                const size_t bytes = dims[1] * dims[2] * 2;
+                uint8_t *at = add_matrix(to, name, 3, dims)->data;
+                for (uint64_t e = 0; e < dims[0]; e++) memcpy(at + e * bytes, m->data + (2 * e + part) * bytes, bytes);
+            }
+        } else if (ends_with(m->name, qkvz) && !is_old) {
+            const uint32_t v = s->n_value_heads / s->n_key_heads * s->dim, each = 2 * (s->dim + v);
+            const uint32_t begins[4] = {0, s->dim, 2 * s->dim, 2 * s->dim + v}, sizes[4] = {s->dim, s->dim, v, v};
+            uint8_t *at = NULL;
+            for (uint32_t part = 0; part < 4; part++) {
+                const uint64_t rows = (uint64_t)s->n_key_heads * (part == 3 ? v : 2 * s->dim + v);
+                snprintf(name, sizeof name, "%.*s%s", (int)(strlen(m->name) - strlen(qkvz)), m->name,
+                         part == 3 ? "in_proj_z.weight" : "in_proj_qkv.weight");
+                if (part % 3 == 0) at = add_matrix(to, name, 2, (const uint64_t[]){rows, m->dims[1]})->data;
+                for (uint32_t h = 0; h < s->n_key_heads; h++) append_rows(&at, m, h * each + begins[part], sizes[part]);
+            }
+        } else {
+            memcpy(add_matrix(to, m->name, m->n_dims, m->dims)->data, m->data, m->n_elems * 2);
+        }
+    }
+}
+
+static void put_number(whit_gguf_writer *writer, const char *suffix, uint32_t value)
+{
+    char name[96];
+    snprintf(name, sizeof name, "qwen3next.%s", suffix);
+    whit_gguf_put_u32(writer, name, value);
+}
+
+static void put_keys(whit_gguf_writer *writer, const struct shape *s)
+{
+    whit_gguf_put_string(writer, "general.architecture", "qwen3next", 9);
+    put_number(writer, "block_count", s->n_layers);
+    put_number(writer, "context_length", 2048);
+    put_number(writer, "embedding_length", 128);
+    put_number(writer, "feed_forward_length", s->n_ff);
+    put_number(writer, "attention.head_count", s->n_heads);
+    put_number(writer, "attention.head_count_kv", s->n_kv_heads);
+    put_number(writer, "attention.key_length", s->head_dim);
+    put_number(writer, "attention.value_length", s->head_dim);
+    put_number(writer, "rope.dimension_count", s->head_dim / 4);
+    put_number(writer, "ssm.conv_kernel", 4);
+    put_number(writer, "ssm.state_size", s->dim);
+    put_number(writer, "ssm.group_count", s->n_key_heads);
+    put_number(writer, "ssm.time_step_rank", s->n_value_heads);
+    put_number(writer, "ssm.inner_size", s->n_value_heads * s->dim);
+    put_number(writer, "full_attention_interval", s->interval);
+    whit_gguf_put_f32(writer, "qwen3next.attention.layer_norm_rms_epsilon", 1e-6f);
+    whit_gguf_put_f32(writer, "qwen3next.rope.freq_base", 1e7f);
+    if (!s->n_experts) return;
+    put_number(writer, "expert_count", s->n_experts);
+    put_number(writer, "expert_used_count", s->n_used);
+    put_number(writer, "expert_feed_forward_length", s->n_expert_ff);
+    put_number(writer, "expert_shared_feed_forward_length", s->n_shared_ff);
+}
+
+static void write_gguf(const struct shape *s, const struct made *made, const char *path)
+{
+    whit_gguf_writer writer;
+    whit_writer file;
+    whit_error error;
+    whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, NULL);
+    put_keys(&writer, s);
+    for (uint32_t i = 0; i < made->n; i++) {
+        const struct matrix *m = &made->items[i];
+        char name[96];
+        const bool is_bf16 = gguf_name_of(m, name)->value == BF16_AS_IS;
+        uint64_t dims[3];
+        uint32_t n_dims = 0;
+        for (uint32_t k = m->n_dims; k--;)
+            if (m->dims[k] != 1 || m->n_dims == 1) dims[n_dims++] = m->dims[k]; /* (channels, 1, taps) */
+        whit_gguf_put_tensor(&writer, name, is_bf16 ? 30 : 0, n_dims, dims, m->n_elems * (is_bf16 ? 2 : 4));
+    }
+    assert_ok(whit_writer_open(path, NULL, &file, &error), error);
+    assert_ok(whit_gguf_write_head(&writer, &file, &error), error);
+    for (uint32_t i = 0; i < made->n; i++) {
+        const struct matrix *m = &made->items[i];
+        char name[96];
+        const enum value value = gguf_name_of(m, name)->value;
+        if (value == BF16_AS_IS) {
+            assert_ok(whit_gguf_write_data(&writer, m->data, m->n_elems * 2, &error), error);
+            continue;
+        }
+        for (size_t k = 0; k < m->n_elems; k++) {
+            uint16_t stored;
+            memcpy(&stored, m->data + 2 * k, 2);
+            float x = whit_f32_from_bf16(stored);
+            if (value == F32_PLUS_ONE) x += 1;
+            if (value == F32_NEG_EXP) x = (float)-whit_exp_f64((double)x);
+            assert_ok(whit_gguf_write_data(&writer, &x, sizeof x, &error), error);
+        }
+    }
+    assert_ok(whit_gguf_write_end(&writer, &error), error);
+    assert_ok(whit_writer_commit(&file, &error), error);
+    whit_gguf_writer_close(&writer);
+}
+
+/* ---- equal models ----------------------------------------------------------------------------- */
+
+static void identity_of(const char *path, uint8_t identity[32])
+{
+    whit_model *model = open_model_at(path);
+    memcpy(identity, whit_model_identity(model), 32);
+    whit_model_close(model);
+}
+
+static void assert_one_model(const char *a, const char *b)
+{
+    uint8_t identity[2][32];
+    identity_of(a, identity[0]);
+    identity_of(b, identity[1]);
+    if (memcmp(identity[0], identity[1], 32) != 0) fail_msg("%s and %s differ", a, b);
+}
+
+/* A folder "next", and GGUF files as written now and by older converters. */
+static void make_next(const struct shape *s, struct made *fused)
+{
+    struct made model = {0};
+    read_model(s, &model);
+    fuse_projections(s, &model, fused);
+    write_folder(s, fused, true, s->n_key_heads, "next");
+    for (int is_old = 0; is_old < 2; is_old++) {
+        struct made parts = {0};
+        split_for_gguf(s, fused, is_old, &parts);
+        write_gguf(s, &parts, in_folder(is_old ? "old.gguf" : "new.gguf"));
+        free_made(&parts);
+    }
+    free_made(&model);
+}
+
+static void one_value_head_a_key_is_qwen35(void **state)
+{
+    struct made fused = {0};
+    (void)state;
+    make_next(&mixture, &fused);
+    assert_one_model(shared_path("models-tiny/qwen35-moe/hf"), in_folder("next"));
+    assert_one_model(in_folder("next"), in_folder("new.gguf"));
+    assert_one_model(in_folder("next"), in_folder("old.gguf"));
+    free_made(&fused);
+}
+
+static int32_t token_of(uint32_t i)
+{
+    return (int32_t)((i * 71 + i * i * 7 + 3) % 500);
+}
+
+/* Logits (N_TOKENS, vocabulary) of a prompt; the caller frees. */
+static float *run_prompt(const whit_model *model, const char *cpu, uint32_t n_threads, uint32_t n_batch)
+{
+    whit_error error;
+    whit_session *session;
+    whit_step_token tokens[N_TOKENS];
+    whit_session_options options = whit_session_options_default();
+    const size_t n_vocab = whit_model_vocab_size(model);
+    options.cpu = cpu;
+    options.n_threads = n_threads;
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    options.n_ctx_tokens = options.n_logits = N_TOKENS;
+    options.n_batch_tokens = n_batch;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    for (uint32_t i = 0; i < N_TOKENS; i++) tokens[i] = (whit_step_token){.id = token_of(i), .want_logits = true};
+    assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
+    float *logits = malloc(N_TOKENS * n_vocab * sizeof *logits);
+    assert_non_null(logits);
+    for (uint32_t i = 0; i < N_TOKENS; i++)
+        memcpy(logits + i * n_vocab, whit_session_logits(session, i), n_vocab * sizeof *logits);
+    whit_session_close(session);
+    return logits;
+}
+
+static void grouped_heads_have_their_key(void **state)
+{
+    static const struct {
+        const char *cpu;
+        uint32_t n_threads, n_batch;
+    } runs[] = {{"generic", 1, 64}, {"avx2", 2, 7}, {"avx512", 3, 1}, {"amx", 2, 64}};
+    struct made fused = {0}, model = {0}, repeated = {0};
+    (void)state;
+    make_next(&dense, &fused);
+    assert_one_model(in_folder("next"), in_folder("new.gguf"));
+    assert_one_model(in_folder("next"), in_folder("old.gguf"));
+    read_model(&dense, &model);
+    repeat_keys(&dense, &model, &repeated);
+    write_folder(&dense, &repeated, false, dense.n_value_heads, "repeated");
+
+    whit_model *next = open_model_at(in_folder("next")), *same = open_model_at(in_folder("repeated")),
+               *tiled = open_model_at(shared_path("models-tiny/qwen35-hybrid/hf"));
+    const size_t n = N_TOKENS * (size_t)whit_model_vocab_size(next);
+    float *expected = run_prompt(same, "generic", 1, 64), *other = run_prompt(tiled, "generic", 1, 64);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        float *logits = run_prompt(next, runs[i].cpu, runs[i].n_threads, runs[i].n_batch);
+        if (memcmp(logits, expected, n * sizeof *logits) != 0) fail_msg("other bits with %s", runs[i].cpu);
+        free(logits);
+    }
+    /* Qwen3.5's importer orders heads otherwise, so its last products are summed in another order. */
+    for (size_t i = 0; i < n; i++) assert_true(fabsf(expected[i] - other[i]) < 1e-4f);
+    free(expected);
+    free(other);
+    whit_model_close(next);
+    whit_model_close(same);
+    whit_model_close(tiled);
+    free_made(&fused);
+    free_made(&model);
+    free_made(&repeated);
+}
+
+/* Readers from before this family refuse the file by its name. */
+static void files_name_the_order(void **state)
+{
+    struct made fused = {0};
+    whit_error error;
+    whit_source source;
+    whit_ndf_writer *writer;
+    const whit_convert_options options = {.n_threads = 1};
+    (void)state;
+    make_next(&dense, &fused);
+    assert_ok(whit_source_open(in_folder("next"), NULL, &source, &error), error);
+    assert_string_equal(source.config.family, "hybrid-grouped");
+    assert_ok(whit_ndf_writer_open(in_folder("next.ndf"), NULL, NULL, &writer, &error), error);
+    assert_ok(whit_convert(&source, &options, writer, &error), error);
+    whit_ndf_writer_close(writer);
+    whit_source_close(&source);
+    assert_one_model(in_folder("next"), in_folder("next.ndf"));
+    free_made(&fused);
+}
+
+/* ---- damaged ones ----------------------------------------------------------------------------- */
+
+static void assert_refused(const char *path, const char *word)
+{
+    whit_error error;
+    whit_model *model;
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+    if (whit_model_open(path, &options, &model, &error) == WHIT_OK) fail_msg("opened, without '%s'", word);
+    if (!strstr(error.message, word) || strchr(error.message, '\n')) fail_msg("'%s' lacks '%s'", error.message, word);
+}
+
+static void damaged_folders_are_refused(void **state)
+{
+    static const struct {
+        const char *file, *from, *to, *word; /* from and to have one length */
+    } cases[] = {
+        {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 3", "cannot share 3 key"},
+        {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 0", "cannot share 0 key"},
+        {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 4", "has 384 rows"},
+        {"config.json", "\"linear_num_value_heads\": 4", "\"linear_num_value_heads\": 8",
+         "where the configuration needs"},
+        {"config.json", "\"linear_num_value_heads\": 4", "\"linear_num_value_heads\": 0", "has 8 rows"},
+        {"config.json", "\"linear_key_head_dim\": 32", "\"linear_key_head_dim\": 64", "has 384 rows"},
+        {"config.json", "\"full_attention_interval\": 4", "\"full_attention_interval\": 3", "layers.3.q"},
+        {"config.json", "\"num_experts\": 0", "\"num_experts\": 8", "experts"},
+        {"model.safetensors", "layers.0.linear_attn.in_proj_qkvz.weight", "layers.0.linear_attn.in_proj.inv_freq.xx",
+         "is not known"},
+        {"model.safetensors", "layers.0.linear_attn.in_proj_qkvz.weight", "layers.0.linear_attn.in_proj_xx.inv_freq",
+         "layers.0.mixed"},
+        {"model.safetensors", "layers.1.linear_attn.in_proj_ba.weight", "layers.1.linear_attn.in_proj_.inv_freq",
+         "layers.1.beta"},
+        {"model.safetensors", "in_proj_ba.weight\":{\"dtype\":\"BF16\",\"shape\":[8,128]",
+         "in_proj_ba.weight\":{\"dtype\":\"BF16\",\"shape\":[128,8]", "has 128 rows"},
+    };
+    struct made fused = {0};
+    (void)state;
+    make_next(&dense, &fused);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_buf bytes = {0};
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", in_folder("next"), cases[i].file);
+        assert_ok(whit_read_file(path, (size_t)4 << 20, &bytes, &error), error);
+        uint8_t *at = memmem(bytes.data, bytes.size_bytes, cases[i].from, strlen(cases[i].from));
+        if (!at) fail_msg("no '%s'", cases[i].from);
+        memcpy(at, cases[i].to, strlen(cases[i].to));
+        assert_ok(whit_write_file(path, bytes.data, bytes.size_bytes, &error), error);
+        assert_refused(in_folder("next"), cases[i].word);
+        memcpy(at, cases[i].from, strlen(cases[i].from));
+        assert_ok(whit_write_file(path, bytes.data, bytes.size_bytes, &error), error);
+        whit_buf_free(&bytes);
+    }
+    free_made(&fused);
+}
+
+static void damaged_files_are_refused(void **state)
+{
+    static const struct {
+        const char *file, *name;
+        uint32_t skipped, value; /* bytes after the name, and the u32 there */
+        const char *word;
+    } cases[] = {
+        {"new.gguf", "qwen3next.ssm.group_count", 4, 3, "cannot share 3 key"},
+        {"new.gguf", "qwen3next.ssm.group_count", 4, 0, "cannot share 0 key"},
+        {"old.gguf", "qwen3next.ssm.group_count", 4, 3, "cannot share 3 key"},
+        {"old.gguf", "qwen3next.ssm.group_count", 4, 4, "has 384 rows"},
+        {"new.gguf", "qwen3next.ssm.state_size", 4, 16, "mixed"},
+        {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 8, "has 8 rows"},
+        {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 0, "make no sense"},
+        {"new.gguf", "qwen3next.full_attention_interval", 4, 0, "make no sense"},
+        {"new.gguf", "blk.0.ssm_ba.weight", 12, 4, "has 4 rows"},
+        {"old.gguf", "blk.0.ssm_in.weight", 12, 192, "has 192 rows"},
+    };
+    struct made fused = {0};
+    (void)state;
+    make_next(&dense, &fused);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_buf bytes = {0};
+        assert_ok(whit_read_file(in_folder(cases[i].file), (size_t)4 << 20, &bytes, &error), error);
+        uint8_t *at = memmem(bytes.data, bytes.size_bytes, cases[i].name, strlen(cases[i].name));
+        if (!at) fail_msg("no '%s'", cases[i].name);
+        memcpy(at + strlen(cases[i].name) + cases[i].skipped, &cases[i].value, sizeof cases[i].value);
+        assert_ok(whit_write_file(in_folder("damaged.gguf"), bytes.data, bytes.size_bytes, &error), error);
+        assert_refused(in_folder("damaged.gguf"), cases[i].word);
+        whit_buf_free(&bytes);
+    }
+    free_made(&fused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_value_head_a_key_is_qwen35), cmocka_unit_test(grouped_heads_have_their_key),
+        cmocka_unit_test(files_name_the_order),           cmocka_unit_test(damaged_folders_are_refused),
+        cmocka_unit_test(damaged_files_are_refused),
+    };
+    return cmocka_run_group_tests_name("qwen3next", tests, make_folder, remove_folder);
+}
