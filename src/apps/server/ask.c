@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "server/answers.h"
+#include "server/chat_tools.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
 #include "server/models.h"
@@ -61,6 +62,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
                  {"xtc_probability", &s->xtc_probability, 0, 1},
                  {"xtc_threshold", &s->xtc_threshold, 0, 1},
                  {"repeat_penalty", &s->repeat_penalty, 1e-3, 1e3},
+                 {"repetition_penalty", &s->repeat_penalty, 1e-3, 1e3}, /* vLLM's name for it */
                  {"presence_penalty", &s->presence_penalty, -100, 100},
                  {"frequency_penalty", &s->frequency_penalty, -100, 100},
                  {"dynatemp_range", &s->dynatemp_range, 0, 100},
@@ -517,12 +519,39 @@ static bool submit_jobs(whit_ask *ask, whit_web_reply *reply)
     return whit_engine_submit(ask->api->engine, ask->jobs, ask->n, NULL) == WHIT_OK || refuse_full(reply);
 }
 
+/* Refuses members of OpenAI's and vLLM's requests that would change the answer. */
+static bool check_served(const json_t *body, whit_web_reply *reply)
+{
+    static const char held[] = "this form of constraint is not served: send response_format or grammar";
+    static const whit_field_unserved members[] = {
+        {"audio", "answers are texts: leave it out"},
+        {"guided_json", held},
+        {"guided_regex", held},
+        {"guided_choice", held},
+        {"guided_grammar", held},
+        {"structured_outputs", held},
+        {"min_tokens", "an answer has no least length; ignore_eos lets it go on to max_tokens"},
+        {"stop_token_ids", "token ids do not end an answer: send texts as stop"},
+        {"bad_words", "not served: logit_bias forbids tokens"},
+        {"allowed_token_ids", "not served: logit_bias forbids tokens"},
+        {"use_beam_search", "beams are not searched"},
+        {"prompt_logprobs", "not served: /v1/completions gives them with echo and logprobs"},
+        {NULL, NULL}};
+    const json_t *kinds = json_object_get(body, "modalities");
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        const char *kind = json_string_value(json_array_get(kinds, i));
+        if (!kind || strcmp(kind, "text") != 0)
+            return whit_field_refuse(reply, "modalities", "answers are texts alone");
+    }
+    return whit_fields_lack(body, members, reply);
+}
+
 /* The members that say how the answers are given. */
 static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
     double n = 1, best_of = 1;
     const json_t *stream_options, *suffix = NULL;
-    if (!whit_field_switch(body, "stream", &ask->stream, reply) ||
+    if (!check_served(body, reply) || !whit_field_switch(body, "stream", &ask->stream, reply) ||
         !whit_field_object(body, "stream_options", &stream_options, reply) ||
         !whit_field_switch(stream_options, "include_usage", &ask->include_usage, reply) ||
         !whit_field_switch(body, "timings_per_token", &ask->times_tokens, reply) ||
@@ -616,20 +645,23 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
     return NULL;
 }
 
-static void answer_call(whit_call *call, bool is_chat)
-{
-    whit_ask *ask = whit_ask_open(call, call->body, is_chat);
-    if (ask) whit_ask_reply(ask, call->reply);
-}
-
 void whit_chat_post(whit_call *call)
 {
-    answer_call(call, true);
+    json_t *kinds, *chat = whit_chat_tools_read(call->body, &kinds, call->reply);
+    whit_ask *ask = chat ? whit_ask_open(call, chat, true) : NULL;
+    json_decref(chat);
+    if (!ask) {
+        json_decref(kinds);
+        return;
+    }
+    ask->state.kinds = kinds;
+    whit_ask_reply(ask, call->reply);
 }
 
 void whit_completions_post(whit_call *call)
 {
-    answer_call(call, false);
+    whit_ask *ask = whit_ask_open(call, call->body, false);
+    if (ask) whit_ask_reply(ask, call->reply);
 }
 
 json_t *whit_ask_token_lists(whit_api *api, const json_t *body, whit_web_reply *reply)

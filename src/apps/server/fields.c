@@ -65,3 +65,19 @@ bool whit_field_list(const json_t *body, const char *key, const json_t **value, 
 {
     return read_typed(body, key, JSON_ARRAY, "expected a list", value, reply);
 }
+
+bool whit_field_is_given(const json_t *value)
+{
+    if (json_is_string(value)) return json_string_length(value) > 0;
+    if (json_is_array(value)) return json_array_size(value) > 0;
+    if (json_is_object(value)) return json_object_size(value) > 0;
+    return json_is_true(value) || (json_is_number(value) && json_number_value(value) != 0);
+}
+
+bool whit_fields_lack(const json_t *body, const whit_field_unserved *members, whit_web_reply *reply)
+{
+    for (; members->key; members++)
+        if (whit_field_is_given(json_object_get(body, members->key)))
+            return whit_field_refuse(reply, members->key, members->why);
+    return true;
+}

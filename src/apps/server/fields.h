@@ -15,6 +15,14 @@ bool whit_field_number(const json_t *body, const char *key, double min, double m
 bool whit_field_count(const json_t *body, const char *key, double min, double max, double *value,
                       whit_web_reply *reply);
 bool whit_field_switch(const json_t *body, const char *key, bool *value, whit_web_reply *reply);
+/* Whether a value says something: not null, false, 0 or empty, as clients send members without a value. */
+bool whit_field_is_given(const json_t *value);
+/* A member whose value cannot be followed, and why; `key` NULL ends a list. */
+typedef struct whit_field_unserved {
+    const char *key, *why;
+} whit_field_unserved;
+/* A 400 about the first of the members that is given. */
+bool whit_fields_lack(const json_t *body, const whit_field_unserved *members, whit_web_reply *reply);
 /* The member as it stands; *value is NULL where it is absent or null. */
 bool whit_field_text(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
 bool whit_field_object(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);

@@ -84,6 +84,9 @@ static const struct {
     {"code_execution_tool_result", "the result of another server's program: send it as text"},
     {"mcp_tool_use", "a call that another server ran: send what came of it as text"},
     {"mcp_tool_result", "the result of another server's call: send it as text"},
+    {"bash_code_execution_tool_result", "the result of another server's program: send it as text"},
+    {"text_editor_code_execution_tool_result", "the result of another server's program: send it as text"},
+    {"tool_search_tool_result", "the result of another server's search: name the tools in `tools`"},
 };
 
 /* The text of a block that any content may have: text, document, search_result. False: refused. */
@@ -184,6 +187,11 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
         return append_string(json_object_get(block, "thinking"), &parts->thinking) ||
             refuse_block(reply, &parts->at, i, "thinking: expected a text");
     if (parts->is_assistant && has_type(block, "redacted_thinking")) return true;
+    if (parts->is_assistant && has_type(block, "compaction")) { /* a summary of messages before it */
+        parts->n_texts++;
+        return append_string(json_object_get(block, "content"), &parts->text) ||
+            refuse_block(reply, &parts->at, i, "content: expected a text");
+    }
     if (parts->is_assistant && has_type(block, "tool_use")) return read_call(parts, block, i, reply);
     if (!parts->is_assistant && has_type(block, "tool_result")) return read_result(parts, block, i, reply);
     if (parts->text.size_bytes) whit_buf_append_str(&parts->text, "\n");
@@ -361,8 +369,10 @@ static bool read_choice(const json_t *choice, const json_t *list, json_t *own, w
             return refuse_request(reply, "tool_choice: there is no tool of that name that the client runs");
         json_object_set_new(own, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
-    } else {
+    } else if (!strcmp(type, "auto") || !strcmp(type, "none")) {
         json_object_set_new(own, "tool_choice", json_string(type));
+    } else {
+        return refuse_request(reply, "tool_choice: expected the type auto, any, tool or none");
     }
     return true;
 }
@@ -418,8 +428,7 @@ json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *r
         whit_field_object(body, "thinking", &wanted, reply) && check_thinking(wanted, reply);
     const char *thinking = ok ? json_string_value(json_object_get(wanted, "type")) : NULL;
     ok = ok &&
-        (counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
-         refuse_request(reply, "max_tokens: expected a number above 0"));
+        (counting || json_number_value(most) > 0 || refuse_request(reply, "max_tokens: expected a number above 0"));
     ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply) && read_format(body, own, reply);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         json_t *value = json_object_get(body, same[i]);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * POST /v1/chat/completions/render and /v1/completions/render: the exact prompt of a request, as text and as tokens. */
 #include "server/ask.h"
+#include "server/chat_tools.h"
 #include "server/endpoints.h"
 
 void whit_render_post(whit_call *call)
 {
     whit_ask ask = {.api = call->api, .is_chat = true, .n_each = 1};
     size_t n_ids, n_bytes;
-    if (whit_calls_read(&ask, call->body, call->reply) &&
-        whit_ask_render(call->api, call->body, ask.tools, &ask.prompt, call->reply)) {
+    json_t *kinds, *chat = whit_chat_tools_read(call->body, &kinds, call->reply);
+    if (chat && whit_calls_read(&ask, chat, call->reply) &&
+        whit_ask_render(call->api, chat, ask.tools, &ask.prompt, call->reply)) {
         const int32_t *ids = whit_chat_prompt_ids(ask.prompt, &n_ids);
         const char *text = whit_chat_prompt_text(ask.prompt, &n_bytes);
         json_t *list = json_array();
@@ -18,7 +20,7 @@ void whit_render_post(whit_call *call)
                                  "prompt_token_ids", list, "n_tokens", (json_int_t)n_ids));
     }
     whit_chat_prompt_close(ask.prompt);
-    json_decref(ask.calls.name);
+    json_decref(ask.calls.name), json_decref(chat), json_decref(kinds);
 }
 
 /* One object for each prompt, with the ids under both names that renderers of vLLM use. */

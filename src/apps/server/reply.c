@@ -11,6 +11,7 @@
 #include "server/access.h"
 #include "server/answers.h"
 #include "server/body.h"
+#include "server/chat_tools.h"
 #include "server/logprobs.h"
 #include "server/ollama.h"
 #include "server/pieces.h"
@@ -153,6 +154,7 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
         if (message) {
             json_object_set_new(message, "refusal", json_null());
             name_calls(ask, message);
+            if (!ask->dialect) whit_chat_name_custom(ask->state.kinds, json_object_get(message, "tool_calls"));
             if (!json_object_get(message, "content")) json_object_set_new(message, "content", json_null());
         } else {
             whit_fail(error, WHIT_ERROR_FORMAT, "the answer could not be read");
@@ -339,7 +341,7 @@ struct stream {
         size_t n_progress_bytes; /* bytes of `progress` that are out */
         whit_text_place place;   /* the next token's that is logged */
         uint32_t n_calls;
-        bool begun, over;
+        bool begun, over, in_custom; /* in_custom: within a call of a custom tool */
     } parts[WHIT_API_MOST_ANSWERS];
     uint64_t last_ns;
     bool over;
@@ -406,12 +408,19 @@ static bool on_event(void *user, const whit_chat_event *event)
     }
     json_t *text = text_or_null(event->text, event->text_bytes), *delta = NULL;
     char id[64];
+    if (event->kind == WHIT_CHAT_CALL_BEGIN) {
+        s->parts[part->i].n_calls++;
+        s->parts[part->i].in_custom = whit_chat_is_custom(s->ask->state.kinds, event->text, event->text_bytes);
+    }
+    if (event->kind >= WHIT_CHAT_CALL_BEGIN && s->parts[part->i].in_custom) { /* sent whole, at the end */
+        json_decref(text);
+        return true;
+    }
     switch (event->kind) {
     case WHIT_CHAT_TEXT: delta = json_pack("{s:o}", "content", text); break;
     case WHIT_CHAT_THINKING: delta = json_pack("{s:o}", "reasoning_content", text); break;
     case WHIT_CHAT_CALL_BEGIN:
         snprintf(id, sizeof id, "call_%s_%u", s->ask->id, event->i_call);
-        s->parts[part->i].n_calls++;
         delta = json_pack("{s:[{s:i, s:s, s:s, s:{s:o, s:s}}]}", "tool_calls", "index", (int)event->i_call, "id", id,
                           "type", "function", "function", "name", text, "arguments", "");
         break;
@@ -452,6 +461,24 @@ static void end_ollama(struct stream *s, uint32_t i)
     send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, NULL, true));
 }
 
+/* Sends the calls of custom tools, each in one piece. */
+static void send_custom_calls(struct stream *s, uint32_t i)
+{
+    size_t n = 0, k;
+    const char *text = s->ask->state.kinds ? whit_chat_parser_message(s->parts[i].parser, &n) : NULL;
+    json_error_t ignored;
+    json_t *message = text ? whit_json_read(text, n, &ignored) : NULL, *call;
+    name_calls(s->ask, message);
+    whit_chat_name_custom(s->ask->state.kinds, json_object_get(message, "tool_calls"));
+    json_array_foreach(json_object_get(message, "tool_calls"), k, call)
+    {
+        if (!json_object_get(call, "custom")) continue;
+        json_object_set_new(call, "index", json_integer((json_int_t)k));
+        send_chunk(s, i, json_pack("{s:[O]}", "tool_calls", call), NULL, NULL);
+    }
+    json_decref(message);
+}
+
 /* The beginning of an answer: before its first token, or of the echo of its prompt. */
 static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
 {
@@ -478,9 +505,11 @@ static void finish_part(struct stream *s, uint32_t i)
         s->ask->dialect->end(s->ask, &s->out);
     else if (s->ask->ollama)
         end_ollama(s, i);
-    else
+    else {
+        send_custom_calls(s, i);
         send_chunk(s, i, s->ask->is_chat ? json_object() : json_string(""), NULL,
                    finish_name(job, s->parts[i].n_calls > 0));
+    }
 }
 
 /* Sends new text of an answer, and log-probabilities as JSON (may be NULL). */

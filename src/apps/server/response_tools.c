@@ -42,7 +42,7 @@ static const char *const server_run[] = {
     "file_search", "code_interpreter",   "image_generation",      "mcp",
     "tool_search"};
 
-static bool is_server_run(const char *type)
+bool whit_response_is_server_run(const char *type)
 {
     for (size_t i = 0; i < sizeof server_run / sizeof server_run[0]; i++)
         if (!strcmp(type, server_run[i])) return true;
@@ -95,11 +95,11 @@ static bool read_function(const json_t *tool, const json_t *space, json_t *list,
     return true;
 }
 
-/* A tool whose call is a text. The grammar of the text is told, and a regular expression is in the schema. */
-static bool read_custom(const json_t *tool, json_t *list, json_t *kinds)
+bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds)
 {
     json_t *name = json_object_get(tool, "name");
     const json_t *format = json_object_get(tool, "format"), *about = json_object_get(tool, "description");
+    if (json_is_object(json_object_get(format, "grammar"))) format = json_object_get(format, "grammar");
     const json_t *definition = json_object_get(format, "definition"), *syntax = json_object_get(format, "syntax");
     whit_buf text = {0};
     if (!json_is_string(name)) return false;
@@ -126,7 +126,7 @@ static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds,
     if (!strcmp(type, "function"))
         ok = read_function(tool, NULL, list, kinds);
     else if (!strcmp(type, "custom"))
-        ok = read_custom(tool, list, kinds);
+        ok = whit_response_custom_read(tool, list, kinds);
     else if (!strcmp(type, "namespace")) {
         const json_t *within = json_object_get(tool, "tools"), *space = json_object_get(tool, "name");
         ok = json_is_string(space) && json_is_array(within);
@@ -142,7 +142,7 @@ static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds,
             list, json_string(known[k].type),
             json_pack("{s:s, s:o}", "description", known[k].about, "parameters", json_loads(known[k].schema, 0, NULL)));
         ok = true;
-    } else if (is_server_run(type)) {
+    } else if (whit_response_is_server_run(type)) {
         ok = true;
     }
     if (ok) return true;

@@ -14,6 +14,11 @@ json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *
 
 /* Copies the tools of `body`, and the choice among them, to `chat`, without the ones that OpenAI runs itself. */
 bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply);
+/* Appends a custom tool, whose call is a text, to `list` as a function, and to `kinds`. The prompt tells the grammar of
+ * the text. False: the tool has no name. */
+bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds);
+/* Whether OpenAI's server runs tools of that type by itself. */
+bool whit_response_is_server_run(const char *type);
 /* An earlier call or result of `item`, which is not a message, as OpenAI's chat has it: a call for an assistant's
  * message, or a whole message of the role tool. False: the item is of another kind. */
 bool whit_response_call_read(const json_t *item, json_t **call);

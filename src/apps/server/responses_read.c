@@ -89,10 +89,22 @@ static bool add_message(json_t *messages, const char *role, const json_t *id, co
     return true;
 }
 
-/* Items without anything that a template writes. */
-static bool is_passed_over(const char *type)
+/* Items without anything that a template writes: thinking, and notes of tools that OpenAI's server ran, without their
+ * results. */
+static bool is_passed_over(const char *type, const json_t *item)
 {
-    return !strcmp(type, "reasoning") || !strcmp(type, "web_search_call") || !strcmp(type, "mcp_list_tools");
+    static const struct {
+        const char *type, *result; /* NULL: never with a result */
+    } notes[] = {{"reasoning", NULL},
+                 {"web_search_call", NULL},
+                 {"mcp_list_tools", NULL},
+                 {"file_search_call", "results"},
+                 {"code_interpreter_call", "outputs"},
+                 {"image_generation_call", "result"}};
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        if (!strcmp(type, notes[i].type))
+            return !notes[i].result || !whit_field_is_given(json_object_get(item, notes[i].result));
+    return false;
 }
 
 static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_reply *reply)
@@ -114,7 +126,7 @@ static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_r
                                   : refuse_item(reply, i, "the output of a call needs its call_id");
     }
     if (!strcmp(type, "item_reference")) return refuse_item(reply, i, "nothing is stored here: send the item itself");
-    if (is_passed_over(type)) return true; /* templates leave out earlier thinking */
+    if (is_passed_over(type, item)) return true; /* templates leave out earlier thinking */
     whit_api_fail(reply, 400, "invalid_request_error", "input",
                   "input[%zu]: an item of the type %.60s; messages, calls of functions, custom tools and shells, their "
                   "outputs and reasoning are served",
@@ -157,29 +169,39 @@ static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
     return true;
 }
 
+/* Parts that an answer here never has need nothing; log-probabilities would be missed. */
+static bool check_included(const json_t *body, whit_web_reply *reply)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(body, "include"), i, one)
+    {
+        const char *name = json_string_value(one);
+        if (name && !strcmp(name, "message.output_text.logprobs"))
+            return refuse_field(reply, "include",
+                                "log-probabilities are not given here; /v1/chat/completions has them");
+    }
+    return true;
+}
+
 json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *reply)
 {
     static const char *const same[] = {"model",   "temperature",         "top_p",    "stream", "seed",
                                        "grammar", "parallel_tool_calls", "adapters", "lora",   "program"};
     json_t *own = json_object(), *messages = json_array();
     *kinds = json_object();
-    const json_t *most = json_object_get(body, "max_output_tokens"), *before, *reasoning, *effort_text;
-    static const struct {
-        const char *name, *why;
-    } missing[] = {{"conversation", "nothing is stored here; send what came before in input"},
-                   {"prompt", "no prompts are stored here; send its text in input or instructions"},
-                   {"background", "an answer comes with its own request; leave it out, or stream"}};
-    bool ok = whit_field_text(body, "previous_response_id", &before, reply) &&
+    const json_t *most = json_object_get(body, "max_output_tokens"), *reasoning, *effort_text;
+    static const whit_field_unserved missing[] = {
+        {"previous_response_id", "nothing is stored here; send what came before in input"},
+        {"conversation", "nothing is stored here; send what came before in input"},
+        {"prompt", "no prompts are stored here; send its text in input or instructions"},
+        {"background", "an answer comes with its own request; leave it out, or stream"},
+        {"top_logprobs", "not given here; /v1/chat/completions has log-probabilities"},
+        {NULL, NULL}};
+    bool ok = whit_fields_lack(body, missing, reply) && check_included(body, reply) &&
         whit_field_object(body, "reasoning", &reasoning, reply) &&
         whit_field_text(reasoning, "effort", &effort_text, reply);
     const char *effort = ok ? json_string_value(effort_text) : NULL;
-    if (ok && before)
-        ok = refuse_field(reply, "previous_response_id", "nothing is stored here; send what came before in input");
-    for (size_t i = 0; ok && i < sizeof missing / sizeof missing[0]; i++) {
-        const json_t *value = json_object_get(body, missing[i].name);
-        ok = !value || json_is_null(value) || json_is_false(value) ||
-            refuse_field(reply, missing[i].name, missing[i].why);
-    }
     ok = ok && read_input(body, messages, reply) && whit_response_tools_read(body, own, *kinds, reply) &&
         read_format(body, own, reply);
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {

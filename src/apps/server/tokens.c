@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/items.h"
+#include "server/chat_tools.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
 #include "server/logprobs.h"
@@ -161,12 +162,14 @@ void whit_detokenize_post(whit_call *call)
 void whit_template_post(whit_call *call)
 {
     const whit_api *api = call->api;
-    const json_t *body = call->body;
     whit_web_reply *reply = call->reply;
     whit_chat_prompt *prompt = NULL;
     size_t n;
-    if (!whit_ask_render(api, body, json_array_size(json_object_get(body, "tools")) > 0, &prompt, reply)) return;
-    const char *text = whit_chat_prompt_text(prompt, &n);
-    whit_api_reply(reply, json_pack("{s:s%}", "prompt", text, n));
-    whit_chat_prompt_close(prompt);
+    json_t *kinds, *body = whit_chat_tools_read(call->body, &kinds, reply);
+    if (body && whit_ask_render(api, body, json_array_size(json_object_get(body, "tools")) > 0, &prompt, reply)) {
+        const char *text = whit_chat_prompt_text(prompt, &n);
+        whit_api_reply(reply, json_pack("{s:s%}", "prompt", text, n));
+        whit_chat_prompt_close(prompt);
+    }
+    json_decref(body), json_decref(kinds);
 }
