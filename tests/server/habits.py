@@ -477,6 +477,16 @@ def test_origins():
             check(len(json.loads(text)[member]) == n, path, key, text)
     for path, wanted in (("/models/load", {"model": "two"}), ("/models/unload", {"model": "two"}), ("/lora-adapters", []), ("/api/show", {"model": "two"})):
         check(ask(server, "POST", path, wanted, {"X-Api-Key": "first"})[0] == 403, path, "of another's model")
+    # What other keys' models do is not shown.
+    page = {key: ask(server, "GET", "/metrics", headers={"X-Api-Key": key})[2].decode() for key in ("first", "both")}
+    check('model="one"' in page["first"] and 'model="two"' not in page["first"] and '"two"' not in page["first"], page["first"])
+    check('model="one"' in page["both"] and 'model="two"' in page["both"], page["both"])
+    n_slots = [len(json.loads(ask(server, "GET", "/slots", headers={"X-Api-Key": key})[2])) for key in ("first", "both", "all")]
+    check(n_slots[0] > 0 and n_slots[1] == n_slots[2] == 2 * n_slots[0], "slots", n_slots)
+    check(ask(server, "GET", "/v1beta/models/two", headers={"X-Goog-Api-Key": "first"})[0] == 404, "a model of another's")
+    for action in ("save", "restore", "erase"):
+        status, _, text = ask(server, "POST", "/slots/0?action=" + action, {"filename": "a"}, {"X-Api-Key": "first"})
+        check(status == 403, action, status, text)
     slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": "slow"}) for _ in range(3)]
     check([one[0] for one in slow] == [200, 200, 429] and int(slow[2][1]["Retry-After"]) > 0, slow)
     check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")

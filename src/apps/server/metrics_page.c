@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/access.h"
 #include "server/endpoints.h"
 #include "base/items.h"
 #include "server/models.h"
@@ -95,12 +96,13 @@ static void append_label(whit_buf *out, const char *text)
     }
 }
 
-/* Names of the adapters whose bits are set, separated by commas. */
-static void append_adapters(const whit_server_options *options, uint64_t bits, whit_buf *out)
+/* Names of the adapters whose bits are set and that the request's key may use, separated by commas. */
+static void append_adapters(const whit_call *call, uint64_t bits, whit_buf *out)
 {
+    const whit_server_options *options = call->site->options;
     bool is_first = true;
     for (size_t k = 0; k < options->n_adapters; k++) {
-        if (!(bits >> k & 1)) continue;
+        if (!(bits >> k & 1) || !whit_key_may_use(call->site, call->key, options->adapters[k].name)) continue;
         if (!is_first) whit_buf_append(out, ",", 1);
         append_label(out, options->adapters[k].name);
         is_first = false;
@@ -108,25 +110,26 @@ static void append_adapters(const whit_server_options *options, uint64_t bits, w
 }
 
 /* Appends the size of the prefix cache and the adapters in use, as routers of vLLM's replicas read them. */
-static void append_infos(const whit_site *site, const whit_engine_counts *counts, const whit_buf *names, whit_buf *out)
+static void append_infos(const whit_call *call, size_t n, const whit_engine_counts *counts, const whit_buf *names,
+                         whit_buf *out)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     whit_buf_append_str(out,
                         "# HELP vllm:cache_config_info Blocks of the prefix cache.\n"
                         "# TYPE vllm:cache_config_info gauge\n");
-    for (size_t i = 0; i < site->models->n; i++)
+    for (size_t i = 0; i < n; i++)
         whit_buf_printf(out, "vllm:cache_config_info{model_name=\"%s\",block_size=\"%d\",num_gpu_blocks=\"%u\"} 1\n",
                         whit_chars(&names[i]), WHIT_CACHE_BLOCK_TOKENS, counts[i].n_blocks);
     whit_buf_append_str(out,
                         "# HELP vllm:lora_requests_info Adapters of requests; the value is the time.\n"
                         "# TYPE vllm:lora_requests_info gauge\n");
-    for (size_t i = 0; i < site->models->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         whit_buf_printf(out, "vllm:lora_requests_info{model_name=\"%s\",max_lora=\"%zu\",running_lora_adapters=\"",
-                        whit_chars(&names[i]), site->options->n_adapters);
-        append_adapters(site->options, counts[i].running_loras, out);
+                        whit_chars(&names[i]), call->site->options->n_adapters);
+        append_adapters(call, counts[i].running_loras, out);
         whit_buf_append_str(out, "\",waiting_lora_adapters=\"");
-        append_adapters(site->options, counts[i].waiting_loras, out);
+        append_adapters(call, counts[i].waiting_loras, out);
         whit_buf_printf(out, "\"} %lld\n", (long long)now.tv_sec);
     }
 }
@@ -135,18 +138,20 @@ void whit_metrics_get(whit_call *call)
 {
     whit_site *site = call->site;
     whit_web_reply *reply = call->reply;
-    size_t n = site->models->n;
-    whit_engine_counts *counts = calloc(n, sizeof *counts);
-    double(*values)[N_ROWS] = calloc(n, sizeof *values);
-    whit_buf *names = calloc(n, sizeof *names), *out = &reply->body;
+    size_t n_models = site->models->n, n = 0; /* n: models that the request's key may use */
+    whit_engine_counts *counts = calloc(n_models, sizeof *counts);
+    double(*values)[N_ROWS] = calloc(n_models, sizeof *values);
+    whit_buf *names = calloc(n_models, sizeof *names), *out = &reply->body;
     bool ok = counts && values && names;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; ok && i < n_models; i++) {
         const char *name = site->models->entries[i].options->name;
-        whit_models_count(site, name, &counts[i]);
-        list_values(&counts[i], values[i]);
-        append_label(&names[i], name);
-        whit_buf_append(&names[i], "", 1);
-        ok = !names[i].failed;
+        if (!whit_key_may_use(site, call->key, name)) continue;
+        whit_models_count(site, name, &counts[n]);
+        list_values(&counts[n], values[n]);
+        append_label(&names[n], name);
+        whit_buf_append(&names[n], "", 1);
+        ok = !names[n].failed;
+        n++;
     }
     const struct {
         const char *name, *help;
@@ -181,7 +186,7 @@ void whit_metrics_get(whit_call *call)
             whit_buf_printf(out, "vllm:%s{model_name=\"%s\"} %.9g\n", rows[k].vllm, whit_chars(&names[i]),
                             values[i][k]);
     }
-    if (ok) append_infos(site, counts, names, out);
+    if (ok) append_infos(call, n, counts, names, out);
     for (size_t i = 0; names && i < n; i++) whit_buf_free(&names[i]);
     free(names);
     free(values);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/access.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
 
@@ -45,6 +46,10 @@ void whit_slots_act(whit_call *call)
     whit_slot_action action = {.path = path};
     whit_error error;
     int kind = 0;
+    if (whit_key_is_limited(call->site, call->key)) { /* slots and their files hold conversations of all keys */
+        whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not save, restore or erase slots");
+        return;
+    }
     while (kind < 3 && (!wanted || strcmp(wanted, kinds[kind]) != 0)) kind++;
     if (kind == 3) {
         whit_field_refuse(call->reply, "action", "expected ?action=save, restore or erase");

@@ -154,10 +154,25 @@ void whit_health_get(whit_call *call)
                              (json_int_t)c.n_busy));
 }
 
+/* Counts of the slots of all models that the request's key may use. */
+static void count_slots(const whit_call *call, whit_engine_counts *sum)
+{
+    whit_entry entry;
+    whit_engine_counts one;
+    *sum = (whit_engine_counts){.n_slots = 0};
+    for (size_t i = 0; whit_models_at(call->site, i, &entry); i++) {
+        if (!whit_key_may_use(call->site, call->key, entry.options->name)) continue;
+        whit_models_count(call->site, entry.options->name, &one);
+        sum->n_slots += one.n_slots;
+        sum->n_busy += one.n_busy;
+        if (one.n_ctx_tokens > sum->n_ctx_tokens) sum->n_ctx_tokens = one.n_ctx_tokens;
+    }
+}
+
 void whit_slots_get(whit_call *call)
 {
     whit_engine_counts c;
-    whit_models_count(call->site, NULL, &c);
+    count_slots(call, &c);
     json_t *slots = json_array();
     if (whit_web_query(call->request, "fail_on_no_slot") && c.n_slots && c.n_busy >= c.n_slots)
         call->reply->status = 503;
