@@ -148,6 +148,19 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     return ok;
 }
 
+/* How each form is written: the reply's beginning, that of a vector up to its index and after it, and both ends. */
+static const struct {
+    const char *begin, *vector, *after_index, *vector_end, *end; /* after_index NULL: without an index */
+} forms[] = {
+    [WHIT_VECTORS_OPENAI] = {"{\"object\":\"list\",\"data\":[",
+                             "{\"object\":\"embedding\",\"index\":", ",\"embedding\":", "}", "]"},
+    [WHIT_VECTORS_OLLAMA] = {"{\"embeddings\":[", "", NULL, "", "]"},
+    [WHIT_VECTORS_ONE] = {"{\"embedding\":", "", NULL, "", ""},
+    [WHIT_VECTORS_LIST] = {"[", "{\"index\":", ",\"embedding\":[", "]}", "]"},
+    [WHIT_VECTORS_GEMINI] = {"{\"embeddings\":[", "{\"values\":", NULL, "}", "]"},
+    [WHIT_VECTORS_GEMINI_ONE] = {"{\"embedding\":{\"values\":", "", NULL, "", "}"},
+};
+
 /* Vectors as they are written. */
 struct vectors {
     float *values;         /* (n, width) */
@@ -186,15 +199,14 @@ static void write_real(float value, whit_buf *out)
 
 static bool write_vectors(void *user, whit_buf *out)
 {
-    static const char *const begins[] = {"{\"object\":\"list\",\"data\":[", "{\"embeddings\":[",
-                                         "{\"embedding\":", "["};
     struct vectors *v = user;
     const float *values = v->values + v->i * v->width;
-    if (!v->i && !v->k) whit_buf_append_str(out, begins[v->form]);
-    if (!v->k && v->i) whit_buf_append_str(out, ",");
-    if (!v->k && v->form == WHIT_VECTORS_OPENAI)
-        whit_buf_printf(out, "{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", v->i);
-    if (!v->k && v->form == WHIT_VECTORS_LIST) whit_buf_printf(out, "{\"index\":%zu,\"embedding\":[", v->i);
+    const char *after_index = forms[v->form].after_index;
+    if (!v->k) {
+        whit_buf_append_str(out, v->i ? "," : forms[v->form].begin);
+        whit_buf_append_str(out, forms[v->form].vector);
+        if (after_index) whit_buf_printf(out, "%zu%s", v->i, after_index);
+    }
     if (v->base64) {
         write_base64(values, v->width, out);
         v->k = v->width;
@@ -205,8 +217,7 @@ static bool write_vectors(void *user, whit_buf *out)
     }
     if (v->k < v->width) return true;
     if (!v->base64) whit_buf_append_str(out, "]");
-    if (v->form == WHIT_VECTORS_OPENAI) whit_buf_append_str(out, "}");
-    if (v->form == WHIT_VECTORS_LIST) whit_buf_append_str(out, "]}");
+    whit_buf_append_str(out, forms[v->form].vector_end);
     v->k = 0;
     if (++v->i < v->n) return true;
     whit_buf_append(out, v->end.data, v->end.size_bytes);
@@ -221,11 +232,9 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
     bool ok = v && text && n && width;
     if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
     /* The other members follow the list: {"a": 1} becomes ],"a":1} */
-    if (ok && form == WHIT_VECTORS_LIST) /* which has no others */
-        ok = whit_buf_append_str(&v->end, "]");
-    else if (ok)
-        ok = whit_buf_append_str(&v->end, form == WHIT_VECTORS_ONE ? "" : "]") &&
-            whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
+    ok = ok && whit_buf_append_str(&v->end, forms[form].end);
+    if (ok && form != WHIT_VECTORS_LIST) /* which has no others */
+        ok = whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
     free(text);
     json_decref(rest);
     if (ok) {

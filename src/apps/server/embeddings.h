@@ -17,6 +17,8 @@ typedef enum whit_vectors_form {
     WHIT_VECTORS_OLLAMA, /* {"embeddings": [[...], ...] */
     WHIT_VECTORS_ONE,    /* {"embedding": [...] */
     WHIT_VECTORS_LIST,   /* [{"index": 0, "embedding": [[...]]}, ...], without other members */
+    WHIT_VECTORS_GEMINI, /* {"embeddings": [{"values": [...]}, ...] */
+    WHIT_VECTORS_GEMINI_ONE, /* {"embedding": {"values": [...]} */
 } whit_vectors_form;
 /* Writes (n, width) values, piece by piece; takes them over, and `rest`, an object with the other members. */
 void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base64, float *values, size_t n,

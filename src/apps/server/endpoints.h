@@ -29,7 +29,8 @@ whit_handler whit_responses_post, whit_responses_count;
 /* completion.c: llama.cpp's */
 whit_handler whit_completion_post, whit_infill_post;
 /* gemini.c */
-whit_handler whit_gemini_generate, whit_gemini_stream, whit_gemini_count, whit_gemini_models, whit_gemini_model;
+whit_handler whit_gemini_generate, whit_gemini_stream, whit_gemini_count, whit_gemini_models, whit_gemini_model,
+    whit_gemini_embed, whit_gemini_embed_batch;
 /* ollama.c */
 whit_handler whit_ollama_version, whit_ollama_tags, whit_ollama_ps, whit_ollama_show, whit_ollama_generate,
     whit_ollama_chat, whit_ollama_embed, whit_ollama_embeddings;

@@ -6,7 +6,9 @@
 
 #include "server/access.h"
 #include "server/dialect.h"
+#include "server/embeddings.h"
 #include "server/endpoints.h"
+#include "server/fields.h"
 #include "server/gemini.h"
 #include "server/json_text.h"
 #include "server/models.h"
@@ -165,12 +167,80 @@ void whit_gemini_count(whit_call *call)
     json_decref(chat);
 }
 
+/* ---- vectors ------------------------------------------------------------------------------------- */
+
+/* The text of a request's content, its title first, the caller's. NULL: refused. */
+static json_t *text_to_embed(const json_t *request, size_t i, whit_web_reply *reply)
+{
+    const json_t *title = whit_gemini_get(request, "title");
+    json_t *parts = whit_gemini_list(whit_gemini_get(request, "content"), "parts");
+    whit_buf text = {0};
+    bool ok = json_array_size(parts) > 0;
+    if (json_string_length(title)) whit_buf_printf(&text, "%s\n", json_string_value(title));
+    for (size_t k = 0; ok && k < json_array_size(parts); k++) {
+        const json_t *one = whit_gemini_get(json_array_get(parts, k), "text");
+        if (k) whit_buf_append_str(&text, "\n");
+        ok = json_is_string(one) && whit_buf_append(&text, json_string_value(one), json_string_length(one));
+    }
+    json_t *result = ok ? whit_dialect_text(text.data, text.size_bytes) : NULL;
+    if (!ok)
+        whit_api_fail(reply, 400, "invalid_request_error", "content",
+                      "requests[%zu].content: expected a list of parts with texts", i);
+    whit_buf_free(&text);
+    json_decref(parts);
+    return result;
+}
+
+/* The vectors of all requests, which have the number of dimensions of the first. */
+static void embed_requests(whit_call *call, const json_t *requests, whit_vectors_form form)
+{
+    size_t width = whit_model_embedding_size(call->api->model), n, n_tokens;
+    double n_dimensions = (double)width;
+    json_t *texts = json_array(), *body = json_pack("{s:o}", "input", texts);
+    const json_t *first = whit_gemini_get(json_array_get(requests, 0), "outputDimensionality");
+    bool ok = true;
+    float *values;
+    for (size_t i = 0; ok && i < json_array_size(requests); i++) {
+        const json_t *request = json_array_get(requests, i);
+        json_t *wanted = whit_gemini_get(request, "outputDimensionality"),
+               *text = text_to_embed(request, i, call->reply);
+        ok = text &&
+            (wanted == first || json_equal(wanted, first) ||
+             whit_field_refuse(call->reply, "outputDimensionality", "one number for all requests"));
+        if (ok && wanted) json_object_set(body, "outputDimensionality", wanted);
+        if (text) json_array_append_new(texts, text);
+    }
+    ok = ok && (json_array_size(texts) || whit_field_refuse(call->reply, "requests", "expected a list of requests")) &&
+        whit_field_count(body, "outputDimensionality", 1, (double)width, &n_dimensions, call->reply);
+    width = (size_t)n_dimensions;
+    if (ok && whit_api_embed(call->api, body, "input", width, call->request->fd, &values, &n, &n_tokens, call->reply))
+        whit_reply_vectors(call->reply, form, false, values, n, width, json_object());
+    json_decref(body);
+}
+
+void whit_gemini_embed(whit_call *call)
+{
+    json_t *requests = json_pack("[O]", call->body);
+    embed_requests(call, requests, WHIT_VECTORS_GEMINI_ONE);
+    json_decref(requests);
+}
+
+void whit_gemini_embed_batch(whit_call *call)
+{
+    json_t *requests = whit_gemini_list(call->body, "requests");
+    embed_requests(call, requests, WHIT_VECTORS_GEMINI);
+    json_decref(requests);
+}
+
+/* ---- models -------------------------------------------------------------------------------------- */
+
 static json_t *model_json(const whit_entry *entry)
 {
-    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:[s, s, s]}", "name", json_sprintf("models/%s", entry->options->name),
-                     "displayName", entry->options->name, "version", entry->digest, "inputTokenLimit",
-                     (json_int_t)entry->n_ctx, "outputTokenLimit", (json_int_t)entry->n_ctx,
-                     "supportedGenerationMethods", "generateContent", "streamGenerateContent", "countTokens");
+    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:[s, s, s, s, s]}", "name",
+                     json_sprintf("models/%s", entry->options->name), "displayName", entry->options->name, "version",
+                     entry->digest, "inputTokenLimit", (json_int_t)entry->n_ctx, "outputTokenLimit",
+                     (json_int_t)entry->n_ctx, "supportedGenerationMethods", "generateContent", "streamGenerateContent",
+                     "countTokens", "embedContent", "batchEmbedContents");
 }
 
 void whit_gemini_models(whit_call *call)
@@ -187,7 +257,8 @@ void whit_gemini_model(whit_call *call)
 {
     whit_entry entry;
     for (size_t i = 0; whit_models_at(call->site, i, &entry); i++)
-        if (strlen(entry.options->name) == call->n_rest && !memcmp(entry.options->name, call->rest, call->n_rest)) {
+        if (strlen(entry.options->name) == call->n_rest && !memcmp(entry.options->name, call->rest, call->n_rest) &&
+            whit_key_may_use(call->site, call->key, entry.options->name)) {
             whit_api_reply(call->reply, model_json(&entry));
             return;
         }

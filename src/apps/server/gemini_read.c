@@ -29,6 +29,12 @@ json_t *whit_gemini_get(const json_t *object, const char *name)
     return json_is_null(found) ? NULL : found;
 }
 
+json_t *whit_gemini_list(const json_t *object, const char *name)
+{
+    json_t *found = whit_gemini_get(object, name);
+    return json_is_object(found) ? json_pack("[O]", found) : json_incref(found);
+}
+
 static bool refuse_field(whit_web_reply *reply, const char *param, const char *what)
 {
     whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
@@ -220,6 +226,7 @@ static bool read_response(struct content *c, const json_t *response, size_t k, w
 
 static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_reply *reply)
 {
+    static const char *const server_run[] = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"};
     const json_t *text = whit_gemini_get(part, "text"), *call = whit_gemini_get(part, "functionCall");
     const json_t *response = whit_gemini_get(part, "functionResponse"), *data = whit_gemini_get(part, "inlineData");
     bool is_thought = json_is_true(whit_gemini_get(part, "thought"));
@@ -232,6 +239,10 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
             refuse_part(reply, c->i, k, "out of memory");
     }
     if (data) return append_data(c, data, k, reply);
+    for (size_t n = 0; n < sizeof server_run / sizeof server_run[0]; n++)
+        if (whit_gemini_get(part, server_run[n]))
+            return refuse_part(reply, c->i, k,
+                               "a program that another server ran, or what came of it: send it as text");
     if (whit_gemini_get(part, "fileData"))
         return refuse_part(reply, c->i, k, "a stored file, and nothing is stored here: send its text");
     if (json_is_string(whit_gemini_get(part, "thoughtSignature"))) return true;
@@ -241,7 +252,7 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
 static bool read_content(const json_t *content, size_t i, json_t *open, json_t *messages, whit_web_reply *reply)
 {
     const char *role = json_string_value(whit_gemini_get(content, "role"));
-    const json_t *parts = whit_gemini_get(content, "parts");
+    json_t *parts = whit_gemini_list(content, "parts");
     struct content c = {.is_model = role && !strcmp(role, "model"),
                         .i = i,
                         .calls = json_array(),
@@ -261,28 +272,27 @@ static bool read_content(const json_t *content, size_t i, json_t *open, json_t *
         if (c.is_model || c.text.size_bytes || !json_array_size(c.results)) json_array_append(messages, message);
         json_decref(message);
     }
-    json_decref(c.calls), json_decref(c.results);
+    json_decref(c.calls), json_decref(c.results), json_decref(parts);
     whit_buf_free(&c.text), whit_buf_free(&c.thinking);
     return ok;
 }
 
 static bool read_contents(const json_t *body, json_t *messages, whit_web_reply *reply)
 {
-    json_t *system = whit_gemini_get(body, "systemInstruction"), *contents = whit_gemini_get(body, "contents");
-    json_t *open = json_array(), *one = json_is_object(contents) ? json_pack("[O]", contents) : NULL;
+    json_t *system = whit_gemini_get(body, "systemInstruction"), *contents = whit_gemini_list(body, "contents");
+    json_t *open = json_array();
     bool ok = true;
     if (json_is_string(system)) {
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", system));
-    } else if (system) {
+    } else if (system && whit_gemini_get(system, "parts")) {
         ok = read_content(system, 0, open, messages, reply);
         json_object_set_new(json_array_get(messages, 0), "role", json_string("system"));
         if (!json_string_length(json_object_get(json_array_get(messages, 0), "content"))) json_array_clear(messages);
     }
-    if (one) contents = one;
     if (ok && !json_array_size(contents)) ok = refuse_field(reply, "contents", "expected a list of contents");
     for (size_t i = 0; ok && i < json_array_size(contents); i++)
         ok = read_content(json_array_get(contents, i), i, open, messages, reply);
-    json_decref(open), json_decref(one);
+    json_decref(open), json_decref(contents);
     return ok;
 }
 
@@ -320,20 +330,23 @@ static bool is_allowed(const json_t *names, const json_t *tool)
  * which none was called. */
 static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 {
-    const json_t *tools = whit_gemini_get(body, "tools");
+    static const char *const modes[] = {"AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED", NULL};
+    json_t *tools = whit_gemini_list(body, "tools");
     const json_t *config = whit_gemini_get(whit_gemini_get(body, "toolConfig"), "functionCallingConfig");
     const json_t *names = whit_gemini_get(config, "allowedFunctionNames");
     const char *mode = json_string_value(whit_gemini_get(config, "mode"));
     if (!mode) mode = "AUTO";
-    if (tools && !json_is_array(tools)) return refuse_field(reply, "tools", "expected a list");
     json_t *list = json_array(), *allowed = json_array();
-    bool ok = true;
+    bool ok = (!tools || json_is_array(tools) || refuse_field(reply, "tools", "expected a list")) &&
+        (is_among(mode, modes) || refuse_field(reply, "toolConfig", "expected the mode AUTO, ANY, NONE or VALIDATED"));
     for (size_t i = 0; ok && i < json_array_size(tools); i++) {
-        const json_t *tool = json_array_get(tools, i), *declared = whit_gemini_get(tool, "functionDeclarations");
+        const json_t *tool = json_array_get(tools, i);
+        json_t *declared = whit_gemini_list(tool, "functionDeclarations");
         if (whit_gemini_get(tool, "computerUse"))
             ok = refuse_field(reply, "tools", "computerUse needs images, which no model here reads");
         for (size_t k = 0; ok && k < json_array_size(declared); k++)
             ok = read_declaration(json_array_get(declared, k), !strcmp(mode, "VALIDATED"), list, reply);
+        json_decref(declared);
     }
     for (size_t i = 0; i < json_array_size(list); i++)
         if (is_allowed(names, json_array_get(list, i))) json_array_append(allowed, json_array_get(list, i));
@@ -344,11 +357,36 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
         if (!json_array_size(allowed))
             ok = refuse_field(reply, "toolConfig", "there is no function that may be called");
     }
-    json_decref(list), json_decref(allowed);
+    json_decref(list), json_decref(allowed), json_decref(tools);
     return ok;
 }
 
 /* ---- settings ------------------------------------------------------------------------------------ */
+
+/* An answer that is one of a schema's texts, as it is written: a grammar with one alternative for each. */
+static bool read_choices(const json_t *schema, json_t *chat, whit_web_reply *reply)
+{
+    json_t *one;
+    whit_buf grammar = {0};
+    size_t i, n_texts = 0;
+    json_array_foreach(json_object_get(schema, "enum"), i, one)
+    {
+        if (!json_is_string(one)) continue;
+        whit_buf_append_str(&grammar, n_texts++ ? " | \"" : "root ::= \"");
+        for (const char *c = json_string_value(one); *c; c++) {
+            if (*c == '\n') {
+                whit_buf_append_str(&grammar, "\\n");
+                continue;
+            }
+            if (*c == '"' || *c == '\\') whit_buf_append_str(&grammar, "\\");
+            whit_buf_append(&grammar, c, 1);
+        }
+        whit_buf_append_str(&grammar, "\"");
+    }
+    if (n_texts) json_object_set_new(chat, "grammar", whit_dialect_text(grammar.data, grammar.size_bytes));
+    whit_buf_free(&grammar);
+    return n_texts || refuse_field(reply, "responseSchema", "text/x.enum needs a schema with an enum of texts");
+}
 
 static bool read_format(const json_t *config, json_t *chat, whit_web_reply *reply)
 {
@@ -360,9 +398,10 @@ static bool read_format(const json_t *config, json_t *chat, whit_web_reply *repl
         const char *kind = json_string_value(json_array_get(kinds, i));
         if (!kind || strcmp(kind, "TEXT") != 0) return refuse_field(reply, "responseModalities", "only TEXT is served");
     }
-    if (!type || !strcmp(type, "text/plain")) return true;
+    if (!type || !*type || !strcmp(type, "text/plain")) return true;
+    if (!strcmp(type, "text/x.enum")) return read_choices(schema ? schema : other, chat, reply);
     if (strcmp(type, "application/json") != 0)
-        return refuse_field(reply, "responseMimeType", "expected text/plain or application/json");
+        return refuse_field(reply, "responseMimeType", "expected text/plain, application/json or text/x.enum");
     schema = schema ? json_incref(schema) : other ? whit_gemini_schema(other) : NULL;
     json_object_set_new(chat, "response_format",
                         schema ? json_pack("{s:s, s:{s:o}}", "type", "json_schema", "json_schema", "schema", schema)

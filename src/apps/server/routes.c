@@ -84,6 +84,8 @@ static const whit_route routes[] = {
     {"POST", "/v1beta/models/*:generateContent", whit_gemini_generate, NAMED, GEMINI},
     {"POST", "/v1beta/models/*:streamGenerateContent", whit_gemini_stream, NAMED, GEMINI},
     {"POST", "/v1beta/models/*:countTokens", whit_gemini_count, NAMED, GEMINI},
+    {"POST", "/v1beta/models/*:embedContent", whit_gemini_embed, NAMED, GEMINI},
+    {"POST", "/v1beta/models/*:batchEmbedContents", whit_gemini_embed_batch, NAMED, GEMINI},
     {"GET", "/v1beta/models/*", whit_gemini_model, BARE, GEMINI},
     {NULL, "/v1beta/*", NULL, BARE, GEMINI},
 };
