@@ -104,7 +104,7 @@ def drive(name, port, model, record):
     begun = time.time()
     try:
         ended = subprocess.run(command, cwd=home, env={**keep, "HOME": str(home), **extra}, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=400, check=False)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=float(os.environ.get("PATIENCE", "900")), check=False)
         status, said = ended.returncode, ended.stdout.decode(errors="replace")
     except subprocess.TimeoutExpired as late:
         status, said = "timeout", (late.stdout or b"").decode(errors="replace")
@@ -134,7 +134,7 @@ def main():
     names = [a for a in sys.argv[1:] if a in AGENTS] or list(AGENTS)
     models = [a for a in sys.argv[1:] if a not in AGENTS] or ["llama", "qwen3", "plain"]
     arguments = [x for m in models for x in ("-m", f"{m}={os.environ['MODELS']}/{m}")]
-    server = Server("-c", "131072", "-np", "2", *arguments)
+    server = Server("-c", "131072", "-np", "2", "-t", "1", *arguments)
     ok = True
     for model in models:
         for name in names:

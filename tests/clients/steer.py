@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A proxy between a coding agent and whit serve that makes a random model act: for the first N turns an answer must be a
-call of the agent's shell, with a fixed harmless command; afterwards it is a short text. Nothing else is changed."""
+call of the agent's shell, with one of some harmless commands; afterwards it is a short text. Nothing else is changed."""
 import http.client
 import http.server
 import json
@@ -18,7 +18,9 @@ class Steer:
     """Listens on a free port of this machine; `seen` lists (method, path, status, facts) of each request."""
 
     def __init__(self, port, model, n_turns, command="echo steered"):
-        self.target, self.model, self.n_turns, self.command = port, model, n_turns, command
+        self.target, self.model, self.n_turns = port, model, n_turns
+        # Agents stop a model that repeats itself; the schema, and with it the prompt, is the same in each turn.
+        self.commands = [f"{command} {i}" for i in range(10, 100)]
         self.seen, self.lock = [], threading.Lock()
         steer = self
 
@@ -101,7 +103,7 @@ class Steer:
             if isinstance(kind, str):
                 kind = kind.lower()
             if key in ("command", "cmd"):
-                properties[key] = {"enum": [["sh", "-c", self.command]]} if kind == "array" else {"enum": [self.command]}
+                properties[key] = {"enum": [["sh", "-c", c] if kind == "array" else c for c in self.commands]}
             elif kind == "boolean":
                 properties[key] = {"enum": [False]}
             elif kind in ("number", "integer"):
@@ -109,7 +111,7 @@ class Steer:
             else:
                 properties[key] = {"enum": ["steered"]}
         if not properties:
-            properties = {"command": {"enum": [self.command]}}
+            properties = {"command": {"enum": self.commands}}
         return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
     def steer(self, path, request, facts):
@@ -140,6 +142,7 @@ class Steer:
         for tool in tools:
             if tool.get("name") in SHELLS:
                 name, tool["input_schema"] = tool["name"], self.schema(tool.get("input_schema", {}))
+                tool["strict"] = True
         facts["failed"] = sum(bool(b.get("is_error")) for m in request["messages"] if isinstance(m["content"], list)
                               for b in m["content"])
         request["max_tokens"] = 400
@@ -157,6 +160,7 @@ class Steer:
         for tool in tools:
             if tool.get("name") in SHELLS and tool.get("type") == "function":
                 name, tool["parameters"] = tool["name"], self.schema(tool.get("parameters", {}))
+                tool["strict"] = True
         if self.forced(name, results, facts):
             request["tool_choice"] = {"type": "function", "name": name}
             request["parallel_tool_calls"] = False
@@ -172,6 +176,7 @@ class Steer:
             function = tool.get("function", {})
             if function.get("name") in SHELLS:
                 name, function["parameters"] = function["name"], self.schema(function.get("parameters", {}))
+                function["strict"] = True
         if self.forced(name, results, facts):
             request["tool_choice"] = {"type": "function", "function": {"name": name}}
             request["parallel_tool_calls"] = False

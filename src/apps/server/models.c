@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/models.h"
+#include "whit/facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,8 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error)); /* opened when it is needed */
     const char *family = whit_model_metadata(model, "general.architecture");
     snprintf(entry->family, sizeof entry->family, "%s", family ? family : "");
+    entry->n_parameters = whit_model_number(model, "parameters");
+    entry->weight_type = whit_model_weight_type(model);
     entry->n_file_bytes = 0;
     for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_file_bytes += n_bytes;
     entry->n_bytes = n_arena + n_embedder + entry->n_file_bytes;

@@ -18,6 +18,8 @@ typedef struct whit_entry {
     size_t n_bytes;          /* memory that it takes when open */
     size_t n_file_bytes;     /* bytes of its files that are mapped */
     char family[64];         /* general.architecture */
+    double n_parameters;
+    const char *weight_type; /* type that most weights have, a constant */
     uint32_t n_vocab, n_ctx_train, n_ctx;
     struct timespec changed; /* modification time and inode of the file, which tell a replaced file */
     ino_t file;

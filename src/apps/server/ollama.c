@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Ollama's API: its requests into OpenAI's form, and lines of JSON back. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "server/ollama.h"
 #include "server/settings.h"
 #include "server/json_text.h"
+#include "whit/facts.h"
 
 /* ---- replies ----------------------------------------------------------------------------------- */
 
@@ -81,24 +83,16 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Clients send absent values as null, "" or []; these do not count as given. */
-static bool is_given(const json_t *value)
-{
-    if (json_is_string(value)) return json_string_length(value) > 0;
-    if (json_is_array(value)) return json_array_size(value) > 0;
-    return value && !json_is_null(value);
-}
-
 /* Refuses parameters of /api/generate that would change the answer but have no place in its prompt. */
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
-    if (is_given(json_object_get(body, "template")))
-        return refuse_request(reply, "template: the model's own is used; with raw the prompt is taken as it is");
-    if (is_given(json_object_get(body, "context")))
-        return refuse_request(reply, "context: answers give none; send what came before as messages to /api/chat");
-    if (raw && is_given(json_object_get(body, "system")))
-        return refuse_request(reply, "system: a prompt that goes through no chat template has no place for it");
-    return true;
+    static const whit_field_unserved always[] = {
+        {"template", "the model's own is used; with raw the prompt is taken as it is"},
+        {"context", "answers give none; send what came before as messages to /api/chat"},
+        {NULL, NULL}};
+    static const whit_field_unserved bare[] = {
+        {"system", "a prompt that goes through no chat template has no place for it"}, {NULL, NULL}};
+    return whit_fields_lack(body, always, reply) && (!raw || whit_fields_lack(body, bare, reply));
 }
 
 #define OPEN_CALLS_MAX 256 /* calls of one message that are matched by name; results of further calls need ids */
@@ -184,7 +178,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     bool level = json_string_length(think) > 0, stream = true; /* level: low, medium, high */
     if (!whit_field_object(body, "options", &options, reply) || !whit_field_switch(body, "stream", &stream, reply))
         return NULL;
-    if (is_given(think) && !level && !json_is_boolean(think)) {
+    if (whit_field_is_given(think) && !level && !json_is_boolean(think)) {
         whit_field_refuse(reply, "think", "expected true, false or a level");
         return NULL;
     }
@@ -308,21 +302,23 @@ static void embed_call(whit_call *call, bool older)
     const json_t *dimensions = json_object_get(body, "dimensions");
     double wanted = json_number_value(dimensions); /* 0: as many as there are */
     const bool fits = json_is_number(dimensions) && wanted >= 0 && wanted <= (double)width;
-    if (is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
+    if (whit_field_is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions", "dimensions: the model's vectors have %zu",
                       width);
         return;
     }
     if (wanted > 0) width = (size_t)wanted;
-    const json_t *input = json_object_get(body, "input");
-    if (!older && json_is_array(input) && !json_array_size(input)) {
-        whit_api_reply(reply,
-                       json_pack("{s:s, s:[], s:I, s:i, s:i}", "model", api->name, "embeddings", "total_duration",
-                                 (json_int_t)(whit_now_ns() - begun_ns), "load_duration", 0, "prompt_eval_count", 0));
+    const char *key = older ? "prompt" : "input";
+    const json_t *input = json_object_get(body, key);
+    if (input && !json_is_number(input) && !whit_field_is_given(input)) { /* opens the model alone */
+        json_t *empty = older
+            ? json_pack("{s:[]}", "embedding")
+            : json_pack("{s:s, s:[], s:I, s:i, s:i}", "model", api->name, "embeddings", "total_duration",
+                        (json_int_t)(whit_now_ns() - begun_ns), "load_duration", 0, "prompt_eval_count", 0);
+        whit_api_reply(reply, empty);
         return;
     }
-    if (!whit_api_embed(api, body, older ? "prompt" : "input", width, call->request->fd, &values, &n, &n_tokens, reply))
-        return;
+    if (!whit_api_embed(api, body, key, width, call->request->fd, &values, &n, &n_tokens, reply)) return;
     json_t *rest = older ? json_object()
                          : json_pack("{s:s, s:I, s:I, s:I}", "model", api->name, "total_duration",
                                      (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
@@ -342,10 +338,66 @@ void whit_ollama_embeddings(whit_call *call)
 
 /* ---- the model --------------------------------------------------------------------------------- */
 
-static json_t *details_json(const char *family)
+/* A number of parameters as Ollama writes it: 8.0B, 262.1K. */
+static json_t *size_text(double n)
 {
-    return json_pack("{s:s, s:s, s:s, s:[s], s:s, s:s}", "parent_model", "", "format", "ndf", "family", family,
-                     "families", family, "parameter_size", "", "quantization_level", "");
+    static const char units[] = {0, 'K', 'M', 'B', 'T'};
+    char text[32];
+    size_t i = 0;
+    for (; n >= 1000 && i + 1 < sizeof units; i++) n /= 1000;
+    snprintf(text, sizeof text, i ? "%.1f%c" : "%.0f", n, units[i]);
+    return json_string(text);
+}
+
+static json_t *details_json(const char *family, double n_parameters, const char *weight_type)
+{
+    char type[16];
+    size_t n = 0;
+    for (; weight_type[n] && n + 1 < sizeof type; n++) type[n] = (char)toupper((unsigned char)weight_type[n]);
+    type[n] = 0;
+    return json_pack("{s:s, s:s, s:s, s:[s], s:o, s:s}", "parent_model", "", "format", "ndf", "family", family,
+                     "families", family, "parameter_size", size_text(n_parameters), "quantization_level", type);
+}
+
+/* The model's numbers by the names that GGUF files have for them. */
+static json_t *model_info(const whit_model *model, const char *family)
+{
+    static const struct {
+        const char *key, *name;
+        bool is_real;
+    } numbers[] = {{"block_count", "layers", false},
+                   {"feed_forward_length", "feed_forward", false},
+                   {"attention.head_count", "heads", false},
+                   {"attention.head_count_kv", "kv_heads", false},
+                   {"attention.key_length", "head_width", false},
+                   {"attention.value_length", "head_width", false},
+                   {"attention.sliding_window", "window", false},
+                   {"attention.layer_norm_rms_epsilon", "norm_epsilon", true},
+                   {"rope.freq_base", "rope_theta", true},
+                   {"expert_count", "experts", false},
+                   {"expert_used_count", "experts_used", false}};
+    json_t *info = json_pack("{s:s, s:I}", "general.architecture", family, "general.parameter_count",
+                             (json_int_t)whit_model_number(model, "parameters"));
+    json_object_set_new(info, "general.bits_per_weight", json_real(whit_model_number(model, "bits")));
+    json_t *lengths = json_pack("{s:o, s:o, s:o}", "context_length", json_integer(whit_model_context_size(model)),
+                                "embedding_length", json_integer(whit_model_embedding_size(model)), "vocab_size",
+                                json_integer(whit_model_vocab_size(model)));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        double value = whit_model_number(model, numbers[i].name);
+        if (value > 0)
+            json_object_set_new(lengths, numbers[i].key,
+                                numbers[i].is_real ? json_real(value) : json_integer((json_int_t)value));
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(lengths, key, value)
+    {
+        char full[128];
+        snprintf(full, sizeof full, "%.60s.%s", family, key);
+        json_object_set(info, full, value);
+    }
+    json_decref(lengths);
+    return info;
 }
 
 /* Lists all models, or the open ones. */
@@ -355,12 +407,13 @@ static void list_models(const whit_call *call, bool open)
     json_t *list = json_array();
     for (size_t i = 0; whit_models_at(call->site, i, &entry); i++)
         if ((!open || entry.api) && whit_key_may_use(call->site, call->key, entry.options->name))
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:i, s:s, s:I}", "name",
-                                            entry.options->name, "model", entry.options->name, "modified_at",
-                                            now_text(), "size", (json_int_t)entry.n_file_bytes, "digest", entry.digest,
-                                            "details", details_json(entry.family), "size_vram", 0, "expires_at",
-                                            "9999-12-31T23:59:59Z", "context_length", (json_int_t)entry.n_ctx));
+            json_array_append_new(
+                list,
+                json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:i, s:s, s:I}", "name", entry.options->name, "model",
+                          entry.options->name, "modified_at", now_text(), "size", (json_int_t)entry.n_file_bytes,
+                          "digest", entry.digest, "details",
+                          details_json(entry.family, entry.n_parameters, entry.weight_type), "size_vram", 0,
+                          "expires_at", "9999-12-31T23:59:59Z", "context_length", (json_int_t)entry.n_ctx));
     whit_api_reply(call->reply, json_pack("{s:o}", "models", list));
 }
 
@@ -406,7 +459,6 @@ static bool knows_thinking(const char *source, size_t n)
 void whit_ollama_show(whit_call *call)
 {
     const whit_api *api = call->api;
-    char context[96], width[96];
     const char *family = whit_model_metadata(api->model, "general.architecture");
     if (!family) family = "";
     size_t n = 0;
@@ -416,15 +468,14 @@ void whit_ollama_show(whit_call *call)
     if (api->chat && whit_chat_template_takes_tools(api->chat))
         json_array_append_new(capabilities, json_string("tools"));
     if (knows_thinking(source, n)) json_array_append_new(capabilities, json_string("thinking"));
-    snprintf(context, sizeof context, "%.60s.context_length", family);
-    snprintf(width, sizeof width, "%.60s.embedding_length", family);
-    json_t *about = json_pack("{s:s, s:I, s:I}", "general.architecture", family, context,
-                              (json_int_t)whit_model_context_size(api->model), width,
-                              (json_int_t)whit_model_embedding_size(api->model));
+    json_t *details =
+        details_json(family, whit_model_number(api->model, "parameters"), whit_model_weight_type(api->model));
+    const char *licence = whit_model_metadata(api->model, "general.license");
     json_t *text = whit_dialect_text(source, n);
     whit_api_reply(call->reply,
-                   json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "modelfile",
+                   json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "modelfile",
                              json_sprintf("FROM %s\nTEMPLATE \"\"\"%s\"\"\"\n", api->name, json_string_value(text)),
-                             "parameters", parameters_text(), "template", text, "details", details_json(family),
-                             "model_info", about, "capabilities", capabilities, "modified_at", now_text()));
+                             "parameters", parameters_text(), "template", text, "details", details, "model_info",
+                             model_info(api->model, family), "capabilities", capabilities, "modified_at", now_text(),
+                             "license", licence));
 }

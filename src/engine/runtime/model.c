@@ -12,6 +12,8 @@
 #include "model/source.h"
 #include "runtime/split.h"
 #include "format/conversion_cache.h"
+#include "kernels/codec.h"
+#include "whit/facts.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -254,6 +256,52 @@ uint32_t whit_model_context_size(const whit_model *model)
 uint32_t whit_model_embedding_size(const whit_model *model)
 {
     return model->graph.values[model->graph.vector - 1].width;
+}
+
+static double count_parameters(const whit_weights *weights)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < weights->n_tensors; i++)
+        n += (double)weights->tensors[i].type.n_rows * weights->tensors[i].type.n_cols;
+    return n;
+}
+
+double whit_model_number(const whit_model *model, const char *name)
+{
+    const whit_config *config = &model->config;
+    const whit_layer_kind kind = whit_config_kind(config, 0);
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"layers", config->n_layers},
+                   {"width", config->n_embd},
+                   {"feed_forward", kind.n_ff},
+                   {"heads", kind.n_heads},
+                   {"kv_heads", kind.n_kv_heads},
+                   {"head_width", kind.head_dim},
+                   {"rope_theta", config->n_ropes ? config->ropes[0].theta : config->rope_theta},
+                   {"norm_epsilon", config->norm_eps},
+                   {"window", config->window},
+                   {"experts", config->n_experts},
+                   {"experts_used", config->n_experts_used}};
+    if (!strcmp(name, "parameters")) return count_parameters(&model->weights);
+    if (!strcmp(name, "bits")) return whit_weights_layer_bits(&model->weights);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(name, numbers[i].name)) return numbers[i].value;
+    return -1;
+}
+
+const char *whit_model_weight_type(const whit_model *model)
+{
+    double n_weights[WHIT_CODEC_COUNT] = {0};
+    unsigned most = WHIT_CODEC_F32;
+    for (uint32_t i = 0; i < model->weights.n_tensors; i++) {
+        const whit_tensor_type *type = &model->weights.tensors[i].type;
+        if (type->layout == WHIT_LAYOUT_PLAIN || type->codec >= WHIT_CODEC_COUNT) continue;
+        n_weights[type->codec] += (double)type->n_rows * type->n_cols;
+        if (n_weights[type->codec] > n_weights[most]) most = type->codec;
+    }
+    return whit_codec_find(most)->name;
 }
 
 const char *whit_model_metadata(const whit_model *model, const char *key)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Numbers of an open model, for programs that describe it. Not part of whit.h. */
+#ifndef WHIT_FACTS_H
+#define WHIT_FACTS_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One number of the model by its name; -1 if it has no such number. "parameters", "bits" (of a weight in the layers,
+ * scales included), "layers", "width", "feed_forward", "heads", "kv_heads", "head_width", "rope_theta", "norm_epsilon",
+ * "window", "experts", "experts_used". */
+WHIT_API double whit_model_number(const whit_model *model, const char *name);
+/* The name of the type that most weights of the matrices have, such as "t2"; a constant. */
+WHIT_API const char *whit_model_weight_type(const whit_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
