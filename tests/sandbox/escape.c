@@ -573,6 +573,22 @@ static bool prlimit_parent(void)
     struct rlimit limit;
     return prlimit(parent, RLIMIT_CORE, NULL, &limit) == 0;
 }
+/* The core of a crash goes to a program of the machine unless the limit is 1. */
+static bool cored(void)
+{
+    const struct rlimit none = {0, 0};
+    struct rlimit now;
+    return getrlimit(RLIMIT_CORE, &now) != 0 || now.rlim_max > 1 || prlimit(0, RLIMIT_CORE, &none, NULL) == 0;
+}
+static bool cored_by_other_call(void)
+{
+#ifdef SYS_setrlimit
+    const struct rlimit none = {0, 0};
+    return syscall(SYS_setrlimit, RLIMIT_CORE, &none) == 0;
+#else
+    return false;
+#endif
+}
 /* Each sets what already is, so that a way that leads out changes nothing. */
 static bool slowed(void)
 {
@@ -916,6 +932,8 @@ static const struct {
     WAY(ipc_shm),
     WAY(ipc_queue),
     WAY(prlimit_parent),
+    WAY(cored),
+    WAY(cored_by_other_call),
     WAY(slowed),
     WAY(slowed_group),
     WAY(slowed_user),

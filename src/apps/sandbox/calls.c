@@ -139,8 +139,11 @@ const whit_call whit_calls[] = {
     UNSPACED("pidfd_send_signal", -1, -1),
     REFUSE_AT("fcntl", 1, 8),
     REFUSE_AT("fcntl", 1, 15),
-    /* Limits, priorities, processors and memory nodes of the user's other programs. */
+    /* Limits, priorities, processors and memory nodes of the user's other programs. The size of cores stays 1 byte: for
+     * any other, 0 included, Linux hands the core of a crash to a program of the machine, which may keep it. */
+    {"prlimit64", CALL_LIMIT, 0, 1, 0xffffffffu, 4 /* RLIMIT_CORE */, 0},
     PROCESS("prlimit64", 0),
+    REFUSE_AT("setrlimit", 0, 4),
     PROCESS("sched_setscheduler", 0),
     PROCESS("sched_setparam", 0),
     PROCESS("sched_setattr", 0),

@@ -96,7 +96,7 @@ static bool limit(int what, uint64_t most)
 static bool set_limits(const whit_sandbox_limits *limits)
 {
     return limit(RLIMIT_CPU, limits->cpu_s) && limit(RLIMIT_AS, limits->memory_bytes) &&
-        limit(RLIMIT_FSIZE, limits->file_bytes) && limit(RLIMIT_NPROC, limits->n_processes) && limit(RLIMIT_CORE, 0) &&
+        limit(RLIMIT_FSIZE, limits->file_bytes) && limit(RLIMIT_NPROC, limits->n_processes) && limit(RLIMIT_CORE, 1) &&
         limit(RLIMIT_NOFILE, 1024) && limit(RLIMIT_MEMLOCK, 1 << 20) && limit(RLIMIT_MSGQUEUE, 0);
 }
 

@@ -76,7 +76,8 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     case CALL_CHANGE: return !wants->has_namespaces || call->path_at >= 0;
     case CALL_PROCESS:
     case CALL_GROUP: return !wants->has_namespaces;
-    case CALL_WATCH: return true;
+    case CALL_WATCH:
+    case CALL_LIMIT: return true;
     case CALL_REQUEST: return false; /* add_requests */
     case CALL_SOCKET: return !wants->may_connect;
     case CALL_START: return wants->is_watched || !wants->may_start;

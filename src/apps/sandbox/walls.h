@@ -61,6 +61,7 @@ typedef struct whit_call {
         CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
         CALL_PROCESS,  /* argument `path_at` is a process: without name spaces refused outside of the command */
         CALL_GROUP,    /* as CALL_PROCESS if argument 0 is `value`; a group of processes if it is one more */
+        CALL_LIMIT,    /* sets limits of a process: as CALL_PROCESS, and refused for the size of cores */
         CALL_CHANGE,   /* as CALL_UNSPACED, but without name spaces it is made by the watcher where it may be */
         CALL_WATCH,    /* made by the watcher where it may be */
         CALL_REQUEST,  /* refused where argument 1 is not in whit_requests */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -177,7 +178,8 @@ static void make_call(whit_watch *watch, const struct seccomp_notif *call, const
  * Arguments are read from saved registers, so they cannot change before the call resumes. */
 static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
 {
-    const pid_t target = (pid_t)call->data.args[of->path_at], group = getpgid((pid_t)call->pid);
+    const pid_t target = (pid_t)call->data.args[of->kind == CALL_LIMIT ? 0 : of->path_at],
+                group = getpgid((pid_t)call->pid);
     const int which = of->kind == CALL_GROUP ? (int)call->data.args[0] - (int)of->value : 0;
     if (group <= 0) return EPERM;
     if (which) return which == 1 && (target == 0 || target == group) ? 0 : EPERM;
@@ -199,8 +201,9 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
         make_call(watch, call, of, result, answer);
         return;
     }
-    if (of && (of->kind == CALL_PROCESS || of->kind == CALL_GROUP)) {
-        int failure = look_at_target(call, of);
+    if (of && (of->kind == CALL_PROCESS || of->kind == CALL_GROUP || of->kind == CALL_LIMIT)) {
+        const bool is_core = of->kind == CALL_LIMIT && (uint32_t)call->data.args[1] == RLIMIT_CORE;
+        int failure = is_core && call->data.args[2] ? EPERM : result->is_spaced ? 0 : look_at_target(call, of);
         if (failure == EPERM) note(watch, result, of->name);
         if (!failure) answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         answer->error = -failure;
