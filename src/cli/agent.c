@@ -156,11 +156,8 @@ static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *s
 static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
 {
     const struct agent_values *values = call->values;
-    const char *red = NULL, *path = "";
-    for (size_t i = 0; i < whit_changes_count(set) && !red; i++) {
-        path = whit_changes_at(set, i)->path;
-        red = whit_light_red(project, whit_changes_at(set, i));
-    }
+    const whit_change *first = whit_light_mark(project, set);
+    const char *red = first ? first->reason : NULL, *path = first ? first->path : "";
     if (!red && cli_agent_may_write(values)) return CLI_OK;
     char reason[PATH_MAX + 200];
     snprintf(reason, sizeof reason, "%s: %s", path, red ? red : "");
@@ -182,6 +179,10 @@ int cli_agent_write(cli_call *call, whit_changes *set, const char *project, cons
     if (asked == CLI_OK && writes) asked = ask_about(call, set, &shown, project);
     whit_buf_free(&shown);
     if (asked != CLI_OK || !writes) return asked;
+    const whit_change *other = whit_light_find_new(project, set);
+    if (other)
+        return cli_fail(call, CLI_FAILED, "%s: has changed since it was shown; nothing is written: look at it again",
+                        other->path);
     whit_turns *journal;
     uint32_t recovered;
     whit_status status = whit_turns_open(project, values->state, &journal, &recovered, &error);

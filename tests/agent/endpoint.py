@@ -80,8 +80,8 @@ class Endpoint:
 
 
 def at_terminal(command, answers, env=None, seconds=60):
-    """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type).
-    (status, all output)"""
+    """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type, and what is
+    done before it). (status, all output)"""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvpe(command[0], command, env or os.environ)
@@ -89,6 +89,8 @@ def at_terminal(command, answers, env=None, seconds=60):
     while time.time() < end:
         if waiting and waiting[0][0].encode() in seen[past:]:
             past = seen.index(waiting[0][0].encode(), past) + len(waiting[0][0].encode())
+            for act in waiting[0][2:]:
+                act()
             os.write(terminal, waiting.pop(0)[1].encode())
         ready, _, _ = select.select([terminal], [], [], 0.1)
         if not ready:

@@ -163,4 +163,17 @@ for yes in (True, False):
 project({})
 updates, asked, ends = edited([write("n.txt", "n\n"), END], False, "--allow", "yellow")
 wanted(not asked and [s for i, s in ends.items() if i.startswith("edit")] == ["completed"], f"{ends} {asked}")
+
+# Between the question and the answer a file gets another name, and a folder becomes a link to one that programs obey.
+for act in (lambda: os.link("p/a.txt", "beside.txt"),
+            lambda: (os.rename("p/d", "p/e"), os.makedirs("p/.github"), os.symlink(".github", "p/d"))):
+    if os.path.exists("beside.txt"):
+        os.remove("beside.txt")
+    project({"a.txt": b"a\n"})
+    os.makedirs("p/d")
+    status, seen, results = typed([message(None, [("write", {"path": "a.txt", "content": "b\n"}),
+                                                  ("write", {"path": "d/n.yml", "content": "n\n"})]), END],
+                                  [("[y/N", "y\n", act)])
+    wanted("has changed since it was shown" in results[0] and read("a.txt") == b"a\n" and not os.path.exists("p/d/n.yml"),
+           f"a change between showing and writing: {results}")
 sys.exit(checks.failed)

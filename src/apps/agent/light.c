@@ -88,6 +88,26 @@ const char *whit_light_red(const char *project, const whit_change *change)
     return whit_review_code(change);
 }
 
+const whit_change *whit_light_mark(const char *project, const whit_changes *set)
+{
+    const whit_change *first = NULL;
+    for (size_t i = 0; i < whit_changes_count(set); i++) {
+        whit_change *c = whit_changes_at(set, i);
+        c->reason = whit_light_red(project, c);
+        if (c->reason && !first) first = c;
+    }
+    return first;
+}
+
+const whit_change *whit_light_find_new(const char *project, const whit_changes *set)
+{
+    for (size_t i = 0; i < whit_changes_count(set); i++) {
+        const whit_change *c = whit_changes_at(set, i);
+        if (!c->reason && whit_light_red(project, c)) return c;
+    }
+    return NULL;
+}
+
 bool whit_light_secret(const char *project, const char *path)
 {
     char real[PATH_MAX];

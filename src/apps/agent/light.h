@@ -8,6 +8,11 @@
 /* Returns why a change needs a person whatever is allowed, or NULL. Folders are examined both as written and with links
  * followed. */
 const char *whit_light_red(const char *project, const whit_change *change);
+/* Sets the reason of each change; returns the first that has one, or NULL. */
+const whit_change *whit_light_mark(const char *project, const whit_changes *set);
+/* Returns a change that had no reason when it was marked and has one now, or NULL: a folder may have become a link, a
+ * file may have got another name, while a person read what was shown. */
+const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Must the path's content be kept from a model: version control's own files, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
 

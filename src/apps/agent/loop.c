@@ -263,17 +263,14 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
 /* Finds why a person must be asked whatever is allowed: the reason of the first such change, or "". */
 static void find_reason(const loop *l, char *reason, size_t room)
 {
+    const whit_change *first = whit_light_mark(l->options->project, &l->staged);
+    whit_buf name = {0};
     *reason = 0;
-    for (size_t i = 0; i < whit_changes_count(&l->staged) && !*reason; i++) {
-        const whit_change *c = whit_changes_at(&l->staged, i);
-        const char *red = whit_light_red(l->options->project, c);
-        whit_buf name = {0};
-        if (red && whit_plain_show(c->path, strlen(c->path), WHIT_PLAIN_NAME, &name))
-            snprintf(reason, room, "%.*s: %s", (int)name.size_bytes, whit_chars(&name), red);
-        else if (red)
-            snprintf(reason, room, "%s", red);
-        whit_buf_free(&name);
-    }
+    if (first && whit_plain_show(first->path, strlen(first->path), WHIT_PLAIN_NAME, &name))
+        snprintf(reason, room, "%.*s: %s", (int)name.size_bytes, whit_chars(&name), first->reason);
+    else if (first)
+        snprintf(reason, room, "%s", first->reason);
+    whit_buf_free(&name);
 }
 
 /* Shows, asks, writes; `outcome` is for the model. */
@@ -322,6 +319,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         while (edits) {
             WHIT_TRY(o->edit(o->user, &l->staged, error));
             whit_changes_settle(&l->staged);
+            (void)whit_light_mark(o->project, &l->staged);
             was_edited = true;
             WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         }
@@ -347,6 +345,14 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     hash_changes(&l->staged, now);
     if (memcmp(approved, now, sizeof now) != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "what was agreed to is not what would be written: nothing is");
+    const whit_change *other = whit_light_find_new(o->project, &l->staged);
+    if (other) {
+        whit_buf_printf(outcome, "error: %s: has changed since it was shown; nothing is written: look at it again",
+                        other->path);
+        o->note(o->user, "a file has changed since it was shown: nothing is written");
+        drop_shown(l);
+        return WHIT_OK;
+    }
     uint32_t turn;
     whit_status status = write_all(l, &turn, error);
     if (status == WHIT_ERROR_ARGUMENT) { /* a file changed meanwhile: the model can read it again */

@@ -19,6 +19,7 @@ typedef struct whit_change {
     uint32_t mode;    /* permission bits before (0: not set), kept after */
     const char *before, *after;
     size_t before_bytes, after_bytes;
+    const char *reason; /* why a person must be asked, a constant; whit_light_mark sets it. NULL: no reason */
 } whit_change;
 
 typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN_REDO = 3 } whit_turn_kind;
