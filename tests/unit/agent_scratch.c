@@ -3,6 +3,8 @@
 #include "test_folder.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "agent/scratch.h"
 #include "base/file.h"
@@ -40,8 +42,61 @@ static void emptied_copies_are_filled_again(void **state)
     whit_scratch_close(&scratch);
 }
 
+/* A command that takes rights to folders of the copy leaves no old file in it, nor a copy that nobody can use. */
+static int update_closed_copy(void)
+{
+    const whit_scratch_wait wait = {NULL, NULL, NULL};
+    whit_scratch scratch;
+    whit_error error;
+    whit_buf text = {0};
+    char project[300], cache[300], path[PATH_MAX + 64], secret[300];
+    snprintf(project, sizeof project, "%s", in_folder("own/project"));
+    snprintf(cache, sizeof cache, "%s", in_folder("own/cache"));
+    snprintf(secret, sizeof secret, "%s", in_folder("own/secret"));
+    if (mkdir(project, 0755) != 0 || mkdir(in_folder("own/project/d"), 0755) != 0 || mkdir(secret, 0500) != 0) return 1;
+    if (whit_write_file(in_folder("own/project/d/a.c"), "old\n", 4, &error) != WHIT_OK) return 2;
+    if (whit_scratch_open(project, cache, "run", &wait, &scratch, &error) != WHIT_OK) return 3;
+    if (whit_scratch_update(&scratch, project, NULL, &error) != WHIT_OK) return 4;
+    whit_scratch_close(&scratch);
+    snprintf(path, sizeof path, "%s/d/link", scratch.tree);
+    if (symlink(secret, path) != 0) return 5;
+    snprintf(path, sizeof path, "%s/d", scratch.tree);
+    if (chmod(path, 0500) != 0 || chmod(scratch.tree, 0) != 0 || chmod(scratch.home, 0) != 0) return 6;
+    if (whit_write_file(in_folder("own/project/d/a.c"), "new\n", 4, &error) != WHIT_OK) return 7;
+    if (whit_scratch_open(project, cache, "run", &wait, &scratch, &error) != WHIT_OK) return 8;
+    if (whit_scratch_update(&scratch, project, NULL, &error) != WHIT_OK || scratch.n_copied != 1) return 9;
+    snprintf(path, sizeof path, "%s/d/a.c", scratch.tree);
+    if (whit_read_file(path, 100, &text, &error) != WHIT_OK || text.size_bytes != 4 ||
+        memcmp(text.data, "new\n", 4) != 0)
+        return 10;
+    whit_buf_free(&text);
+    snprintf(path, sizeof path, "%s/d", scratch.tree);
+    if (chmod(path, 0) != 0 || chmod(scratch.home, 0) != 0) return 11;
+    whit_scratch_empty(&scratch);
+    if (access(path, F_OK) == 0 || access(scratch.home, W_OK) != 0) return 12;
+    whit_scratch_close(&scratch);
+    struct stat info;
+    return stat(secret, &info) == 0 && (info.st_mode & 0777) == 0500 ? 0 : 13;
+}
+
+static void closed_folders_are_opened(void **state)
+{
+    (void)state;
+    const uid_t nobody = 65534;
+    int status;
+    assert_int_equal(mkdir(in_folder("own"), 0755), 0);
+    assert_int_equal(chmod(test_folder, 0755), 0);
+    if (geteuid() == 0) assert_int_equal(chown(in_folder("own"), nobody, nobody), 0);
+    pid_t child = fork(); /* root may do everything */
+    if (child == 0) _exit(geteuid() == 0 && setuid(nobody) != 0 ? 99 : update_closed_copy());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(emptied_copies_are_filled_again)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(emptied_copies_are_filled_again),
+                                       cmocka_unit_test(closed_folders_are_opened)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

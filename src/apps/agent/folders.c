@@ -74,10 +74,24 @@ whit_status whit_agent_cache_path(const char *project, const char *given, const 
     return make_path(project, given, "XDG_CACHE_HOME", ".cache", name, suffix, path, error);
 }
 
+int whit_agent_open_folder(int folder, const char *name)
+{
+    char own[64];
+    struct stat info;
+    int path = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (path < 0) return -1;
+    snprintf(own, sizeof own, "/proc/self/fd/%d", path); /* the folder itself, whatever its name is by now */
+    if (fstat(path, &info) == 0 && (info.st_mode & 0700) != 0700) (void)chmod(own, (info.st_mode & 0777) | 0700);
+    int fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), failure = errno;
+    close(path);
+    errno = failure;
+    return fd;
+}
+
 static void remove_below(int folder, const char *name, uint32_t deep)
 {
     if (unlinkat(folder, name, 0) == 0 || deep > FOLDERS_DEEP) return;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = whit_agent_open_folder(folder, name);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
     if (!entries) {
         if (fd >= 0) close(fd);

@@ -20,6 +20,9 @@ whit_status whit_agent_cache_path(const char *project, const char *given, const 
 bool whit_agent_path_is_plain(const char *path);
 /* Makes a folder and those above it, with mode 0700. */
 whit_status whit_agent_make_folders(char *path, whit_error *error);
+/* Opens a folder, not through a link at its name, and gives its owner the rights to it back that a command may have
+ * taken. -1 with errno. */
+int whit_agent_open_folder(int folder, const char *name);
 /* Removes what has this name in an open folder, with everything below it. Links are removed, not followed. */
 void whit_agent_remove_all(int folder, const char *name);
 

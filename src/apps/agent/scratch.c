@@ -65,7 +65,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
         }
         memcpy(part, path, n);
         part[n] = 0;
-        int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int next = whit_agent_open_folder(at, part);
         if (next < 0) {
             whit_agent_remove_all(at, part);
             if (mkdirat(at, part, 0755) == 0) next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -307,7 +307,7 @@ static bool remove_stranger(void *user, const char *path)
 
 static void empty_folder(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = whit_agent_open_folder(AT_FDCWD, path);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
     if (!entries && fd >= 0) close(fd);
     if (!entries) return;
@@ -420,7 +420,9 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
     snprintf(path, sizeof path, "%s/lock", scratch->folder);
     scratch->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool ok = scratch->lock >= 0 && lock_copy(scratch->lock, wait);
-    if (ok) scratch->tree_fd = open(scratch->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (ok) scratch->tree_fd = whit_agent_open_folder(AT_FDCWD, scratch->tree);
+    int home = ok ? whit_agent_open_folder(AT_FDCWD, scratch->home) : -1; /* a command may have closed it to itself */
+    if (home >= 0) close(home);
     if (scratch->tree_fd >= 0) return WHIT_OK;
     whit_status status = !ok && errno == ECANCELED ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
                                                    : whit_fail_errno(error, scratch->folder, "use the scratch copy");
