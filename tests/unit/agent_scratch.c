@@ -2,6 +2,7 @@
  * The scratch copy of a project: emptied, it is filled again by the next update. */
 #include "test_folder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,32 @@ static void emptied_copies_are_filled_again(void **state)
         whit_scratch_empty(&scratch);
         assert_false(is_there(&scratch, "a.c") || is_there(&scratch, "large") || access(left, F_OK) == 0);
     }
+    whit_scratch_close(&scratch);
+}
+
+/* Folders deeper than descriptors reach are removed, too: a command would otherwise leave a copy that stays. */
+static void deep_folders_are_removed(void **state)
+{
+    (void)state;
+    const whit_scratch_wait wait = {NULL, NULL, NULL};
+    whit_scratch scratch;
+    whit_error error;
+    char project[300], cache[300];
+    snprintf(project, sizeof project, "%s", in_folder("project"));
+    snprintf(cache, sizeof cache, "%s", in_folder("cache"));
+    assert_ok(whit_scratch_open(project, cache, "run", &wait, &scratch, &error), error);
+    int at = dup(scratch.tree_fd);
+    for (int i = 0; i < 500; i++) {
+        assert_int_equal(mkdirat(at, "deep", 0755), 0);
+        int next = openat(at, "deep", O_RDONLY | O_DIRECTORY);
+        assert_true(next >= 0);
+        close(at);
+        at = next;
+    }
+    close(at);
+    whit_scratch_empty(&scratch);
+    assert_false(is_there(&scratch, "deep"));
+    assert_int_equal(rmdir(scratch.tree), 0);
     whit_scratch_close(&scratch);
 }
 
@@ -97,6 +124,7 @@ static void closed_folders_are_opened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(emptied_copies_are_filled_again),
+                                       cmocka_unit_test(deep_folders_are_removed),
                                        cmocka_unit_test(closed_folders_are_opened)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDERS_DEEP 64 /* levels that are removed at most */
+#define FOLDERS_DEEP 64 /* levels that are open at once */
 
 bool whit_agent_path_is_plain(const char *path)
 {
@@ -88,9 +89,28 @@ int whit_agent_open_folder(int folder, const char *name)
     return fd;
 }
 
-static void remove_below(int folder, const char *name, uint32_t deep)
+/* A folder too deep to be reached with open descriptors is moved up to `top`, under a name that nobody can foresee, and
+ * removed from there. */
+struct removal {
+    int top;
+    uint64_t random;
+    uint32_t n_moved;
+};
+
+static void name_moved(const struct removal *r, uint32_t i, char name[64])
 {
-    if (unlinkat(folder, name, 0) == 0 || deep > FOLDERS_DEEP) return;
+    snprintf(name, 64, ".whit-%016llx-%u", (unsigned long long)r->random, i);
+}
+
+static void remove_below(struct removal *r, int folder, const char *name, uint32_t deep)
+{
+    char moved[64];
+    if (unlinkat(folder, name, 0) == 0) return;
+    if (deep > FOLDERS_DEEP) {
+        name_moved(r, r->n_moved, moved);
+        r->n_moved += renameat(folder, name, r->top, moved) == 0;
+        return;
+    }
     int fd = whit_agent_open_folder(folder, name);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
     if (!entries) {
@@ -99,12 +119,20 @@ static void remove_below(int folder, const char *name, uint32_t deep)
     }
     for (struct dirent *entry; (entry = readdir(entries));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_below(dirfd(entries), entry->d_name, deep + 1);
+            remove_below(r, dirfd(entries), entry->d_name, deep + 1);
     closedir(entries);
     (void)unlinkat(folder, name, AT_REMOVEDIR);
 }
 
 void whit_agent_remove_all(int folder, const char *name)
 {
-    remove_below(folder, name, 0);
+    struct removal r = {.top = folder};
+    char moved[64];
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return;
+    if (getrandom(&r.random, sizeof r.random, 0) != (ssize_t)sizeof r.random) return;
+    remove_below(&r, folder, name, 0);
+    for (uint32_t i = 0; i < r.n_moved; i++) { /* n_moved may grow */
+        name_moved(&r, i, moved);
+        remove_below(&r, folder, moved, 0);
+    }
 }
