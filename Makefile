@@ -180,6 +180,7 @@ windows:
 
 test-windows:
 	@tools/deps install windows
+	@TARGETS="whit hub_serve tiny_model" tools/build release
 	@tools/cross/windows-build all
 	@$(CTEST) --test-dir build-windows/build
 

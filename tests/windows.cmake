@@ -1,5 +1,5 @@
-# Suites that `make test-windows` runs under wine: of what is ported, without scripts and processes. Others need
-# aligned_alloc (which mingw-w64 lacks, since its free takes no such memory), fork or setrlimit.
+# Suites that `make test-windows` runs under wine. Others need aligned_alloc (which mingw-w64 lacks, since its free takes
+# no such memory), fork, setrlimit or a shell.
 whit_test(windows_posix unit/windows_posix.c)
 whit_test(threads unit/threads.c)
 whit_test(json unit/json.c)
@@ -16,3 +16,7 @@ whit_test(golden_logits golden/logits.c)
 whit_test(golden_families golden/families.c)
 whit_test(reproducible golden/reproducible.c)
 whit_test(generation unit/generation.c)
+add_test(NAME windows_serve COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/windows/serve.py ${CMAKE_CROSSCOMPILING_EMULATOR}
+         $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/whit ${PROJECT_SOURCE_DIR}/build/tests/hub_serve
+         ${PROJECT_SOURCE_DIR}/build/tests/tiny_model)
+set_tests_properties(windows_serve PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The optional libraries in the static program. Elsewhere they are opened when they are needed (dlopen); here they
+ * The optional libraries in the static program and the one for Windows. Elsewhere they are opened when they are needed (dlopen); here they
  * are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no caller differs. A
  * library without a table cannot be opened. Every name that a caller asks for must be in its library's table:
  * tests/packaging/static.sh uses all of them. */
 #include "editor/curses_names.h"
+#include "whit_config.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -56,16 +57,19 @@ struct symbol {
 
 /* The types do not matter: addresses alone are used. */
 #define DECLARE(name) extern char name[];
+#define ROW(name)     {#name, name},
 CURL(DECLARE)
 MICROHTTPD(DECLARE)
-SECCOMP(DECLARE)
-NCURSESW(DECLARE)
-
-#define ROW(name) {#name, name},
 static const struct symbol curl[] = {CURL(ROW){0}};
 static const struct symbol microhttpd[] = {MICROHTTPD(ROW){0}};
+#if WHIT_HAVE_SECCOMP
+SECCOMP(DECLARE)
 static const struct symbol seccomp[] = {SECCOMP(ROW){0}};
+#endif
+#if WHIT_HAVE_NCURSESW
+NCURSESW(DECLARE)
 static const struct symbol ncursesw[] = {NCURSESW(ROW){0}};
+#endif
 
 static const struct library {
     const char *name;
@@ -73,8 +77,12 @@ static const struct library {
 } libraries[] = {
     {"libcurl.so.4", curl},
     {"libmicrohttpd.so.12", microhttpd},
+#if WHIT_HAVE_SECCOMP
     {"libseccomp.so.2", seccomp},
+#endif
+#if WHIT_HAVE_NCURSESW
     {"libncursesw.so.6", ncursesw},
+#endif
 };
 
 void *__wrap_dlopen(const char *name, int flags);

@@ -23,6 +23,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_inspect_verb,
     &cli_list_verb,
     &cli_rm_verb,
+    &cli_pull_verb,
+    &cli_serve_verb,
     &cli_train_verb,
     &cli_distill_verb,
     &cli_tune_verb,
@@ -39,8 +41,6 @@ const cli_verb *const cli_verbs[] = {
 };
 
 const cli_absent cli_absent_verbs[] = {
-    {"serve", "the server's sockets are not ported"},
-    {"pull", "downloads are not ported; download the file with a browser and give its path to -m"},
     {"edit", "the editor is not ported"},
     {"agent", "there is no sandbox for what an agent runs"},
     {"mcp", "servers of tools are not ported"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/ask.h"
+#include "base/sockets.h"
 #include "server/embedder.h"
 #include "server/embeddings.h"
 #include "server/endpoints.h"
@@ -138,7 +139,7 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     bool ok = *values || refuse_input(reply, "out of memory");
     for (size_t i = 0; i < *n && ok; i += WHIT_VECTOR_TEXTS) {
         const size_t n_some = *n - i < WHIT_VECTOR_TEXTS ? *n - i : WHIT_VECTOR_TEXTS;
-        if (whit_web_client_left(fd)) ok = refuse_input(reply, "the client left");
+        if (whit_socket_peer_left(fd)) ok = refuse_input(reply, "the client left");
         if (ok) ok = embed_some(api, input, several, i, n_some, width, *values + i * width, n_tokens, reply);
     }
     if (!ok) {

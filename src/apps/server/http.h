@@ -43,8 +43,6 @@ typedef void whit_web_handler(void *user, const whit_web_request *request, whit_
 /* A header, or a parameter of the query, in place; NULL: absent. */
 const char *whit_web_header(const whit_web_request *request, const char *name);
 const char *whit_web_query(const whit_web_request *request, const char *name);
-/* Did the client close its connection? */
-bool whit_web_client_left(int fd);
 
 typedef struct whit_web_server whit_web_server;
 /* Serves on a listening socket, which it takes over. A connection on which nothing is read or written for timeout_s is

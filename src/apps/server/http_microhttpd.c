@@ -2,12 +2,12 @@
  * HTTP by libmicrohttpd, opened at first use: it brings a TLS library along that no other verb needs. */
 #include "server/http.h"
 #include "base/items.h"
+#include "base/sockets.h"
 #include "server/server.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,12 +90,6 @@ const char *whit_server_library(void)
 {
     struct api api;
     return open_library(&api) ? api.version() : NULL;
-}
-
-bool whit_web_client_left(int fd)
-{
-    struct pollfd look = {.fd = fd, .events = POLLRDHUP};
-    return fd >= 0 && poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
 struct connection {
@@ -359,7 +353,7 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
 void whit_web_quiesce(whit_web_server *s)
 {
     MHD_socket listening = s->api.quiesce(s->daemon);
-    if (listening >= 0) close(listening);
+    whit_socket_close((int)listening);
 }
 
 uint32_t whit_web_in_flight(const whit_web_server *s)

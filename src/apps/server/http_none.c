@@ -20,12 +20,6 @@ const char *whit_web_query(const whit_web_request *request, const char *name)
     return NULL;
 }
 
-bool whit_web_client_left(int fd)
-{
-    (void)fd;
-    return false;
-}
-
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error)
 {

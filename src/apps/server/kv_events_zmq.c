@@ -6,6 +6,7 @@
  * answered by messages [number, batch] and at the end [-1, ""]. Without a topic it means the first model.
  *
  * The sockets listen before the sandbox closes; libzmq gets their descriptors (ZMQ_USE_FD) in it. */
+#include "base/sockets.h"
 #include "server/kv_events.h"
 
 #include <dlfcn.h>
@@ -18,8 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
-
-#include "server/listen.h"
 
 /* Batches that are kept for replays, by number and memory. KEPT_MAX is a power of two. */
 enum { KEPT_MAX = 1 << 14, KEPT_BYTES_MAX = 32 << 20, IDENTITY_BYTES = 256, TOPIC_BYTES = 1024 };

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/items.h"
+#include "base/sockets.h"
 #include "base/utf8.h"
 #include "server/access.h"
 #include "server/answers.h"
@@ -726,7 +727,7 @@ static long read_stream(void *user, char *data, size_t room)
     while (s->n_sent == s->out.size_bytes) {
         if (s->over) return 0;
         s->n_sent = s->out.size_bytes = 0;
-        if (whit_web_client_left(s->ask->fd) || *s->ask->api->stop > 1) return -1;
+        if (whit_socket_peer_left(s->ask->fd) || *s->ask->api->stop > 1) return -1;
         look(s);
         if (s->out.size_bytes == 0 && !s->ask->ollama && whit_now_ns() - s->last_ns > PING_MS * 1000000ull) {
             const char *ping = s->ask->dialect ? s->ask->dialect->ping : NULL;
@@ -761,7 +762,7 @@ static bool wait_for_start(const whit_ask *ask)
     bool refused = false;
     uint64_t until_ns = whit_now_ns() + PING_MS * 1000000ull;
     whit_engine_lock(ask->api->engine);
-    while (whit_now_ns() < until_ns && !whit_web_client_left(ask->fd) && *ask->api->stop <= 1) {
+    while (whit_now_ns() < until_ns && !whit_socket_peer_left(ask->fd) && *ask->api->stop <= 1) {
         bool begun = false;
         for (uint32_t i = 0; i < ask->n; i++) {
             begun |= ask->jobs[i]->started || ask->jobs[i]->finished;
@@ -825,7 +826,7 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         whit_engine_lock(ask->api->engine);
         while (!ask->jobs[i]->finished) {
             whit_engine_wait(ask->api->engine, LOOK_MS);
-            left |= whit_web_client_left(ask->fd);
+            left |= whit_socket_peer_left(ask->fd);
             ended |= *ask->api->stop > 1;
             if (left || ended)
                 for (uint32_t k = 0; k < ask->n; k++) atomic_store(&ask->jobs[k]->cancelled, true);

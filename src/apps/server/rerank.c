@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/ask.h"
+#include "base/sockets.h"
 #include "server/embedder.h"
 #include "server/embeddings.h"
 #include "server/endpoints.h"
@@ -144,7 +145,7 @@ void whit_rerank_post(whit_call *call)
     if (ok) ok = whit_reply_claim(reply, tokenizing_bytes(&r));
     if (ok && !(r.scores = calloc(r.n, sizeof *r.scores))) ok = refuse_member(reply, r.key, "out of memory");
     for (size_t i = 0; ok && i < r.n; i += WHIT_VECTOR_TEXTS) {
-        if (whit_web_client_left(call->request->fd)) ok = refuse_member(reply, r.key, "the client left");
+        if (whit_socket_peer_left(call->request->fd)) ok = refuse_member(reply, r.key, "the client left");
         if (ok) ok = score_some(&r, i, r.n - i < WHIT_VECTOR_TEXTS ? r.n - i : WHIT_VECTOR_TEXTS, reply);
     }
     json_t *results = ok ? results_json(&r, (size_t)n_top, with_texts) : NULL;

@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/malloc.h"
+#include "base/sockets.h"
 #include "sandbox/sandbox.h"
 #include "server/kv_events.h"
-#include "server/listen.h"
 #include "server/models.h"
 #include "server/notify.h"
 #include "server/store.h"
@@ -127,7 +127,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         status =
             whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, &site.budget, whit_site_handle, &site, &server, error);
     if (status != WHIT_OK) {
-        if (fd >= 0) close(fd);
+        whit_socket_close(fd);
         if (notify >= 0) close(notify);
         whit_models_close(&site);
         whit_events_close(site.events);

@@ -8,8 +8,11 @@
 
 #include "server/site.h"
 
+enum { WHIT_STORE_LINE_BYTES = 65536 }; /* most bytes of a line between server and helper */
+
 /* Forks the helper; *fd is the server's end of the pair of sockets. The helper ends when that is closed. Call before
- * threads are started and before the sandbox. Errors: io. */
+ * threads are started and before the sandbox. Errors: io; unsupported where a process cannot
+ * be forked (Windows). */
 whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error *error);
 
 #endif

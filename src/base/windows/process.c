@@ -210,6 +210,22 @@ int kill(pid_t process, int number)
     return ok ? 0 : whit_wide_error();
 }
 
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+#undef pthread_cond_timedwait
+int whit_posix_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *until)
+{
+    struct timespec now, date;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_REALTIME, &date);
+    int64_t left_ns = (int64_t)(until->tv_sec - now.tv_sec) * 1000000000 + (until->tv_nsec - now.tv_nsec);
+    if (left_ns < 0) left_ns = 0;
+    const int64_t end_ns = date.tv_nsec + left_ns;
+    date.tv_sec += (time_t)(end_ns / 1000000000);
+    date.tv_nsec = (long)(end_ns % 1000000000);
+    return pthread_cond_timedwait(condition, lock, &date);
+}
+
 /* ---- libraries ------------------------------------------------------------------------------ */
 
 void *dlopen(const char *name, int flags)

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * What the files of this folder share: names in UTF-16, and errors of Windows as errno. They call Windows by its own
- * names, so the renaming of posix.h is undone for the few that both know. */
+ * names. */
 #ifndef WHIT_BASE_WINDOWS_WIDE_H
 #define WHIT_BASE_WINDOWS_WIDE_H
 
-#undef pollfd
 #include <winsock2.h>
-#undef POLLIN
-#undef POLLOUT
-#undef POLLPRI
-#undef POLLERR
-#undef POLLHUP
-#undef POLLNVAL
-#define pollfd whit_posix_pollfd
 /* winsock2.h comes before windows.h. */
 #include <windows.h>
 

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Listening sockets. */
-#ifndef WHIT_SERVER_LISTEN_H
-#define WHIT_SERVER_LISTEN_H
+ * Listening sockets, and whether a client is still there. */
+#ifndef WHIT_BASE_SOCKETS_H
+#define WHIT_BASE_SOCKETS_H
 
 #include "base/status.h"
 
-/* Listens on a Unix socket; one that a killed server left is replaced. The caller closes *fd. */
+#include <stdbool.h>
+
+/* Listens on a Unix socket; one that a killed server left is replaced. The caller closes *fd (whit_socket_close).
+ * On Windows it is refused. */
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
 /* Listens on HOST:PORT (0: any free port); `address` receives "http://HOST:PORT" with the port that it is. The caller
  * closes *fd unless it is -1, on failure, too. `option` is what the message tells to change if the port is taken. */
 whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
                             size_t address_bytes, whit_error *error);
+/* Closes a socket: on Windows it is no file. */
+void whit_socket_close(int fd);
+/* Whether the client at the other end of a connection has closed it, or its sending half. */
+bool whit_socket_peer_left(int fd);
 
 #endif

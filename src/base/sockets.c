@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/listen.h"
+#include "base/sockets.h"
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -68,4 +69,15 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
         getnameinfo((struct sockaddr *)&own, n, NULL, 0, digits, sizeof digits, NI_NUMERICSERV);
     snprintf(address, address_bytes, strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, digits);
     return WHIT_OK;
+}
+
+void whit_socket_close(int fd)
+{
+    if (fd >= 0) close(fd);
+}
+
+bool whit_socket_peer_left(int fd)
+{
+    struct pollfd look = {.fd = fd, .events = POLLRDHUP};
+    return fd >= 0 && poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }

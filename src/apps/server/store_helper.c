@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ *     connection's thread                       helper
+ *     {"do": "pull", "name": NAME}     ->       store->pull
+ *     lines of Ollama's progress       <-       {"status": ..., "total": ..., "completed": ...}
+ *     "\n" where the client left       ->       stops at its next progress
+ *     the last line                    <-       {"status": "success"} or {"error": ...} */
+#include "server/store.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "server/access.h"
+#include "server/endpoints.h"
+
+enum { PROGRESS_MS = 200 };
+
+struct helper {
+    const whit_server_store *store;
+    int fd;
+    uint64_t told_ns; /* when progress was said last */
+};
+
+static bool say_line(const struct helper *h, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    bool ok = text && whit_write_all(h->fd, text, strlen(text)) && whit_write_all(h->fd, "\n", 1);
+    free(text);
+    json_decref(line);
+    return ok;
+}
+
+/* Says progress now and then. False stops the download: the client or the server left. */
+static bool say_progress(void *user, const char *file, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct helper *h = user;
+    char byte;
+    if (recv(h->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0) return false;
+    uint64_t now_ns = whit_now_ns();
+    if (now_ns - h->told_ns < PROGRESS_MS * UINT64_C(1000000) && done_bytes < total_bytes) return true;
+    h->told_ns = now_ns;
+    return say_line(h,
+                    json_pack("{s:o, s:s, s:I, s:I}", "status", json_sprintf("pulling %s", file), "digest", file,
+                              "total", (json_int_t)total_bytes, "completed", (json_int_t)done_bytes));
+}
+
+static void serve_request(struct helper *h, const char *text)
+{
+    json_t *request = json_loads(text, 0, NULL);
+    const char *what = json_string_value(json_object_get(request, "do"));
+    const char *name = json_string_value(json_object_get(request, "name"));
+    const char *to = json_string_value(json_object_get(request, "to"));
+    whit_error error = {.message = "the request is incomplete"};
+    whit_status status = WHIT_ERROR_ARGUMENT;
+    if (what && name && !strcmp(what, "pull")) {
+        say_line(h, json_pack("{s:s}", "status", "pulling manifest"));
+        status = h->store->pull(h->store->user, name, say_progress, h, &error);
+    } else if (what && name && to && !strcmp(what, "copy")) {
+        status = h->store->copy(h->store->user, name, to, &error);
+    } else if (what && name && !strcmp(what, "remove")) {
+        status = h->store->remove(h->store->user, name, &error);
+    }
+    json_decref(request);
+    say_line(h,
+             status == WHIT_OK ? json_pack("{s:s}", "status", "success")
+                               : json_pack("{s:o}", "error", whit_api_any_text(error.message)));
+}
+
+/* Reads a line at most `room` - 1 bytes long; empty lines, which only stop a download, are left out. */
+static bool read_request(int fd, char *line, size_t room)
+{
+    for (size_t n = 0; n + 1 < room;) {
+        ssize_t got = read(fd, line + n, 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        if (line[n] == '\n' && !n) continue;
+        if (line[n] == '\n') {
+            line[n] = 0;
+            return true;
+        }
+        n++;
+    }
+    return false;
+}
+
+whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return whit_fail_errno(error, "the helper", "make a socket for");
+    pid_t child = fork();
+    if (child < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return whit_fail_errno(error, "the helper", "start");
+    }
+    if (child > 0) {
+        close(ends[1]);
+        *fd = ends[0];
+        return WHIT_OK;
+    }
+    close(ends[0]);
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the server's, which closes the socket */
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    struct helper helper = {.store = store, .fd = ends[1]};
+    char *line = malloc(WHIT_STORE_LINE_BYTES);
+    while (line && read_request(helper.fd, line, WHIT_STORE_LINE_BYTES)) serve_request(&helper, line);
+    _exit(0);
+}

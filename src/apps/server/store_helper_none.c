@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * Where no process can be forked, the store is not changed over HTTP. */
+#include "server/store.h"
+
+whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error *error)
+{
+    (void)store;
+    *fd = -1;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "--allow-pull: not in the program for this system; use `whit pull`, then serve the model by -m");
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * Sockets of Windows. Their handles are small numbers, which an int holds (the kernel uses 30 bits). */
+#include "wide.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <ws2tcpip.h>
+
+#include "base/sockets.h"
+
+/* Results of WSAPoll, whose names are those of other values in base/windows/posix.h. */
+enum { POLLED_ERROR = 1, POLLED_CLOSED = 2, POLLED_INVALID = 4 };
+
+static const struct {
+    int code, number;
+} reasons[] = {
+    {WSAEADDRINUSE, EADDRINUSE}, {WSAEACCES, EACCES},  {WSAEADDRNOTAVAIL, EADDRNOTAVAIL},
+    {WSAEMFILE, EMFILE},         {WSAENOBUFS, ENOMEM}, {WSAEAFNOSUPPORT, EAFNOSUPPORT},
+};
+
+static void set_errno(void)
+{
+    const int code = WSAGetLastError();
+    errno = EIO;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].code == code) errno = reasons[i].number;
+}
+
+whit_status whit_listen_unix(const char *path, int *fd, whit_error *error)
+{
+    *fd = -1;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the program for this system serves on ports alone", path);
+}
+
+whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
+                            size_t address_bytes, whit_error *error)
+{
+    char service[8], name[300], digits[16] = "";
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+    WSADATA about;
+    snprintf(service, sizeof service, "%u", port);
+    snprintf(name, sizeof name, "%s:%u", host, port);
+    *fd = -1;
+    if (WSAStartup(MAKEWORD(2, 2), &about) != 0)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: this system has no sockets", name);
+    if (getaddrinfo(host, service, &hints, &found) != 0)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: no address of this machine", name);
+    /* Without the option another program could listen on the same port: SO_REUSEADDR means that here. */
+    const BOOL yes = TRUE;
+    SOCKET s = WSASocketW(found->ai_family, SOCK_STREAM, IPPROTO_TCP, NULL, 0, WSA_FLAG_OVERLAPPED);
+    bool ok = s != INVALID_SOCKET &&
+        setsockopt(s, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&yes, sizeof yes) == 0 &&
+        bind(s, found->ai_addr, (int)found->ai_addrlen) == 0 && listen(s, 128) == 0;
+    if (!ok) set_errno();
+    freeaddrinfo(found);
+    if (s != INVALID_SOCKET) *fd = (int)s;
+    if (!ok && errno == EADDRINUSE)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: another program listens there; %s", name, option);
+    if (!ok) return whit_fail_errno(error, name, "listen on");
+    struct sockaddr_storage own;
+    int n = sizeof own;
+    if (getsockname(s, (struct sockaddr *)&own, &n) == 0)
+        getnameinfo((struct sockaddr *)&own, n, NULL, 0, digits, sizeof digits, NI_NUMERICSERV);
+    snprintf(address, address_bytes, strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, digits);
+    return WHIT_OK;
+}
+
+void whit_socket_close(int fd)
+{
+    if (fd >= 0) closesocket((SOCKET)fd);
+}
+
+bool whit_socket_peer_left(int fd)
+{
+    /* WSAPoll tells of a closed connection whatever was asked for. */
+    WSAPOLLFD look = {.fd = (SOCKET)fd, .events = POLLRDNORM};
+    if (fd < 0 || WSAPoll(&look, 1, 0) <= 0) return false;
+    char byte;
+    return (look.revents & (POLLED_ERROR | POLLED_CLOSED | POLLED_INVALID)) ||
+        recv((SOCKET)fd, &byte, 1, MSG_PEEK) == 0;
+}
