@@ -19,8 +19,8 @@ typedef struct whit_plain {
 
 /* Is the character one that readers do not see, or one that changes the order of others (CVE-2021-42574)? */
 bool whit_plain_is_hidden(uint32_t code);
-/* Does a text have such a character? Up to two joiners and variation selectors after a character outside ASCII belong to
- * scripts and emoji and do not count. */
+/* Does a text have such a character? Up to two joiners and variation selectors after a character outside ASCII belong
+ * to scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);
 
 /* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F; hidden characters

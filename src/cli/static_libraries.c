@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The optional libraries in the static program and the one for Windows. Elsewhere they are opened when they are needed (dlopen); here they
- * are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no caller differs. A
- * library without a table cannot be opened. Every name that a caller asks for must be in its library's table:
+ * The optional libraries in the static program and the one for Windows. Elsewhere they are opened when they are needed
+ * (dlopen); here they are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no
+ * caller differs. A library without a table cannot be opened. Every name that a caller asks for must be in its table:
  * tests/packaging/static.sh uses all of them. */
 #include "editor/curses_names.h"
 #include "whit_config.h"

@@ -34,8 +34,8 @@ static void assert_near(double found, double expected, double size, double relat
 
 /* ---- elementary functions ------------------------------------------------------------------- */
 
-/* The sine of an angle below 2^22, or its cosine. The C library of Windows takes angles modulo a pi of 66 bits, which is
- * wrong by 2e-14 at 2e6; here pi / 2 is a sum of parts whose multiples long double holds. */
+/* The sine of an angle below 2^22, or its cosine. The C library of Windows takes angles modulo a pi of 66 bits, which
+ * is wrong by 2e-14 at 2e6; here pi / 2 is a sum of parts whose multiples long double holds. */
 static double exact_sine(double angle, bool is_cosine)
 {
     const long double part[] = {0x1.921fb544p+0L, 0x1.0b4611a6p-34L, 0x1.3198a2e037073p-69L};
