@@ -12,6 +12,7 @@
 #include "server/endpoints.h"
 #include "server/fields.h"
 #include "server/models.h"
+#include "server/samplers.h"
 #include "server/json_text.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = WHIT_TOP_MAX, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
@@ -90,7 +91,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         if (!whit_field_count(body, counts[i].key, counts[i].min, counts[i].max, &value, reply)) return false;
         *counts[i].value = (int32_t)value;
     }
-    if (!read_breakers(body, s, reply)) return false;
+    if (!read_breakers(body, s, reply) || !whit_samplers_read(body, s, reply)) return false;
     if (s->top_k < 0) s->top_k = 0;
     double seed = 0;
     if (!whit_field_count(body, "seed", -0x1p63, 0x1p64, &seed, reply)) return false;
@@ -208,7 +209,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     if (!whit_field_text(body, "grammar", &grammar, reply) ||
         !whit_field_object(body, "response_format", &format, reply))
         return false;
-    const char *gbnf = json_string_value(grammar);
+    const char *gbnf = json_string_length(grammar) ? json_string_value(grammar) : NULL;
     const char *type = json_string_value(json_object_get(format, "type")), *param = "json_schema";
     if (format && !type) return whit_field_refuse(reply, "response_format", "expected an object with a type");
     if (type && strcmp(type, "text") != 0) {

@@ -59,9 +59,6 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         if (ok) json_object_set_new(own, "prompt", whit_dialect_text(prefix.data, prefix.size_bytes));
         if (ok) json_object_set_new(own, "suffix", whit_dialect_text(suffix.data, suffix.size_bytes));
         json_object_set_new(own, "infill", json_true());
-    } else if (ok && is_list(prompt) &&
-               (json_is_true(json_object_get(body, "stream")) || json_object_get(body, "n_probs"))) {
-        ok = whit_field_refuse(reply, "prompt", "several prompts are answered whole, and without n_probs");
     }
     if (most && !json_is_null(most)) /* below zero: as many as fit */
         json_object_set_new(own, "max_tokens",
@@ -69,10 +66,16 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
                                                                                 : json_incref(most));
     else if (!json_object_get(body, "max_tokens"))
         json_object_set_new(own, "max_tokens", json_integer(1 << 30));
-    double n_logged = 0;
-    ok = ok && whit_field_count(body, "n_probs", 0, WHIT_TOP_MAX, &n_logged, reply);
+    double n_logged = 0, n_answers = 1;
+    ok = ok && whit_field_count(body, "n_probs", 0, WHIT_TOP_MAX, &n_logged, reply) &&
+        whit_field_count(body, "n_cmpl", 1, INT32_MAX, &n_answers, reply);
+    const bool is_several = n_answers > 1 || (!infill && is_list(prompt));
+    if (ok && is_several && (n_logged > 0 || json_is_true(json_object_get(body, "stream"))))
+        ok = whit_field_refuse(reply, n_answers > 1 ? "n_cmpl" : "prompt",
+                               "several answers are given whole, and without n_probs");
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
-    json_object_del(own, "n"); /* OpenAI's, as is echo: the answer is one, and alone */
+    json_object_del(own, "n"); /* OpenAI's, as is echo: without n_cmpl the answer is one, and alone */
+    if (n_answers > 1) json_object_set_new(own, "n", json_integer((json_int_t)n_answers));
     json_object_del(own, "echo");
     if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed"); /* drawn */
     whit_buf_free(&prefix);

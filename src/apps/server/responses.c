@@ -259,18 +259,18 @@ static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
 static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
 {
     whit_dialect_state *state = &ask->state;
-    json_t *delta = whit_dialect_text(event->text, event->text_bytes);
+    json_t *delta = whit_dialect_text(event->text, event->text_bytes), *place;
     switch (event->kind) {
     case WHIT_CHAT_TEXT:
     case WHIT_CHAT_THINKING:
         if (!state->open || state->kind != event->kind) open_item(ask, event->kind, out);
         whit_buf_append(&state->text, event->text, event->text_bytes);
+        place = with(place_of_event(ask), "delta", json_incref(delta));
+        if (ask->times_tokens && ask->jobs[0]->first_ns) with(place, "timings", whit_ask_timings(ask));
         if (event->kind == WHIT_CHAT_TEXT)
-            send_event(ask, "response.output_text.delta",
-                       with(with(place_of_event(ask), "delta", json_incref(delta)), "logprobs", json_array()), out);
+            send_event(ask, "response.output_text.delta", with(place, "logprobs", json_array()), out);
         else
-            send_event(ask, "response.reasoning_text.delta", with(place_of_event(ask), "delta", json_incref(delta)),
-                       out);
+            send_event(ask, "response.reasoning_text.delta", place, out);
         break;
     case WHIT_CHAT_CALL_BEGIN:
         snprintf(state->name, sizeof state->name, "%.*s", (int)(event->text_bytes < 199 ? event->text_bytes : 199),

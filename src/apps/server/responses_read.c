@@ -186,8 +186,9 @@ static bool check_included(const json_t *body, whit_web_reply *reply)
 
 json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *reply)
 {
-    static const char *const same[] = {"model",   "temperature",         "top_p",    "stream", "seed",
-                                       "grammar", "parallel_tool_calls", "adapters", "lora",   "program"};
+    static const char *const same[] = {
+        "model",    "temperature", "top_p",   "stream",           "seed", "grammar", "parallel_tool_calls",
+        "adapters", "lora",        "program", "timings_per_token"};
     json_t *own = json_object(), *messages = json_array();
     *kinds = json_object();
     const json_t *most = json_object_get(body, "max_output_tokens"), *reasoning, *effort_text;
