@@ -2,8 +2,12 @@
 // whit serve as people's clients use it. BASE is its address, without a path; models: tales, tools and, where TEXTS
 // names it, one more that has no chat template.
 import Anthropic from "@anthropic-ai/sdk";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { GoogleGenAI } from "@google/genai";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
+import { OpenAI as LlamaIndex, OpenAIEmbedding } from "@llamaindex/openai";
 import { generateText, jsonSchema, streamText, tool } from "ai";
 import http from "node:http";
 import { Ollama } from "ollama";
@@ -331,6 +335,118 @@ await test("ai-sdk: text, stream, tools, objects", async () => {
         controller.abort();
         break;
     }
+});
+
+await test("ai-sdk: Anthropic's and OpenAI's own providers", async () => {
+    const anthropic = createAnthropic({ baseURL: `${base}/v1`, apiKey: "none" });
+    const responses = createOpenAI({ baseURL: `${base}/v1`, apiKey: "none" });
+    const tools = { weather: tool({ description: "The weather", inputSchema: jsonSchema(weather.function.parameters) }) };
+    for (const provider of [anthropic, responses, responses.chat]) {
+        const asked = { prompt: "a cat", maxOutputTokens: 20, temperature: 0 };
+        const whole = await generateText({ ...asked, model: provider("tales") });
+        let text = "";
+        for await (const part of streamText({ ...asked, model: provider("tales") }).textStream) text += part;
+        check(text === whole.text && text.length > 5, text, whole.text);
+        const called = await generateText({
+            model: provider("tools"), prompt: "a cat", toolChoice: { type: "tool", toolName: "weather" }, tools,
+            maxOutputTokens: 300, temperature: 1,
+        });
+        check(called.toolCalls.length > 0 && isWeather(called.toolCalls[0].input), called.toolCalls);
+    }
+});
+
+await test("google: content, streams, calls, schemas, counts, vectors, errors", async () => {
+    const google = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: base } });
+    const body = { model: "tales", contents: "a cat", config: { maxOutputTokens: 20, temperature: 0, systemInstruction: "Be brief." } };
+    const whole = await google.models.generateContent(body);
+    let text = "";
+    for await (const part of await google.models.generateContentStream(body)) text += part.text ?? "";
+    check(text === whole.text && text.length > 5, text, whole.text);
+    const called = await google.models.generateContent({ model: "tools", contents: "a cat", config: {
+        maxOutputTokens: 400, tools: [{ functionDeclarations: [{ name: "weather", description: "The weather",
+            parametersJsonSchema: weather.function.parameters }] }],
+        toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["weather"] } } } });
+    check(called.functionCalls?.length > 0 && isWeather(called.functionCalls[0].args), called);
+    const formed = await google.models.generateContent({ model: "tales", contents: "a cat", config: {
+        responseMimeType: "application/json", responseSchema: { type: "OBJECT", required: ["pet"], properties: {
+            pet: { anyOf: [{ type: "STRING", enum: ["cat", "dog"] }] } } } } });
+    check(["cat", "dog"].includes(JSON.parse(formed.text).pet), formed.text);
+    check((await google.models.countTokens({ model: "tales", contents: "a cat" })).totalTokens > 1, "tokens");
+    const vectors = await google.models.embedContent({ model: "tales", contents: ["a", "b"], config: { outputDimensionality: 4 } });
+    check(vectors.embeddings.length === 2 && vectors.embeddings[1].values.length === 4, vectors);
+    await fails(404, google.models.generateContent({ ...body, model: "nobody" }), "no such model");
+    const names = [];
+    for await (const model of await google.models.list()) names.push(model.name);
+    check(names.includes("models/tales"), names);
+});
+
+await test("llamaindex: chat, stream, calls, vectors", async () => {
+    const own = { apiKey: "none", baseURL: `${base}/v1`, maxTokens: 20, temperature: 0 };
+    const chat = new LlamaIndex({ ...own, model: "tales" });
+    const whole = await chat.chat({ messages: user });
+    let text = "";
+    for await (const part of await chat.chat({ messages: user, stream: true })) text += part.delta;
+    check(text === whole.message.content && text.length > 5, text, whole.message);
+    const caller = new LlamaIndex({ ...own, model: "tools", maxTokens: 300, temperature: 1, additionalChatOptions: {
+        tool_choice: "required", parallel_tool_calls: false }, supportToolCall: true });
+    const called = await caller.chat({ messages: user, tools: [{ call: () => "sunny", metadata: {
+        name: "weather", description: "The weather", parameters: weather.function.parameters } }] });
+    const calls = called.message.options?.toolCall ?? [];
+    check(calls.length === 1 && isWeather(typeof calls[0].input === "string" ? JSON.parse(calls[0].input) : calls[0].input), called);
+    const vectors = await new OpenAIEmbedding({ ...own, model: "tales" }).getTextEmbeddings(["a", "b"]);
+    check(vectors.length === 2 && vectors[0].length > 8, vectors.length);
+});
+
+await test("mastra: an agent, streamed, with a tool", async () => {
+    const { Agent } = await import("@mastra/core/agent");
+    const { createTool } = await import("@mastra/core/tools");
+    const provider = (name) => ({ id: `whit/${name}`, url: `${base}/v1`, apiKey: "none" });
+    const settings = { modelSettings: { maxOutputTokens: 20, temperature: 0 } };
+    const agent = new Agent({ id: "teller", name: "teller", instructions: "Be brief.", model: provider("tales") });
+    const whole = await agent.generate("a cat", settings);
+    let text = "";
+    for await (const part of (await agent.stream("a cat", settings)).textStream) text += part;
+    check(text === whole.text && text.length > 5, text, whole.text);
+    const ran = [];
+    const acting = new Agent({ id: "actor", name: "actor", instructions: "Be brief.", model: provider("tools"), tools: {
+        weather: createTool({ id: "weather", description: "The weather",
+            inputSchema: z.object({ city: z.enum(["Bern", "Rome"]), days: z.number().int().min(1).max(9) }),
+            execute: async (input) => { ran.push(input.context ?? input); return { sky: "clear" }; } }) } });
+    await acting.generate("a cat", { maxSteps: 1, toolChoice: "required", modelSettings: { maxOutputTokens: 300, temperature: 1 } });
+    check(ran.length > 0 && isWeather(ran[0]), ran);
+});
+
+await test("zod: every kind of schema is taken, and held where the answer ends", async () => {
+    const Node = z.object({ value: z.number().int(), get next() { return Node.nullable(); } });
+    const kinds = {
+        string: z.string().max(20), email: z.email(), uuid: z.uuid(), url: z.url(), datetime: z.iso.datetime(), date: z.iso.date(),
+        time: z.iso.time(), duration: z.iso.duration(), ipv4: z.ipv4(), ipv6: z.ipv6(), cidrv4: z.cidrv4(), cidrv6: z.cidrv6(),
+        base64: z.base64(), base64url: z.base64url(), e164: z.e164(), cuid: z.cuid(), cuid2: z.cuid2(), ulid: z.ulid(),
+        nanoid: z.nanoid(), ksuid: z.ksuid(), xid: z.xid(), starts: z.string().startsWith("ab"), ends: z.string().endsWith("yz"),
+        includes: z.string().includes("mn"), regex: z.string().regex(/^[a-f]{2,4}$/), integer: z.number().int().min(-5).max(70),
+        real: z.number().min(0).max(1), multiple: z.number().int().multipleOf(5), boolean: z.boolean(), null: z.null(),
+        literal: z.literal("only"), enum: z.enum(["a", "b"]), nullable: z.enum(["a"]).nullable(),
+        optional: z.object({ a: z.boolean().optional() }), array: z.array(z.boolean()).min(1).max(3),
+        tuple: z.tuple([z.boolean(), z.enum(["a"])]), record: z.record(z.string(), z.boolean()),
+        union: z.union([z.boolean(), z.literal(7)]),
+        discriminated: z.discriminatedUnion("kind", [z.object({ kind: z.literal("a") }), z.object({ kind: z.literal("b"), n: z.boolean() })]),
+        intersection: z.intersection(z.object({ a: z.boolean() }), z.object({ b: z.boolean() })), recursive: Node,
+        default: z.object({ a: z.boolean().default(true) }), unknown: z.object({ a: z.unknown() }),
+        strict: z.strictObject({ a: z.boolean() }), described: z.boolean().describe("a switch").meta({ title: "T", examples: [true] }),
+    };
+    let n_held = 0;
+    for (const [name, kind] of Object.entries(kinds)) {
+        const schema = z.toJSONSchema(z.object({ value: kind }));
+        const answer = await openai.chat.completions.create({
+            model: "tales", messages: user, seed: 3, temperature: 1, max_tokens: 80,
+            response_format: { type: "json_schema", json_schema: { name: "one", strict: true, schema } },
+        }).catch((error) => check(false, "zod", name, String(error)));
+        if (answer?.choices[0].finish_reason !== "stop") continue;
+        const value = JSON.parse(answer.choices[0].message.content);
+        check(z.object({ value: kind }).safeParse(value).success, "zod", name, value);
+        n_held++;
+    }
+    check(Object.keys(kinds).length >= 30 && n_held >= 30, n_held, "answers ended");
 });
 
 console.log(`${n_tests} tests of clients, ${failures} failures`);

@@ -188,7 +188,8 @@ class Steer:
 
     def steer_gemini(self, request, facts):
         name = None
-        results = sum("functionResponse" in p for c in request.get("contents", []) for p in c.get("parts", []))
+        # Turns, not results: a turn may have several calls, which nothing in this API forbids.
+        results = sum(any("functionResponse" in p for p in c.get("parts", [])) for c in request.get("contents", []))
         for tool in request.get("tools") or []:
             for function in tool.get("functionDeclarations", []):
                 if function.get("name") in SHELLS:
