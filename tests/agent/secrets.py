@@ -56,6 +56,12 @@ for n in (1 << 20, (1 << 20) + (1 << 15) - 10, 3 << 20):
         wanted("other.txt" in results[0], f"a large file without a token is not copied: {results}")
     wanted(TOKEN[::-1] not in asked, f"a large file with a token after {n} bytes is in the copy")
 
+# The code graph of files that are not read.
+project({".ssh/h.py": "def hidden_function(hunter2=1):\n    pass\n", "a.py": "def open_function():\n    hidden_function()\n"})
+done, results, asked = run([call(("graph", {"query": "map"}), ("graph", {"query": "def", "name": "hidden_function"}),
+                                 ("graph", {"query": "like", "name": "hidden function"})), message("done")])
+wanted("hunter2" not in asked and ".ssh" not in "".join(results) and "open_function" in results[0], f"the graph: {results}")
+
 # What a check prints, and in the conversation that is kept.
 project({".whit/agent.json": json.dumps({"check": ["printf %s%s ghp_ " + TOKEN[4:] + "; exit 1"]})})
 done, results, asked = run([call(("write", {"path": "a.txt", "content": "a\n"})), message("done")], "--yes")

@@ -1,35 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/ask_graph.h"
 
+#include "agent/guard.h"
+#include "agent/light.h"
 #include "code/graph.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-static void definitions(const whit_graph *graph, const char *name, whit_buf *result)
+/* Files that a model must not read have no places, either. Symbols come file by file: the last answer is kept. */
+struct hiding {
+    const char *project;
+    char file[PATH_MAX];
+    bool is_hidden;
+};
+
+static bool is_hidden(void *user, const char *file)
+{
+    struct hiding *h = user;
+    if (strcmp(h->file, file) == 0) return h->is_hidden;
+    h->is_hidden = whit_light_secret(h->project, file);
+    snprintf(h->file, sizeof h->file, "%s", file);
+    return h->is_hidden;
+}
+
+static void definitions(const whit_graph *graph, const char *project, const char *name, whit_buf *result)
 {
     whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
     whit_graph_symbol s;
-    for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_symbol(graph, &run, &s); n_lines++)
+    for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_symbol(graph, &run, &s);) {
+        if (whit_light_secret(project, s.file)) continue;
+        n_lines++;
         whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind), s.name);
+    }
 }
 
-static void mentions(const whit_graph *graph, const char *name, bool calls, whit_buf *result)
+static void mentions(const whit_graph *graph, const char *project, const char *name, bool calls, whit_buf *result)
 {
     whit_graph_run run = whit_graph_mentions_of(graph, name, strlen(name));
     whit_graph_mention m;
     for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_mention(graph, &run, &m);) {
         whit_graph_symbol s = {.name = ""};
-        if (calls && !m.calls) continue;
+        if ((calls && !m.calls) || whit_light_secret(project, m.file)) continue;
         bool inside = whit_graph_symbol_at(graph, m.symbol, &s);
         whit_buf_printf(result, "%s:%u: %s%s\n", m.file, m.line, inside ? "in " : "at the top", inside ? s.name : "");
         n_lines++;
     }
 }
 
-static void imports(const whit_graph *graph, const char *path, whit_buf *result)
+static void imports(const whit_graph *graph, const char *project, const char *path, whit_buf *result)
 {
-    uint32_t file = whit_graph_file_number(graph, path), n = 0;
+    uint32_t file = whit_light_secret(project, path) ? WHIT_GRAPH_NONE : whit_graph_file_number(graph, path), n = 0;
     uint32_t first = file == WHIT_GRAPH_NONE ? 0 : whit_graph_imports_of(graph, file, &n);
     const char *written;
     uint32_t target, line;
@@ -49,13 +74,16 @@ static void likest(const whit_graph *graph, const char *project, const char *nam
     if (whit_graph_like(graph, project, NULL, name, hits, LIKE_LINES, &n, &error) != WHIT_OK)
         whit_buf_printf(result, "error: %s", error.message);
     for (uint32_t i = 0; i < n && whit_graph_symbol_at(graph, hits[i].symbol, &s); i++)
-        whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind), s.name);
+        if (!whit_light_secret(project, s.file))
+            whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind),
+                            s.name);
 }
 
 void whit_ask_graph(const char *project, const char *query, const char *name, whit_buf *result)
 {
     whit_graph *graph;
     whit_error error;
+    struct hiding hiding = {.project = project};
     bool is_map = strcmp(query, "map") == 0;
     if (!is_map && (!name || !*name)) {
         whit_buf_printf(result, "error: '%.40s' wants a name", query);
@@ -68,20 +96,21 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
     size_t before = result->size_bytes;
     bool known = true;
     if (is_map)
-        (void)whit_graph_map(graph, project, MAP_TOKENS, result, &error);
+        (void)whit_graph_map(graph, project, MAP_TOKENS, is_hidden, &hiding, result, &error);
     else if (strcmp(query, "def") == 0)
-        definitions(graph, name, result);
+        definitions(graph, project, name, result);
     else if (strcmp(query, "refs") == 0 || strcmp(query, "callers") == 0)
-        mentions(graph, name, *query == 'c', result);
+        mentions(graph, project, name, *query == 'c', result);
     else if (strcmp(query, "like") == 0)
         likest(graph, project, name, result);
     else if (strcmp(query, "imports") == 0)
-        imports(graph, name, result);
+        imports(graph, project, name, result);
     else
         known = false;
     if (!known)
         whit_buf_printf(result, "error: there is no query '%.40s'; there are " WHIT_ASK_GRAPH_KINDS, query);
     else if (result->size_bytes == before)
         whit_buf_append_str(result, "(nothing)");
+    whit_guard_hide_keys(result); /* the map quotes lines */
     whit_graph_close(graph);
 }

@@ -97,9 +97,11 @@ typedef struct whit_graph_hit {
 whit_status whit_graph_like(const whit_graph *graph, const char *folder, const char *cache_folder, const char *name,
                             whit_graph_hit *hits, uint32_t k, uint32_t *n, whit_error *error);
 
+/* Is a file to be left out? */
+typedef bool whit_graph_skip_fn(void *user, const char *file);
 /* Appends an outline of the project in at most n_tokens (of about four bytes each) to `out`: files with their most
  * mentioned symbols. */
-whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_buf *out,
-                           whit_error *error);
+whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_graph_skip_fn *skip,
+                           void *user, whit_buf *out, whit_error *error);
 
 #endif

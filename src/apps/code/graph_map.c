@@ -95,8 +95,8 @@ static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t
     return n;
 }
 
-whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_buf *out,
-                           whit_error *error)
+whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_graph_skip_fn *skip,
+                           void *user, whit_buf *out, whit_error *error)
 {
     whit_graph_counts counts = whit_graph_count(graph);
     whit_graph_run run = whit_graph_all_symbols(graph);
@@ -113,7 +113,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
     size_t n = 0, budget = n_tokens * TOKEN_BYTES, used = 0, n_chosen = 0;
     whit_graph_symbol symbol;
     while (whit_graph_next_symbol(graph, &run, &symbol)) {
-        if (symbol.kind == WHIT_SYMBOL_VARIABLE) continue;
+        if (symbol.kind == WHIT_SYMBOL_VARIABLE || (skip && skip(user, symbol.file))) continue;
         /* Symbols that other files can refer to come first. */
         uint32_t weight = n_mentions[symbol.number] / (symbol.is_local ? 4 : 1);
         all[n++] = (struct chosen){symbol.number, symbol.file_number, symbol.line, weight};
