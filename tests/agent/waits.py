@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import checks
 from checks import environment, wanted
@@ -59,4 +60,22 @@ with open(lock) as held:
             break
 agent.communicate(timeout=300)
 wanted("ran" in told(endpoint)[0] and agent.returncode == 0, f"after the wait: {told(endpoint)}")
+
+# Another program has the journal for a moment: the turn is written after it.
+found = glob.glob("state/whit/agent-*.ndf")
+journal = found[0] if found else None
+if not journal:
+    endpoint, agent = start([message(None, [("write", {"path": "first", "content": "1"})]), END])
+    agent.communicate(timeout=300)
+    (journal,) = glob.glob("state/whit/agent-*.ndf")
+with open(journal) as held:
+    fcntl.flock(held, fcntl.LOCK_EX)
+    endpoint, agent = start([message(None, [("write", {"path": "second", "content": "2"})]), END])
+    for line in agent.stderr:
+        if "writes" in line:
+            break
+    time.sleep(1)
+    wanted(agent.poll() is None and not os.path.exists("p/second"), "a turn beside another program's")
+agent.communicate(timeout=300)
+wanted(open("p/second").read() == "2" and agent.returncode == 0, f"a turn after another program's: {told(endpoint)}")
 sys.exit(checks.failed)

@@ -508,7 +508,7 @@ static whit_status open_log(whit_turns *journal, whit_error *error)
             whit_ndf_create_loose(journal->path, WHIT_NDF_JOURNAL, FRAME_NAME, &head, sizeof head, NULL, error);
         if (status != WHIT_OK && access(journal->path, F_OK) != 0) return status;
     }
-    return whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_NOW, NULL, &journal->log, error);
+    return whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_SOON, NULL, &journal->log, error);
 }
 
 whit_status whit_turns_open(const char *project, const char *state_dir, whit_turns **out, uint32_t *recovered,
@@ -550,7 +550,7 @@ static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *e
     if ((WHIT_ITEMS(const uint32_t, &journal->frames))[index] != UINT32_MAX) return WHIT_OK;
     whit_ndf_log_close(&journal->log);
     journal->turns.size_bytes = journal->frames.size_bytes = 0;
-    WHIT_TRY(whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_NOW, NULL, &journal->log, error));
+    WHIT_TRY(whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_SOON, NULL, &journal->log, error));
     return read_turns(journal, &recovered, error);
 }
 

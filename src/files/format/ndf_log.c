@@ -2,16 +2,20 @@
  * The order of writes makes an append crash-safe: frame, flush, commit, flush. */
 #include "format/ndf_log.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NAME_LIMIT_BYTES 255
 #define SCAN_BYTES       ((size_t)1 << 16)
 #define PIECE_BYTES      ((size_t)1 << 18)
+#define SOON_NS          UINT64_C(30000000000)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -23,12 +27,18 @@ static bool is_still(int fd, const char *path)
         opened.st_ino == now.st_ino;
 }
 
-static whit_status open_locked(const char *path, bool wait, int *fd, whit_error *error)
+static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd, whit_error *error)
 {
+    static const struct timespec pause = {0, 20000000};
+    const uint64_t until_ns = whit_now_ns() + (mode == WHIT_NDF_LOG_APPEND_SOON ? SOON_NS : 0);
     for (int n_tries = 0; n_tries < 100; n_tries++) {
         *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
         if (*fd < 0) return whit_fail_errno(error, path, "open to append");
-        while (flock(*fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
+        while (flock(*fd, LOCK_EX | (mode == WHIT_NDF_LOG_APPEND ? 0 : LOCK_NB)) != 0) {
+            if (errno == EWOULDBLOCK && whit_now_ns() < until_ns) {
+                nanosleep(&pause, NULL);
+                continue;
+            }
             if (errno == EWOULDBLOCK)
                 return whit_fail(error, WHIT_ERROR_IO, "%s: another program is writing it; try again when it is done",
                                  path);
@@ -113,7 +123,7 @@ whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const wh
     log->can_append = mode != WHIT_NDF_LOG_READ;
     whit_status status = WHIT_OK;
     if (log->can_append) {
-        status = open_locked(path, mode == WHIT_NDF_LOG_APPEND, &log->fd, error);
+        status = open_locked(path, mode, &log->fd, error);
     } else {
         log->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (log->fd < 0) status = whit_fail_errno(error, path, "open");
