@@ -2,6 +2,7 @@
  * Names and texts that an agent is kept from. */
 #include "test_folder.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,6 +186,35 @@ static void hidden_characters_are_found(void **state)
     }
 }
 
+/* A .gitignore that hides files which checks see now. */
+static void hidden_files_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *after;
+        bool hides;
+    } cases[] = {
+        {".gitignore", "build/\n", false},
+        {".gitignore", "tests/\n", true},
+        {".gitignore", "*.log\ntest_*\n", true},
+        {"tests/.gitignore", "*\n", true},
+        {"tests/.gitignore", "*\n!test_a.py\n", false},
+        {"tests/ignore", "*\n", false},
+    };
+    char project[PATH_MAX], command[1200];
+    const char *folder = in_folder("ignoring");
+    snprintf(command, sizeof command, "mkdir -p %s/tests && touch %s/a.c %s/tests/test_a.py", folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_non_null(realpath(folder, project));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const whit_change change = {
+            .path = cases[i].path, .is = true, .after = cases[i].after, .after_bytes = strlen(cases[i].after)};
+        const char *reason = whit_light_red(project, &change);
+        if (cases[i].hides != (reason && strstr(reason, "hides files")))
+            fail_msg("case %zu: %s", i, reason ? reason : "");
+    }
+}
+
 /* The program's own folders are found below any project and by any name. */
 static void own_folders_are_known(void **state)
 {
@@ -224,6 +254,7 @@ int main(void)
         cmocka_unit_test(programs_obey_dot_files),
         cmocka_unit_test(keys_are_found_by_their_form),
         cmocka_unit_test(hidden_characters_are_found),
+        cmocka_unit_test(hidden_files_are_found),
         cmocka_unit_test(own_folders_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

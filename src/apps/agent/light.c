@@ -2,6 +2,7 @@
 #include "agent/light.h"
 
 #include "agent/guard.h"
+#include "agent/ignored.h"
 #include "agent/review.h"
 #include "base/file.h"
 #include "base/items.h"
@@ -84,6 +85,7 @@ const char *whit_light_red(const char *project, const whit_change *change)
     struct stat about;
     if (change->was && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
         return "it has other names, whose text would change, too";
+    if (whit_ignored_more(project, below, change)) return "it hides files of the project from checks";
     if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
     return whit_review_code(change);
 }

@@ -35,13 +35,9 @@ struct walk {
     bool stopped, is_cut; /* is_cut: a limit made the walk skip something */
 };
 
-static void read_rules(struct walk *walk, const char *base, int depth)
+static void add_rules(struct walk *walk, const char *base, int depth, const char *text, size_t n_text)
 {
-    char path[PATH_MAX];
-    whit_buf text = {0};
-    snprintf(path, sizeof path, "%s/%s.gitignore", walk->how->rules ? walk->how->rules : walk->folder, base);
-    if (access(path, R_OK) || whit_read_file(path, IGNORE_MAX, &text, NULL) != WHIT_OK) return;
-    const char *at = whit_chars(&text), *end = at + text.size_bytes;
+    const char *at = text, *end = text + n_text;
     while (at < end && walk->n_rules < RULES_MAX) {
         const char *feed = memchr(at, '\n', (size_t)(end - at)), *line_end = feed ? feed : end;
         size_t n = (size_t)(line_end - at);
@@ -69,6 +65,21 @@ static void read_rules(struct walk *walk, const char *base, int depth)
         memcpy(rule->pattern, pattern, n);
         walk->n_rules++;
     }
+}
+
+static void read_rules(struct walk *walk, const char *base, int depth)
+{
+    char path[PATH_MAX];
+    whit_buf text = {0};
+    const char *changed = walk->how->changed;
+    const size_t n_base = strlen(base);
+    if (changed && strncmp(changed, base, n_base) == 0 && strcmp(changed + n_base, ".gitignore") == 0) {
+        add_rules(walk, base, depth, walk->how->text, walk->how->n_text);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/%s.gitignore", walk->how->rules ? walk->how->rules : walk->folder, base);
+    if (access(path, R_OK) == 0 && whit_read_file(path, IGNORE_MAX, &text, NULL) == WHIT_OK && text.size_bytes)
+        add_rules(walk, base, depth, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
 }
 

@@ -13,9 +13,12 @@ void whit_walk_files(const char *folder, whit_walk_fn *each, void *user);
 
 /* Zero-initialised is whit_walk_files. */
 typedef struct whit_walk_how {
-    whit_walk_fn *skip; /* true leaves a folder out, whose path ends with '/'; NULL: all are entered */
-    const char *rules;  /* the folder whose .gitignore files count; NULL: the folder of the walk */
-    bool all;           /* links of every kind, special files and .git, too */
+    whit_walk_fn *skip;  /* true leaves a folder out, whose path ends with '/'; NULL: all are entered */
+    const char *rules;   /* the folder whose .gitignore files count; NULL: the folder of the walk */
+    bool all;            /* links of every kind, special files and .git, too */
+    const char *changed; /* path of a .gitignore that is read as if it had `text`; NULL: none is */
+    const char *text;
+    size_t n_text;
 } whit_walk_how;
 /* False where something was passed over: a limit, a folder that cannot be read, or `each` ended it. */
 bool whit_walk(const char *folder, const whit_walk_how *how, whit_walk_fn *each, void *user);
