@@ -3,7 +3,7 @@
 #
 #   make deb             build-package/packages/*.deb: whit, libwhit0, libwhit-dev (Debian, Ubuntu)
 #   make archive         build-static/packages/whit-VERSION-linux-ARCHITECTURE.tar.gz: the static program, any Linux
-#   make archive-arm64   the same for 64-bit Arm, by a cross compiler, in build-static-aarch64/packages
+#   make archive-arm64   the same for 64-bit Arm, by a cross compiler, in build-static-aarch64/packages, tested by qemu
 #   make release         build-release: these, RPM, container image, wheel, bill of materials, sums; KEY=FILE signs them
 #   make package-check   installs the .deb files in a bare Debian of its own, runs and purges them (needs root)
 #   make static-check    runs the static program where nothing else is: in an empty root, without locale (needs root)
@@ -24,6 +24,9 @@ archive-arm64:
 	@tools/cross/static.sh build-static-aarch64/libraries aarch64-linux-gnu
 	@TARGETS=whit tools/build static-aarch64
 	@packaging/archive build-static-aarch64 build-static-aarch64/packages qemu-aarch64
+	@TARGETS="whit hub_serve tiny_model" tools/build release
+	@tests/packaging/foreign.py qemu-aarch64 build-static-aarch64/whit \
+	    build/whit build/tests/hub_serve build/tests/tiny_model
 
 release: archive deb wheel
 	@TARGETS=whit tools/build release

@@ -16,7 +16,7 @@ whit_test(golden_logits golden/logits.c)
 whit_test(golden_families golden/families.c)
 whit_test(reproducible golden/reproducible.c)
 whit_test(generation unit/generation.c)
-add_test(NAME windows_serve COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/windows/serve.py ${CMAKE_CROSSCOMPILING_EMULATOR}
+add_test(NAME windows_serve COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/packaging/foreign.py ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/whit ${PROJECT_SOURCE_DIR}/build/tests/hub_serve
          ${PROJECT_SOURCE_DIR}/build/tests/tiny_model)
 set_tests_properties(windows_serve PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

@@ -116,7 +116,7 @@ size_t __wrap_wcrtomb(char *text, wchar_t wide, mbstate_t *state)
 {
     (void)state;
     if (!text) return 1;
-    utf8proc_ssize_t n = wide < 0 ? 0 : utf8proc_encode_char(wide, (utf8proc_uint8_t *)text);
+    utf8proc_ssize_t n = utf8proc_encode_char((utf8proc_int32_t)wide, (utf8proc_uint8_t *)text);
     if (n > 0 && utf8proc_codepoint_valid(wide)) return (size_t)n;
     errno = EILSEQ;
     return INVALID;

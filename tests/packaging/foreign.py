@@ -1,7 +1,9 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""whit.exe under wine: it answers as this machine's program does, notices a client that leaves, and pulls a model.
+"""The program of another system, by its emulator: it answers as this machine's does, notices a client that leaves, and
+pulls a model.
 
-    serve.py WINE WHIT_EXE WHIT HUB_SERVE TINY_MODEL
+    foreign.py EMULATOR PROGRAM WHIT HUB_SERVE TINY_MODEL
 """
 import atexit
 import json
@@ -15,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 
-wine, exe, native, hub_serve, tiny_model = sys.argv[1:]
+emulator, program, native, hub_serve, tiny_model = sys.argv[1:]
 for tool in (native, hub_serve, tiny_model):
     if not os.access(tool, os.X_OK):
         print("[ SKIPPED ] no", tool)
@@ -23,7 +25,8 @@ for tool in (native, hub_serve, tiny_model):
 
 PROMPT = {"prompt": "Once upon a time", "max_tokens": 40, "seed": 5, "temperature": 0.8, "logprobs": 2}
 CHAT = {"messages": [{"role": "user", "content": "Tell me of a fox."}], "max_tokens": 30}
-REQUESTS = [("/v1/completions", PROMPT), ("/v1/completions", {**PROMPT, "stream": True}), ("/v1/chat/completions", {**CHAT, "seed": 5}),
+REQUESTS = [("/v1/completions", PROMPT), ("/v1/completions", {**PROMPT, "stream": True}),
+            ("/v1/chat/completions", {**CHAT, "seed": 5}),
             ("/v1/messages", {**CHAT, "model": "tales", "temperature": 0}),
             ("/api/chat", {**CHAT, "stream": False, "options": {"seed": 5, "num_predict": 30}}),
             ("/tokenize", {"content": "a fox"}), ("/v1/completions", {"prompt": 7})]
@@ -51,25 +54,26 @@ class Server:
 def without_chance(text):
     """The reply without names, dates and times, which differ at each request; of a stream the text."""
     if text.startswith("data:"):
-        return "".join(json.loads(line[6:])["choices"][0]["text"] for line in text.split("\n") if line.startswith("data: {"))
+        chunks = [json.loads(line[6:]) for line in text.split("\n") if line.startswith("data: {")]
+        return "".join(chunk["choices"][0]["text"] for chunk in chunks)
     text = re.sub(r'"(id|created|created_at)":("[^"]*"|\d+)', "", text)
     return re.sub(r'"(\w+_(ms|per_second|duration))":[\d.e+-]+|"timings":\{[^}]*\}', "", text)
 
 
-windows, here = Server(wine, exe), Server(native)
+foreign, here = Server(emulator, program), Server(native)
 for path, body in REQUESTS:
-    found, expected = (without_chance(server.ask(path, body)) for server in (windows, here))
+    found, expected = (without_chance(server.ask(path, body)) for server in (foreign, here))
     if found != expected:
         sys.exit("FAILED: %s: %s\nwhere this machine says %s" % (path, found, expected))
-assert "<html" in windows.ask("/")
+assert "<html" in foreign.ask("/")
 
 # A client that leaves frees its slot: the answer would have taken the rest of the context.
 reply = urllib.request.urlopen(urllib.request.Request(
-    windows.address + "/v1/completions", json.dumps({**PROMPT, "max_tokens": 400, "stream": True, "n": 1}).encode()))
+    foreign.address + "/v1/completions", json.dumps({**PROMPT, "max_tokens": 400, "stream": True, "n": 1}).encode()))
 reply.read(100)
 reply.close()
 until = time.monotonic() + 60
-while json.loads(windows.ask("/health"))["slots_processing"]:
+while json.loads(foreign.ask("/health"))["slots_processing"]:
     if time.monotonic() > until:
         sys.exit("FAILED: the slot is not free")
     time.sleep(0.1)
@@ -79,12 +83,12 @@ with tempfile.TemporaryDirectory() as folder:
     files = pathlib.Path(folder, "files")
     files.mkdir()
     subprocess.run([tiny_model, files / "tiny.gguf"], check=True, stdout=subprocess.DEVNULL)
-    hub = subprocess.Popen([hub_serve, "owner/tiny-GGUF", files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                           stderr=subprocess.DEVNULL)
+    hub = subprocess.Popen([hub_serve, "owner/tiny-GGUF", files], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True)
     atexit.register(hub.kill)
     address = hub.stdout.readline().split()[-1]
-    place = dict(os.environ, XDG_CACHE_HOME="Z:" + folder, HF_ENDPOINT=address)
+    place = dict(os.environ, XDG_CACHE_HOME=("Z:" if program.endswith(".exe") else "") + folder, HF_ENDPOINT=address)
     for command in (["pull", "owner/tiny-GGUF"], ["inspect", "owner/tiny-GGUF"]):
-        done = subprocess.run([wine, exe, *command], env=place, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([emulator, program, *command], env=place, capture_output=True, text=True, timeout=120)
         if done.returncode:
             sys.exit("FAILED: %s: %s" % (command, done.stderr))
