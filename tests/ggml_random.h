@@ -72,4 +72,13 @@ static inline uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint6
     return data;
 }
 
+/* Decodes one row of a coded kind: codes (n_cols) and scales (one per group). */
+static inline void decode_row(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 0;
+    for (uint64_t column = 0, index = 0; column < view->n_cols; index++, scales += n_groups)
+        column += whit_ggml_block_codes(view, row, index, codes + column, scales, NULL);
+}
+
 #endif

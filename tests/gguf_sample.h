@@ -26,10 +26,10 @@ static inline void put_sample_keys(whit_gguf_writer *writer)
     static const float numbers[] = {1.5f, -2.0f, 0.25f};
     static const int32_t kinds[] = {1, 3, 6};
     whit_gguf_put_string(writer, "general.architecture", "llama", 5);
-    whit_gguf_put_u16(writer, "a.u16", 65535);
+    whit_gguf_put(writer, "a.u16", WHIT_GGUF_U16, &(uint16_t){65535});
     whit_gguf_put_u32(writer, "a.u32", 7);
-    whit_gguf_put_i32(writer, "a.i32", -7);
-    whit_gguf_put_u64(writer, "a.u64", UINT64_MAX);
+    whit_gguf_put(writer, "a.i32", WHIT_GGUF_I32, &(int32_t){-7});
+    whit_gguf_put(writer, "a.u64", WHIT_GGUF_U64, &(uint64_t){UINT64_MAX});
     whit_gguf_put_f32(writer, "a.f32", 1e-5f);
     whit_gguf_put_bool(writer, "a.bool", true);
     whit_gguf_put_array(writer, "tokenizer.ggml.scores", WHIT_GGUF_F32, numbers, 3);

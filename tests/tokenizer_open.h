@@ -25,4 +25,15 @@ static inline void close_tokenizer(opened *it)
     whit_buf_free(&it->image);
 }
 
+/* The id whose stored spelling is `text`, vocabulary first, then the tokens after it; -1 if not found. */
+static inline int32_t find_token(const whit_tokenizer_view *view, const char *text)
+{
+    size_t size = strlen(text), n;
+    int32_t id = whit_tokenizer_lookup(view, (const uint8_t *)text, size);
+    const uint8_t *token;
+    for (int32_t i = 0; id < 0 && (token = whit_tokenizer_token_text(view, i, &n)); i++)
+        if (n == size && memcmp(token, text, n) == 0) id = i;
+    return id;
+}
+
 #endif

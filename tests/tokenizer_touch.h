@@ -37,7 +37,7 @@ static inline void touch_tokenizer(const void *image, size_t size_bytes)
         whit_token_decoder_close(decoder);
     }
     (void)whit_tokenizer_is_end(&view, 3);
-    (void)whit_tokenizer_find(&view, "hello", 5);
+    (void)whit_tokenizer_lookup(&view, (const uint8_t *)"hello", 5);
     whit_buf_free(&ids);
     whit_buf_free(&back);
 }

@@ -21,12 +21,6 @@ static inline float whit_f32_from_e4m3(uint8_t bits)
     return whit_f32_from_bits(sign | whit_f32_bits(value));
 }
 
-/* E5M2: the upper half of a binary16. */
-static inline float whit_f32_from_e5m2(uint8_t bits)
-{
-    return whit_f32_from_f16((uint16_t)(bits << 8));
-}
-
 /* The scales of NVFP4 in GGUF files: E4M3 whose sign bit is not used and whose largest pattern is zero. */
 static inline float whit_f32_from_ue4m3(uint8_t bits)
 {

@@ -184,8 +184,6 @@ void cli_signals_restore(const struct termios *settings);
  * the address is in no registered mapping; its pointer is kept, not copied. */
 void cli_guard_likely(const char *path);
 void cli_guard_file(const void *address, size_t size_bytes, const char *path);
-void cli_guard_model(const whit_model *model);
-
 /* ---- help ---------------------------------------------------------------------------------- */
 
 /* Prints the page of one verb, or of the whole program (NULL): for a terminal, or as a man page. */

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         whit_patch_result result;
         if (whit_patch_apply(&patch, whit_patch_file_at(&patch, i), "f", file, n_file, &out, &result, &error) ==
             WHIT_OK)
-            (void)whit_diff_write("a", file, n_file, "b", (const char *)out.data, out.size_bytes, &diff, &error);
+            (void)whit_diff_hunks("a", file, n_file, "b", (const char *)out.data, out.size_bytes, &diff, NULL, &error);
         whit_buf_free(&out);
         whit_buf_free(&diff);
     }

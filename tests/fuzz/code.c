@@ -20,9 +20,8 @@ static void look_around(const whit_graph *graph)
     whit_graph_count(graph);
     for (uint32_t i = 0; whit_graph_import_at(graph, i, &written, &file, &line); i++) n += (uint32_t)strlen(written);
     for (uint32_t i = 0; whit_graph_file(graph, i); i++) {
-        uint32_t entry = whit_graph_file_symbols(graph, i, &n);
-        for (uint32_t k = 0; k < n && k < 1000; k++)
-            whit_graph_symbol_at(graph, whit_graph_file_symbol(graph, entry + k), &symbol);
+        uint32_t entry = whit_graph_imports_of(graph, i, &n);
+        for (uint32_t k = 0; k < n && k < 1000; k++) whit_graph_import_at(graph, entry + k, &written, &file, &line);
     }
 }
 
@@ -47,10 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!copy) return 0;
     memcpy(copy, data, size);
     struct graph_head *head = (struct graph_head *)copy;
-    whit_graph *graph;
+    whit_graph *graph = calloc(1, sizeof *graph);
     head->size_bytes = size;
     graph_check(copy, size, head->check);
-    if (whit_graph_open_memory(copy, size, &graph, NULL) == WHIT_OK) {
+    if (graph && graph_attach(graph, copy, size, "memory", NULL) == WHIT_OK) {
         look_around(graph);
         /* The same bytes as its edits. */
         whit_buf edits = {0};
@@ -62,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (graph_take_edits(graph, &edits)) look_around(graph);
         }
         whit_buf_free(&edits);
-        whit_graph_close(graph);
     }
+    whit_graph_close(graph);
     whit_free(NULL, copy, size);
     return 0;
 }

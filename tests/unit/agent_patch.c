@@ -262,8 +262,8 @@ static void differences_apply(void **state)
         s.n -= (int)whit_rng_below(&rng, 3);
         write_file(&s, NULL, &after);
         if (whit_rng_below(&rng, 3) == 0) after.size_bytes -= strlen(s.end); /* no last line end */
-        assert_ok(whit_diff_write("a/src/file.c", (char *)before.data, before.size_bytes, "b/src/file.c",
-                                  (char *)after.data, after.size_bytes, &diff, &error),
+        assert_ok(whit_diff_hunks("a/src/file.c", (char *)before.data, before.size_bytes, "b/src/file.c",
+                                  (char *)after.data, after.size_bytes, &diff, NULL, &error),
                   error);
         whit_patch_result result;
         if (!same(&before, &after)) {

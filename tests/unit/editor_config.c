@@ -100,9 +100,14 @@ static void globs(void **state)
         {"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{a,b},c}", "a", false},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (whit_editorconfig_match(cases[i].glob, cases[i].path) != cases[i].match)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        whit_editorconfig config = {0};
+        int n = snprintf(text, sizeof text, "[%s]\ntab_width = 3\n", cases[i].glob);
+        whit_editorconfig_apply(text, (size_t)n, cases[i].path, &config);
+        if ((config.tab_columns == 3) != cases[i].match)
             fail_msg("glob '%s' and path '%s'", cases[i].glob, cases[i].path);
+    }
 }
 
 static void properties(void **state)

@@ -503,9 +503,9 @@ static void encoders_invert_decoders(void **state)
         int8_t codes[512], codes_again[512];
         float scales[16], scales_again[16];
         uint64_t group = whit_ggml_kind_info(kinds[i])->group_elems;
-        whit_ggml_row_codes(&view, 0, codes, scales, NULL);
+        decode_row(&view, 0, codes, scales);
         assert_true(whit_ggml_encode_codes(kinds[i], n_cols, codes, scales, group, again));
-        whit_ggml_row_codes(&encoded, 0, codes_again, scales_again, NULL);
+        decode_row(&encoded, 0, codes_again, scales_again);
         assert_memory_equal(codes, codes_again, n_cols);
         assert_memory_equal(scales, scales_again, n_cols / group * 4);
         /* Random TQ1_0 bytes have several spellings; encoded ones have one. */
@@ -554,7 +554,7 @@ static void encoders_write_what_others_write(void **state)
         uint8_t row[1024];
         uint64_t stride = tensor->size_bytes / view.n_rows;
         for (uint64_t r = 0; r < view.n_rows; r++) {
-            whit_ggml_row_codes(&view, r, codes, scales, NULL);
+            decode_row(&view, r, codes, scales);
             assert_true(whit_ggml_encode_codes(view.kind, view.n_cols, codes, scales,
                                                whit_ggml_kind_info(view.kind)->group_elems, row));
             assert_memory_equal(row, view.data + r * stride, stride);

@@ -101,7 +101,7 @@ static void copied_keys_are_equal(void **state)
     whit_gguf_writer writer;
     whit_writer file;
     whit_gguf_writer_init(&writer, 32, NULL);
-    for (size_t i = 0; i < gguf->n_keys; i++) whit_gguf_put_key(&writer, &gguf->keys[i]);
+    put_sample_keys(&writer);
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *tensor = &gguf->tensors[i];
         char name[16];
@@ -371,9 +371,9 @@ static void write_split(const char *folder, unsigned number, unsigned count, uns
     snprintf(path, sizeof path, "%s/m-%05u-of-%05u.gguf", folder, number + 1, count);
     whit_gguf_writer_init(&writer, 32, NULL);
     if (number == 0) whit_gguf_put_string(&writer, "general.architecture", "llama", 5);
-    whit_gguf_put_u16(&writer, "split.no", (uint16_t)claimed);
-    whit_gguf_put_u16(&writer, "split.count", (uint16_t)count);
-    whit_gguf_put_i32(&writer, "split.tensors.count", (int32_t)count);
+    whit_gguf_put(&writer, "split.no", WHIT_GGUF_U16, &(uint16_t){(uint16_t)claimed});
+    whit_gguf_put(&writer, "split.count", WHIT_GGUF_U16, &(uint16_t){(uint16_t)count});
+    whit_gguf_put(&writer, "split.tensors.count", WHIT_GGUF_I32, &(int32_t){(int32_t)count});
     whit_gguf_put_tensor(&writer, tensor, 0, 1, (const uint64_t[]){8}, 32);
     assert_ok(whit_writer_open(path, NULL, &file, &error), error);
     assert_ok(whit_gguf_write_head(&writer, &file, &error), error);

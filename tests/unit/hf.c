@@ -9,6 +9,7 @@
 #include "format/gguf.h"
 #include "format/hf.h"
 #include "format/ternary.h"
+#include "ggml_random.h"
 #include "safetensors_sample.h"
 #include "tokenizer/from_path.h"
 #include "tokenizer_open.h"
@@ -291,7 +292,7 @@ static void packed_and_i2_s_agree(void **state)
     float scale;
     for (uint64_t row = 0; row < view.n_rows; row++) {
         assert_true(whit_packed_ternary_row(&packed, row, a));
-        whit_ggml_row_codes(&view, row, b, &scale, NULL);
+        decode_row(&view, row, b, &scale);
         assert_memory_equal(a, b, view.n_cols);
     }
     whit_gguf_close(gguf);

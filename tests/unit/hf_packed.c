@@ -353,7 +353,9 @@ static void folders_open(void **state)
                 continue;
             }
             uint64_t cols = from->n_dims == 2 ? from->dims[1] : 0;
-            memcpy(add(&f, name, "", whit_dtype_name(from->dtype), from->dims[0], cols, whit_dtype_bytes(from->dtype)),
+            static const char *const dtypes[] = {
+                [WHIT_DTYPE_F32] = "F32", [WHIT_DTYPE_F16] = "F16", [WHIT_DTYPE_BF16] = "BF16"};
+            memcpy(add(&f, name, "", dtypes[from->dtype], from->dims[0], cols, whit_dtype_bytes(from->dtype)),
                    from->data, from->size_bytes);
         }
         whit_safetensors_close(set);

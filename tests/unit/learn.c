@@ -216,13 +216,13 @@ static void special_tokens_are_not_learned(void **state)
     learned it = learn("<s><|user|>hello hello<|user|>hello</s><s>hello</s>", 300, specials, 1), again;
     expect_token(&it, 3, "<|user|>");
     expect_token(&it, 4 + 'A', "<0x41>");
-    assert_int_equal(whit_tokenizer_find(&it.view, "us", 2), -1);
-    assert_true(whit_tokenizer_find(&it.view, "hello", 5) > 0);
+    assert_int_equal(find_token(&it.view, "us"), -1);
+    assert_true(find_token(&it.view, "hello") > 0);
     whit_error error;
     whit_buf ids = {0};
     whit_encode_options options = {.parse_special = true};
     assert_ok(whit_tokenizer_encode(it.tokenizer, "<s><|user|>hello</s>", 20, &options, &ids, &error), error);
-    const int32_t wanted[] = {1, 3, whit_tokenizer_find(&it.view, "hello", 5), 2};
+    const int32_t wanted[] = {1, 3, find_token(&it.view, "hello"), 2};
     assert_int_equal(ids.size_bytes, sizeof wanted);
     assert_memory_equal(ids.data, wanted, sizeof wanted);
     whit_buf_free(&ids);

@@ -54,7 +54,7 @@ static void check_tables(const whit_ndf *ndf)
     assert_int_equal(value.type, WHIT_VALUE_U64_ARRAY);
     assert_int_equal(value.count, 3);
     assert_int_equal(value.u64s[2], 2);
-    assert_true(whit_ndf_meta_get(ndf, "general.tags", &value));
+    assert_true(whit_table_get(whit_ndf_meta(ndf), "general.tags", &value));
     assert_int_equal(value.count, 3);
     assert_string_equal(whit_value_string_at(&value, 0, &n), "tiny");
     assert_string_equal(whit_value_string_at(&value, 1, NULL), "");
@@ -67,9 +67,9 @@ static void check_tables(const whit_ndf *ndf)
     bool odd = false;
     assert_true(whit_table_get_bool(whit_ndf_meta(ndf), "general.odd", &odd));
     assert_true(odd);
-    assert_true(whit_ndf_meta_get(ndf, "general.blob", &value));
+    assert_true(whit_table_get(whit_ndf_meta(ndf), "general.blob", &value));
     assert_memory_equal(value.bytes, "\0\1\2", 3);
-    assert_false(whit_ndf_meta_get(ndf, "general", &value));
+    assert_false(whit_table_get(whit_ndf_meta(ndf), "general", &value));
     assert_string_equal(whit_table_get_string(whit_ndf_templates(ndf), "default"), "{{ messages }}");
     assert_memory_equal(whit_ndf_tokenizer(ndf, &n), "tokenizer image", 15);
     assert_int_equal(n, 15);

@@ -105,9 +105,9 @@ static void byte_level_encodes(void **state)
     EXPECT(&it, "\xFFo", &text, 0xEF, 0xBF, 0xBD, 'o'); /* U+FFFD */
     expect(&it, "", &full, (const int32_t[]){262}, 1);
     assert_int_equal(whit_tokenizer_n_tokens(&it.view), 265);
-    assert_int_equal(whit_tokenizer_find(&it.view, "</s>", 4), 263);
-    assert_int_equal(whit_tokenizer_find(&it.view, "th", 2), 256);
-    assert_int_equal(whit_tokenizer_find(&it.view, "nothing", 7), -1);
+    assert_int_equal(find_token(&it.view, "</s>"), 263);
+    assert_int_equal(find_token(&it.view, "th"), 256);
+    assert_int_equal(find_token(&it.view, "nothing"), -1);
     close_tokenizer(&it);
 }
 
@@ -235,12 +235,12 @@ static void documents_amend_a_vocabulary(void **state)
     assert_int_equal(whit_tokenizer_n_tokens(&it.view), 271);
     assert_int_equal(whit_tokenizer_token_flags(&it.view, 0) & WHIT_TOKEN_TYPE, WHIT_TOKEN_UNKNOWN);
     EXPECT(&it, "<|stop|>", &parsed, 2);
-    assert_int_equal(whit_tokenizer_find(&it.view, "</s>", 4), -1);
+    assert_int_equal(find_token(&it.view, "</s>"), -1);
     EXPECT(&it, "ho  <tool> ho", &parsed, 259, 260, 263, 270, 259, 260, 263);
     EXPECT(&it, "ll", &parsed, 265);
     EXPECT(&it, "ll", &marked, 259, 262, 262);
-    assert_int_equal(whit_tokenizer_find(&it.view, "\u2581hello", 8), 268);
-    assert_int_equal(whit_tokenizer_find(&it.view, "[PAD]", 5), -1);
+    assert_int_equal(find_token(&it.view, "\u2581hello"), 268);
+    assert_int_equal(find_token(&it.view, "[PAD]"), -1);
     close_tokenizer(&it);
     whit_json_close(&tokens);
     whit_json_close(&model);

@@ -166,12 +166,6 @@ whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t o
     return ok && !out->failed ? WHIT_OK : whit_fail_memory(error, "a diff", old_bytes + new_bytes);
 }
 
-whit_status whit_diff_write(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
-                            const char *new_text, size_t new_bytes, whit_buf *out, whit_error *error)
-{
-    return whit_diff_hunks(old_name, old_text, old_bytes, new_name, new_text, new_bytes, out, NULL, error);
-}
-
 bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
                     const uint8_t *taken, whit_buf *out)
 {

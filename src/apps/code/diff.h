@@ -5,11 +5,6 @@
 
 #include "base/mem.h"
 
-/* Appends a unified diff with three lines of context; nothing where the texts are equal. Every byte of
- * the new text that is not in the old one is shown. Names are of the two sides, /dev/null for none. */
-whit_status whit_diff_write(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
-                            const char *new_text, size_t new_bytes, whit_buf *out, whit_error *error);
-
 /* A hunk: bytes [old_begin, old_end) of the old text become [new_begin, new_end) of the new one. Its lines with
  * their context are [text_begin, text_end) of the diff. */
 typedef struct whit_diff_hunk {

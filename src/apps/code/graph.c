@@ -151,18 +151,6 @@ bool graph_take_edits(whit_graph *graph, whit_buf *edits)
     return true;
 }
 
-whit_status whit_graph_open_memory(const void *data, size_t size_bytes, whit_graph **graph, whit_error *error)
-{
-    *graph = calloc(1, sizeof **graph);
-    if (!*graph) return whit_fail_memory(error, "a code graph", sizeof **graph);
-    whit_status status = graph_attach(*graph, data, size_bytes, "memory", error);
-    if (status != WHIT_OK) {
-        whit_graph_close(*graph);
-        *graph = NULL;
-    }
-    return status;
-}
-
 void whit_graph_close(whit_graph *graph)
 {
     if (!graph) return;
@@ -319,23 +307,6 @@ static const struct graph_file *file_at(const whit_graph *graph, uint32_t file, 
     if (file >= graph->base.n[GRAPH_FILES]) return NULL;
     *in_edits = graph->hidden && graph->hidden[file];
     return *in_edits ? &graph->edits.files[graph->hidden[file] - 1] : &graph->base.files[file];
-}
-
-uint32_t whit_graph_file_symbols(const whit_graph *graph, uint32_t file, uint32_t *n)
-{
-    bool in_edits;
-    const struct graph_file *at = file_at(graph, file, &in_edits);
-    *n = at ? at->n_order : 0;
-    return at ? at->first_order + (in_edits ? (uint32_t)graph->base.n[GRAPH_ORDER] : 0) : 0;
-}
-
-uint32_t whit_graph_file_symbol(const whit_graph *graph, uint32_t entry)
-{
-    uint64_t n = graph->base.n[GRAPH_ORDER];
-    if (entry < n) return graph->base.order[entry];
-    return entry - n < graph->edits.n[GRAPH_ORDER]
-        ? (uint32_t)graph->base.n[GRAPH_SYMBOLS] + graph->edits.order[entry - n]
-        : WHIT_GRAPH_NONE;
 }
 
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n)

@@ -51,9 +51,6 @@ bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_
 /* Opens the graph as the cache has it, in moments, without comparing it with the files. WHIT_ERROR_IO if the cache
  * has no graph of the folder. */
 whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
-/* Opens a graph in memory, which must outlive it. Any bytes may be given: WHIT_ERROR_FORMAT if they are not a complete
- * graph. */
-whit_status whit_graph_open_memory(const void *data, size_t size_bytes, whit_graph **graph, whit_error *error);
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
 
@@ -75,9 +72,6 @@ bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_s
 const char *whit_graph_file(const whit_graph *graph, uint32_t file);
 /* The number of a file by its path in the project. */
 uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
-/* The symbols that a file defines, in the order of its lines: entries first to first + n of an array. */
-uint32_t whit_graph_file_symbols(const whit_graph *graph, uint32_t file, uint32_t *n);
-uint32_t whit_graph_file_symbol(const whit_graph *graph, uint32_t entry);
 /* The imports of a file: the text as written there ("from . import name" is ".name") and the project's file that it
  * means (WHIT_GRAPH_NONE: not in the project). */
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);

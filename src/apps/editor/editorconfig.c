@@ -201,11 +201,6 @@ static bool match_within(const char *glob, const char *path, unsigned *n_left)
     return is_match;
 }
 
-bool whit_editorconfig_match(const char *glob, const char *path)
-{
-    return match_within(glob, path, &(unsigned){GLOB_STEPS});
-}
-
 /* ---- files --------------------------------------------------------------------------------- */
 
 static char *trimmed(char *text)

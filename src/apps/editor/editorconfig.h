@@ -16,11 +16,6 @@ typedef struct whit_editorconfig {
     whit_said trim, final_newline;
 } whit_editorconfig;
 
-/* Whether the glob of a section matches `path`, which is relative to the folder of the file that has the
- * section: *, **, ?, [abc], [!abc], {one,two}, {1..9}, and \ before what is meant as it is. False where
- * a pattern takes more than 100,000 steps. */
-bool whit_editorconfig_match(const char *glob, const char *path);
-
 /* Applies the properties that one file sets for `path` (relative to its folder) over those in `config`.
  * Returns whether the file stops the search in the folders above ("root = true"). Invalid lines and
  * properties of other editors are ignored, as the specification requires. */

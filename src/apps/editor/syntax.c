@@ -183,14 +183,6 @@ const char *whit_syntax_language(size_t i, char *name, size_t room_bytes)
     return NULL;
 }
 
-whit_syntax *whit_syntax_open(const char *language)
-{
-    char name[32];
-    for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at))
-        if (next_word(at + 9, name, sizeof name) && !strcmp(name, language)) return read_table(at);
-    return NULL;
-}
-
 void whit_syntax_close(whit_syntax *syntax)
 {
     free(syntax);

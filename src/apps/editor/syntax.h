@@ -10,7 +10,6 @@ typedef struct whit_syntax whit_syntax;
 
 /* Finds a language by the name of a file, or a first line that begins with "#!"; NULL if not found. */
 whit_syntax *whit_syntax_for(const char *path, const char *first_line);
-whit_syntax *whit_syntax_open(const char *language);
 void whit_syntax_close(whit_syntax *syntax);
 const char *whit_syntax_name(const whit_syntax *syntax);
 /* Gives the signs that open and close a comment; `close` is empty for a comment that ends with the line. */

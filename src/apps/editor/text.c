@@ -266,8 +266,3 @@ void whit_text_restore(whit_text *text, const whit_snapshot *snapshot)
     text->tree.root = snapshot->root;
     text->tree.sum = tree_sum(snapshot->root);
 }
-
-bool whit_text_check(const whit_text *text)
-{
-    return tree_check(&text->tree);
-}

@@ -79,7 +79,4 @@ whit_span whit_snapshot_at(const whit_snapshot *snapshot, uint64_t offset);
 /* Restores the text as of a snapshot, which stays the caller's. */
 void whit_text_restore(whit_text *text, const whit_snapshot *snapshot);
 
-/* For tests: false where sums, heights or numbers of entries are wrong. */
-bool whit_text_check(const whit_text *text);
-
 #endif

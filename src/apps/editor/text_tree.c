@@ -531,38 +531,3 @@ whit_span tree_count_next(struct tree *tree)
     tree->sum = tree_sum(tree->root);
     return span;
 }
-
-static bool check_node(const struct whit_text_node *node, int *height)
-{
-    if (!node->refs || node->n > TREE_FAN) return false;
-    if (node->is_leaf) {
-        const struct leaf *leaf = (const struct leaf *)node;
-        for (unsigned i = 0; i < node->n; i++)
-            if (!leaf->size[i] ||
-                (leaf->lines[i] != TREE_UNCOUNTED && leaf->lines[i] != tree_count(leaf->data[i], leaf->size[i])))
-                return false;
-        *height = 0;
-        return true;
-    }
-    const struct inner *inner = (const struct inner *)node;
-    int common = -1;
-    for (unsigned i = 0; i < node->n; i++) {
-        int below;
-        struct sum sum = tree_sum(inner->child[i]);
-        if (!check_node(inner->child[i], &below) || (common >= 0 && below != common) || !inner->child[i]->n)
-            return false;
-        common = below;
-        if (sum.bytes != inner->bytes[i] || sum.lines != inner->lines[i] || sum.unknown != inner->unknown[i])
-            return false;
-    }
-    *height = common + 1;
-    return node->n > 0;
-}
-
-bool tree_check(const struct tree *tree)
-{
-    int height;
-    struct sum sum = tree_sum(tree->root);
-    return check_node(tree->root, &height) && sum.bytes == tree->sum.bytes && sum.lines == tree->sum.lines &&
-        sum.unknown == tree->sum.unknown;
-}

@@ -77,6 +77,4 @@ uint32_t tree_count(const uint8_t *data, uint32_t size);
 whit_span tree_count_next(struct tree *tree);
 uint64_t tree_line_at(const struct whit_text_node *root, uint64_t offset);
 uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line);
-bool tree_check(const struct tree *tree);
-
 #endif

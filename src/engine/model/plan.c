@@ -436,14 +436,6 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     return status;
 }
 
-uint32_t whit_plan_find(const whit_plan *plan, whit_ref value)
-{
-    uint32_t found = 0; /* the last match, which includes the bias */
-    for (uint32_t v = 1; value && v <= plan->n_values; v++)
-        if (plan->values[v - 1].graph_value == value) found = v;
-    return found;
-}
-
 static void print_value(const whit_plan *plan, uint32_t v, whit_buf *out)
 {
     const whit_plan_value *value = &plan->values[v - 1];

@@ -170,9 +170,6 @@ void whit_plan_free(whit_plan *plan);
 /* Places the slots for these numbers of rows; false if the sum overflows. */
 bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows, uint64_t *total_bytes);
 
-/* Returns the plan value that holds a graph value; 0 if it was dropped. */
-uint32_t whit_plan_find(const whit_plan *plan, whit_ref value);
-
 /* Stride in floats between rows of an f32 value: an odd number of cache lines. Matrix kernels write a line
  * or two of every row in turn, which is slower if the rows' addresses map to the same cache sets. */
 static inline size_t whit_plan_stride(const whit_plan_value *value)

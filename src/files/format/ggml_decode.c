@@ -366,17 +366,6 @@ unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_
     return n;
 }
 
-void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales, float *offsets)
-{
-    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
-    unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 0;
-    for (uint64_t column = 0, index = 0; column < view->n_cols; index++) {
-        column += whit_ggml_block_codes(view, row, index, codes + column, scales, offsets);
-        scales += n_groups;
-        if (info->has_offset) offsets += n_groups;
-    }
-}
-
 /* Decodes block by block through a small buffer, so that a row of any length needs no allocation. */
 static void coded_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
 {

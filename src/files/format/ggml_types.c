@@ -116,10 +116,3 @@ bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint6
     *size_bytes = total;
     return true;
 }
-
-uint64_t whit_ggml_n_groups(whit_ggml_kind kind, uint64_t n_cols)
-{
-    const whit_ggml_info *info = &infos[kind];
-    if (info->scales == WHIT_GGML_SCALES_NONE) return 0;
-    return info->group_elems ? n_cols / info->group_elems : 1;
-}

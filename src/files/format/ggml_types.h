@@ -90,9 +90,6 @@ const char *whit_ggml_refusal(uint32_t id);
 /* Bytes of n_rows rows of n_cols; false if the shape does not divide into blocks or overflows. */
 bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes);
 
-/* Number of scales of one row: n_cols / group_elems, or 1 where scales are per row or tensor, 0 for floats. */
-uint64_t whit_ggml_n_groups(whit_ggml_kind kind, uint64_t n_cols);
-
 /* A matrix in a file. data holds exactly whit_ggml_size() bytes, at any alignment. */
 typedef struct whit_ggml_view {
     whit_ggml_kind kind;
@@ -102,10 +99,6 @@ typedef struct whit_ggml_view {
 
 /* Converts one row to float32: out (n_cols) equals ggml's own conversion, to the bit. */
 void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out);
-
-/* Decodes one row of a coded kind in the file's own terms: codes (n_cols), scales (n_groups) and, if the kind has them,
- * offsets (n_groups; otherwise NULL is fine). value = scale * code + offset. */
-void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales, float *offsets);
 
 /* Decodes block `index` of a row of a coded kind: up to 256 codes, 16 scales and, if the kind has them, offsets.
  * Returns the number of columns; the caller must not ask for blocks beyond the row's end. */

@@ -40,42 +40,25 @@ static void put_name(whit_gguf_writer *writer, const char *name, size_t name_byt
     writer->n_keys++;
 }
 
-static void put_value(whit_gguf_writer *writer, const char *name, whit_gguf_type type, const void *value,
-                      size_t n_bytes)
+void whit_gguf_put(whit_gguf_writer *writer, const char *name, whit_gguf_type type, const void *value)
 {
     put_name(writer, name, strlen(name), type);
-    whit_buf_append(&writer->keys, value, n_bytes);
-}
-
-void whit_gguf_put_u16(whit_gguf_writer *writer, const char *name, uint16_t value)
-{
-    put_value(writer, name, WHIT_GGUF_U16, &value, sizeof value);
+    whit_buf_append(&writer->keys, value, whit_gguf_type_bytes(type));
 }
 
 void whit_gguf_put_u32(whit_gguf_writer *writer, const char *name, uint32_t value)
 {
-    put_value(writer, name, WHIT_GGUF_U32, &value, sizeof value);
-}
-
-void whit_gguf_put_i32(whit_gguf_writer *writer, const char *name, int32_t value)
-{
-    put_value(writer, name, WHIT_GGUF_I32, &value, sizeof value);
-}
-
-void whit_gguf_put_u64(whit_gguf_writer *writer, const char *name, uint64_t value)
-{
-    put_value(writer, name, WHIT_GGUF_U64, &value, sizeof value);
+    whit_gguf_put(writer, name, WHIT_GGUF_U32, &value);
 }
 
 void whit_gguf_put_f32(whit_gguf_writer *writer, const char *name, float value)
 {
-    put_value(writer, name, WHIT_GGUF_F32, &value, sizeof value);
+    whit_gguf_put(writer, name, WHIT_GGUF_F32, &value);
 }
 
 void whit_gguf_put_bool(whit_gguf_writer *writer, const char *name, bool value)
 {
-    uint8_t byte = value;
-    put_value(writer, name, WHIT_GGUF_BOOL, &byte, 1);
+    whit_gguf_put(writer, name, WHIT_GGUF_BOOL, &(uint8_t){value});
 }
 
 void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char *text, size_t text_bytes)
@@ -106,17 +89,6 @@ void whit_gguf_put_strings(whit_gguf_writer *writer, const char *name, uint64_t 
 void whit_gguf_put_element(whit_gguf_writer *writer, const char *text, size_t text_bytes)
 {
     append_text(&writer->keys, text, text_bytes);
-}
-
-void whit_gguf_put_key(whit_gguf_writer *writer, const whit_gguf_key *key)
-{
-    put_name(writer, key->name, key->name_bytes, key->type);
-    if (key->type == WHIT_GGUF_STRING) append_u64(&writer->keys, key->size_bytes);
-    if (key->type == WHIT_GGUF_ARRAY) {
-        append_u32(&writer->keys, key->element_type);
-        append_u64(&writer->keys, key->n_elems);
-    }
-    whit_buf_append(&writer->keys, key->data, key->size_bytes);
 }
 
 static uint64_t padding(uint64_t at, uint64_t alignment_bytes)

@@ -28,10 +28,9 @@ typedef struct whit_gguf_writer {
 void whit_gguf_writer_init(whit_gguf_writer *writer, uint32_t alignment_bytes, const whit_allocator *allocator);
 void whit_gguf_writer_close(whit_gguf_writer *writer);
 
-void whit_gguf_put_u16(whit_gguf_writer *writer, const char *name, uint16_t value);
+/* A number or bool: the bytes at `value`, as many as the type has. */
+void whit_gguf_put(whit_gguf_writer *writer, const char *name, whit_gguf_type type, const void *value);
 void whit_gguf_put_u32(whit_gguf_writer *writer, const char *name, uint32_t value);
-void whit_gguf_put_i32(whit_gguf_writer *writer, const char *name, int32_t value);
-void whit_gguf_put_u64(whit_gguf_writer *writer, const char *name, uint64_t value);
 void whit_gguf_put_f32(whit_gguf_writer *writer, const char *name, float value);
 void whit_gguf_put_bool(whit_gguf_writer *writer, const char *name, bool value);
 void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char *text, size_t text_bytes);
@@ -41,9 +40,6 @@ void whit_gguf_put_array(whit_gguf_writer *writer, const char *name, whit_gguf_t
 /* Strings: announces n_elems, which must follow one by one. */
 void whit_gguf_put_strings(whit_gguf_writer *writer, const char *name, uint64_t n_elems);
 void whit_gguf_put_element(whit_gguf_writer *writer, const char *text, size_t text_bytes);
-/* A copy of an entry of another file. */
-void whit_gguf_put_key(whit_gguf_writer *writer, const whit_gguf_key *key);
-
 /* dims (n_dims, 1 to 4): the row's length first. */
 void whit_gguf_put_tensor(whit_gguf_writer *writer, const char *name, uint32_t id, uint32_t n_dims,
                           const uint64_t *dims, uint64_t size_bytes);

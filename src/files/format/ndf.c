@@ -334,11 +334,6 @@ const whit_table *whit_ndf_meta(const whit_ndf *ndf)
     return &ndf->meta;
 }
 
-bool whit_ndf_meta_get(const whit_ndf *ndf, const char *key, whit_value *value)
-{
-    return whit_table_get(&ndf->meta, key, value);
-}
-
 const whit_table *whit_ndf_templates(const whit_ndf *ndf)
 {
     return &ndf->templates;

@@ -60,7 +60,6 @@ const uint8_t *whit_ndf_identity(const whit_ndf *ndf);
 /* config defines the computation (part of the identity); meta describes the model (not part of it). */
 const whit_table *whit_ndf_config(const whit_ndf *ndf);
 const whit_table *whit_ndf_meta(const whit_ndf *ndf);
-bool whit_ndf_meta_get(const whit_ndf *ndf, const char *key, whit_value *value);
 /* Chat templates: strings by name; the unnamed one is called "default". */
 const whit_table *whit_ndf_templates(const whit_ndf *ndf);
 /* The tokenizer's image, 64-byte aligned, unchecked; NULL and 0 if absent. */

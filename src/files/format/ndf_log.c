@@ -136,16 +136,6 @@ whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const wh
     return status;
 }
 
-whit_status whit_ndf_log_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf_log *log,
-                                 whit_error *error)
-{
-    WHIT_TRY(begin_log(log, name, allocator, error));
-    log->fd = fd;
-    whit_status status = read_chain(log, error);
-    if (status != WHIT_OK) whit_ndf_log_close(log);
-    return status;
-}
-
 void whit_ndf_log_close(whit_ndf_log *log)
 {
     if (!log->is_open) return;

@@ -35,9 +35,6 @@ typedef struct whit_ndf_log {
  * append; a tail with whole commits in it is damage, and appending to it is refused here. */
 whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const whit_allocator *allocator,
                               whit_ndf_log *log, whit_error *error);
-/* The same for reading from a descriptor, which stays the caller's. */
-whit_status whit_ndf_log_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf_log *log,
-                                 whit_error *error);
 void whit_ndf_log_close(whit_ndf_log *log);
 
 /* ---- reading; `i` < log->chain.n_frames ---- */

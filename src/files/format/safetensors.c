@@ -24,11 +24,6 @@ static const struct {
     [WHIT_DTYPE_U16] = {"U16", 2},   [WHIT_DTYPE_U8] = {"U8", 1},           [WHIT_DTYPE_BOOL] = {"BOOL", 1},
 };
 
-const char *whit_dtype_name(whit_dtype dtype)
-{
-    return dtypes[dtype].name;
-}
-
 size_t whit_dtype_bytes(whit_dtype dtype)
 {
     return dtypes[dtype].bytes;

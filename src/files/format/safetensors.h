@@ -31,7 +31,6 @@ typedef enum whit_dtype {
     WHIT_DTYPE_COUNT
 } whit_dtype;
 
-const char *whit_dtype_name(whit_dtype dtype); /* as in the header: "BF16" */
 size_t whit_dtype_bytes(whit_dtype dtype);
 
 #define WHIT_SAFETENSORS_MAX_DIMS 8

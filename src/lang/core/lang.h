@@ -108,8 +108,4 @@ bool whit_lang_plan(const whit_lang *lang, whit_buf *out);
 /* The machine code of the text loaded last, as bytes in hexadecimal (objdump -D -b binary reads them). */
 bool whit_lang_asm(const whit_lang *lang, whit_buf *out);
 
-/* The bits of every variable of the outermost level as one number, all NaN alike; for comparing
- * tiers. */
-uint64_t whit_lang_digest(const whit_lang *lang);
-
 #endif

@@ -380,36 +380,3 @@ bool whit_lang_get_vec(const whit_lang *vm, const char *name, float **x, uint32_
     *n = vm->globals[slot].a->n;
     return true;
 }
-
-static void mix(uint64_t *digest, uint64_t bits)
-{
-    *digest = (*digest ^ bits) * 0x9E3779B97F4A7C15u;
-    *digest ^= *digest >> 29;
-}
-
-uint64_t whit_lang_digest(const whit_lang *vm)
-{
-    uint64_t digest = 1;
-    for (uint32_t i = 0; i < vm->scope.n_globals; i++) {
-        lang_value value = vm->globals[i];
-        uint8_t type = vm->scope.globals[i].type;
-        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT) continue; /* in a block: not visible */
-        mix(&digest, type);
-        if (type == WHIT_LANG_FLOAT && value.f != value.f) value.i = -1;
-        if (type < WHIT_LANG_VEC) {
-            mix(&digest, (uint64_t)value.i);
-            continue;
-        }
-        for (uint32_t k = 0; value.a && k < value.a->n; k++) {
-            if (type == WHIT_LANG_QUAT) {
-                mix(&digest, (uint64_t)(whit_quat_at(lang_view(value.a), k) + value.a->scale * 8));
-                continue;
-            }
-            float x = value.a->x[k];
-            uint32_t word;
-            memcpy(&word, &x, sizeof word);
-            mix(&digest, x != x ? 1 : word);
-        }
-    }
-    return digest;
-}

@@ -33,11 +33,8 @@ const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name)
     case WHIT_DATUM_LIST: return find_builtin(whit_sequence_methods, name);
     case WHIT_DATUM_TUPLE:
     case WHIT_DATUM_RANGE: return whit_text_is(name, "copy") ? NULL : find_builtin(whit_sequence_methods, name);
-    case WHIT_DATUM_BOOL:
-    case WHIT_DATUM_INT: return find_builtin(whit_int_methods, name);
     case WHIT_DATUM_FLOAT: return find_builtin(whit_float_methods, name);
     case WHIT_DATUM_LOOP: return find_builtin(whit_loop_methods, name);
-    case WHIT_DATUM_CYCLER: return find_builtin(whit_cycler_methods, name);
     default: return NULL;
     }
 }

@@ -45,8 +45,8 @@ whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit
 extern const whit_builtin whit_text_filters[], whit_list_filters[], whit_datum_filters[];
 extern const whit_builtin whit_tests[], whit_functions[];
 extern const whit_builtin whit_str_methods[], whit_bytes_methods[], whit_dict_methods[];
-extern const whit_builtin whit_sequence_methods[], whit_int_methods[], whit_float_methods[];
-extern const whit_builtin whit_loop_methods[], whit_cycler_methods[];
+extern const whit_builtin whit_sequence_methods[], whit_float_methods[];
+extern const whit_builtin whit_loop_methods[];
 
 /* ---- reading arguments ----------------------------------------------------------------------- */
 

@@ -267,8 +267,9 @@ whit_status whit_machine_call_function(whit_machine *m, whit_datum callee, const
     case WHIT_DATUM_JOINER:
         if (arguments->n_positional || arguments->n_named)
             return whit_machine_raise_type(m, "a joiner takes no arguments");
-        *result = whit_datum_text(callee.cycler->separator);
-        if (callee.cycler->at++ == 0) return whit_machine_slice_text(m, callee.cycler->separator, 0, 0, result);
+        *result = whit_datum_text(callee.joiner->separator);
+        if (!callee.joiner->is_used) WHIT_TRY(whit_machine_slice_text(m, callee.joiner->separator, 0, 0, result));
+        callee.joiner->is_used = true;
         return WHIT_OK;
     default: return whit_machine_raise_type(m, "'%s' object is not callable", whit_datum_type(callee));
     }

@@ -177,115 +177,6 @@ static whit_status word_count(whit_machine *m, whit_builtin_frame *call, whit_da
     return WHIT_OK;
 }
 
-/* End of the chunk that begins at `at`: a run of white space, or a word, cut after its hyphens between letters. */
-static size_t chunk_end(const whit_text *line, size_t at, bool at_hyphens)
-{
-    size_t next, end = at;
-    bool space = whit_point_is_space(whit_text_point(line, at, &next)), letter_before = false;
-    while (end < line->n_bytes) {
-        uint32_t point = whit_text_point(line, end, &next);
-        if (whit_point_is_space(point) != space) break;
-        if (at_hyphens && !space && point == '-' && letter_before && next < line->n_bytes) {
-            size_t ignored;
-            if (is_word(whit_text_point(line, next, &ignored))) return next;
-        }
-        letter_before = is_word(point) && !whit_point_is_decimal(point);
-        end = next;
-    }
-    return end;
-}
-
-/* A line being filled by textwrap's rules: white space between two words waits until the second
- * one is there, and is dropped where the line ends instead. */
-typedef struct wrapping {
-    whit_builder *b;
-    const whit_text *line, *newline;
-    size_t room, spaces_begin, spaces_end;
-    bool is_empty, needs_newline;
-} wrapping;
-
-static void put_word(wrapping *w, size_t begin, size_t end)
-{
-    if (w->needs_newline) whit_builder_text(w->b, w->newline);
-    whit_builder_slice(w->b, w->line, w->spaces_begin, w->spaces_end);
-    whit_builder_slice(w->b, w->line, begin, end);
-    w->needs_newline = w->is_empty = false;
-    w->spaces_begin = w->spaces_end;
-}
-
-static void end_line(wrapping *w, size_t width)
-{
-    w->needs_newline = w->is_empty = true;
-    w->spaces_begin = w->spaces_end;
-    w->room = width;
-}
-
-/* textwrap.wrap of one line: greedy. */
-static whit_status wrap_line(whit_machine *m, wrapping *w, size_t width, bool break_words, bool at_hyphens)
-{
-    const whit_text *line = w->line;
-    size_t at = 0, next;
-    w->room = width;
-    w->is_empty = true;
-    while (at < line->n_bytes && !w->b->failed) {
-        size_t end = chunk_end(line, at, at_hyphens);
-        size_t n = whit_text_index(line, end) - whit_text_index(line, at);
-        WHIT_TRY(whit_machine_spend(m, 1 + line->n_bytes / 64));
-        if (whit_point_is_space(whit_text_point(line, at, &next))) {
-            if (n > w->room) {
-                end_line(w, width);
-            } else if (!w->is_empty || !w->needs_newline) { /* the first line may begin with it */
-                w->spaces_begin = at;
-                w->spaces_end = end;
-                w->room -= n;
-                w->is_empty = false;
-            }
-            at = end;
-        } else if (n <= w->room) {
-            put_word(w, at, end);
-            w->room -= n;
-            at = end;
-        } else if (n > width && break_words) {
-            end = whit_text_offset(line, whit_text_index(line, at) + w->room);
-            put_word(w, at, end); /* with no room it only saves the spaces, as textwrap does */
-            if (w->room == 0)
-                end_line(w, width);
-            else
-                w->room = 0;
-            at = end;
-        } else if (!w->is_empty) {
-            end_line(w, width);
-        } else {
-            put_word(w, at, end);
-            w->room = 0;
-            at = end;
-        }
-    }
-    return WHIT_OK;
-}
-
-static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    static const whit_text line_feed = {.bytes = "\n", .n_bytes = 1, .n_points = 1};
-    const whit_text *text = NULL, *newline = &line_feed;
-    int64_t width;
-    WHIT_TRY(self_str(m, call, &text));
-    WHIT_TRY(whit_builtin_want_int(m, call, 0, 79, &width));
-    if (width <= 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "wordwrap: the width must be over 0");
-    if (whit_builtin_is_given(call, 2)) WHIT_TRY(whit_builtin_want_text(m, call, 2, &newline));
-    bool break_words = !call->given[1] || whit_builtin_is_true(call, 1);
-    bool at_hyphens = !call->given[3] || whit_builtin_is_true(call, 3);
-    whit_datum lines;
-    WHIT_TRY(whit_string_split_lines(m, text, false, &lines));
-    whit_builder b = whit_machine_build(m);
-    for (size_t i = 0; i < lines.list->n; i++) {
-        wrapping w = {.b = &b, .line = lines.list->items[i].text, .newline = newline};
-        if (i) whit_builder_text(&b, newline);
-        WHIT_TRY(wrap_line(m, &w, (size_t)width, break_words, at_hyphens));
-    }
-    return whit_machine_build_end(m, &b, result);
-}
-
 static whit_status quote_url(whit_machine *m, whit_datum value, bool in_query, whit_builder *b)
 {
     const whit_text *text;
@@ -390,29 +281,6 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_da
     return whit_machine_build_end(m, &plain, result);
 }
 
-static whit_status xml_attributes(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    whit_builder b = whit_machine_build(m);
-    if (call->self.kind != WHIT_DATUM_DICT) return whit_machine_raise_type(m, "xmlattr wants a mapping");
-    bool space = !call->given[0] || whit_builtin_is_true(call, 0);
-    for (size_t i = 0; i < call->self.dict->n; i++) {
-        whit_datum key = call->self.dict->pairs[i].key, value = call->self.dict->pairs[i].value;
-        if (value.kind == WHIT_DATUM_NONE || value.kind == WHIT_DATUM_UNDEFINED) continue;
-        if (!whit_datum_is_str(key)) return whit_machine_raise_type(m, "xmlattr wants names that are str");
-        for (size_t k = 0; k < key.text->n_bytes; k++)
-            if (key.text->bytes[k] && strchr(" \t\n\r\f\v/>=", key.text->bytes[k]))
-                return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "invalid character in attribute name");
-        WHIT_TRY(whit_machine_escape_html(m, key, &key));
-        WHIT_TRY(whit_machine_escape_html(m, value, &value));
-        if (space || b.n_bytes) whit_builder_str(&b, " ");
-        whit_builder_text(&b, key.text);
-        whit_builder_str(&b, "=\"");
-        whit_builder_text(&b, value.text);
-        whit_builder_str(&b, "\"");
-    }
-    return whit_machine_build_end(m, &b, result);
-}
-
 static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
@@ -451,41 +319,11 @@ static whit_status join_items(whit_machine *m, whit_builtin_frame *call, whit_da
     return whit_string_join(m, &plain, &list, false, result);
 }
 
-static whit_status file_size(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    double bytes;
-    if (whit_datum_is_str(call->self) ? !whit_real_from_text(call->self.text, &bytes)
-                                      : !whit_datum_as_real(call->self, &bytes))
-        return whit_machine_raise_type(m, "filesizeformat wants a number");
-    bool binary = whit_builtin_is_true(call, 0);
-    double base = binary ? 1024 : 1000, unit = base;
-    whit_builder b = whit_machine_build(m);
-    if (bytes == 1) {
-        whit_builder_str(&b, "1 Byte");
-    } else if (bytes < base) {
-        whit_builder_format(&b, "%lld Bytes", (long long)bytes);
-    } else {
-        char number[WHIT_REAL_BYTES];
-        size_t i = 0;
-        for (; i < 7 && bytes >= unit * base; i++) unit *= base;
-        whit_real_print(bytes / unit, 'f', 1, false, number);
-        whit_builder_format(&b, "%s %c%sB", number, binary ? "KMGTPEZY"[i] : "kMGTPEZY"[i], binary ? "i" : "");
-    }
-    return whit_machine_build_end(m, &b, result);
-}
-
-static whit_status unsupported(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    (void)result;
-    return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "the filter %s is not supported", call->builtin->name);
-}
-
 const whit_builtin whit_text_filters[] = {
     {"capitalize", "", change_case, WHIT_CAPITALIZE},
     {"center", "width?", center, 0},
     {"e", "", escape, 0},
     {"escape", "", escape, 0},
-    {"filesizeformat", "binary?", file_size, 0},
     {"forceescape", "", force_escape, 0},
     {"format", "*", format, 0},
     {"indent", "width? first? blank?", indent, 0},
@@ -500,9 +338,6 @@ const whit_builtin whit_text_filters[] = {
     {"truncate", "length? killwords? end? leeway?", truncate_text, 0},
     {"upper", "", change_case, WHIT_UPPER},
     {"urlencode", "", url_encode, 0},
-    {"urlize", "*", unsupported, 0},
     {"wordcount", "", word_count, 0},
-    {"wordwrap", "width? break_long_words? wrapstring? break_on_hyphens?", word_wrap, 0},
-    {"xmlattr", "autospace?", xml_attributes, 0},
     {NULL, NULL, NULL, 0},
 };

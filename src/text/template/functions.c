@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Global functions, and the methods of what they make and of loops. */
+ * Global functions, and the methods of loops. */
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/strings.h"
@@ -60,32 +60,16 @@ static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_dat
     return WHIT_OK;
 }
 
-static whit_status new_cycler(whit_machine *m, whit_datum_kind kind, const whit_text *separator,
-                              const whit_arguments *items, whit_datum *result)
-{
-    whit_cycler *made = whit_datum_pool_zalloc(m->pool, 1, sizeof *made);
-    whit_datum list;
-    if (!made) return whit_machine_raise_memory(m);
-    WHIT_TRY(whit_machine_new_list(m, items->positional, items->n_positional, &list));
-    made->list = *list.list;
-    made->separator = separator;
-    *result = (whit_datum){.kind = (uint8_t)kind, .cycler = made};
-    return WHIT_OK;
-}
-
-static whit_status cycler(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    if (call->arguments->n_named) return whit_machine_raise_type(m, "cycler() takes no keyword arguments");
-    if (!call->arguments->n_positional) return whit_machine_raise_type(m, "at least one item has to be provided");
-    return new_cycler(m, WHIT_DATUM_CYCLER, NULL, call->arguments, result);
-}
-
 static whit_status joiner(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     static const whit_text comma = {.bytes = ", ", .n_bytes = 2, .n_points = 2};
     const whit_text *separator = &comma;
     if (call->given[0]) WHIT_TRY(whit_machine_str(m, call->values[0], &separator));
-    return new_cycler(m, WHIT_DATUM_JOINER, separator, &(whit_arguments){0}, result);
+    whit_joiner *made = whit_datum_pool_zalloc(m->pool, 1, sizeof *made);
+    if (!made) return whit_machine_raise_memory(m);
+    made->separator = separator;
+    *result = (whit_datum){.kind = WHIT_DATUM_JOINER, .joiner = made};
+    return WHIT_OK;
 }
 
 static whit_status raise_exception(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -104,25 +88,17 @@ static whit_status strftime_now(whit_machine *m, whit_builtin_frame *call, whit_
     return whit_print_time(m, &m->now, format, result);
 }
 
-static whit_status lipsum(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    (void)call, (void)result;
-    return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "lipsum() makes random text, which no prompt is made of");
-}
-
 const whit_builtin whit_functions[] = {
     {"range", "/start stop? step?", range, 0},
     {"dict", "*", make_dict, WHIT_DATUM_DICT},
     {"namespace", "*", make_dict, WHIT_DATUM_NAMESPACE},
-    {"cycler", "*", cycler, 0},
     {"joiner", "sep?", joiner, 0},
-    {"lipsum", "*", lipsum, 0},
     {"raise_exception", "message", raise_exception, 0},
     {"strftime_now", "format", strftime_now, 0},
     {NULL, NULL, NULL, 0},
 };
 
-/* ---- loop and cycler ------------------------------------------------------------------------- */
+/* ---- loop ------------------------------------------------------------------------------------ */
 
 static whit_status loop_cycle(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
@@ -145,21 +121,3 @@ static whit_status loop_changed(whit_machine *m, whit_builtin_frame *call, whit_
 
 const whit_builtin whit_loop_methods[] = {
     {"cycle", "*", loop_cycle, 0}, {"changed", "*", loop_changed, 0}, {NULL, NULL, NULL, 0}};
-
-static whit_status cycler_next(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    whit_cycler *c = call->self.cycler;
-    *result = c->list.items[c->at];
-    c->at = (c->at + 1) % c->list.n;
-    return whit_machine_spend(m, 1);
-}
-
-static whit_status cycler_reset(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    call->self.cycler->at = 0;
-    *result = whit_datum_none();
-    return whit_machine_spend(m, 1);
-}
-
-const whit_builtin whit_cycler_methods[] = {
-    {"next", "", cycler_next, 0}, {"reset", "", cycler_reset, 0}, {NULL, NULL, NULL, 0}};

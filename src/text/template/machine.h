@@ -70,11 +70,10 @@ typedef struct whit_loop {
     whit_datum changed; /* arguments of the last loop.changed */
 } whit_loop;
 
-typedef struct whit_cycler {
-    whit_list list;
-    size_t at; /* position; for a joiner, 0 before its first use */
+typedef struct whit_joiner {
     const whit_text *separator;
-} whit_cycler;
+    bool is_used; /* its first call gives an empty text */
+} whit_joiner;
 
 /* ---- failure and limits ---------------------------------------------------------------------- */
 

@@ -71,28 +71,13 @@ const whit_builtin whit_sequence_methods[] = {{"count", "/value", sequence_count
                                               {"copy", "", copy_dict, 0},
                                               {NULL, NULL, NULL, 0}};
 
-static whit_status bit_length(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    int64_t integer = 0;
-    whit_datum_as_int(call->self, &integer);
-    uint64_t rest = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
-    int64_t n = 0;
-    for (; rest; rest >>= 1) n++;
-    *result = whit_datum_int(n);
-    return whit_machine_spend(m, 1);
-}
-
-const whit_builtin whit_int_methods[] = {
-    {"bit_length", "", bit_length, 0}, {"conjugate", "", copy_dict, 0}, {NULL, NULL, NULL, 0}};
-
 static whit_status is_whole(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     *result = whit_datum_bool(isfinite(call->self.real) && floor(call->self.real) == call->self.real);
     return whit_machine_spend(m, 1);
 }
 
-const whit_builtin whit_float_methods[] = {
-    {"is_integer", "", is_whole, 0}, {"conjugate", "", copy_dict, 0}, {NULL, NULL, NULL, 0}};
+const whit_builtin whit_float_methods[] = {{"is_integer", "", is_whole, 0}, {NULL, NULL, NULL, 0}};
 
 static whit_status decode(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {

@@ -182,27 +182,6 @@ static whit_status zero_fill(whit_machine *m, whit_builtin_frame *call, whit_dat
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status expand_tabs(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    const whit_text *text = call->self.text;
-    int64_t size, column = 0;
-    WHIT_TRY(whit_builtin_want_int(m, call, 0, 8, &size));
-    WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
-    whit_builder b = whit_machine_build(m);
-    for (size_t at = 0, next; at < text->n_bytes && !b.failed; at = next) {
-        uint32_t point = whit_text_point(text, at, &next);
-        if (point == '\t') {
-            int64_t n = size > 0 ? size - column % size : 0;
-            whit_builder_repeat(&b, ' ', (size_t)n, text->n_spans && whit_text_is_user(text, at));
-            column += n;
-            continue;
-        }
-        whit_builder_slice(&b, text, at, next);
-        column = point == '\n' || point == '\r' ? 0 : column + 1;
-    }
-    return whit_machine_build_end(m, &b, result);
-}
-
 static whit_status encode_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *encoding;
@@ -226,35 +205,19 @@ static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return whit_print_braces(m, call->self.text, call->arguments, result);
 }
 
-static whit_status format_map(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
-{
-    whit_datum dict = call->values[0];
-    if (dict.kind != WHIT_DATUM_DICT) return whit_machine_raise_type(m, "format_map wants a mapping");
-    struct whit_named_value *named = whit_datum_pool_zalloc(m->pool, dict.dict->n, sizeof *named);
-    size_t n = 0;
-    if (!named) return whit_machine_raise_memory(m);
-    for (size_t i = 0; i < dict.dict->n; i++)
-        if (whit_datum_is_str(dict.dict->pairs[i].key))
-            named[n++] = (struct whit_named_value){dict.dict->pairs[i].key.text, dict.dict->pairs[i].value};
-    return whit_print_braces(m, call->self.text, &(whit_arguments){.named = named, .n_named = n}, result);
-}
-
 /* ---- classes --------------------------------------------------------------------------------- */
 
-typedef enum class_of { ALNUM, ALPHA, ASCII, DECIMAL, DIGIT, NUMERIC, PRINTABLE, SPACE, IDENTIFIER } class_of;
+typedef enum class_of { ALNUM, ALPHA, DECIMAL, DIGIT, NUMERIC, SPACE } class_of;
 
-static bool in_class(class_of class, uint32_t point, bool is_first)
+static bool in_class(class_of class, uint32_t point)
 {
     switch (class) {
     case ALNUM: return whit_point_is_alpha(point) || whit_point_is_numeric(point);
     case ALPHA: return whit_point_is_alpha(point);
-    case ASCII: return point < 0x80;
     case DECIMAL: return whit_point_is_decimal(point);
     case DIGIT: return whit_point_is_digit(point);
     case NUMERIC: return whit_point_is_numeric(point);
-    case PRINTABLE: return whit_point_is_printable(point);
     case SPACE: return whit_point_is_space(point);
-    case IDENTIFIER: return is_first ? whit_point_is_name_start(point) : whit_point_is_name(point);
     }
     return false;
 }
@@ -263,33 +226,25 @@ static whit_status is_class(whit_machine *m, whit_builtin_frame *call, whit_datu
 {
     const whit_text *text = call->self.text;
     class_of class = (class_of)call->builtin->detail;
-    bool all = text->n_bytes > 0 || class == ASCII || class == PRINTABLE;
+    bool all = text->n_bytes > 0;
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
-    for (size_t at = 0; at < text->n_bytes && all;) {
-        bool is_first = at == 0;
-        uint32_t point = whit_text_point(text, at, &at);
-        all = in_class(class, point, is_first);
-    }
+    for (size_t at = 0; at < text->n_bytes && all;) all = in_class(class, whit_text_point(text, at, &at));
     *result = whit_datum_bool(all);
     return WHIT_OK;
 }
 
-/* islower, isupper, istitle */
+/* islower, isupper */
 static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
     int want = call->builtin->detail; /* a whit_casing */
-    bool any = false, all = true, cased_before = false;
+    bool any = false, all = true;
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
     for (size_t at = 0; at < text->n_bytes && all;) {
         uint32_t point = whit_text_point(text, at, &at);
         bool upper = whit_point_is_upper(point), lower = whit_point_is_lower(point), title = whit_point_is_title(point);
-        if (want == WHIT_TITLE)
-            all = cased_before ? !upper && !title : !lower;
-        else
-            all = !title && !(want == WHIT_UPPER ? lower : upper);
-        cased_before = upper || lower || title;
-        any |= cased_before;
+        all = !title && !(want == WHIT_UPPER ? lower : upper);
+        any |= upper || lower || title;
     }
     *result = whit_datum_bool(any && all);
     return WHIT_OK;
@@ -302,22 +257,16 @@ const whit_builtin whit_str_methods[] = {
     {"count", "/sub start? end?", count, 0},
     {"encode", "encoding? errors?", encode_text, 0},
     {"endswith", "/suffix start? end?", begins_or_ends, true},
-    {"expandtabs", "tabsize?", expand_tabs, 0},
     {"find", "/sub start? end?", find_text, 0},
     {"format", "*", format, 0},
-    {"format_map", "/mapping", format_map, 0},
     {"index", "/sub start? end?", find_text, MUST_FIND},
     {"isalnum", "", is_class, ALNUM},
     {"isalpha", "", is_class, ALPHA},
-    {"isascii", "", is_class, ASCII},
     {"isdecimal", "", is_class, DECIMAL},
     {"isdigit", "", is_class, DIGIT},
-    {"isidentifier", "", is_class, IDENTIFIER},
     {"islower", "", is_cased, WHIT_LOWER},
     {"isnumeric", "", is_class, NUMERIC},
-    {"isprintable", "", is_class, PRINTABLE},
     {"isspace", "", is_class, SPACE},
-    {"istitle", "", is_cased, WHIT_TITLE},
     {"isupper", "", is_cased, WHIT_UPPER},
     {"join", "/iterable", join_items, 0},
     {"ljust", "/width fillchar?", pad, WHIT_SIDE_RIGHT},

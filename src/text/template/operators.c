@@ -279,11 +279,6 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
         if (*found) *result = object.list->items[whit_text_is(name, "list")];
         if (*found) return WHIT_OK;
     }
-    if (object.kind == WHIT_DATUM_CYCLER && whit_text_is(name, "current")) {
-        *found = true;
-        *result = object.cycler->list.items[object.cycler->at % object.cycler->list.n];
-        return WHIT_OK;
-    }
     if (object.kind == WHIT_DATUM_RANGE) {
         *found = true;
         if (whit_text_is(name, "start")) return *result = whit_datum_int(object.range->start), WHIT_OK;

@@ -104,7 +104,6 @@ const char *whit_datum_type(whit_datum v)
         [WHIT_DATUM_METHOD] = "builtin_function_or_method",
         [WHIT_DATUM_MACRO] = "Macro",
         [WHIT_DATUM_LOOP] = "LoopContext",
-        [WHIT_DATUM_CYCLER] = "Cycler",
         [WHIT_DATUM_JOINER] = "Joiner",
         [WHIT_DATUM_BLOCKS] = "TemplateReference",
         [WHIT_DATUM_BLOCK] = "BlockReference",

@@ -2,7 +2,7 @@
  * Values of templates: Python's types as far as templates see them.
  *
  * A value is 16 bytes, passed by value; what it points to lives in a whit_datum_pool and never
- * changes once built (namespaces, loops, cyclers and generators excepted). Integers have 64 bits;
+ * changes once built (namespaces, loops, joiners and generators excepted). Integers have 64 bits;
  * longer ones can be printed but not calculated with. */
 #ifndef WHIT_TEMPLATE_VALUE_H
 #define WHIT_TEMPLATE_VALUE_H
@@ -28,7 +28,6 @@ typedef enum whit_datum_kind {
     WHIT_DATUM_METHOD,   /* bound to its object */
     WHIT_DATUM_MACRO,
     WHIT_DATUM_LOOP,
-    WHIT_DATUM_CYCLER,
     WHIT_DATUM_JOINER,
     WHIT_DATUM_BLOCKS, /* `self` */
     WHIT_DATUM_BLOCK,  /* `self.name` */
@@ -52,7 +51,7 @@ typedef struct whit_datum {
         const struct whit_builtin *function;
         struct whit_macro *macro;
         struct whit_loop *loop;
-        struct whit_cycler *cycler;
+        struct whit_joiner *joiner;
         const struct whit_block *block;
     };
 } whit_datum;
@@ -125,10 +124,6 @@ whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t
 
 /* ---- looking at values ---------------------------------------------------------------------- */
 
-static inline bool whit_datum_is(whit_datum v, whit_datum_kind kind)
-{
-    return v.kind == kind;
-}
 static inline bool whit_datum_is_str(whit_datum v)
 {
     return v.kind == WHIT_DATUM_TEXT && !v.text->is_bytes;

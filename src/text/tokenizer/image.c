@@ -171,17 +171,3 @@ int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint
     }
     return -1;
 }
-
-int32_t whit_tokenizer_find(const whit_tokenizer_view *view, const char *text, size_t n_bytes)
-{
-    int32_t id = whit_tokenizer_lookup(view, (const uint8_t *)text, n_bytes);
-    if (id >= 0) return id;
-    size_t n_added;
-    const whit_added_token *added = whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n_added);
-    for (size_t i = 0; i < n_added; i++) {
-        size_t n;
-        const uint8_t *token = whit_tokenizer_token_text(view, (int32_t)added[i].id, &n);
-        if (token && n == n_bytes && memcmp(token, text, n) == 0) return (int32_t)added[i].id;
-    }
-    return -1;
-}

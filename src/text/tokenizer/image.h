@@ -213,9 +213,6 @@ bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
 int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
                                      uint32_t hash);
-/* The id whose stored spelling is `text`, vocabulary first, then added tokens; -1 if not found. */
-int32_t whit_tokenizer_find(const whit_tokenizer_view *view, const char *text, size_t n_bytes);
-
 /* Hash of token texts and of pairs; part of the format. */
 uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes);
 static inline uint32_t whit_tokenizer_hash_pair(uint32_t left, uint32_t right)
