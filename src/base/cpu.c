@@ -178,8 +178,8 @@ double whit_cpu_quota(const char *list, const char *mount)
         *group++ = 0;
         bool second = *controllers == 0;
         if (!second && !names(controllers, "cpu")) continue;
-        size_t root =
-            (size_t)snprintf(folder, sizeof folder, "%s%s%s", mount, second ? "" : "/", second ? "" : controllers);
+        const char *divider = second ? "" : "/";
+        size_t root = (size_t)snprintf(folder, sizeof folder, "%s%s%s", mount, divider, second ? "" : controllers);
         snprintf(folder + root, sizeof folder - root, "%s", group);
         for (;;) {
             double quota = quota_of(folder);

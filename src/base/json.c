@@ -63,17 +63,9 @@ static bool read_hex4(parser *p, uint32_t *value)
     if (p->n - p->at < 4) return false;
     *value = 0;
     for (int i = 0; i < 4; i++) {
-        uint8_t c = p->text[p->at + (size_t)i];
-        uint32_t digit;
-        if (c >= '0' && c <= '9')
-            digit = c - '0';
-        else if (c >= 'a' && c <= 'f')
-            digit = c - 'a' + 10u;
-        else if (c >= 'A' && c <= 'F')
-            digit = c - 'A' + 10u;
-        else
-            return false;
-        *value = *value << 4 | digit;
+        int digit = whit_hex_digit(p->text[p->at + (size_t)i]);
+        if (digit < 0) return false;
+        *value = *value << 4 | (uint32_t)digit;
     }
     p->at += 4;
     return true;
@@ -239,7 +231,8 @@ static whit_status after_value(parser *p, uint32_t *open, uint32_t *depth)
             p->at++;
             return object ? read_key(p) : WHIT_OK;
         }
-        if (c != (object ? '}' : ']'))
+        char end = object ? '}' : ']';
+        if (c != (end))
             return fail_at(p->json, p->at, p->error,
                            object ? "',' or '}' was expected here" : "',' or ']' was expected here");
         p->at++;

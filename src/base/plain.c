@@ -69,7 +69,13 @@ bool whit_plain_has_hidden(const char *text, size_t n)
 static bool is_unfinished(const uint8_t *text, size_t n, size_t length)
 {
     uint8_t first = text[0];
-    size_t wanted = first < 0xC2 || first > 0xF4 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    size_t wanted = 4;
+    if (first < 0xC2 || first > 0xF4)
+        wanted = 1;
+    else if (first < 0xE0)
+        wanted = 2;
+    else if (first < 0xF0)
+        wanted = 3;
     return length == n && n < wanted;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/quat.h"
 
 static const int values[4] = {-2, -1, 1, 2}; /* indexed by 2 sign + extra */
@@ -53,8 +54,7 @@ void whit_quat_fit_begin(whit_quat_fitting *fit, float largest)
     int exponent = 0;
     frexpf(largest, &exponent); /* the largest element is 2^(exponent - 1) and above */
     *fit = (whit_quat_fitting){.any = largest != 0};
-    for (int k = 0; k < WHIT_QUAT_SCALES; k++)
-        fit->scales[k] = (int8_t)(exponent - k < -126 ? -126 : exponent - k > 126 ? 126 : exponent - k);
+    for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->scales[k] = (int8_t)whit_within(exponent - k, -126, 126);
 }
 
 void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
@@ -114,7 +114,8 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
     for (unsigned i = 0; i < 16; i++) {
         int x = values[i >> 2], y = values[i & 3];
         int sum = a_scale > b_scale ? x * unit + y : x + y * unit; /* in steps of the smaller scale */
-        int magnitude = 2 * (sum < 0 ? -sum : sum) >= 3 * unit ? 2 : 1;
+        int magnitude = 1;
+        if (2 * (sum < 0 ? -sum : sum) >= 3 * unit) magnitude = 2;
         set_entry(&map, i, sum < 0 ? -magnitude : magnitude);
     }
     kernels->map(out, &map, a, b, n_words);

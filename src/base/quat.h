@@ -80,7 +80,8 @@ static inline int whit_quat_at(whit_quat_view a, uint32_t i)
 /* Stores an element of {-2, -1, 1, 2}. */
 static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
 {
-    uint64_t bit = (uint64_t)1 << i % 64, sign = value > 0 ? bit : 0, extra = value == 2 || value == -1 ? bit : 0;
+    uint64_t bit = (uint64_t)1 << i % 64, sign = value > 0 ? bit : 0;
+    uint64_t extra = value == 2 || value == -1 ? bit : 0;
     a.sign[i / 64] = (a.sign[i / 64] & ~bit) | sign;
     a.extra[i / 64] = (a.extra[i / 64] & ~bit) | extra;
 }

@@ -19,10 +19,18 @@ static inline uint32_t whit_utf8_decode(const uint8_t *text, size_t n, size_t *l
     *length = 1;
     if (first < 0x80) return first;
     if (first < 0xC2 || first > 0xF4) return WHIT_UTF8_INVALID;
-    size_t n_more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+    size_t n_more = 1 + (size_t)(first >= 0xE0) + (size_t)(first >= 0xF0);
     /* The second byte's range depends on the first; later ones are plain continuations. */
-    uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-    uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    uint8_t low = 0x80;
+    if (first == 0xE0)
+        low = 0xA0;
+    else if (first == 0xF0)
+        low = 0x90;
+    uint8_t high = 0xBF;
+    if (first == 0xED)
+        high = 0x9F;
+    else if (first == 0xF4)
+        high = 0x8F;
     uint32_t code = first & (0x3Fu >> n_more);
     for (size_t i = 1; i <= n_more; i++) {
         if (i >= n || text[i] < low || text[i] > high) return WHIT_UTF8_INVALID;
@@ -32,6 +40,14 @@ static inline uint32_t whit_utf8_decode(const uint8_t *text, size_t n, size_t *l
         *length = i + 1;
     }
     return code;
+}
+
+/* Returns the value of a hexadecimal digit, or -1. */
+static inline int whit_hex_digit(uint32_t c)
+{
+    if (c >= '0' && c <= '9') return (int)c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? (int)c - 'a' + 10 : -1;
 }
 
 /* Writes a valid code point, returns its length (1 to 4). */

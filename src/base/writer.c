@@ -346,9 +346,13 @@ static whit_status finish_file(whit_writer *writer, whit_error *error)
     WHIT_TRY(write_pending(writer, error));
     if (writer->is_special) return copy_to_special(writer, error);
     if (fsync(writer->fd) != 0) return whit_fail_errno(error, writer->path, "flush to disk");
-    int failed = writer->unnamed ? name_it(writer)
-        : writer->is_new         ? link(writer->temporary, writer->path)
-                                 : rename(writer->temporary, writer->path);
+    int failed;
+    if (writer->unnamed)
+        failed = name_it(writer);
+    else if (writer->is_new)
+        failed = link(writer->temporary, writer->path);
+    else
+        failed = rename(writer->temporary, writer->path);
     if (!failed && !writer->unnamed && writer->is_new) unlink(writer->temporary);
     return failed ? whit_fail_errno(error, writer->path, "rename the finished file to") : WHIT_OK;
 }

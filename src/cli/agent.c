@@ -4,6 +4,7 @@
 #include "base/items.h"
 #include "agent/hunks.h"
 #include "agent/light.h"
+#include "base/phrase.h"
 #include "cli/agent.h"
 #include "cli/verbs.h"
 
@@ -121,7 +122,11 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
         const whit_patch_result *result = whit_changes_result(set, i);
         bool same = c.was == c.is && c.before_bytes == c.after_bytes &&
             (!c.before_bytes || memcmp(c.before, c.after, c.before_bytes) == 0);
-        const char *state = result->already_applied ? "applied already" : same ? "unchanged" : "applies";
+        const char *state = "applies";
+        if (result->already_applied)
+            state = "applied already";
+        else if (same)
+            state = "unchanged";
         if (values->json)
             json_array_append_new(all,
                                   json_pack("{s:s, s:s, s:s, s:i}", "path", c.path, "state", state, "grade",
@@ -160,13 +165,15 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
     const char *red = first ? first->reason : NULL, *path = first ? first->path : "";
     if (!red && cli_agent_may_write(values)) return CLI_OK;
     char reason[PATH_MAX + 200];
-    snprintf(reason, sizeof reason, "%s: %s", path, red ? red : "");
-    if (!whit_light_has_terminal())
+    snprintf(reason, sizeof reason, "%s: %s", path, whit_or_empty(red));
+    if (!whit_light_has_terminal()) {
+        const char *link = red ? ", and " : "";
         return cli_fail(call, CLI_FAILED, "%s%snobody is there to agree to it (no terminal): nothing is written",
-                        red ? reason : "", red ? ", and " : "");
+                        red ? reason : "", link);
+    }
     if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set), NULL)) return CLI_OK;
-    return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "not agreed to",
-                    red ? ", and it was not agreed to: " : ": ");
+    const char *link = red ? ", and it was not agreed to: " : ": ";
+    return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "not agreed to", link);
 }
 
 int cli_agent_write(cli_call *call, whit_changes *set, const char *project, const char *note)
@@ -241,9 +248,9 @@ static int list_turns(cli_call *call, const whit_turns *journal)
                                             (json_int_t)t->time_s, "note", t->note));
         else if (t->of)
             cli_print(call, "%4u  %s  %s of turn %u, %u file%s\n", t->number, when, kind, t->of, t->n_changes,
-                      t->n_changes == 1 ? "" : "s");
+                      whit_plural(t->n_changes));
         else
-            cli_print(call, "%4u  %s  %u file%s%s  %s\n", t->number, when, t->n_changes, t->n_changes == 1 ? "" : "s",
+            cli_print(call, "%4u  %s  %u file%s%s  %s\n", t->number, when, t->n_changes, whit_plural(t->n_changes),
                       t->undone ? ", undone" : "", t->note);
     }
     if (all) cli_print_json(call, all);
@@ -278,8 +285,10 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
         status = list_turns(call, journal);
     else if ((undo ? whit_turns_undo : whit_turns_redo)(journal, &number, values->preview, show_change, call, &error))
         status = cli_fail_error(call, &error);
-    else
-        cli_note("turn %u is %s%s", number, values->preview ? "to be " : "", undo ? "undone" : "made again");
+    else {
+        const char *when = values->preview ? "to be " : "";
+        cli_note("turn %u is %s%s", number, when, undo ? "undone" : "made again");
+    }
     whit_turns_close(journal);
     return status;
 }
@@ -329,8 +338,8 @@ static int run_agent(cli_call *call)
     struct agent_values *values = call->values;
     char project[PATH_MAX];
     whit_buf task = {0};
-    if (!realpath(values->project ? values->project : ".", project))
-        return cli_fail(call, CLI_IO, "%s: %s", values->project ? values->project : ".", strerror(errno));
+    const char *folder = values->project ? values->project : ".";
+    if (!realpath(folder, project)) return cli_fail(call, CLI_IO, "%s: %s", folder, strerror(errno));
     if (values->acp && (values->prompt || call->n_operands))
         return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it goes with neither -p nor '%s'",
                         call->n_operands ? call->operands[0] : "apply");

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "cli/agent_tasks.h"
@@ -150,7 +151,8 @@ static json_t *text_of(const char *text, size_t n)
 {
     whit_buf shown = {0};
     bool ok = whit_plain_show(text, n, WHIT_PLAIN_ENDS, &shown);
-    json_t *value = ok ? json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes) : NULL;
+    json_t *value = NULL;
+    if (ok) value = json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes);
     whit_buf_free(&shown);
     return value;
 }
@@ -201,8 +203,9 @@ static bool acp_agreed(void *user, const char *reason, size_t n_files)
     char title[PATH_MAX * 4 + 200], id[32];
     size_t i;
     json_t *one, *diffs = json_array();
-    snprintf(title, sizeof title, n_files ? "%s%sWrite %zu file%s" : "%s", reason ? reason : "", reason ? ". " : "",
-             n_files, n_files == 1 ? "" : "s");
+    const char *stop = reason ? ". " : "";
+    snprintf(title, sizeof title, n_files ? "%s%sWrite %zu file%s" : "%s", whit_or_empty(reason), stop, n_files,
+             whit_plural(n_files));
     snprintf(id, sizeof id, "ask-%llu", (unsigned long long)++a->n_calls);
     json_array_foreach(a->shown, i, one) json_array_append(diffs, json_object_get(one, "diff"));
     json_t *params =
@@ -280,7 +283,7 @@ static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
         whit_fail(
             error, WHIT_ERROR_ARGUMENT,
             "mcpServers[%zu] ('%.40s') is not a server on stdio with a name of its own: {name, command, args, env}", i,
-            given ? given : "");
+            whit_or_empty(given));
         return false;
     }
     return true;
@@ -374,10 +377,13 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     whit_status status = whit_agent_run(&how, &a->tasks.answering, &a->tasks.messages, report, &error);
     acp_written(a, 0, NULL, 0); /* drops changes still open after a failure */
     bool spent = values->n_tokens && report->tokens_in + report->tokens_out >= values->n_tokens;
-    const char *reason = status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel) ? "cancelled"
-        : report->done                                                                  ? "end_turn"
-        : spent                                                                         ? "max_tokens"
-                                                                                        : "max_turn_requests";
+    const char *reason = "max_turn_requests";
+    if (status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel))
+        reason = "cancelled";
+    else if (report->done)
+        reason = "end_turn";
+    else if (spent)
+        reason = "max_tokens";
     if (status == WHIT_OK || status == WHIT_ERROR_CANCELLED)
         whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", reason));
     else
@@ -391,8 +397,8 @@ static void handle(struct acp *a, const json_t *message)
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
     if (!json_is_object(message)) {
         bool is_json = json_is_true(message);
-        whit_rpc_refuse(&a->rpc, NULL, is_json ? -32600 : -32700,
-                        is_json ? "a line is no JSON object" : "a line is no JSON");
+        const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
+        whit_rpc_refuse(&a->rpc, NULL, is_json ? -32600 : -32700, reason);
     } else if (!method && json_is_true(json_object_get(message, "busy"))) {
         whit_rpc_refuse(&a->rpc, id, -32000, "too many requests wait; ask again");
     } else if (!method && !json_object_size(message)) {

@@ -2,6 +2,7 @@
  * "e" at a question of whit agent: the person edits what a model proposes. */
 #include "agent/changes.h"
 #include "base/file.h"
+#include "base/phrase.h"
 #include "base/status.h"
 #include "cli/agent.h"
 #include "cli/external.h"
@@ -41,7 +42,7 @@ static whit_status write_copies(struct copies *copies, const whit_changes *stage
         int made = mkdir(copies->paths[i], 0700);
         *end = '/';
         if (made != 0) return whit_fail_errno(error, copies->paths[i], "make");
-        WHIT_TRY(whit_write_file(copies->paths[i], c->after ? c->after : "", c->after_bytes, error));
+        WHIT_TRY(whit_write_file(copies->paths[i], whit_or_empty(c->after), c->after_bytes, error));
     }
     return WHIT_OK;
 }

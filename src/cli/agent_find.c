@@ -48,7 +48,11 @@ static enum owner owner_of(unsigned port)
             if (sscanf(line, " %*u: %*[0-9A-F]:%x %*s %x %*s %*s %*s %u", &local, &state, &uid) != 3 || local != port ||
                 state != LISTENING)
                 continue;
-            enum owner this = uid == getuid() ? OWNER_SELF : uid < FIRST_PERSON ? OWNER_SYSTEM : OWNER_OTHER;
+            enum owner this = OWNER_OTHER;
+            if (uid == getuid())
+                this = OWNER_SELF;
+            else if (uid < FIRST_PERSON)
+                this = OWNER_SYSTEM;
             if (this > owner) owner = this;
         }
         if (table) fclose(table);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "cli/agent_tasks.h"
@@ -261,8 +262,8 @@ void cli_tasks_cost(const struct cli_tasks *t)
 {
     const whit_agent_report *r = &t->report;
     cli_note("%u answer%s, %u call%s, %u turn%s written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
-             r->n_answers == 1 ? "" : "s", r->n_calls, r->n_calls == 1 ? "" : "s", r->n_turns,
-             r->n_turns == 1 ? "" : "s", (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
+             whit_plural(r->n_answers), r->n_calls, whit_plural(r->n_calls), r->n_turns, whit_plural(r->n_turns),
+             (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
              (unsigned long long)r->tokens_in, (unsigned long long)r->tokens_out,
              (double)(whit_now_ns() - t->begun_ns) / 1e9);
 }

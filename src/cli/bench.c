@@ -192,9 +192,11 @@ static whit_status make_tests(struct bench *b, whit_error *error)
     const uint32_t usual_batch = tuned[CLI_TUNED_BATCH] ? tuned[CLI_TUNED_BATCH] : BATCH_TOKENS;
     size_t n_depths = parse_list(v->depths, 1 << 20, depths),
            n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
-    if (!n_depths || !n_threads)
+    if (!n_depths || !n_threads) {
+        const char *given = n_depths ? v->threads : v->depths;
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c wants numbers with commas between, not '%s'",
-                         n_depths ? 't' : 'd', n_depths ? v->threads : v->depths);
+                         n_depths ? 't' : 'd', given);
+    }
     size_t most = b->n_models * n_depths * n_threads * 4;
     b->tests = calloc(most, sizeof *b->tests);
     b->workers = calloc(most, sizeof *b->workers);
@@ -255,9 +257,13 @@ static int run_bench(cli_call *call)
 {
     struct bench b = {.call = call, .values = call->values};
     const struct bench_values *v = b.values;
-    bench_form form = v->json ? BENCH_JSON : v->csv ? BENCH_CSV : BENCH_MD;
     const int refused = cli_refuse_ranks(call);
     if (refused != CLI_OK) return refused;
+    bench_form form = BENCH_MD;
+    if (v->json)
+        form = BENCH_JSON;
+    else if (v->csv)
+        form = BENCH_CSV;
     if (v->json + v->csv + v->md > 1)
         return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
     if (v->profile && v->csv)

@@ -20,7 +20,10 @@ static bool random_rows(const whit_tensor_type *type, float scale, whit_rng *rng
     if (!codes || !scales) return false;
     for (size_t i = 0; i < n; i++) {
         int8_t code = (int8_t)whit_rng_next(rng);
-        codes[i] = type->codec == WHIT_CODEC_B1 ? (code < 0 ? -1 : 1) : code;
+        if (type->codec == WHIT_CODEC_B1)
+            codes[i] = code < 0 ? -1 : 1;
+        else
+            codes[i] = code;
     }
     for (uint32_t row = 0; row < type->n_rows; row++) scales[row] = scale;
     return true;

@@ -147,10 +147,12 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         if (kernel->scratch_bytes && kernel->scratch_bytes(&w.type, &spec, n) > s->scratch_bytes) continue;
         struct measured *m = &out[(*n_out)++];
         *m = (struct measured){.n_columns = n};
-        snprintf(m->name, sizeof m->name, "%s %s%s", whit_codec_find(w.type.codec)->name,
-                 w.type.scale_kind == WHIT_SCALE_TENSOR ? "per tensor"
-                     : w.type.group                     ? "per group"
-                                                        : "per row",
+        const char *scales = "per row";
+        if (w.type.scale_kind == WHIT_SCALE_TENSOR)
+            scales = "per tensor";
+        else if (w.type.group)
+            scales = "per group";
+        snprintf(m->name, sizeof m->name, "%s %s%s", whit_codec_find(w.type.codec)->name, scales,
                  formats[i].is_bitwise ? ", bitwise" : "");
         snprintf(m->kernel, sizeof m->kernel, "%s", kernel->name);
         snprintf(m->isa, sizeof m->isa, "%s", whit_isa_name(kernel->isa));

@@ -656,9 +656,10 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     if (n >= BENCH_PATH_BYTES || (mkdir(path, 0700) != 0 && access(path, W_OK) != 0)) return false;
     char layers[16] = "";
     if (shape->is_cut) snprintf(layers, sizeof layers, "-%u", shape->config.n_layers);
+    const char *layers_codec = shape->is_mobile ? "mobile" : codec_name(shape->layers);
+    const char *head_codec = shape->no_head ? "none" : codec_name(shape->head);
     n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s%s-%s%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
-                 layers, shape->is_mobile ? "mobile" : codec_name(shape->layers), shape->is_corrected ? "+" : "",
-                 shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
+                 layers, layers_codec, shape->is_corrected ? "+" : "", head_codec, codec_name(shape->embd));
     return n < BENCH_PATH_BYTES;
 }
 

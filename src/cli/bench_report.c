@@ -88,8 +88,9 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
 static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, size_t n_columns,
                        bool all)
 {
-    const char *begin = form == BENCH_MD ? "| " : "", *between = form == BENCH_MD ? " | " : ",",
-               *end = form == BENCH_MD ? " |\n" : "\n";
+    const char *begin = form == BENCH_MD ? "| " : "";
+    const char *between = form == BENCH_MD ? " | " : ",";
+    const char *end = form == BENCH_MD ? " |\n" : "\n";
     for (size_t line = 0; line < n + 1; line++) {
         struct cell cells[N_COLUMNS];
         if (line > 0) make_cells(&results[line - 1], cells);

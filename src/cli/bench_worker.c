@@ -277,8 +277,9 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         /* A pass over n rows reads the weights once (the head only where logits are wanted), and all earlier positions
          * of the cache. */
         double position = t->depth + done + 0.5 * (n + 1);
+        uint64_t n_columns = t->is_decode ? t->columns : 1;
         sample->bytes += w->count.pass_bytes - (wants ? 0 : w->count.selected_bytes) + n_rows * w->count.row_bytes +
-            (t->is_decode ? t->columns : 1) * cache_bytes(w->count.kv, position);
+            n_columns * cache_bytes(w->count.kv, position);
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
                 sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;

@@ -8,12 +8,13 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "cli/chat.h"
 
 static const char *n_messages(cli_chat *chat, char many[32])
 {
     size_t n = whit_conversation_count(chat->talk.conversation);
-    snprintf(many, 32, "%zu message%s", n, n == 1 ? "" : "s");
+    snprintf(many, 32, "%zu message%s", n, whit_plural(n));
     return many;
 }
 
@@ -111,7 +112,8 @@ static void show_message(cli_chat *chat, const json_t *message)
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
         const char *name = json_string_value(json_object_get(function, "name"));
         char *arguments = json_dumps(json_object_get(function, "arguments"), JSON_ENCODE_ANY);
-        cli_print(chat->call, "%scalls %s ", json_string_length(content) || i ? "\n" : "", name ? name : "?");
+        const char *feed = json_string_length(content) || i ? "\n" : "";
+        cli_print(chat->call, "%scalls %s ", feed, name ? name : "?");
         if (arguments) cli_write(chat->call, arguments, strlen(arguments));
         free(arguments);
     }
@@ -278,10 +280,12 @@ static void set_format(cli_chat *chat, const char *text)
     }
     cli_close_grammar(&chat->grammar);
     chat->grammar = wanted;
-    cli_note(is_off        ? "format: any text%s"
-                 : is_json ? "format: a JSON object%s"
-                           : "format: JSON as %s has it",
-             is_off || is_json ? "" : text);
+    const char *form = "format: JSON as %s has it";
+    if (is_off)
+        form = "format: any text%s";
+    else if (is_json)
+        form = "format: a JSON object%s";
+    cli_note(form, is_off || is_json ? "" : text);
 }
 
 /* Settings of other programs that are options of the command here. */

@@ -169,9 +169,14 @@ void cli_chat_edit(cli_chat *chat, char *nothing)
         cli_chat_fail_error(chat, &error);
     else if (!is_done)
         cli_note("the editor did not end well ($VISUAL and $EDITOR name it): nothing changes");
-    else if (is_same || is_blank(&text) || memchr(text.data, 0, text.size_bytes))
-        cli_note("the message is %s: nothing changes", is_same ? "as it was" : is_blank(&text) ? "empty" : "no text");
-    else
+    else if (is_same || is_blank(&text) || memchr(text.data, 0, text.size_bytes)) {
+        const char *state = "no text";
+        if (is_same)
+            state = "as it was";
+        else if (is_blank(&text))
+            state = "empty";
+        cli_note("the message is %s: nothing changes", state);
+    } else
         answer_edited(chat, &text, before != NULL);
     json_decref(message);
     whit_buf_free(&text);

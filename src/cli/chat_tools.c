@@ -196,9 +196,10 @@ static void run_command(const json_t *command, const whit_conversation_call *cal
                         json_string_value(json_array_get(command, 0)));
     else if (!is_read)
         whit_buf_append_str(result, "error: the command was stopped");
-    else
-        whit_buf_printf(result, "%serror: the command ended with status %d", result->size_bytes ? "\n" : "",
-                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    else {
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        whit_buf_printf(result, "%serror: the command ended with status %d", result->size_bytes ? "\n" : "", code);
+    }
 }
 
 void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result)

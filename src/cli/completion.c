@@ -209,7 +209,11 @@ static void fish(cli_call *call)
             char name[32];
             cli_print(call, "complete -c whit -n '__fish_seen_subcommand_from %s'", (*verb)->name);
             for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));) {
-                const char *form = name[1] == '-' ? "l" : name[2] ? "o" : "s";
+                const char *form = "s";
+                if (name[1] == '-')
+                    form = "l";
+                else if (name[2])
+                    form = "o";
                 cli_print(call, " -%s %s", form, name + (name[1] == '-' ? 2 : 1));
             }
             if (option->kind != CLI_FLAG) cli_print(call, takes_file(option) ? " -r -F" : " -x");

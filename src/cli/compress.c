@@ -294,8 +294,8 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
     if (!o->n_ids &&
         whit_tokenize(original, opening, sizeof opening - 1, false, false, ids, 64, &n_ids, NULL) != WHIT_OK)
         n_ids = 0; /* no tokenizer: no samples */
-    made = cli_compress_page_sample(&page, original, compressed, o->n_ids ? o->ids : ids,
-                                    o->n_ids || n_ids < 64 ? n_ids : 64, &error);
+    const int32_t *sample = o->n_ids ? o->ids : ids;
+    made = cli_compress_page_sample(&page, original, compressed, sample, o->n_ids || n_ids < 64 ? n_ids : 64, &error);
     if (made == WHIT_OK) made = cli_compress_page_write(&page, v->page, &error);
     page.matrices = (whit_buf){0}; /* they belong to the caller */
     cli_compress_page_free(&page);
@@ -413,7 +413,8 @@ static int run_compress(cli_call *call)
     if (v->json) listener.matrices = json_array();
     if (v->page) listener.rows = &rows;
     uint64_t solve_ns = whit_now_ns();
-    if (status == CLI_OK && whit_compress(&source, &o, tuned ? paths.untuned : v->output, NULL, &error) != WHIT_OK)
+    const char *output = tuned ? paths.untuned : v->output;
+    if (status == CLI_OK && whit_compress(&source, &o, output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled()
             ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
             : cli_fail_error(call, &error);

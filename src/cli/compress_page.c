@@ -117,7 +117,13 @@ static const cli_compressed_matrix *matrix_at(const cli_compress_page *page, siz
 static void put_escaped(whit_buf *out, const char *text)
 {
     for (; *text; text++) {
-        const char *entity = *text == '<' ? "&lt;" : *text == '>' ? "&gt;" : *text == '&' ? "&amp;" : NULL;
+        const char *entity = NULL;
+        if (*text == '<')
+            entity = "&lt;";
+        else if (*text == '>')
+            entity = "&gt;";
+        else if (*text == '&')
+            entity = "&amp;";
         if (*text == '"') entity = "&quot;";
         if (entity)
             whit_buf_append_str(out, entity);

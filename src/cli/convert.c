@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "cli/convert_adapter.h"
 #include "base/items.h"
 #include "cli/flags.h"
@@ -57,7 +58,8 @@ struct listener {
 static void describe_type(const whit_tensor_type *type, char *text, size_t text_bytes)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
-    snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", codec ? codec->name : "?", type->group);
+    const char *name = codec ? codec->name : "?";
+    snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", name, type->group);
 }
 
 static void on_tensor(void *user, const whit_convert_tensor_report *report)
@@ -98,10 +100,12 @@ static int run_convert(cli_call *call)
 
     struct listener listener = {.call = call, .verbose = values->verbose};
     char command[256];
-    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s%s", values->ternary ? " --codec " : "",
-             values->ternary ? ternary_names[values->ternary] : "", values->embd ? " --embd " : "",
-             values->embd ? values->embd : "", values->head ? " --head " : "", values->head ? values->head : "",
-             values->family ? " --family" : "");
+    const char *codec_option = values->ternary ? " --codec " : "";
+    const char *codec_name = values->ternary ? ternary_names[values->ternary] : "";
+    const char *embd_option = values->embd ? " --embd " : "";
+    const char *head_option = values->head ? " --head " : "";
+    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s%s", codec_option, codec_name, embd_option,
+             whit_or_empty(values->embd), head_option, whit_or_empty(values->head), values->family ? " --family" : "");
     whit_convert_options convert = {.ternary = ternary_names[values->ternary],
                                     .embd = values->embd,
                                     .head = values->head,

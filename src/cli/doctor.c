@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/path.h"
+#include "base/phrase.h"
 #include "base/threads.h"
 #include "cli/absent.h"
 #include "cli/doctor_tune.h"
@@ -211,7 +212,7 @@ static void look_at_cache(json_t *report)
     if (base && whit_path_is_absolute(base))
         snprintf(path, sizeof path, "%s/whit", base);
     else
-        snprintf(path, sizeof path, "%s/.cache/whit", home ? home : "");
+        snprintf(path, sizeof path, "%s/.cache/whit", whit_or_empty(home));
     json_object_set_new(report, "cache", cli_json_path(path));
     double bytes = 0;
     long long n_files = 0;
@@ -269,7 +270,7 @@ static void look_at_hub(json_t *report)
     }
     json_object_set_new(report, "hub", cli_json_path(endpoint));
     json_object_set_new(report, "hub_token_from", cli_json_path(from));
-    json_object_set_new(report, "hub_library", json_string(library ? library : ""));
+    json_object_set_new(report, "hub_library", json_string(whit_or_empty(library)));
     json_object_set_new(report, "pulled_repositories", json_integer((json_int_t)n_entries));
     json_object_set_new(report, "pulled_bytes", json_integer((json_int_t)bytes));
 }
@@ -299,9 +300,10 @@ static void print_text(cli_call *call, const json_t *report)
         cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
     cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache", json_string_value(json_object_get(report, "cache")),
               read_number(report, "cache_files"), read_number(report, "cache_bytes") / 1e6);
+    const char *seccomp = json_is_true(json_object_get(report, "seccomp")) ? "" : "no ";
+    const char *namespaces = json_is_true(json_object_get(report, "namespaces")) ? "" : "no ";
     cli_print(call, "%-12s Landlock ABI %.0f, %sseccomp, %sname spaces\n", "sandbox",
-              read_number(report, "landlock_abi"), json_is_true(json_object_get(report, "seccomp")) ? "" : "no ",
-              json_is_true(json_object_get(report, "namespaces")) ? "" : "no ");
+              read_number(report, "landlock_abi"), seccomp, namespaces);
     cli_doctor_print_profile(call, report);
     const char *token = json_string_value(json_object_get(report, "hub_token_from"));
     cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")),

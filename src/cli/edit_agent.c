@@ -2,6 +2,7 @@
  * Two threads: the editor's, which calls the panel's functions, and the worker's, which runs a piece of work and
  * waits for the editor where it needs a text or an answer. Events from the worker to the editor are queued; a pipe
  * wakes the editor. No thread wakes up while there is no work. */
+#include "base/phrase.h"
 #include "cli/edit_agent.h"
 
 #include "agent/loop.h"
@@ -296,7 +297,7 @@ static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
     WHIT_TRY(whit_agent_run(&how, &a->model.answering, &a->messages, r, error));
     n_turns = r->n_turns - n_turns;
     if (!r->done) return whit_fail(error, WHIT_ERROR_LIMIT, "not finished after %d answers", TURNS_MAX);
-    snprintf(line, sizeof line, "done: %u turn%s; %s%llu tokens in, %llu out so far", n_turns, n_turns == 1 ? "" : "s",
+    snprintf(line, sizeof line, "done: %u turn%s; %s%llu tokens in, %llu out so far", n_turns, whit_plural(n_turns),
              r->tokens_are_guessed ? "about " : "", (unsigned long long)r->tokens_in,
              (unsigned long long)r->tokens_out);
     post_line(a, EVENT_DONE, line);
@@ -423,7 +424,8 @@ static void on_turned(void *user, const whit_change *change)
 /* Undoes (or redoes) the latest turn of this run, in open texts and in files; without one, the journal's latest. */
 static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *error)
 {
-    whit_buf *from = redo ? &a->undone : &a->turns, *to = redo ? &a->turns : &a->undone;
+    whit_buf *from = redo ? &a->undone : &a->turns;
+    whit_buf *to = redo ? &a->turns : &a->undone;
     struct done_turn *turn =
         from->size_bytes ? (struct done_turn *)(void *)(from->data + from->size_bytes) - 1 : &(struct done_turn){0};
     size_t n_open = whit_changes_count(&turn->open);
@@ -475,10 +477,15 @@ static void *work(void *user)
         pthread_mutex_unlock(&a->lock);
         whit_error error;
         a->unsaved_ns = 0;
-        whit_status status = a->kind == WHIT_PANEL_TASK ? do_task(a, &error)
-            : a->kind == WHIT_PANEL_EXPLAIN             ? do_explain(a, &error)
-            : a->kind == WHIT_PANEL_REWRITE             ? do_rewrite(a, &error)
-                                                        : do_undo(a, a->kind == WHIT_PANEL_REDO, &error);
+        whit_status status;
+        if (a->kind == WHIT_PANEL_TASK)
+            status = do_task(a, &error);
+        else if (a->kind == WHIT_PANEL_EXPLAIN)
+            status = do_explain(a, &error);
+        else if (a->kind == WHIT_PANEL_REWRITE)
+            status = do_rewrite(a, &error);
+        else
+            status = do_undo(a, a->kind == WHIT_PANEL_REDO, &error);
         a->quiet = false;
         pthread_mutex_lock(&a->lock);
         bool cancelled = a->cancel;
@@ -498,7 +505,7 @@ static void *work(void *user)
 static bool keep(whit_buf *buf, const char *text, size_t n)
 {
     buf->size_bytes = 0;
-    return whit_buf_append(buf, text ? text : "", text ? n : 0) && whit_buf_append(buf, "", 1);
+    return whit_buf_append(buf, whit_or_empty(text), text ? n : 0) && whit_buf_append(buf, "", 1);
 }
 
 static bool keep_wish(struct cli_edit_agent *a, const whit_panel_wish *settings)
@@ -525,8 +532,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
     bool busy = a->has_job, first = !a->has_thread;
     pthread_mutex_unlock(&a->lock);
     if (busy) return whit_fail(error, WHIT_ERROR_LIMIT, "the agent is at work; agent-stop (S-F9) stops it");
-    snprintf(about, sizeof about, "%.200s (%.40s)", request->name ? request->name : "",
-             request->language ? request->language : "");
+    snprintf(about, sizeof about, "%.200s (%.40s)", whit_or_empty(request->name), whit_or_empty(request->language));
     if (!keep(&a->text, request->text, request->text ? strlen(request->text) : 0) ||
         !keep(&a->selection, request->selection, request->selection_bytes) || !keep(&a->about, about, strlen(about)) ||
         (!a->model.is_open && !keep_wish(a, &request->wish)))

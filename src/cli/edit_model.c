@@ -11,7 +11,13 @@
 struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const whit_panel_wish *settings)
 {
     bool named = line->model || line->url;
-    const char *url = named ? line->url : settings->model ? NULL : settings->url;
+    const char *url;
+    if (named)
+        url = line->url;
+    else if (settings->model)
+        url = NULL;
+    else
+        url = settings->url;
     return (struct cli_edit_wish){named ? line->model : settings->model, url, line->name ? line->name : settings->name,
                                   line->key_file ? line->key_file : settings->key_file};
 }

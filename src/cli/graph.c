@@ -2,6 +2,7 @@
  * whit graph: what a project's code defines, calls and imports. */
 #include <string.h>
 
+#include "base/phrase.h"
 #include "cli/verbs.h"
 #include "base/items.h"
 #include "code/graph.h"
@@ -90,7 +91,7 @@ static bool imports(const whit_graph *graph, const char *path, struct rows *rows
                                             "written", cli_json_path(written), "is",
                                             found ? cli_json_path(found) : json_null()));
         else
-            cli_print(rows->call, "%s:%u: %s%s%s\n", path, line, written, found ? " is " : "", found ? found : "");
+            cli_print(rows->call, "%s:%u: %s%s%s\n", path, line, written, found ? " is " : "", whit_or_empty(found));
     }
     return true;
 }

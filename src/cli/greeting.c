@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "cli/chat.h"
 #include "cli/tales.h"
 
@@ -15,8 +16,9 @@ void cli_chat_greet(const cli_chat *chat, const char *path)
                  "animals, and can do nothing else");
         cli_note("for a model that answers: 'whit pull " CLI_FIRST_MODEL "', then 'whit chat " CLI_FIRST_NAME "'");
     } else {
-        cli_note("%s%s%s, context of %u tokens", slash && slash[1] ? slash + 1 : path, name ? ": " : "",
-                 name ? name : "", whit_session_context_size(chat->talk.session));
+        const char *file = slash && slash[1] ? slash + 1 : path;
+        cli_note("%s%s%s, context of %u tokens", file, name ? ": " : "", whit_or_empty(name),
+                 whit_session_context_size(chat->talk.session));
     }
     cli_note("type a message and Enter; /help lists commands, Ctrl-C stops an answer, /bye leaves");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "cli/page.h"
 
 static const struct {
@@ -56,8 +57,7 @@ static bool is_usual(const char *usual, const cli_option *option)
 static void option_item(cli_page *page, const cli_option *option)
 {
     char tag[160];
-    snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "",
-             option->argument ? option->argument : "");
+    snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "", whit_or_empty(option->argument));
     cli_page_item(page, tag, option->help);
 }
 

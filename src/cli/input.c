@@ -55,7 +55,8 @@ static char *find_history(void)
     bool given = state && state[0] == '/';
     char *path = NULL;
     if (!given && (!home || home[0] != '/')) return NULL;
-    if (asprintf(&path, "%s%s/whit/chat_history", given ? state : home, given ? "" : "/.local/state") < 0) return NULL;
+    const char *below = given ? "" : "/.local/state";
+    if (asprintf(&path, "%s%s/whit/chat_history", given ? state : home, below) < 0) return NULL;
     for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
         bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;

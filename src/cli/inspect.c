@@ -151,7 +151,8 @@ void cli_print_table(cli_call *call, const char *title, const json_t *table)
     json_object_foreach((json_t *)table, key, value)
     {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
-        cli_print(call, "  %-34s %.100s%s\n", key, text ? text : "?", text && strlen(text) > 100 ? "..." : "");
+        const char *rest = text && strlen(text) > 100 ? "..." : "";
+        cli_print(call, "  %-34s %.100s%s\n", key, text ? text : "?", rest);
         free(text);
     }
 }

@@ -89,13 +89,13 @@ bool cli_inspect_session(cli_call *call, const char *path, bool json, int *statu
     } else {
         char model[2 * WHIT_HASH_BYTES + 1];
         name_model(&record, model);
+        json_t *about = record.begin.size_bytes ? cli_table_to_json(&record.about) : json_object();
+        json_t *sampling = record.settings.size_bytes ? cli_table_to_json(&record.settings_table) : json_object();
         json_t *facts =
             json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "path", cli_json_path(path), "model", model,
                       "bytes", (json_int_t)log.end_bytes, "tokens", (json_int_t)whit_session_record_n_ids(&record),
-                      "blocks", (json_int_t)whit_session_record_n_blocks(&record), "about",
-                      record.begin.size_bytes ? cli_table_to_json(&record.about) : json_object(), "sampling",
-                      record.settings.size_bytes ? cli_table_to_json(&record.settings_table) : json_object(), "turns",
-                      turns, "ids", ids_of(&record));
+                      "blocks", (json_int_t)whit_session_record_n_blocks(&record), "about", about, "sampling", sampling,
+                      "turns", turns, "ids", ids_of(&record));
         if (!facts)
             *status = cli_fail(call, CLI_LIMIT, "out of memory");
         else if (json)

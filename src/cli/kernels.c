@@ -125,11 +125,15 @@ static int run_kernels(cli_call *call)
     json_t *each;
     cli_print(call, "level %s\n", whit_isa_name(table.isa));
     json_array_foreach(list, i, each)
+    {
+        const char *state = "does not run here";
+        if (json_is_true(json_object_get(each, "used")))
+            state = "used";
+        else if (json_is_true(json_object_get(each, "runs")))
+            state = "a stronger one is used";
         cli_print(call, "%-32s %-8s %s\n", json_string_value(json_object_get(each, "name")),
-                  json_string_value(json_object_get(each, "isa")),
-                  json_is_true(json_object_get(each, "used"))       ? "used"
-                      : json_is_true(json_object_get(each, "runs")) ? "a stronger one is used"
-                                                                    : "does not run here");
+                  json_string_value(json_object_get(each, "isa")), state);
+    }
     print_choices(call, choices);
     json_decref(list);
     json_decref(choices);

@@ -33,7 +33,12 @@ static void join_words(int argc, char **argv, char *line, size_t line_bytes)
                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                             "0123456789@%+=:,./_-")];
         bool fits = !strchr(argv[i], '\'') && n + strlen(argv[i]) + sizeof " '' ..." < line_bytes;
-        n += (size_t)snprintf(line + n, line_bytes - n, !fits ? " ..." : plain ? " %s" : " '%s'", argv[i]);
+        const char *form = " '%s'";
+        if (!fits)
+            form = " ...";
+        else if (plain)
+            form = " %s";
+        n += (size_t)snprintf(line + n, line_bytes - n, form, argv[i]);
         if (!fits) return;
     }
 }

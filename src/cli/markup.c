@@ -74,10 +74,11 @@ static bool is_keyword(const cli_markup *m)
 
 static bool put_word(cli_markup *m)
 {
-    unsigned style = !m->n_held              ? 0
-        : isdigit((unsigned char)m->held[0]) ? CLI_STYLE_NUMBER
-        : is_keyword(m)                      ? CLI_STYLE_KEYWORD
-                                             : 0;
+    unsigned style = 0;
+    if (m->n_held && isdigit((unsigned char)m->held[0]))
+        style = CLI_STYLE_NUMBER;
+    else if (m->n_held && is_keyword(m))
+        style = CLI_STYLE_KEYWORD;
     return put_held(m, CLI_STYLE_CODE | style);
 }
 
@@ -239,10 +240,12 @@ static bool close_span(cli_markup *m, char c, bool *is_closed)
     memcpy(text, m->held + n_mark, n - 2 * n_mark);
     m->n_held = 0;
     m->state = TEXT;
-    return put_bytes(m, text, n - 2 * n_mark,
-                     is_code           ? CLI_STYLE_CODE
-                         : n_mark == 2 ? CLI_STYLE_BOLD
-                                       : CLI_STYLE_ITALIC);
+    unsigned style = CLI_STYLE_ITALIC;
+    if (is_code)
+        style = CLI_STYLE_CODE;
+    else if (n_mark == 2)
+        style = CLI_STYLE_BOLD;
+    return put_bytes(m, text, n - 2 * n_mark, style);
 }
 
 static bool add_span(cli_markup *m, char c)

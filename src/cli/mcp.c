@@ -206,9 +206,8 @@ static int run_mcp(cli_call *call)
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
             bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no supported version has */
-            if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700,
-                                 is_json ? "a line is no JSON object" : "a line is no JSON"))
-                break;
+            const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
+            if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700, reason)) break;
             continue;
         }
         handle(&m, message);

@@ -293,7 +293,8 @@ bool cli_progress(void *user, const char *what, double share)
     if (!*cli_cancelled() && isatty(STDERR_FILENO) && (!bar_shown || now_ns - shown_ns >= REFRESH_NS)) {
         shown_ns = now_ns;
         bar_shown = true;
-        int full = (int)((share < 0 ? 0 : share > 1 ? 1 : share) * CELLS);
+        double done = share < 0 ? 0 : share;
+        int full = (int)((done > 1 ? 1 : done) * CELLS);
         char line[256];
         snprintf(line, sizeof line, "%s", what);
         size_t n = whit_plain_line(line, strlen(line));

@@ -73,7 +73,12 @@ const cli_verb *cli_verb_guess(const char *word)
 static int refuse_unknown(const cli_call *call, const char *given)
 {
     char name[32], closest[32] = "";
-    size_t n_given = strlen(given), fewest = n_given > 4 ? 3 : n_given > 2 ? 2 : 0; /* one letter gives no hint */
+    size_t n_given = strlen(given);
+    size_t fewest = 0;
+    if (n_given > 4)
+        fewest = 3;
+    else if (n_given > 2)
+        fewest = 2; /* one letter gives no hint */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
@@ -237,7 +242,12 @@ static void variable_name(const cli_option *option, char *variable, size_t varia
     }
     const char *bare = name + strspn(name, "-");
     snprintf(variable, variable_bytes, "WHIT_%s", bare);
-    for (char *c = variable + 5; *c; c++) *c = *c == '-' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
+    for (char *c = variable + 5; *c; c++) {
+        if (*c == '-')
+            *c = '_';
+        else if (*c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 32);
+    }
 }
 
 bool cli_was_given(const cli_call *call, const char *name)

@@ -147,8 +147,8 @@ static void report_score(cli_call *call, const struct perplexity_values *values,
 static int measure_text(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                         struct window_plan *plan, cli_score *score)
 {
-    const size_t n_all = n_ids / plan->n_ctx < plan->n_windows ? n_ids : plan->n_windows * plan->n_ctx,
-                 n_window = plan->is_endless ? n_all : plan->n_ctx;
+    const size_t n_all = n_ids / plan->n_ctx < plan->n_windows ? n_ids : plan->n_windows * plan->n_ctx;
+    const size_t n_window = plan->is_endless ? n_all : plan->n_ctx;
     whit_step_token *tokens = calloc(n_window, sizeof *tokens);
     if (!tokens) return cli_fail(call, CLI_LIMIT, "out of memory");
     int status = CLI_OK;

@@ -82,7 +82,14 @@ static double share_of(const axis *a, double value)
 static double tick_step(double span, int n)
 {
     double power = pow(10, floor(log10(span / n))), rest = span / n / power;
-    return power * (rest > 5 ? 10 : rest > 2 ? 5 : rest > 1 ? 2 : 1);
+    double digit = 1;
+    if (rest > 5)
+        digit = 10;
+    else if (rest > 2)
+        digit = 5;
+    else if (rest > 1)
+        digit = 2;
+    return power * digit;
 }
 
 static void widen(axis *a, double value)

@@ -78,7 +78,12 @@ static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
     if (!place.line || !place.column || place.column > end - at + 1 || end - at > SHOWN_MAX) return;
     char shown[SHOWN_MAX + 1], caret[SHOWN_MAX + 1];
     size_t n = 0;
-    for (; at < end; at++) shown[n++] = text[at] >= 32 && text[at] < 127 ? text[at] : text[at] == '\t' ? ' ' : '?';
+    for (; at < end; at++) {
+        bool is_plain = text[at] >= 32 && text[at] < 127;
+        shown[n] = is_plain ? text[at] : '?';
+        if (text[at] == '\t') shown[n] = ' ';
+        n++;
+    }
     memset(caret, ' ', place.column);
     shown[n] = 0;
     caret[place.column - 1] = '^';
@@ -91,10 +96,11 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
 {
     whit_error told = *error; /* the language's messages do not name options */
     bool limited = error->status == WHIT_ERROR_LIMIT;
-    const char *option = !limited                                            ? ""
-        : strstr(error->message, "; the limit is on all of them together")   ? " (--limit-mb)"
-        : strstr(error->message, " ms of processor time; that is the limit") ? " (--limit-ms)"
-                                                                             : "";
+    const char *option = "";
+    if (limited && strstr(error->message, "; the limit is on all of them together"))
+        option = " (--limit-mb)";
+    else if (limited && strstr(error->message, " ms of processor time; that is the limit"))
+        option = " (--limit-ms)";
     strncat(told.message, option, sizeof told.message - strlen(told.message) - 1);
     cli_flush(call);
     int status = cli_fail_error(call, &told);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/phrase.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/pull.h"
@@ -53,8 +54,9 @@ static bool on_progress(void *user, const whit_hub_progress *progress)
     measure_speed(meter, progress->done_bytes);
     if (meter->bytes_per_s > 0 && progress->total_bytes > progress->done_bytes) {
         uint64_t s = (uint64_t)((double)(progress->total_bytes - progress->done_bytes) / meter->bytes_per_s);
-        snprintf(left, sizeof left, s < 3600 ? ", %d:%02d left" : ", %d h %02d min left",
-                 (int)(s < 3600 ? s / 60 : s / 3600), (int)(s < 3600 ? s % 60 : s / 60 % 60));
+        int64_t first = s < 3600 ? s / 60 : s / 3600;
+        int64_t second = s < 3600 ? s % 60 : s / 60 % 60;
+        snprintf(left, sizeof left, s < 3600 ? ", %d:%02d left" : ", %d h %02d min left", (int)first, (int)second);
     }
     const char *slash = strrchr(progress->file, '/');
     int n = snprintf(line, sizeof line, "%.40s  %s", slash ? slash + 1 : progress->file,
@@ -79,10 +81,10 @@ static void report_pulled(cli_call *call, const whit_hub_name *name, const whit_
                                  "fetched_bytes", (json_int_t)pulled->fetched_bytes));
         return;
     }
+    const char *kept = pulled->fetched_bytes ? "" : ", all of it here already";
+    const char *licence = pulled->licence[0] ? ", licence " : "";
     cli_note("%s%s%s: %zu file%s, %s%s%s%s", text, name->file[0] ? ":" : "", name->file, pulled->n_files,
-             pulled->n_files == 1 ? "" : "s", cli_bytes(pulled->size_bytes, size),
-             pulled->fetched_bytes ? "" : ", all of it here already", pulled->licence[0] ? ", licence " : "",
-             pulled->licence);
+             whit_plural(pulled->n_files), cli_bytes(pulled->size_bytes, size), kept, licence, pulled->licence);
     cli_print(call, "%s\n", pulled->path);
 }
 

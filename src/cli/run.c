@@ -148,7 +148,11 @@ static int read_prompt(cli_call *call, const struct run_values *values, cli_text
         return cli_fail(call, CLI_USAGE,
                         "no prompt: 'whit run MODEL \"TEXT\"' answers or continues a text, 'whit chat MODEL' is a "
                         "conversation");
-    int status = !path && given ? take_text(call, given, prompt) : cli_read_text(call, path ? path : "-", prompt);
+    int status;
+    if (!path && given)
+        status = take_text(call, given, prompt);
+    else
+        status = cli_read_text(call, path ? path : "-", prompt);
     if (status == CLI_OK && (path || !given)) drop_line_feed(prompt);
     if (status == CLI_OK && (path ? strcmp(path, "-") != 0 : given != NULL)) return append_input(call, prompt);
     if (status != CLI_OK || prompt->size_bytes || !tells) return status;
@@ -184,11 +188,13 @@ static json_t *describe_answer(const char *prompt, size_t prompt_bytes, const wh
     /* A prompt may be any bytes, but JSON is UTF-8: other text becomes null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
     json_t *written = json_stringn(text->data ? whit_chars(text) : "", text->size_bytes);
-    return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
-                     written ? written : json_null(), "prompt_tokens", (int)result->n_prompt_tokens, "generated_tokens",
-                     (int)result->n_generated_tokens, "prompt_seconds", (double)result->prompt_ns / 1e9,
-                     "generate_seconds", (double)result->generate_ns / 1e9, "finish", finish_name(result->finish),
-                     "seed", (json_int_t)seed);
+    json_t *asked = given ? given : json_null();
+    json_t *said = written ? written : json_null();
+    return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", asked, "text", said, "prompt_tokens",
+                     (int)result->n_prompt_tokens, "generated_tokens", (int)result->n_generated_tokens,
+                     "prompt_seconds", (double)result->prompt_ns / 1e9, "generate_seconds",
+                     (double)result->generate_ns / 1e9, "finish", finish_name(result->finish), "seed",
+                     (json_int_t)seed);
 }
 
 /* ---- one turn of a chat --------------------------------------------------------------------- */
@@ -404,9 +410,12 @@ static int continue_text(cli_call *call, whit_model *model)
     uint32_t room = n_given < n_ctx ? n_ctx - (uint32_t)n_given : 0;
     if (values->session.endless) room = INT32_MAX;
     uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends its texts by itself */
-    generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
-        : values->n_tokens < 0                        ? room
-                                                      : (uint32_t)values->n_tokens;
+    if (values->n_tokens == NOT_GIVEN)
+        generate.n_tokens = usual;
+    else if (values->n_tokens < 0)
+        generate.n_tokens = room;
+    else
+        generate.n_tokens = (uint32_t)values->n_tokens;
     generate.n_draft_tokens = values->n_draft;
     generate.ignore_end = values->ignore_end;
     generate.stop = values->stops.items;
@@ -517,10 +526,14 @@ static int run_run(cli_call *call)
     if (status == CLI_OK) status = take_operands(call, &joined);
     if (status == CLI_OK && is_chat(values) && values->raw)
         status = cli_fail(call, CLI_USAGE, "--raw continues a text, --chat, -sys and --template answer: one of them");
-    if (status == CLI_OK)
-        status = is_chat(values) ? run_chat(call, NULL)
-            : is_text(values)    ? continue_text(call, NULL)
-                                 : run_by_template(call);
+    if (status == CLI_OK) {
+        if (is_chat(values))
+            status = run_chat(call, NULL);
+        else if (is_text(values))
+            status = continue_text(call, NULL);
+        else
+            status = run_by_template(call);
+    }
     whit_buf_free(&joined);
     return status;
 }

@@ -65,7 +65,13 @@ size_t __wrap___ctype_get_mb_cur_max(void)
 static bool is_beginning(const char *text, size_t n)
 {
     const unsigned char first = (unsigned char)text[0];
-    size_t n_bytes = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 ? 2 : 1;
+    size_t n_bytes = 1;
+    if (first >= 0xF0 && first < 0xF5)
+        n_bytes = 4;
+    else if (first >= 0xE0 && first < 0xF0)
+        n_bytes = 3;
+    else if (first >= 0xC2)
+        n_bytes = 2;
     if (first >= 0xF5 || n >= n_bytes) return false;
     for (size_t i = 1; i < n; i++)
         if (((unsigned char)text[i] & 0xC0) != 0x80) return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Prompts are those of EleutherAI's lm-evaluation-harness, so that figures compare. */
+#include "base/phrase.h"
 #include "cli/task.h"
 
 #include <jansson.h>
@@ -81,10 +82,15 @@ static bool read_hellaswag(cli_question *q, const json_t *o)
     const char *activity = text_of(o, "activity_label"), *a = text_of(o, "ctx_a"), *b = text_of(o, "ctx_b");
     char *second = b ? join_texts(b, "", "", "") : NULL;
     if (second) capitalise(second);
-    char *all = a ? join_texts(activity ? activity : "", activity ? ": " : "", a, second && *second ? " " : "")
-                  : join_texts(activity ? activity : "", activity ? ": " : "", text_of(o, "ctx"), "");
-    char *whole = all ? join_texts(all, a && second ? second : "", "", "") : NULL,
-         *context = whole ? without_marks(whole) : NULL;
+    char *all;
+    if (a) {
+        const char *colon = activity ? ": " : "";
+        all = join_texts(whit_or_empty(activity), colon, a, second && *second ? " " : "");
+    } else
+        all = join_texts(whit_or_empty(activity), activity ? ": " : "", text_of(o, "ctx"), "");
+    char *whole = NULL;
+    if (all) whole = join_texts(all, a ? whit_or_empty(second) : "", "", "");
+    char *context = whole ? without_marks(whole) : NULL;
     bool ok = context != NULL;
     for (size_t i = 0; ok && i < json_array_size(endings); i++) {
         const char *ending = json_string_value(json_array_get(endings, i));

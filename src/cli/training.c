@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "cli/training.h"
 
 #include <errno.h>
@@ -267,8 +268,8 @@ static void describe_loss(const struct listener *listener, char *text, size_t te
 static void compare_ends(const struct listener *listener)
 {
     bool by_teacher = listener->has_teacher && listener->plots_kl;
-    double first = by_teacher ? listener->first_kl : listener->first_ce,
-           last = by_teacher ? listener->last_kl : listener->last_ce;
+    double first = by_teacher ? listener->first_kl : listener->first_ce;
+    double last = by_teacher ? listener->last_kl : listener->last_ce;
     if (last > first)
         cli_note("worse than it began: held-out %s %.5f, and %.5f before; try a lower --rate, more steps or more text",
                  by_teacher ? "KL" : "cross-entropy", last, first);
@@ -302,7 +303,7 @@ static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer
         snprintf(resumed, sizeof resumed, "; the same command with --resume goes on from %.*s", CLI_PATH_BYTES - 1,
                  flags->checkpoint);
     return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s holds what %" PRIu64 " step%s taught it%s", flags->out, n,
-                    n == 1 ? "" : "s", resumed);
+                    whit_plural(n), resumed);
 }
 
 whit_trainer_options cli_training_wanted(const cli_training_flags *v)
@@ -408,7 +409,7 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
     if (whit_ranks_are_wanted()) {
         if (whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
         options->ranks = &ranks;
-        if (!ranks.rank) cli_note("training on %u rank%s", ranks.n_ranks, ranks.n_ranks == 1 ? "" : "s");
+        if (!ranks.rank) cli_note("training on %u rank%s", ranks.n_ranks, whit_plural(ranks.n_ranks));
     }
     status =
         ranks.rank ? train_quietly(call, start, teacher, options) : train_first(call, flags, start, teacher, options);

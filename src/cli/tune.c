@@ -59,12 +59,24 @@ static int run_tune(cli_call *call)
                           .seed = (uint64_t)training->seed};
     whit_trainer_options o = cli_training_wanted(training);
     o.tuning = &tuning;
-    o.kl_weight = v->kl != USUAL ? v->kl : v->teacher ? 1 : 0;
-    o.ce_weight = v->ce != USUAL ? v->ce : v->teacher ? 0 : 1;
+    if (v->kl != USUAL)
+        o.kl_weight = v->kl;
+    else if (v->teacher)
+        o.kl_weight = 1;
+    else
+        o.kl_weight = 0;
+    if (v->ce != USUAL)
+        o.ce_weight = v->ce;
+    else if (v->teacher)
+        o.ce_weight = 0;
+    else
+        o.ce_weight = 1;
     o.hidden_weight = v->hidden;
+    const char *norms = v->norms ? " --norms" : "";
+    const char *scales = v->scales ? " --scales" : "";
     snprintf(command, sizeof command, "whit tune --rank %u%s%s --steps %u --minutes %g --seed %lld --rate %g", v->rank,
-             v->norms ? " --norms" : "", v->scales ? " --scales" : "", training->n_steps, (double)training->minutes,
-             (long long)training->seed, (double)training->rate);
+             norms, scales, training->n_steps, (double)training->minutes, (long long)training->seed,
+             (double)training->rate);
     o.command = command;
     if (v->scales && training->refit)
         return cli_fail(call, CLI_USAGE, "--refit-scales recomputes the scales that --scales learns: one of them");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * whit verify: checks every byte of an .ndf against its hashes. */
+#include "base/phrase.h"
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
@@ -112,7 +113,7 @@ static void print_loose(cli_call *call, const whit_ndf *ndf)
     } else if (type == WHIT_NDF_MEMORY) {
         for (uint32_t i = 0; i < whit_ndf_n_appended(ndf); i++)
             n_commits += whit_ndf_appended_type(ndf, i) == WHIT_NDF_MEMORY;
-        cli_print(call, "memory of %u commit%s\n", n_commits, n_commits == 1 ? "" : "s");
+        cli_print(call, "memory of %u commit%s\n", n_commits, whit_plural(n_commits));
     } else {
         cli_print(call, "frames of type %s\n", whit_ndf_frame_type_name(type));
     }

@@ -3,6 +3,8 @@
 #include "code/graph.h"
 #include "code/graph_file.h"
 
+#include <stdlib.h>
+
 static void look_around(const whit_graph *graph)
 {
     whit_graph_symbol symbol;

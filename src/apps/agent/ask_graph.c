@@ -47,7 +47,8 @@ static void mentions(const whit_graph *graph, const char *project, const char *n
         whit_graph_symbol s = {.name = ""};
         if ((calls && !m.calls) || whit_light_secret(project, m.file)) continue;
         bool inside = whit_graph_symbol_at(graph, m.symbol, &s);
-        whit_buf_printf(result, "%s:%u: %s%s\n", m.file, m.line, inside ? "in " : "at the top", inside ? s.name : "");
+        const char *place = inside ? "in " : "at the top";
+        whit_buf_printf(result, "%s:%u: %s%s\n", m.file, m.line, place, inside ? s.name : "");
         n_lines++;
     }
 }
@@ -58,9 +59,11 @@ static void imports(const whit_graph *graph, const char *project, const char *pa
     uint32_t first = file == WHIT_GRAPH_NONE ? 0 : whit_graph_imports_of(graph, file, &n);
     const char *written;
     uint32_t target, line;
-    for (uint32_t i = first; i < first + n && whit_graph_import_at(graph, i, &written, &target, &line); i++)
-        whit_buf_printf(result, "%s:%u: %s%s%s\n", path, line, written, target == WHIT_GRAPH_NONE ? "" : " is ",
-                        target == WHIT_GRAPH_NONE ? "" : whit_graph_file(graph, target));
+    for (uint32_t i = first; i < first + n && whit_graph_import_at(graph, i, &written, &target, &line); i++) {
+        whit_buf_printf(result, "%s:%u: %s", path, line, written);
+        if (target != WHIT_GRAPH_NONE) whit_buf_printf(result, " is %s", whit_graph_file(graph, target));
+        whit_buf_append_str(result, "\n");
+    }
 }
 
 #define LIKE_LINES 12

@@ -54,9 +54,8 @@ static whit_status check_servers(const json_t *servers, const char *name, whit_e
         json_object_foreach(server, setting, value)
         {
             if (strcmp(setting, "command") == 0) continue;
-            if (strcmp(setting, "allow") != 0 ||
-                (strcmp(json_is_string(value) ? json_string_value(value) : "", "red") != 0 &&
-                 strcmp(json_is_string(value) ? json_string_value(value) : "", "green") != 0))
+            const char *allowed = json_is_string(value) ? json_string_value(value) : "";
+            if (strcmp(setting, "allow") != 0 || (strcmp(allowed, "red") != 0 && strcmp(allowed, "green") != 0))
                 return wrong(error, name, setting, "command or allow (red, green)");
         }
     }

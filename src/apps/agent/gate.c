@@ -126,7 +126,11 @@ bool whit_gate_syntax(const whit_change *c, whit_buf *why)
         return false;
     }
     bool known = ends_with(c->path, c_like) || ends_with(c->path, go) || ends_with(c->path, python);
-    quoting how = ends_with(c->path, python) ? QUOTE_PYTHON : ends_with(c->path, go) ? QUOTE_GO : QUOTE_C;
+    quoting how = QUOTE_C;
+    if (ends_with(c->path, python))
+        how = QUOTE_PYTHON;
+    else if (ends_with(c->path, go))
+        how = QUOTE_GO;
     if (known && brackets_are_worse(c, how, &line)) {
         whit_buf_printf(why, "%s: line %zu: a bracket has no partner\n", c->path, line);
         return false;

@@ -372,9 +372,11 @@ void whit_guard_hide_keys(whit_buf *text)
 static bool own_folder(const char *variable, const char *below, char path[PATH_MAX])
 {
     const char *xdg = getenv(variable), *home = getenv("HOME");
-    int n = xdg && *xdg == '/' ? snprintf(path, PATH_MAX, "%s/whit", xdg)
-        : home && *home == '/' ? snprintf(path, PATH_MAX, "%s/%s/whit", home, below)
-                               : 0;
+    int n = 0;
+    if (xdg && *xdg == '/')
+        n = snprintf(path, PATH_MAX, "%s/whit", xdg);
+    else if (home && *home == '/')
+        n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
     return n > 0 && n < PATH_MAX;
 }
 

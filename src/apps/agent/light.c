@@ -6,6 +6,7 @@
 #include "agent/review.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/plain.h"
 #include "code/diff.h"
 
@@ -55,7 +56,8 @@ static bool has_controls(const char *line, size_t n)
 static bool adds_hidden(const whit_change *c)
 {
     whit_buf runs = {0};
-    const char *before = c->was && c->before_bytes ? c->before : "", *after = c->is && c->after_bytes ? c->after : "";
+    const char *before = c->was && c->before_bytes ? c->before : "";
+    const char *after = c->is && c->after_bytes ? c->after : "";
     size_t n_after = c->is ? c->after_bytes : 0, at = 0, line = 0;
     bool found = !whit_diff_lines(before, c->was ? c->before_bytes : 0, after, n_after, &runs);
     const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs);
@@ -207,9 +209,12 @@ whit_light_answer whit_light_ask(const char *question, const char *letters, whit
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
 {
     char line[4096 + PATH_MAX * 2];
-    int n = n_files ? snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N/?] ", reason ? reason : "",
-                               reason ? ". " : "", n_files, n_files == 1 ? "" : "s")
-                    : snprintf(line, sizeof line, "%s. Do it? [y/N/?] ", reason);
+    int n;
+    if (n_files)
+        n = snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N/?] ", whit_or_empty(reason), reason ? ". " : "",
+                     n_files, whit_plural(n_files));
+    else
+        n = snprintf(line, sizeof line, "%s. Do it? [y/N/?] ", reason);
     if (n < 0 || (size_t)n >= sizeof line) return false;
     return whit_light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
@@ -221,7 +226,7 @@ static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const 
     for (size_t i = 0; i < hunks->n; i++) {
         const whit_hunk *hunk = &hunks->list[i];
         show(user, hunk);
-        int n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N/?] ", hunk->reason ? hunk->reason : "",
+        int n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N/?] ", whit_or_empty(hunk->reason),
                          hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
         if (why && why->size_bytes && why->data[why->size_bytes - 1] != ' ') whit_buf_append_str(why, "; ");
         taken[i] = n > 0 && (size_t)n < sizeof line && whit_light_ask(line, "yn", why) == WHIT_LIGHT_YES;
@@ -240,8 +245,9 @@ void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const w
     }
     if (hunks->n > 1) strcat(letters, "h"), strcat(marks, "/h");
     if (may_edit) strcat(letters, "e"), strcat(marks, "/e");
-    int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s? [y/N%s/?] ", path, reason ? ": " : "",
-                     reason ? reason : "", reason ? ". " : "", n_files, n_files == 1 ? "" : "s", marks);
+    const char *colon = reason ? ": " : "";
+    int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s? [y/N%s/?] ", path, colon, whit_or_empty(reason),
+                     reason ? ". " : "", n_files, whit_plural(n_files), marks);
     if (n < 0 || (size_t)n >= sizeof line) return;
     switch (whit_light_ask(line, letters, why)) {
     case WHIT_LIGHT_YES: memset(taken, 1, hunks->n); break;

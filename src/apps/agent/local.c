@@ -5,6 +5,7 @@
 #include "base/items.h"
 #include "agent/plain.h"
 
+#include "base/phrase.h"
 #include "whit.h"
 
 #include <math.h>
@@ -69,7 +70,8 @@ static void write_arguments(const whit_local_model *l, whit_buf *out, const json
         json_array_foreach(required, i, own) must =
             must || strcmp(json_string_value(own) ? json_string_value(own) : "", name) == 0;
         if (!plain || (!must && first)) continue; /* a comma can only be placed after a member that is always present */
-        whit_buf_printf(out, " %s\"%s\\\"%s\\\":\" ", must ? "" : "(", first ? "" : ",", name);
+        const char *open = must ? "" : "(";
+        whit_buf_printf(out, " %s\"%s\\\"%s\\\":\" ", open, first ? "" : ",", name);
         if (type && (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 || strcmp(type, "boolean") == 0)) {
             whit_buf_append_str(out, type);
         } else {
@@ -94,7 +96,7 @@ static whit_status write_grammar(const whit_local_model *l, const json_t *tools,
     {
         const json_t *function = json_object_get(tool, "function");
         const char *name = json_string_value(json_object_get(function, "name"));
-        whit_buf_printf(out, "tool%zu ::= \"\\\"tool\\\":\\\"%s\\\",\\\"arguments\\\":\" ", i, name ? name : "");
+        whit_buf_printf(out, "tool%zu ::= \"\\\"tool\\\":\\\"%s\\\",\\\"arguments\\\":\" ", i, whit_or_empty(name));
         write_arguments(l, out, json_object_get(function, "parameters"));
         whit_buf_append_str(out, "\n");
     }

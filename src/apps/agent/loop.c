@@ -8,6 +8,7 @@
 #include "base/flag.h"
 #include "base/hash.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -252,9 +253,10 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     if (!before) add_words(l, outcome);
     if (before)
         whit_buf_printf(&line, "%s%srefused before, so nothing is written", reason, *reason ? ", and " : "");
-    else
-        whit_buf_printf(&line, "%s%s%s: nothing is written", reason, *reason ? ", and " : "",
-                        o->is_alone ? "nobody is there to agree to it" : "not agreed to");
+    else {
+        const char *missing = o->is_alone ? "nobody is there to agree to it" : "not agreed to";
+        whit_buf_printf(&line, "%s%s%s: nothing is written", reason, *reason ? ", and " : "", missing);
+    }
     if (whit_buf_append(&line, "", 1)) o->note(o->user, whit_chars(&line));
     whit_buf_free(&line);
     drop_shown(l);
@@ -368,13 +370,13 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     if (o->written) o->written(o->user, turn, whit_changes_at(&l->staged, 0), n);
     char line[80];
     if (turn)
-        snprintf(line, sizeof line, "turn %u: %zu file%s written", turn, n, n == 1 ? "" : "s");
+        snprintf(line, sizeof line, "turn %u: %zu file%s written", turn, n, whit_plural(n));
     else
-        snprintf(line, sizeof line, "%zu open text%s changed, not saved", n, n == 1 ? "" : "s");
+        snprintf(line, sizeof line, "%zu open text%s changed, not saved", n, whit_plural(n));
     o->note(o->user, line);
     whit_buf_append_str(outcome, line);
     if (n_left)
-        whit_buf_printf(outcome, "; the person refused %zu hunk%s of it, not written", n_left, n_left == 1 ? "" : "s");
+        whit_buf_printf(outcome, "; the person refused %zu hunk%s of it, not written", n_left, whit_plural(n_left));
     if (n_left) add_words(l, outcome);
     if (was_edited) whit_buf_append_str(outcome, "; the person edited them first: read the files again");
     return WHIT_OK;
@@ -422,7 +424,7 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     if (status == WHIT_OK) {
         const whit_buf *answer = &l->report->answer;
         whit_buf_printf(result, "agent %u wrote %u turn%s and %s:\n", sub.number, l->report->n_turns - n_turns,
-                        l->report->n_turns - n_turns == 1 ? "" : "s",
+                        whit_plural(l->report->n_turns - n_turns),
                         l->report->done ? "says" : "did not come to its end");
         if (l->report->done) whit_buf_append(result, answer->data, answer->size_bytes);
     }
@@ -437,7 +439,8 @@ static whit_status answer_call(loop *l, const json_t *call, const whit_buf *resu
 {
     static const char ended[] = "error: the task ended before this was done";
     const char *id = json_string_value(json_object_get(call, "id"));
-    return whit_agent_messages_add(l->messages, "tool", id ? id : "", result ? whit_chars(result) : ended,
+    const char *content = result ? whit_chars(result) : ended;
+    return whit_agent_messages_add(l->messages, "tool", whit_or_empty(id), content,
                                    result ? result->size_bytes : sizeof ended - 1, error);
 }
 
@@ -459,13 +462,13 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         const char *name = json_string_value(json_object_get(function, "name"));
         const char *arguments = json_string_value(json_object_get(function, "arguments"));
         char line[WHIT_TOOL_LINE_BYTES];
-        whit_tool_tell(name ? name : "nothing", arguments ? arguments : "", line);
+        whit_tool_tell(name ? name : "nothing", whit_or_empty(arguments), line);
         l->options->note(l->options->user, line);
         l->report->n_calls++;
         if (name && strcmp(name, WHIT_TOOL_AGENT) == 0)
-            status = run_agent(l, arguments ? arguments : "", &results[i], error);
+            status = run_agent(l, whit_or_empty(arguments), &results[i], error);
         else
-            stages[i] = whit_tool_call(place, name ? name : "", arguments ? arguments : "", &results[i]);
+            stages[i] = whit_tool_call(place, whit_or_empty(name), whit_or_empty(arguments), &results[i]);
         any = any || stages[i];
         n_done += status == WHIT_OK;
         cut_result(l, &results[i]);
@@ -580,7 +583,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
         l->was_cut = false;
         return run_calls(l, &place, calls, error);
     }
-    WHIT_TRY(run_fenced(l, &place, text ? text : "", &n_blocks, error));
+    WHIT_TRY(run_fenced(l, &place, whit_or_empty(text), &n_blocks, error));
     const char *finish = json_string_value(json_object_get(choice, "finish_reason"));
     bool is_cut = !n_blocks && finish && strcmp(finish, "length") == 0, is_part = is_cut && is_part_of_call(text);
     if (is_cut && !(text && *text))
@@ -596,7 +599,8 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
         WHIT_TRY(whit_agent_messages_add(l->messages, "user", NULL, how, strlen(how), error));
     }
     if (is_part) return WHIT_OK;
-    return whit_buf_append_str(&l->report->answer, text ? text : "") ? WHIT_OK : no_memory(error);
+    if (whit_buf_append_str(&l->report->answer, whit_or_empty(text))) return WHIT_OK;
+    return no_memory(error);
 }
 
 static bool is_within_bounds(const loop *l, uint32_t n_before)

@@ -2,6 +2,7 @@
 #include "agent/mcp.h"
 
 #include "agent/rpc.h"
+#include "base/phrase.h"
 #include "base/utf8.h"
 
 #include <fcntl.h>
@@ -64,7 +65,7 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
             continue;
         snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
         if (is_offered(tools, full)) continue; /* a call could mean either */
-        json_t *text = json_stringn(help ? help : "", help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
+        json_t *text = json_stringn(whit_or_empty(help), help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
         json_array_append_new(tools,
                               json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
                                         "description", text ? text : json_string(""), "parameters", schema));

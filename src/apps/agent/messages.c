@@ -7,6 +7,7 @@
 #include "agent/turns.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -156,7 +157,7 @@ static void name_call(const json_t *list, size_t before, const char *id, char *n
             const char *arguments = json_string_value(json_object_get(function, "arguments"));
             const char *tool = json_string_value(json_object_get(function, "name"));
             if (!own || strcmp(own, id) != 0) continue;
-            snprintf(name, room, "%.40s %.100s", tool ? tool : "", arguments ? arguments : "");
+            snprintf(name, room, "%.40s %.100s", whit_or_empty(tool), whit_or_empty(arguments));
             return;
         }
     }
@@ -194,7 +195,12 @@ static whit_status resolve_name(const char *path, char result[PATH_MAX], whit_er
     char linked[PATH_MAX], beside[PATH_MAX];
     WHIT_TRY(whit_writer_beside(path, linked, beside, error));
     char *slash = strrchr(linked, '/');
-    const char *name = slash ? slash + 1 : linked, *folder = slash == linked ? "/" : slash ? linked : ".";
+    const char *name = slash ? slash + 1 : linked;
+    const char *folder = ".";
+    if (slash == linked)
+        folder = "/";
+    else if (slash)
+        folder = linked;
     if (slash) *slash = 0;
     if (!realpath(folder, result)) return whit_fail_errno(error, path, "find the folder of");
     size_t n = strlen(result);

@@ -197,6 +197,12 @@ static void hash_text(const job *j, char text[17])
     text[16] = 0;
 }
 
+/* Returns how many of a line's bytes a message shows. */
+static int shown_bytes(size_t n_bytes)
+{
+    return n_bytes < 80 ? (int)n_bytes : 80;
+}
+
 /* Fails with the place where most lines match in a row, and the line that differs there. */
 static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hunk)
 {
@@ -216,21 +222,20 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
         return whit_fail(j->error, WHIT_ERROR_FORMAT,
                          "%s: hunk %zu (line %u of the patch): its first line is nowhere in the file: '%.*s' (file %s)",
                          j->name, i_hunk + 1, hunk->source_line,
-                         (int)(hunk->n_lines && line_at(j, hunk, 0)->n_bytes < 80 ? line_at(j, hunk, 0)->n_bytes : 80),
+                         hunk->n_lines ? shown_bytes(line_at(j, hunk, 0)->n_bytes) : 0,
                          hunk->n_lines ? line_at(j, hunk, 0)->text : "", hash);
     if (best_place + best >= n_spans(j))
         return whit_fail(j->error, WHIT_ERROR_FORMAT,
                          "%s: hunk %zu (line %u of the patch) is not in the file: nearest is line %zu, where the file "
                          "ends after line %zu and the patch goes on with '%.*s' (file %s)",
                          j->name, i_hunk + 1, hunk->source_line, best_place + 1, n_spans(j),
-                         (int)(differing->n_bytes < 80 ? differing->n_bytes : 80), differing->text, hash);
+                         shown_bytes(differing->n_bytes), differing->text, hash);
     const span *there = span_at(j, best_place + best);
     return whit_fail(j->error, WHIT_ERROR_FORMAT,
                      "%s: hunk %zu (line %u of the patch) is not in the file: nearest is line %zu, where line %zu is "
                      "'%.*s', not '%.*s' (file %s)",
                      j->name, i_hunk + 1, hunk->source_line, best_place + 1, best_place + best + 1,
-                     (int)(there->n_bytes < 80 ? there->n_bytes : 80), there->text,
-                     (int)(differing->n_bytes < 80 ? differing->n_bytes : 80), differing->text, hash);
+                     shown_bytes(there->n_bytes), there->text, shown_bytes(differing->n_bytes), differing->text, hash);
 }
 
 /* Finds where to search from: after the anchor's line, which must occur exactly once. */
@@ -349,9 +354,18 @@ static bool has_width(const job *j, const whit_patch_hunk *hunk, size_t place, s
         const span *there = on_side(line, '-') ? span_at(j, place + n++) : NULL;
         size_t patch = indent_of(line->text, line->n_bytes), file = there ? indent_of(there->text, there->n_bytes) : 0;
         if (patch == line->n_bytes) continue;
-        const char *in_tabs = tabs_in_file ? there ? there->text : NULL : line->text;
-        const char *in_blanks = tabs_in_file ? line->text : there ? there->text : NULL;
-        size_t n_tabs = tabs_in_file ? file : patch, n_blanks = tabs_in_file ? patch : file;
+        const char *in_tabs;
+        if (tabs_in_file)
+            in_tabs = there ? there->text : NULL;
+        else
+            in_tabs = line->text;
+        const char *in_blanks = NULL;
+        if (tabs_in_file)
+            in_blanks = line->text;
+        else if (there)
+            in_blanks = there->text;
+        size_t n_tabs = tabs_in_file ? file : patch;
+        size_t n_blanks = tabs_in_file ? patch : file;
         for (size_t k = 0; in_tabs && k < n_tabs; k++)
             if (in_tabs[k] != '\t') return false;
         for (size_t k = 0; in_blanks && k < n_blanks; k++)
@@ -431,7 +445,11 @@ static void put_added(whit_buf *out, const whit_patch_line *line, const shift *b
 static size_t end_of_lines(const job *j, size_t place, const char **end)
 {
     size_t n = n_spans(j);
-    const span *model = !n ? NULL : span_at(j, place < n ? place : n - 1);
+    const span *model;
+    if (!n)
+        model = NULL;
+    else
+        model = span_at(j, place < n ? place : n - 1);
     if (model && !model->n_end && n > 1) model = span_at(j, 0);
     *end = model && model->n_end == 2 ? "\r\n" : "\n";
     return strlen(*end);
@@ -467,7 +485,10 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
         const span *there = span_at(j, at++);
         if (line.kind != ' ') continue;
         whit_buf_append(out, there->text, there->n_bytes);
-        whit_buf_append(out, there->n_end ? there->text + there->n_bytes : end, there->n_end ? there->n_end : n_end);
+        if (there->n_end)
+            whit_buf_append(out, there->text + there->n_bytes, there->n_end);
+        else
+            whit_buf_append(out, end, n_end);
     }
     if (at_end && (hunk->no_final_newline || (unfinished && !hunk->final_newline)) && out->size_bytes >= n_end &&
         memcmp(out->data + out->size_bytes - n_end, end, n_end) == 0)

@@ -299,8 +299,8 @@ static whit_status parse_changes(reader *r)
         }
         if (begins(line, n, "@@")) {
             if (in_hunk) end_hunk(r);
-            size_t skip = n > 2 && line[2] == ' ' ? 3 : 2;
-            WHIT_TRY(begin_hunk(r, n > skip ? line + skip : NULL, n > skip ? n - skip : 0));
+            size_t skip = n > 2 && line[2] == ' ' ? 3 : 2, rest = n > skip ? n - skip : 0;
+            WHIT_TRY(begin_hunk(r, rest ? line + skip : NULL, rest));
             in_hunk = true;
             continue;
         }
@@ -329,10 +329,21 @@ static whit_status parse_envelope(reader *r)
             if (n) return bad(r, "neither a file (*** Add, Update or Delete File: PATH) nor the end");
             continue;
         }
-        size_t skip = adds ? sizeof add - 1 : changes ? sizeof change - 1 : sizeof delete - 1;
+        size_t skip;
+        if (adds)
+            skip = sizeof add - 1;
+        else if (changes)
+            skip = sizeof change - 1;
+        else
+            skip = sizeof delete - 1;
         char *path = path_of(line + skip, n - skip, false);
         if (!path) return bad(r, "a file without a name");
-        WHIT_TRY(begin_file(r, adds ? WHIT_PATCH_ADD : deletes ? WHIT_PATCH_DELETE : WHIT_PATCH_CHANGE, path));
+        whit_patch_action action = WHIT_PATCH_CHANGE;
+        if (adds)
+            action = WHIT_PATCH_ADD;
+        else if (deletes)
+            action = WHIT_PATCH_DELETE;
+        WHIT_TRY(begin_file(r, action, path));
         if (adds) WHIT_TRY(parse_added(r));
         if (changes) WHIT_TRY(parse_changes(r));
     }
@@ -405,7 +416,8 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
             unread(r, line);
             break;
         }
-        WHIT_TRY(add_line(r, kind, n ? line + 1 : line, n ? n - 1 : 0));
+        size_t n_mark = n > 0;
+        WHIT_TRY(add_line(r, kind, line + n_mark, n - n_mark));
         if (kind != '+') n_old--;
         if (kind != '-') n_new--;
         last = kind;
@@ -446,7 +458,11 @@ static whit_status parse_diff(reader *r)
                 status = bad(r, "neither side of the diff names a file");
                 break;
             }
-            whit_patch_action action = !to ? WHIT_PATCH_DELETE : from_nothing ? WHIT_PATCH_ADD : WHIT_PATCH_CHANGE;
+            whit_patch_action action = WHIT_PATCH_CHANGE;
+            if (!to)
+                action = WHIT_PATCH_DELETE;
+            else if (from_nothing)
+                action = WHIT_PATCH_ADD;
             status = begin_file(r, action, action == WHIT_PATCH_DELETE ? from : to);
             if (action == WHIT_PATCH_DELETE) from = NULL;
             in_file = status == WHIT_OK;

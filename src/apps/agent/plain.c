@@ -3,6 +3,7 @@
 
 #include "base/items.h"
 #include "base/mem.h"
+#include "base/phrase.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,9 +63,9 @@ json_t *whit_plain_messages(const json_t *messages, const json_t *tools)
                                 json_string_value(json_object_get(function, "arguments")));
             }
         } else if (strcmp(role, "tool") == 0) {
-            whit_buf_printf(&text, "Result:\n%s", content ? content : "");
+            whit_buf_printf(&text, "Result:\n%s", whit_or_empty(content));
         } else {
-            whit_buf_append_str(&text, content ? content : "");
+            whit_buf_append_str(&text, whit_or_empty(content));
         }
         if (strcmp(role, "system") == 0) add_tools(&text, tools);
         whit_buf_append(&text, "", 1);

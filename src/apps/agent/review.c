@@ -398,7 +398,8 @@ static bool list_uses(const side *s, whit_buf *uses)
         const whit_parse_mention *m = &s->parse.mentions[i];
         int row = find_flagged(s, m);
         if (row < 0 && !is_alias(s, m)) continue;
-        struct use use = use_of(s, m, row < 0 ? N_FLAGGED : row, row < 0 ? RUNS : flagged[row].rule);
+        int flag = row < 0 ? N_FLAGGED : row;
+        struct use use = use_of(s, m, flag, row < 0 ? RUNS : flagged[row].rule);
         if (!whit_buf_append(uses, &use, sizeof use)) return false;
     }
     if (uses->size_bytes) qsort(uses->data, uses->size_bytes / sizeof(struct use), sizeof(struct use), compare_uses);

@@ -37,7 +37,12 @@ static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
     if (n && text[n - 1] == '\r') n--;
     if (!n) return true;
     *message = json_loadb(text, n, JSON_DECODE_ANY | (rpc->allows_nul ? JSON_ALLOW_NUL : 0), NULL);
-    *got = json_is_object(*message) ? WHIT_RPC_MESSAGE : *message ? WHIT_RPC_OTHER : WHIT_RPC_BAD;
+    if (json_is_object(*message))
+        *got = WHIT_RPC_MESSAGE;
+    else if (*message)
+        *got = WHIT_RPC_OTHER;
+    else
+        *got = WHIT_RPC_BAD;
     if (*got != WHIT_RPC_MESSAGE) {
         json_decref(*message);
         *message = NULL;

@@ -38,9 +38,13 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     json_decref(entry);
     int fd = text ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
     bool ok = fd >= 0 && dprintf(fd, "%s\n", text) > 0;
-    whit_status status = !text ? whit_fail_memory(error, "a list of runs", 0)
-        : ok                   ? WHIT_OK
-                               : whit_fail_errno(error, path, "write");
+    whit_status status;
+    if (!text)
+        status = whit_fail_memory(error, "a list of runs", 0);
+    else if (ok)
+        status = WHIT_OK;
+    else
+        status = whit_fail_errno(error, path, "write");
     if (fd >= 0) close(fd);
     free(text);
     return status;

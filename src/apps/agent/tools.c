@@ -7,6 +7,7 @@
 #include "agent/search.h"
 #include "base/flag.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -88,7 +89,8 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
 {
     const char *path = json_string_value(json_object_get(arguments, "path"));
     const json_t *ends[2] = {json_object_get(arguments, "first"), json_object_get(arguments, "last")};
-    json_int_t first = ends[0] ? json_integer_value(ends[0]) : 1, last = ends[1] ? json_integer_value(ends[1]) : 0;
+    json_int_t first = ends[0] ? json_integer_value(ends[0]) : 1;
+    json_int_t last = ends[1] ? json_integer_value(ends[1]) : 0;
     whit_buf content = {0};
     whit_error error;
     bool there = true, is_open;
@@ -319,11 +321,14 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
     bool is_long = !whit_tool_reason(&reason, begin, text);
     if (place->why) place->why->size_bytes = 0;
     bool yes = !is_long && !place->is_alone && place->agreed(place->user, whit_chars(&reason), 0);
-    if (!yes)
-        whit_buf_printf(result, "%s: %s", not_done,
-                        is_long               ? "it is too long for a person to be asked about"
-                            : place->is_alone ? "refused, since nobody is there to agree"
-                                              : "refused by the person");
+    if (!yes) {
+        const char *why = "refused by the person";
+        if (is_long)
+            why = "it is too long for a person to be asked about";
+        else if (place->is_alone)
+            why = "refused, since nobody is there to agree";
+        whit_buf_printf(result, "%s: %s", not_done, why);
+    }
     if (!yes && !is_long && !place->is_alone && place->why && place->why->size_bytes)
         whit_buf_printf(result, ", who says: %.*s", (int)place->why->size_bytes, whit_chars(place->why));
     whit_buf_free(&reason);
@@ -429,7 +434,7 @@ void whit_tool_tell(const char *name, const char *arguments_text, char line[WHIT
     if (i < sizeof deeds / sizeof *deeds) {
         const char *what = deeds[i].argument ? json_string_value(json_object_get(arguments, deeds[i].argument)) : NULL;
         if (!what || !*what) what = deeds[i].without;
-        whit_buf_printf(&text, "%s%s%s", deeds[i].verb, what ? " " : "", what ? what : "");
+        whit_buf_printf(&text, "%s%s%s", deeds[i].verb, what ? " " : "", whit_or_empty(what));
         tell_rest(name, arguments, &text);
     } else {
         whit_buf_printf(&text, "calls %.60s", name);
@@ -437,8 +442,8 @@ void whit_tool_tell(const char *name, const char *arguments_text, char line[WHIT
     size_t n = whit_utf8_cut(whit_chars(&text), text.size_bytes, WHIT_TOOL_LINE_BYTES - 24);
     bool ok = text.size_bytes && whit_plain_show(whit_chars(&text), n, WHIT_PLAIN_NAME, &shown);
     size_t n_shown = ok ? whit_utf8_cut(whit_chars(&shown), shown.size_bytes, WHIT_TOOL_LINE_BYTES - 8) : 0;
-    snprintf(line, WHIT_TOOL_LINE_BYTES, "%.*s%s", (int)n_shown, ok ? whit_chars(&shown) : "",
-             n < text.size_bytes || n_shown < shown.size_bytes ? "..." : "");
+    const char *rest = n < text.size_bytes || n_shown < shown.size_bytes ? "..." : "";
+    snprintf(line, WHIT_TOOL_LINE_BYTES, "%.*s%s", (int)n_shown, ok ? whit_chars(&shown) : "", rest);
     whit_buf_free(&shown);
     whit_buf_free(&text);
     json_decref(arguments);

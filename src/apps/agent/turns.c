@@ -147,11 +147,14 @@ static whit_status read_inside(const char *project, char *known, const char *pat
     }
     if (lstat(full, &info) != 0)
         return errno == ENOENT || errno == ENOTDIR ? WHIT_OK : whit_fail_errno(error, full, "examine");
-    if (!S_ISREG(info.st_mode))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: is a %s, which an agent does not touch", path,
-                         S_ISDIR(info.st_mode)       ? "folder"
-                             : S_ISLNK(info.st_mode) ? "link"
-                                                     : "special file");
+    if (!S_ISREG(info.st_mode)) {
+        const char *kind = "special file";
+        if (S_ISDIR(info.st_mode))
+            kind = "folder";
+        else if (S_ISLNK(info.st_mode))
+            kind = "link";
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: is a %s, which an agent does not touch", path, kind);
+    }
     WHIT_TRY(whit_read_file(full, MAX_FILE_BYTES, content, error));
     *exists = true;
     *mode = info.st_mode & 07777;

@@ -141,7 +141,11 @@ size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_by
         n = runs.size_bytes / sizeof(whit_diff_run);
     for (size_t i = 0; i < n && i < max; i++) {
         const whit_diff_run *run = WHIT_ITEMS(const whit_diff_run, &runs) + i;
-        whit_git_kind kind = !run->n_new ? WHIT_GIT_REMOVED : run->n_old ? WHIT_GIT_CHANGED : WHIT_GIT_ADDED;
+        whit_git_kind kind = WHIT_GIT_ADDED;
+        if (!run->n_new)
+            kind = WHIT_GIT_REMOVED;
+        else if (run->n_old)
+            kind = WHIT_GIT_CHANGED;
         changes[i] = (whit_git_change){run->new_line + 1, run->n_new, kind};
     }
     whit_buf_free(&runs);

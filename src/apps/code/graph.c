@@ -314,7 +314,8 @@ uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t 
     bool in_edits;
     const struct graph_file *at = file_at(graph, file, &in_edits);
     *n = at ? at->n_imports : 0;
-    return at ? at->first_import + (in_edits ? (uint32_t)graph->base.n[GRAPH_IMPORTS] : 0) : 0;
+    if (at) return at->first_import + (in_edits ? (uint32_t)graph->base.n[GRAPH_IMPORTS] : 0);
+    return 0;
 }
 
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,

@@ -20,10 +20,13 @@ bool graph_cache_path(const char *folder, const char *cache_folder, const char *
     char real[PATH_MAX], cache[PATH_MAX], name[2 * WHIT_HASH_BYTES + 1];
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (!realpath(folder, real)) return false;
-    int n = cache_folder                      ? snprintf(cache, sizeof cache, "%s", cache_folder)
-        : xdg && whit_path_is_absolute(xdg)   ? snprintf(cache, sizeof cache, "%s/whit/graphs", xdg)
-        : home && whit_path_is_absolute(home) ? snprintf(cache, sizeof cache, "%s/.cache/whit/graphs", home)
-                                              : -1;
+    int n = -1;
+    if (cache_folder)
+        n = snprintf(cache, sizeof cache, "%s", cache_folder);
+    else if (xdg && whit_path_is_absolute(xdg))
+        n = snprintf(cache, sizeof cache, "%s/whit/graphs", xdg);
+    else if (home && whit_path_is_absolute(home))
+        n = snprintf(cache, sizeof cache, "%s/.cache/whit/graphs", home);
     if (n < 0 || n > PATH_MAX - 100) return false;
     for (char *at = cache + 1; (at = strchr(at, '/')); at++) {
         *at = 0;

@@ -595,7 +595,13 @@ static void end_declaration(struct c *c, bool typedef_of_type)
     if (is_typedef) {
         int bracketed = bracketed_name(c);
         bool of_macro = name > function && (name + 1 == (int)c->n_tokens || c->tokens[name + 1].kind == ',');
-        int chosen = pointer >= 0 ? pointer : bracketed >= 0 ? bracketed : of_macro || function < 0 ? name : function;
+        int chosen = function;
+        if (pointer >= 0)
+            chosen = pointer;
+        else if (bracketed >= 0)
+            chosen = bracketed;
+        else if (of_macro || function < 0)
+            chosen = name;
         if (chosen >= 0) scan_define(scan, c->tokens[chosen], WHIT_SYMBOL_TYPE, parent);
         define_others(c, parent);
     } else if (c->n_tokens > 2 && c->tokens[2].kind == '=' && is_name(c, c->tokens[1]) &&
@@ -667,7 +673,11 @@ void scan_c(struct scan *scan)
             bool is_type = closed.kind != LIST && (was_typedef || closed.members);
             /* A placeholder token for the type comes before the names that follow: 'T' a typedef, 'N' a type with a
              * name, 'S' one without. */
-            char type = was_typedef ? 'T' : closed.definition != inside(&c) ? 'N' : 'S';
+            char type = 'S';
+            if (was_typedef)
+                type = 'T';
+            else if (closed.definition != inside(&c))
+                type = 'N';
             if (scope(&c)->kind == CONTAINER && is_type && c.n_tokens < TOKENS_MAX)
                 c.tokens[c.n_tokens++] = (struct token){0, 0, token.line, type};
         } else if (token.kind == ';' && c.parens <= 0) {

@@ -356,7 +356,8 @@ static bool begins_comment(struct scan *scan)
     if (scan->at < scan->no_end_before) return false;
     const char *behind = scan->text + scan->at + 2, *end = scan->text + scan->n;
     const char *feed = behind < end ? memchr(behind, '\n', (size_t)(end - behind)) : NULL;
-    size_t n = behind < end ? (size_t)((feed ? feed : end) - behind) : 0;
+    size_t n = 0;
+    if (behind < end) n = (size_t)((feed ? feed : end) - behind);
     if (n && memmem(behind, n, "*/", 2)) return true;
     scan->no_end_before = (uint32_t)((feed ? feed : end) - scan->text);
     return false;

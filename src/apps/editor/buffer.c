@@ -484,10 +484,12 @@ char *whit_buffer_full_path(const char *path)
     if (slash) {
         *slash = 0;
         if (!realpath(slash == folder ? "/" : folder, real)) return strdup(path);
-        return asprintf(&full, "%s/%s", strcmp(real, "/") ? real : "", slash + 1) < 0 ? NULL : full;
+        if (asprintf(&full, "%s/%s", strcmp(real, "/") ? real : "", slash + 1) < 0) return NULL;
+        return full;
     }
     if (!getcwd(real, sizeof real)) return strdup(path);
-    return asprintf(&full, "%s/%s", strcmp(real, "/") ? real : "", path) < 0 ? NULL : full;
+    if (asprintf(&full, "%s/%s", strcmp(real, "/") ? real : "", path) < 0) return NULL;
+    return full;
 }
 
 whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Typing, deleting, indentation, the clipboard, saving. */
+#include "base/phrase.h"
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -99,8 +100,9 @@ void ed_paste(ed *e, const char *text, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n') continue;
         bool ends = text[i] == '\r' || text[i] == '\n';
-        memcpy(copy + kept, ends ? ending : text + i, ends ? n_ending : 1);
-        kept += ends ? n_ending : 1;
+        size_t n_copied = ends ? n_ending : 1;
+        memcpy(copy + kept, ends ? ending : text + i, n_copied);
+        kept += n_copied;
     }
     whit_buffer_seal(window->doc->buffer);
     for (size_t i = 0; i < window->n_cursors; i++) {
@@ -180,7 +182,14 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent)
     }
     doc->tab_columns = tab_columns;
     doc->indent_tabs = indent < 0 || (!indent && tabs > total);
-    doc->indent_columns = indent > 0 ? indent : doc->indent_tabs ? tab_columns : deeper[best] ? best : 4;
+    if (indent > 0)
+        doc->indent_columns = indent;
+    else if (doc->indent_tabs)
+        doc->indent_columns = tab_columns;
+    else if (deeper[best])
+        doc->indent_columns = best;
+    else
+        doc->indent_columns = 4;
     if (!indent && !strcmp(whit_syntax_name(doc->syntax), "make")) doc->indent_tabs = true;
     if (!indent && !tabs && !total && !strcmp(whit_syntax_name(doc->syntax), "go")) doc->indent_tabs = true;
 }
@@ -241,8 +250,8 @@ static void tidy(struct ed_doc *doc)
     uint64_t size = whit_text_size(buffer->text);
     bool ends = size && whit_text_byte(buffer->text, size - 1) == '\n';
     if (doc->project.final_newline == WHIT_YES && size && !ends) {
-        bool carriage = doc->project.carriage_return == WHIT_YES;
-        whit_buffer_edit(buffer, size, 0, carriage ? "\r\n" : "\n", carriage ? 2 : 1, &error);
+        const char *ending = doc->project.carriage_return == WHIT_YES ? "\r\n" : "\n";
+        whit_buffer_edit(buffer, size, 0, ending, strlen(ending), &error);
     }
     whit_buffer_seal(buffer);
 }
@@ -254,7 +263,7 @@ static void say_saved(ed *e, const whit_buffer *buffer, const char *name)
     if (lines == UINT64_MAX)
         ed_say(e, "saved %s, %llu bytes", name, (unsigned long long)size);
     else
-        ed_say(e, "saved %s, %llu line%s", name, (unsigned long long)lines, lines == 1 ? "" : "s");
+        ed_say(e, "saved %s, %llu line%s", name, (unsigned long long)lines, whit_plural(lines));
 }
 
 static void tell_saved(ed *e, struct ed_doc *doc)
@@ -281,9 +290,11 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         return;
     }
     if (!force && whit_buffer_is_conflicting(buffer)) {
-        const char *label = whit_file_is_lost(&buffer->file) ? "cut short by another program: r read again, Esc cancel"
-            : access(buffer->path, F_OK) ? "removed by another program: o write it again, Esc cancel"
-                                         : "changed by another program: o overwrite, r read again, Esc cancel";
+        const char *label = "changed by another program: o overwrite, r read again, Esc cancel";
+        if (whit_file_is_lost(&buffer->file))
+            label = "cut short by another program: r read again, Esc cancel";
+        else if (access(buffer->path, F_OK))
+            label = "removed by another program: o write it again, Esc cancel";
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
         return;
     }

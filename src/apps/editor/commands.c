@@ -79,7 +79,11 @@ static void by_rows(ed *e, int rows)
             row = next;
         }
         bool stuck = left == (rows < 0 ? -rows : rows);
-        uint64_t to = stuck ? (rows < 0 ? 0 : whit_text_size(ed_text(e))) : whit_layout_at_column(layout, row, goal);
+        uint64_t to;
+        if (stuck)
+            to = rows < 0 ? 0 : whit_text_size(ed_text(e));
+        else
+            to = whit_layout_at_column(layout, row, goal);
         ed_move_to(e, cursor, to);
         if (!stuck) cursor->goal = goal;
     }

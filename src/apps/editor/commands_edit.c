@@ -62,9 +62,13 @@ const char *ed_line_ending(ed *e, uint64_t begin)
     whit_layout *layout = ed_layout(e);
     uint64_t line_end = whit_layout_line_end(layout, begin);
     bool ended = whit_layout_byte(layout, line_end) >= 0;
-    bool carriage = ended ? whit_layout_byte(layout, line_end) == '\r'
-        : begin > 1       ? whit_layout_byte(layout, begin - 2) == '\r'
-                          : !begin && e->window->doc->project.carriage_return == WHIT_YES;
+    bool carriage;
+    if (ended)
+        carriage = whit_layout_byte(layout, line_end) == '\r';
+    else if (begin > 1)
+        carriage = whit_layout_byte(layout, begin - 2) == '\r';
+    else
+        carriage = !begin && e->window->doc->project.carriage_return == WHIT_YES;
     return carriage ? "\r\n" : "\n";
 }
 
@@ -134,7 +138,8 @@ void ed_indent_line(ed *e, uint64_t begin, bool even_empty)
     int byte = whit_layout_byte(ed_layout(e), begin);
     if (!even_empty && (byte == '\n' || byte == '\r' || byte < 0)) return;
     size_t n = doc->indent_tabs ? 1 : (size_t)doc->indent_columns;
-    ed_edit(e, begin, 0, doc->indent_tabs ? "\t" : spaces, n < 16 ? n : 16);
+    const char *blanks = doc->indent_tabs ? "\t" : spaces;
+    ed_edit(e, begin, 0, blanks, n < 16 ? n : 16);
 }
 
 void ed_outdent_line(ed *e, uint64_t begin)
@@ -178,10 +183,14 @@ void ed_do_tab(ed *e)
         if (cursor->offset - begin > WHIT_SEGMENT_BYTES) begin = cursor->offset;
         int column = whit_layout_column(ed_layout(e), begin, cursor->offset);
         int n = doc->indent_columns - column % doc->indent_columns;
-        ed_edit(e, cursor->offset, 0, doc->indent_tabs ? "\t" : "                ",
-                doc->indent_tabs ? 1
-                    : n > 16     ? 16
-                                 : (size_t)n);
+        size_t n_blanks;
+        if (doc->indent_tabs)
+            n_blanks = 1;
+        else if (n > 16)
+            n_blanks = 16;
+        else
+            n_blanks = (size_t)n;
+        ed_edit(e, cursor->offset, 0, doc->indent_tabs ? "\t" : "                ", n_blanks);
     }
 }
 
@@ -290,7 +299,8 @@ static void move_lines(ed *e, bool upward)
     uint64_t other = upward ? whit_layout_line_begin(ed_layout(e), lines.begin - 1) : lines.end;
     uint64_t other_end = upward ? lines.begin : whit_text_line_end(ed_text(e), lines.end) + 1;
     if (other_end > size) other_end = size;
-    uint64_t from = upward ? other : lines.begin, to = upward ? lines.end : other_end;
+    uint64_t from = upward ? other : lines.begin;
+    uint64_t to = upward ? lines.end : other_end;
     size_t n = (size_t)(to - from), n_first = (size_t)((upward ? other_end : lines.end) - from);
     char *copy = malloc(2 * n + 2);
     if (!copy) return;
@@ -298,7 +308,11 @@ static void move_lines(ed *e, bool upward)
     char *swapped = copy + n;
     size_t n_second = n - n_first, n_swapped = 0;
     /* If the text has no line feed at its end, the line that now comes first takes the other line's. */
-    size_t n_ending = copy[n - 1] == '\n' ? 0 : n_first > 1 && copy[n_first - 2] == '\r' ? 2 : 1;
+    size_t n_ending = 1;
+    if (copy[n - 1] == '\n')
+        n_ending = 0;
+    else if (n_first > 1 && copy[n_first - 2] == '\r')
+        n_ending = 2;
     memcpy(swapped, copy + n_first, n_second);
     n_swapped = n_second;
     memcpy(swapped + n_swapped, copy + n_first - n_ending, n_ending);

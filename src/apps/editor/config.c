@@ -112,11 +112,15 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         free(e->settings.make);
         ok = (e->settings.make = *value ? strdup(value) : NULL) != NULL;
     } else if (!strncmp(name, "model", 5)) {
-        char **kept = !strcmp(name + 5, "")  ? &e->panel.model
-            : !strcmp(name + 5, "_url")      ? &e->panel.url
-            : !strcmp(name + 5, "_name")     ? &e->panel.name
-            : !strcmp(name + 5, "_key_file") ? &e->panel.key_file
-                                             : NULL;
+        char **kept = NULL;
+        if (!strcmp(name + 5, ""))
+            kept = &e->panel.model;
+        else if (!strcmp(name + 5, "_url"))
+            kept = &e->panel.url;
+        else if (!strcmp(name + 5, "_name"))
+            kept = &e->panel.name;
+        else if (!strcmp(name + 5, "_key_file"))
+            kept = &e->panel.key_file;
         if (!kept) {
             snprintf(why, why_bytes, "there is no option '%.40s'", name);
             return false;

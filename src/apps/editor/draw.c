@@ -168,7 +168,12 @@ static void draw_number(const ed *e, const struct ed_window *window, whit_screen
         ? ed_language_worst(window->doc, row, whit_text_line_end(window->layout.text, row))
         : NULL;
     if (worst) {
-        mark = worst->severity == ED_SEVERITY_ERROR ? "E" : worst->severity == ED_SEVERITY_WARNING ? "W" : "i";
+        if (worst->severity == ED_SEVERITY_ERROR)
+            mark = "E";
+        else if (worst->severity == ED_SEVERITY_WARNING)
+            mark = "W";
+        else
+            mark = "i";
         style = worst->severity == ED_SEVERITY_ERROR ? WHIT_STYLE_ERROR : WHIT_STYLE_CHANGED;
     }
     if (mark) whit_screen_put(screen, window->x + margin - 2, y, window->x + margin, style, mark);
@@ -198,16 +203,21 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
         layout->wrap_columns = wrap;
     }
     if (e->vi.on) ed_vi_draw_mode(e, mode, sizeof mode);
-    const char *tag = doc == e->panel.doc ? (e->panel.working ? " (working)" : "")
-        : buffer->read_only               ? " (read-only)"
-        : buffer->file.has_mark           ? " (byte order mark)"
-                                          : "";
-    snprintf(left, sizeof left, " %s%.200s%s%s%s", mode, buffer->name, whit_buffer_is_modified(buffer) ? " *" : "", tag,
-             doc->conflict_shown ? " (conflict)" : "");
+    const char *tag = "";
+    if (doc == e->panel.doc)
+        tag = e->panel.working ? " (working)" : "";
+    else if (buffer->read_only)
+        tag = " (read-only)";
+    else if (buffer->file.has_mark)
+        tag = " (byte order mark)";
+    const char *changed = whit_buffer_is_modified(buffer) ? " *" : "";
+    const char *conflict = doc->conflict_shown ? " (conflict)" : "";
+    snprintf(left, sizeof left, " %s%.200s%s%s%s", mode, buffer->name, changed, tag, conflict);
     char cursors[32] = "";
     if (window->n_cursors > 1) snprintf(cursors, sizeof cursors, "%zu cursors  ", window->n_cursors);
-    snprintf(right, sizeof right, "%s%s%s  %s  %llu%% ", e->macro.recording ? "recording  " : "", cursors,
-             whit_syntax_name(doc->syntax), place, (unsigned long long)(size ? offset * 100 / size : 100));
+    const char *recording = e->macro.recording ? "recording  " : "";
+    snprintf(right, sizeof right, "%s%s%s  %s  %llu%% ", recording, cursors, whit_syntax_name(doc->syntax), place,
+             (unsigned long long)(size ? offset * 100 / size : 100));
     whit_screen_fill(screen, window->x, y, limit, style);
     int from = limit - (int)strlen(right);
     int x = whit_screen_put(screen, window->x, y, from - 1 > window->x ? from - 1 : limit, style, left);
@@ -326,11 +336,13 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
                             said->severity == ED_SEVERITY_ERROR ? WHIT_STYLE_ERROR : WHIT_STYLE_CHANGED, said->message);
         if (said) return;
         bool waits = !*e->message && ed_panel_waits(e);
-        whit_screen_put(screen, 0, y, screen->n_columns,
-                        waits                     ? WHIT_STYLE_PROMPT
-                            : e->message_is_error ? WHIT_STYLE_ERROR
-                                                  : WHIT_STYLE_TEXT,
-                        waits ? "the agent asks something: the command 'agent' (F9) shows it" : e->message);
+        whit_style style = WHIT_STYLE_TEXT;
+        if (waits)
+            style = WHIT_STYLE_PROMPT;
+        else if (e->message_is_error)
+            style = WHIT_STYLE_ERROR;
+        const char *message = waits ? "the agent asks something: the command 'agent' (F9) shows it" : e->message;
+        whit_screen_put(screen, 0, y, screen->n_columns, style, message);
         return;
     }
     if (ed_prompt_has_list(prompt->kind)) draw_list(e, screen);

@@ -623,10 +623,12 @@ static void check_file(ed *e, struct ed_doc *doc)
         if (ed_read_again(e)) ed_say(e, "%s was changed by another program and read again", doc->buffer->name);
         return;
     }
-    ed_complain(e, "%s was %s by another program; saving will ask", doc->buffer->name,
-                lost                                  ? "cut short"
-                    : access(doc->buffer->path, F_OK) ? "removed"
-                                                      : "changed");
+    const char *deed = "changed";
+    if (lost)
+        deed = "cut short";
+    else if (access(doc->buffer->path, F_OK))
+        deed = "removed";
+    ed_complain(e, "%s was %s by another program; saving will ask", doc->buffer->name, deed);
 }
 
 bool whit_editor_check_files(whit_editor *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The project's files as a tree beside the text. Enter or a click opens a file in the other window, and opens
  * or closes a folder. What .gitignore leaves out is left out. */
+#include "base/phrase.h"
 #include "editor/state.h"
 #include "base/items.h"
 
@@ -144,7 +145,7 @@ bool ed_files_enter(ed *e)
     }
     char full[PATH_MAX];
     const char *folder = e->options.project;
-    snprintf(full, sizeof full, "%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    snprintf(full, sizeof full, "%s%s%s", whit_or_empty(folder), folder ? "/" : "", path);
     struct ed_window *tree = e->window;
     e->window = ed_window_next(e, tree);
     if (e->window != tree || ed_window_split(e, true)) ed_go_to_file(e, full, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Searching and replacing with PCRE2. A match does not reach over the end of a line. */
+#include "base/phrase.h"
 #include "editor/state.h"
 
 #include "code/walk.h"
@@ -61,8 +62,9 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     struct ed_search *search = calloc(1, sizeof *search);
     int number;
     PCRE2_SIZE at;
-    uint32_t flags = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | (regex ? 0 : PCRE2_LITERAL) |
-        (has_upper(pattern) ? 0 : PCRE2_CASELESS);
+    uint32_t literal = regex ? 0 : PCRE2_LITERAL;
+    uint32_t flags =
+        PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | literal | (has_upper(pattern) ? 0 : PCRE2_CASELESS);
     if (!regex) flags &= ~PCRE2_MULTILINE; /* not allowed beside a literal */
     *why = 0;
     if (!search) return false;
@@ -255,7 +257,14 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
                 whit_buf_append(out, search->subject + groups[2 * group], groups[2 * group + 1] - groups[2 * group]);
         } else if (*at == '\\' && at[1]) {
             at++;
-            whit_buf_append(out, *at == 'n' ? "\n" : *at == 't' ? "\t" : at, 1);
+            const char *meant;
+            if (*at == 'n')
+                meant = "\n";
+            else if (*at == 't')
+                meant = "\t";
+            else
+                meant = at;
+            whit_buf_append(out, meant, 1);
         } else {
             whit_buf_append(out, at, 1);
         }
@@ -399,7 +408,7 @@ static bool add_replace_file(void *user, const char *path)
     whit_range match;
     whit_file file;
     whit_error error;
-    snprintf(full, sizeof full, "%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    snprintf(full, sizeof full, "%s%s%s", whit_or_empty(folder), folder ? "/" : "", path);
     const struct ed_doc *doc = ed_doc_find(e, full);
     bool has = doc && ed_search_forward(e, doc->buffer->text, 0, ED_NONE, &match);
     if (!doc && whit_file_open(full, &file, &error) == WHIT_OK) {
@@ -440,7 +449,8 @@ static bool search_file(void *user, const char *path)
     whit_file file = {0};
     whit_error error;
     bool here = !strcmp(project->folder, ".");
-    snprintf(full, sizeof full, "%s%s%s", here ? "" : project->folder, here ? "" : "/", path);
+    const char *root = here ? "" : project->folder;
+    snprintf(full, sizeof full, "%s%s%s", root, here ? "" : "/", path);
     const struct ed_doc *doc = ed_doc_find(project->e, full);
     uint8_t *unsaved = NULL; /* search the unsaved text that is open instead of its file */
     if (doc && whit_buffer_is_modified(doc->buffer) && whit_text_size(doc->buffer->text) <= UNSAVED_BYTES &&

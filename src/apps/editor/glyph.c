@@ -103,7 +103,9 @@ static bool add_foreign(whit_glyph *glyph, uint32_t code, int n_digits)
 
 static int hex_digits(uint32_t code)
 {
-    return code > 0xFFFFF ? 6 : code > 0xFFFF ? 5 : 4;
+    if (code > 0xFFFFF) return 6;
+    if (code > 0xFFFF) return 5;
+    return 4;
 }
 
 /* Hangul: L V and LV T as one syllable (The Unicode Standard, section 3.12); 0 where they form none. */
@@ -154,7 +156,8 @@ static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t
         return true;
     }
     int width = whit_char_width(code);
-    return add_code(glyph, width < 0 ? 0xFFFD : code, width < 0 ? 1 : width);
+    uint32_t shown = width < 0 ? 0xFFFD : code;
+    return add_code(glyph, shown, width < 0 ? 1 : width);
 }
 
 /* ---- boundaries ---------------------------------------------------------------------------- */

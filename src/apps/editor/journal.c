@@ -22,9 +22,11 @@ static const uint8_t check_key[crypto_shorthash_KEYBYTES] = "whit journal 1";
 bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = state && *state == '/' ? snprintf(folder, room_bytes, "%s/whit/edit", state)
-        : home && *home == '/'     ? snprintf(folder, room_bytes, "%s/.local/state/whit/edit", home)
-                                   : -1;
+    int n = -1;
+    if (state && *state == '/')
+        n = snprintf(folder, room_bytes, "%s/whit/edit", state);
+    else if (home && *home == '/')
+        n = snprintf(folder, room_bytes, "%s/.local/state/whit/edit", home);
     if (n < 0 || (size_t)n >= room_bytes) {
         whit_fail(error, WHIT_ERROR_IO, "unsaved text is not kept: neither XDG_STATE_HOME nor HOME names a folder");
         return false;

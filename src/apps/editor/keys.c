@@ -58,8 +58,14 @@ static whit_key mouse(const int *numbers, bool press)
         key.code = button & 1 ? WHIT_KEY_WHEEL_DOWN : WHIT_KEY_WHEEL_UP;
     else if (!press)
         key.code = WHIT_KEY_RELEASE;
-    else
-        key.code = (button & 3) ? WHIT_KEY_NONE : button & 32 ? WHIT_KEY_DRAG : WHIT_KEY_PRESS;
+    else {
+        if (button & 3)
+            key.code = WHIT_KEY_NONE;
+        else if (button & 32)
+            key.code = WHIT_KEY_DRAG;
+        else
+            key.code = WHIT_KEY_PRESS;
+    }
     return key;
 }
 
@@ -142,7 +148,13 @@ static bool read_paste(whit_keys *keys, bool final)
     const uint8_t *from = keys->bytes.data + keys->begin;
     size_t n = keys->bytes.size_bytes - keys->begin;
     const uint8_t *found = n >= n_end ? memmem(from, n, end, n_end) : NULL;
-    size_t take = found ? (size_t)(found - from) : n > n_end && !final ? n - n_end : final ? n : 0;
+    size_t take = 0;
+    if (found)
+        take = (size_t)(found - from);
+    else if (n > n_end && !final)
+        take = n - n_end;
+    else if (final)
+        take = n;
     keys->paste.limit_bytes = WHIT_PASTE_LIMIT_BYTES;
     whit_buf_append(&keys->paste, from, take);
     keys->begin += take + (found ? n_end : 0);
@@ -194,7 +206,13 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
             *key = control(first);
         } else {
             uint32_t code = whit_utf8_decode(bytes, n, &length);
-            size_t wanted = first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 1;
+            size_t wanted = 1; /* also for a byte that begins no character */
+            if (first >= 0xF0 && first < 0xF5)
+                wanted = 4;
+            else if (first >= 0xE0 && first < 0xF0)
+                wanted = 3;
+            else if (first >= 0xC2 && first < 0xE0)
+                wanted = 2;
             if (code == WHIT_UTF8_INVALID && length == n && n < wanted && !final) return false;
             *key = (whit_key){.code = code == WHIT_UTF8_INVALID ? WHIT_KEY_NONE : code};
         }
@@ -235,10 +253,13 @@ bool whit_key_parse(const char *name, size_t n, whit_key *key)
 {
     *key = (whit_key){.code = WHIT_KEY_NONE};
     while (n > 2 && name[1] == '-') {
-        uint8_t mod = name[0] == 'C' ? WHIT_MOD_CTRL
-            : name[0] == 'M'         ? WHIT_MOD_ALT
-            : name[0] == 'S'         ? WHIT_MOD_SHIFT
-                                     : 0;
+        uint8_t mod = 0;
+        if (name[0] == 'C')
+            mod = WHIT_MOD_CTRL;
+        else if (name[0] == 'M')
+            mod = WHIT_MOD_ALT;
+        else if (name[0] == 'S')
+            mod = WHIT_MOD_SHIFT;
         if (!mod || (key->mods & mod)) return false;
         key->mods |= mod;
         name += 2;
@@ -267,6 +288,7 @@ void whit_key_name(whit_key key, char *name, size_t room_bytes)
     if (key.code >= WHIT_KEY_F1 && key.code <= WHIT_KEY_F12)
         snprintf(word, sizeof word, "F%u", key.code - WHIT_KEY_F1 + 1);
     if (!*word && key.code < WHIT_KEY_NONE) word[whit_utf8_encode(key.code, (uint8_t *)word)] = 0;
-    snprintf(name, room_bytes, "%s%s%s%s", key.mods & WHIT_MOD_CTRL ? "C-" : "", key.mods & WHIT_MOD_ALT ? "M-" : "",
-             key.mods & WHIT_MOD_SHIFT ? "S-" : "", word);
+    const char *control = key.mods & WHIT_MOD_CTRL ? "C-" : "";
+    const char *alt = key.mods & WHIT_MOD_ALT ? "M-" : "";
+    snprintf(name, room_bytes, "%s%s%s%s", control, alt, key.mods & WHIT_MOD_SHIFT ? "S-" : "", word);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What servers are asked at the cursor, and what their answers do. */
+#include "base/phrase.h"
 #include "editor/state.h"
 
 #include <limits.h>
@@ -125,7 +126,7 @@ static void offer_completions(ed *e, const json_t *result)
         if (!name || strlen(text) > 4096) continue;
         char label[300];
         while (*name == ' ') name++;
-        snprintf(label, sizeof label, "%-32.100s %.120s", name, detail ? detail : "");
+        snprintf(label, sizeof label, "%-32.100s %.120s", name, whit_or_empty(detail));
         const json_t *range = json_object_get(edit, "range");
         if (!range) range = json_object_get(edit, "replace");
         uint64_t from = range ? ed_server_offset(e->asked.server, ed_text(e), json_object_get(range, "start")) : begin;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Changes that language servers propose: renaming, formatting and code actions; and signatures. */
+#include "base/phrase.h"
 #include "editor/state.h"
 
 #include <limits.h>
@@ -43,10 +44,11 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     char path[PATH_MAX], project[PATH_MAX];
     whit_error error;
     if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
-        refuse_edit(edits, "the server names no file: ", uri ? uri : "");
+        refuse_edit(edits, "the server names no file: ", whit_or_empty(uri));
         return;
     }
-    size_t n_project = realpath(e->options.project ? e->options.project : ".", project) ? strlen(project) : 0;
+    size_t n_project = 0;
+    if (realpath(e->options.project ? e->options.project : ".", project)) n_project = strlen(project);
     struct ed_doc *doc = ed_doc_find(e, path);
     if (!doc && (!n_project || strncmp(path, project, n_project) || path[n_project] != '/' || strstr(path, "/../"))) {
         refuse_edit(edits, "outside of the project: ", path);
@@ -68,11 +70,12 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
     if (doc->buffer->read_only || stale || doc->buffer->recovered) {
-        refuse_edit(edits,
-                    doc->buffer->read_only       ? "read-only: "
-                        : doc->buffer->recovered ? "unsaved text of an earlier run waits: "
-                                                 : "changed meanwhile: ",
-                    path);
+        const char *reason = "changed meanwhile: ";
+        if (doc->buffer->read_only)
+            reason = "read-only: ";
+        else if (doc->buffer->recovered)
+            reason = "unsaved text of an earlier run waits: ";
+        refuse_edit(edits, reason, path);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -136,8 +139,8 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     else if (!edits.n)
         ed_say(e, "nothing to %s here", verb);
     else
-        ed_say(e, "%s %zu time%s in %zu file%s; not saved yet", done, edits.n, edits.n == 1 ? "" : "s", n_files,
-               n_files == 1 ? "" : "s");
+        ed_say(e, "%s %zu time%s in %zu file%s; not saved yet", done, edits.n, whit_plural(edits.n), n_files,
+               whit_plural(n_files));
     free(edits.list);
 }
 
@@ -288,7 +291,8 @@ void ed_language_show_signature(ed *e, const json_t *result)
     const json_t *name = json_object_get(parameter, "label");
     if (!label) return;
     const char *found = json_is_string(name) ? strstr(label, json_string_value(name)) : NULL;
-    size_t begin = found ? (size_t)(found - label) : 0, n = found ? strlen(json_string_value(name)) : 0;
+    size_t begin = found ? (size_t)(found - label) : 0;
+    size_t n = found ? strlen(json_string_value(name)) : 0;
     if (json_is_array(name)) { /* from and to, in units of UTF-16 */
         begin = whit_lsp_to_byte(label, strlen(label), (uint64_t)json_integer_value(json_array_get(name, 0)), false);
         n = whit_lsp_to_byte(label, strlen(label), (uint64_t)json_integer_value(json_array_get(name, 1)), false) -

@@ -76,14 +76,6 @@ uint64_t whit_lsp_from_byte(const char *line, size_t n_bytes, size_t byte, bool 
     return units;
 }
 
-static int hex(char digit)
-{
-    return digit >= '0' && digit <= '9' ? digit - '0'
-        : digit >= 'a' && digit <= 'f'  ? digit - 'a' + 10
-        : digit >= 'A' && digit <= 'F'  ? digit - 'A' + 10
-                                        : -1;
-}
-
 bool whit_lsp_path(const char *uri, char *path, size_t path_bytes)
 {
     size_t n = 0;
@@ -94,7 +86,7 @@ bool whit_lsp_path(const char *uri, char *path, size_t path_bytes)
     for (; *uri; uri++) {
         int byte = (uint8_t)*uri;
         if (byte == '%') {
-            int high = hex(uri[1]), low = high < 0 ? -1 : hex(uri[2]);
+            int high = whit_hex_digit((uint8_t)uri[1]), low = high < 0 ? -1 : whit_hex_digit((uint8_t)uri[2]);
             if (low < 0) return false;
             byte = high << 4 | low;
             uri += 2;

@@ -131,10 +131,14 @@ void ed_panel_answer(ed *e, uint32_t letter)
 void ed_panel_scroll(ed *e, whit_key key)
 {
     struct ed_window *before = e->window, *window = e->panel.doc ? ed_pad_window(e, e->panel.doc) : NULL;
-    int command = ed_command_find(key.code == WHIT_KEY_PAGE_UP    ? "page-up"
-                                      : key.code == WHIT_KEY_UP   ? "up"
-                                      : key.code == WHIT_KEY_DOWN ? "down"
-                                                                  : "page-down");
+    const char *name = "page-down";
+    if (key.code == WHIT_KEY_PAGE_UP)
+        name = "page-up";
+    else if (key.code == WHIT_KEY_UP)
+        name = "up";
+    else if (key.code == WHIT_KEY_DOWN)
+        name = "down";
+    int command = ed_command_find(name);
     if (!window || command < 0) return;
     e->window = window;
     ed_run(e, command);

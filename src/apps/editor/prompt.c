@@ -52,7 +52,7 @@ static int likeness(const char *label, const char *text)
         if (!*at) return -1;
         if (tolower((uint8_t)*at) == tolower((uint8_t)*text)) {
             bool begins = at == label || !isalnum((uint8_t)at[-1]);
-            cost += started ? (gap > 20 ? 20 : gap) : 0;
+            if (started) cost += gap > 20 ? 20 : gap;
             cost += begins ? 0 : 1;
             text++;
             gap = 0;
@@ -72,7 +72,9 @@ struct rank {
 static int by_cost(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    return x->cost != y->cost ? (x->cost < y->cost ? -1 : 1) : x->item < y->item ? -1 : 1;
+    if (x->cost != y->cost) return x->cost < y->cost ? -1 : 1;
+    if (x->item < y->item) return -1;
+    return 1;
 }
 
 void ed_prompt_filter(ed *e)
@@ -250,7 +252,8 @@ static void choose_item(ed *e)
     if (prompt->chosen < prompt->n_shown) item = prompt->items[prompt->shown[prompt->chosen]];
     if (item.path) {
         bool inside = kind == ED_PROMPT_FILES && e->options.project;
-        snprintf(path, sizeof path, "%s%s%s", inside ? e->options.project : "", inside ? "/" : "", item.path);
+        const char *root = inside ? e->options.project : "";
+        snprintf(path, sizeof path, "%s%s%s", root, inside ? "/" : "", item.path);
     }
     ed_prompt_close(e);
     if (kind == ED_PROMPT_ACTIONS) {
@@ -544,9 +547,12 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         if (prompt->chosen != chosen) ed_results_preview(e);
         return true;
     case WHIT_KEY_PAGE_DOWN:
-        prompt->chosen = prompt->chosen + page < prompt->n_shown ? prompt->chosen + page
-            : prompt->n_shown                                    ? prompt->n_shown - 1
-                                                                 : 0;
+        if (prompt->chosen + page < prompt->n_shown)
+            prompt->chosen = prompt->chosen + page;
+        else if (prompt->n_shown)
+            prompt->chosen = prompt->n_shown - 1;
+        else
+            prompt->chosen = 0;
         if (prompt->chosen != chosen) ed_results_preview(e);
         return true;
     case WHIT_KEY_LEFT: prompt->at = char_before(prompt); break;

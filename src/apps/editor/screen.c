@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/bounds.h"
 #include "editor/screen.h"
 
 #include <stdlib.h>
 
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows)
 {
-    n_columns = n_columns < 1 ? 1 : n_columns > 1000 ? 1000 : n_columns;
-    n_rows = n_rows < 1 ? 1 : n_rows > 1000 ? 1000 : n_rows;
+    n_columns = (int)whit_within(n_columns, 1, 1000);
+    n_rows = (int)whit_within(n_rows, 1, 1000);
     int wanted = n_columns * n_rows;
     if (wanted > screen->room_cells) {
         whit_cell *cells = realloc(screen->cells, (size_t)wanted * sizeof *cells);

@@ -61,9 +61,11 @@ static const struct known_server *find_server(const struct ed_doc *doc)
 static bool answers_path(char *path)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = state && *state == '/' ? snprintf(path, PATH_MAX, "%s/whit/servers", state)
-        : home && *home == '/'     ? snprintf(path, PATH_MAX, "%s/.local/state/whit/servers", home)
-                                   : -1;
+    int n = -1;
+    if (state && *state == '/')
+        n = snprintf(path, PATH_MAX, "%s/whit/servers", state);
+    else if (home && *home == '/')
+        n = snprintf(path, PATH_MAX, "%s/.local/state/whit/servers", home);
     return n > 0 && n < PATH_MAX;
 }
 
@@ -90,7 +92,11 @@ static int read_answer(const char *project)
     for (size_t at = 0, n; at < text.size_bytes; at += n + 1) {
         const char *line = whit_chars(&text) + at, *feed = memchr(line, '\n', text.size_bytes - at);
         n = feed ? (size_t)(feed - line) : text.size_bytes - at;
-        size_t n_word = n > 4 && !memcmp(line, "yes /", 5) ? 4 : n > 3 && !memcmp(line, "no /", 4) ? 3 : 0;
+        size_t n_word = 0;
+        if (n > 4 && !memcmp(line, "yes /", 5))
+            n_word = 4;
+        else if (n > 3 && !memcmp(line, "no /", 4))
+            n_word = 3;
         if (!n_word || n - n_word < longest || !is_within(project, line + n_word, n - n_word)) continue;
         longest = n - n_word;
         answer = n_word == 4;

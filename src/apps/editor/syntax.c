@@ -170,9 +170,10 @@ whit_syntax *whit_syntax_for(const char *path, const char *first_line)
 {
     const char *file = path ? strrchr(path, '/') : NULL;
     file = file ? file + 1 : path;
-    for (int pass = 0; pass < 2; pass++)
-        for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at))
-            if (table_is_for(at, pass ? NULL : file, pass ? first_line : NULL)) return read_table(at);
+    for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at))
+        if (table_is_for(at, file, NULL)) return read_table(at);
+    for (const char *at = whit_languages_begin; (at = next_table(at)); at = next_line(at))
+        if (table_is_for(at, NULL, first_line)) return read_table(at);
     return NULL;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "editor/terminal.h"
 
 #include "base/clock.h"
@@ -125,8 +126,9 @@ static void begin_colors(struct terminal *terminal)
     bool many = *curses->n_colors >= 256;
     for (short i = 0; i <= WHIT_N_STYLES; i++) {
         whit_look look = i < WHIT_N_STYLES ? theme->looks[i] : theme->match;
-        curses->init_pair((short)(i + 1), (short)(many ? whit_color_256(look.ink) : whit_color_8(look.ink)),
-                          (short)(many ? whit_color_256(look.paper) : whit_color_8(look.paper)));
+        int ink = many ? whit_color_256(look.ink) : whit_color_8(look.ink);
+        int paper = many ? whit_color_256(look.paper) : whit_color_8(look.paper);
+        curses->init_pair((short)(i + 1), (short)ink, (short)paper);
     }
     terminal->colored = true;
 }
@@ -249,7 +251,7 @@ static whit_status begin_screen(struct terminal *terminal, whit_error *error)
     struct curses *curses = &terminal->curses;
     if (!type || !*type || !curses->newterm(NULL, terminal->out_file, terminal->in_file))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "the terminal '%s' is not known: set TERM, for example to xterm", type ? type : "");
+                         "the terminal '%s' is not known: set TERM, for example to xterm", whit_or_empty(type));
     curses->raw();
     curses->noecho();
     curses->nonl();

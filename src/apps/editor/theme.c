@@ -225,7 +225,10 @@ int whit_color_256(int32_t color)
     }
     cube += 36 * near[0] + 6 * near[1] + near[2];
     int grey = ((parts[0] + parts[1] + parts[2]) / 3 - 3) / 10; /* 24 greys: 8, 18 ... 238 */
-    grey = grey < 0 ? 0 : grey > 23 ? 23 : grey;
+    if (grey < 0)
+        grey = 0;
+    else if (grey > 23)
+        grey = 23;
     int level = 8 + 10 * grey, grey_distance = 0;
     for (int i = 0; i < 3; i++) grey_distance += square(level - parts[i]);
     return grey_distance < distance ? 232 + grey : cube;

@@ -170,8 +170,8 @@ static bool apply_edit(whit_undo *history, const struct edit *edit, bool back, w
                            edit->n_spans, error)
         : whit_text_splice(history->text, edit->offset, edit->n_removed, &inserted, edit->n_inserted > 0, error);
     if (status != WHIT_OK) return false;
-    uint64_t n_removed = back ? edit->n_inserted : edit->n_removed,
-             n_inserted = back ? edit->n_removed : edit->n_inserted;
+    uint64_t n_removed = back ? edit->n_inserted : edit->n_removed;
+    uint64_t n_inserted = back ? edit->n_removed : edit->n_inserted;
     widen(changed, edit->offset, n_removed, n_inserted);
     tell(history, edit->offset, n_removed, n_inserted);
     return true;

@@ -86,7 +86,10 @@ static void indent(ed *e, uint64_t line)
 static utf8proc_int32_t turned(utf8proc_int32_t code, uint32_t how)
 {
     utf8proc_int32_t upper = utf8proc_toupper(code), lower = utf8proc_tolower(code);
-    return how == 'u' ? lower : how == 'U' ? upper : code == lower ? upper : lower;
+    if (how == 'u') return lower;
+    if (how == 'U') return upper;
+    if (code == lower) return upper;
+    return lower;
 }
 
 /* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
@@ -188,7 +191,8 @@ bool ed_vi_is_by_lines(uint32_t code)
 
 void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span)
 {
-    uint64_t begin = span.begin < span.end ? span.begin : span.end, end = span.begin < span.end ? span.end : span.begin;
+    uint64_t begin = span.begin < span.end ? span.begin : span.end;
+    uint64_t end = span.begin < span.end ? span.end : span.begin;
     bool lines = span.lines;
     if (code != 'y' && !ed_vi_may_change(e)) return;
     if (end > whit_text_size(ed_text(e))) end = whit_text_size(ed_text(e));
@@ -321,8 +325,9 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
         int64_t value = strtoll(text, NULL, 10);
         value = (minus ? -value : value) + delta;
         begin -= minus;
-        n = snprintf(text, sizeof text, "%s%0*lld", value < 0 ? "-" : "", padded ? width : 1,
-                     (long long)(value < 0 ? -value : value));
+        const char *sign = value < 0 ? "-" : "";
+        long long magnitude = value < 0 ? -value : value;
+        n = snprintf(text, sizeof text, "%s%0*lld", sign, padded ? width : 1, magnitude);
     }
     if (!ed_vi_may_change(e)) return;
     ed_edit(e, begin, to - begin, text, (size_t)n);

@@ -234,8 +234,16 @@ void ed_vi_typed_delete(ed *e, struct ed_vi_call call)
     uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at), first = ed_skip_blanks(e, line);
     if (at == line)
         ed_vi_run(e, "backspace");
-    else
-        delete_back_to(e, call.how == 'w' ? word_begin(e, line, at) : first < at ? first : line);
+    else {
+        uint64_t begin;
+        if (call.how == 'w')
+            begin = word_begin(e, line, at);
+        else if (first < at)
+            begin = first;
+        else
+            begin = line;
+        delete_back_to(e, begin);
+    }
 }
 
 void ed_vi_typed_indent(ed *e, struct ed_vi_call call)

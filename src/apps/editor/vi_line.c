@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Lines after vi's ':': ranges, and the commands that people know by heart. Other words are names of the
  * editor's commands. Patterns are PCRE2's, as everywhere in the editor, with \< and \> for the ends of words. */
+#include "base/phrase.h"
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -123,7 +124,12 @@ static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bo
         unsigned long n = isdigit((uint8_t) * *at) ? strtoul(*at, &behind, 10) : 1;
         if (isdigit((uint8_t) * *at)) *at = behind;
         for (uint64_t next; n--; *line = next) {
-            next = sign == '+' ? ed_vi_next_line(e, *line) : *line ? ed_vi_line_begin(e, *line - 1) : ED_NONE;
+            if (sign == '+')
+                next = ed_vi_next_line(e, *line);
+            else if (*line)
+                next = ed_vi_line_begin(e, *line - 1);
+            else
+                next = ED_NONE;
             *beyond |= next == ED_NONE;
             if (next == ED_NONE) break;
         }
@@ -245,14 +251,14 @@ static void substitute(ed *e, struct range range, const char *arguments)
     }
     ed_replace_forget(e);
     if (counts) {
-        ed_say(e, "%zu match%s in %zu line%s", n_found, n_found == 1 ? "" : "es", n_lines, n_lines == 1 ? "" : "s");
+        ed_say(e, "%zu match%s in %zu line%s", n_found, n_found == 1 ? "" : "es", n_lines, whit_plural(n_lines));
     } else if (last_change == ED_NONE) {
         *ed_cursor(e) = before;
         if (!vi->global && !strchr(flags, 'e')) ed_vi_fail(e, "'%s' was not found", e->find.pattern);
     } else {
         *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, last_change), ED_NONE, -1};
         vi->n_substituted += e->find.n_replaced;
-        ed_say(e, "replaced %zu in %zu line%s", e->find.n_replaced, n_lines, n_lines == 1 ? "" : "s");
+        ed_say(e, "replaced %zu in %zu line%s", e->find.n_replaced, n_lines, whit_plural(n_lines));
     }
 }
 
@@ -343,7 +349,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         return;
     }
     uint64_t last_end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));
-    uint64_t to = top ? 0 : whit_text_line_end(ed_text(e), target) + 1, end = last_end < size ? last_end + 1 : size;
+    uint64_t to = top ? 0 : whit_text_line_end(ed_text(e), target) + 1;
+    uint64_t end = last_end < size ? last_end + 1 : size;
     if (!copies && to > range.first && to < end) {
         ed_vi_fail(e, "lines cannot be moved into themselves");
         return;

@@ -183,7 +183,11 @@ static bool find_char(ed *e, uint64_t *to, uint32_t how, uint32_t code, uint32_t
     uint64_t begin = ed_vi_line_begin(e, *to), end = ed_vi_line_end(e, *to), at = *to;
     if (!code || code >= WHIT_KEY_NONE) return false;
     if (again && before && n == 1) { /* t;  moves on */
-        uint64_t next = back ? (at > begin ? ed_vi_before(e, at) : at) : ed_vi_behind(e, at);
+        uint64_t next;
+        if (back)
+            next = at > begin ? ed_vi_before(e, at) : at;
+        else
+            next = ed_vi_behind(e, at);
         if (next != at && has_code(e, next, code)) at = next;
     }
     while (n--) {
@@ -227,7 +231,11 @@ static bool by_lines(ed *e, uint64_t *line, uint32_t n, bool upward)
 {
     uint64_t at = ed_vi_line_begin(e, *line), from = at;
     while (n--) {
-        uint64_t next = upward ? (at ? ed_vi_line_begin(e, at - 1) : ED_NONE) : ed_vi_next_line(e, at);
+        uint64_t next;
+        if (upward)
+            next = at ? ed_vi_line_begin(e, at - 1) : ED_NONE;
+        else
+            next = ed_vi_next_line(e, at);
         if (next == ED_NONE) break;
         at = next;
     }

@@ -364,7 +364,8 @@ static uint64_t closing_tag(ed *e, uint64_t name, uint64_t n, uint64_t at, uint6
 bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
     (void)how;
-    uint64_t at = visual ? span->begin : span->end, stop = at > TAG_BYTES ? at - TAG_BYTES : 0, cursor = span->end;
+    uint64_t at = visual ? span->begin : span->end;
+    uint64_t stop = at > TAG_BYTES ? at - TAG_BYTES : 0, cursor = span->end;
     uint32_t n = ed_vi_count(e), n_tried = 0;
     if (!visual) /* the cursor is in the blanks before a tag */
         if (ed_skip_blanks(e, ed_vi_line_begin(e, at)) > at) at = cursor = ed_skip_blanks(e, at);

@@ -228,10 +228,20 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
         if (!before && at < ed_vi_line_end(e, at)) at = ed_vi_behind(e, at);
         bool several = memchr(text, '\n', total);
         ed_edit(e, at, 0, text, total);
-        cursor = cursor_behind ? at + total : several ? at : ed_vi_before(e, at + total);
+        if (cursor_behind)
+            cursor = at + total;
+        else if (several)
+            cursor = at;
+        else
+            cursor = ed_vi_before(e, at + total);
     }
     free(text);
     e->window->doc->mark_begin = at;
-    e->window->doc->mark_end = lines ? ed_vi_before(e, at + total) : at + total ? ed_vi_before(e, at + total) : 0;
+    if (lines)
+        e->window->doc->mark_end = ed_vi_before(e, at + total);
+    else if (at + total)
+        e->window->doc->mark_end = ed_vi_before(e, at + total);
+    else
+        e->window->doc->mark_end = 0;
     *ed_cursor(e) = (struct ed_cursor){cursor, ED_NONE, -1};
 }

@@ -16,7 +16,10 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
         next = rows < 0 ? whit_layout_previous_row(layout, window->top) : whit_layout_next_row(layout, window->top);
         if (next != UINT64_MAX && next <= ed_vi_end(e)) window->top = next;
         if (!with_cursor) continue;
-        next = rows < 0 ? (line ? ed_vi_line_begin(e, line - 1) : ED_NONE) : ed_vi_next_line(e, line);
+        if (rows < 0)
+            next = line ? ed_vi_line_begin(e, line - 1) : ED_NONE;
+        else
+            next = ed_vi_next_line(e, line);
         if (next != ED_NONE) line = next;
     }
     if (with_cursor) {
@@ -47,7 +50,8 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
 void ed_vi_scroll(ed *e, struct ed_vi_call call)
 {
     int n_rows = e->window->n_rows - 1, n = (int)(ed_vi_count(e) < 10000 ? ed_vi_count(e) : 10000);
-    int half = n_rows > 1 ? n_rows / 2 : 1, page = n_rows > 3 ? n_rows - 2 : 1;
+    int half = n_rows > 1 ? n_rows / 2 : 1;
+    int page = n_rows > 3 ? n_rows - 2 : 1;
     bool by_row = call.how == 'e' || call.how == 'y', back = strchr("uby", (int)call.how);
     if ((call.how == 'd' || call.how == 'u') && !e->vi.count) n = half;
     if (call.how == 'f' || call.how == 'b') n = page * (n < 1000 ? n : 1000);

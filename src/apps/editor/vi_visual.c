@@ -14,7 +14,8 @@
 size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max)
 {
     const struct ed_vi *vi = &e->vi;
-    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b, last = a < b ? b : a;
+    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b;
+    uint64_t last = a < b ? b : a;
     uint64_t size = whit_text_size(ed_text(e));
     if (!ed_vi_is_visual(e) || !max) return 0;
     if (last > size) last = size;
@@ -28,7 +29,8 @@ size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, si
         return 1;
     }
     bool to_end = ed_cursor(e)->goal >= ED_VI_LAST_COLUMN;
-    int ca = ed_vi_column(e, a), cb = ed_vi_column(e, b), left = ca < cb ? ca : cb, right = ca < cb ? cb : ca;
+    int ca = ed_vi_column(e, a), cb = ed_vi_column(e, b), left = ca < cb ? ca : cb;
+    int right = ca < cb ? cb : ca;
     size_t n = 0;
     if (from < first) from = first;
     for (uint64_t line = ed_vi_line_begin(e, from); n < max && line != ED_NONE && line <= to && line <= last;
@@ -219,22 +221,29 @@ static void operate_block(ed *e, uint32_t code)
 static void remember_extent(ed *e)
 {
     struct ed_vi *vi = &e->vi;
-    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b, last = a < b ? b : a;
+    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b;
+    uint64_t last = a < b ? b : a;
     struct ed_vi_extent *extent = &vi->repeat_extent;
     if (vi->repeating) return;
     *extent = (struct ed_vi_extent){.mode = vi->mode, .to_end = ed_cursor(e)->goal >= ED_VI_LAST_COLUMN};
     for (uint64_t line = ed_vi_line_begin(e, first); (line = ed_vi_next_line(e, line)) != ED_NONE && line <= last;)
         extent->n_lines++;
     int ca = ed_vi_column(e, a), cb = ed_vi_column(e, b);
-    extent->n_columns = vi->mode == ED_VI_VISUAL_BLOCK ? (ca < cb ? cb - ca : ca - cb)
-        : extent->n_lines                              ? ed_vi_column(e, last)
-                                                       : (ca < cb ? cb - ca : ca - cb);
+    if (vi->mode == ED_VI_VISUAL_BLOCK)
+        extent->n_columns = ca < cb ? cb - ca : ca - cb;
+    else if (extent->n_lines)
+        extent->n_columns = ed_vi_column(e, last);
+    else if (ca < cb)
+        extent->n_columns = cb - ca;
+    else
+        extent->n_columns = ca - cb;
 }
 
 void ed_vi_operate_visual(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
-    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b, last = a < b ? b : a;
+    uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b;
+    uint64_t last = a < b ? b : a;
     if (code != 'y' && !ed_vi_may_change(e)) {
         ed_vi_leave_visual(e);
         return;
@@ -308,7 +317,12 @@ void ed_vi_visual_lines(ed *e, struct ed_vi_call call)
         ed_cursor(e)->goal = ED_VI_LAST_COLUMN;
     else if (!is_block || (call.how != 'X' && call.how != 'Y'))
         e->vi.mode = ED_VI_VISUAL_LINES;
-    ed_vi_operate_visual(e, call.how == 'X' || call.how == 'D' ? 'd' : call.how == 'Y' ? 'y' : 'c');
+    uint32_t how = 'c';
+    if (call.how == 'X' || call.how == 'D')
+        how = 'd';
+    else if (call.how == 'Y')
+        how = 'y';
+    ed_vi_operate_visual(e, how);
 }
 
 void ed_vi_visual_join(ed *e, struct ed_vi_call call)

@@ -71,7 +71,14 @@ uint32_t whit_landlock_abi(void)
 
 static uint64_t rights_of(uint32_t abi)
 {
-    return (1ULL << (abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13)) - 1;
+    int n_rights = 13;
+    if (abi >= 5)
+        n_rights = 16;
+    else if (abi >= 3)
+        n_rights = 15;
+    else if (abi >= 2)
+        n_rights = 14;
+    return (1ULL << n_rights) - 1;
 }
 
 /* False with errno. */
@@ -105,7 +112,11 @@ whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_comm
     if (!abi) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the kernel has no Landlock");
     if (abi >= 4 && !rules->may_connect) attr.tcp = 3; /* bind, connect */
     if (abi >= 6 && is_for_command) attr.scopes = 3;   /* abstract sockets, signals */
-    size_t attr_bytes = abi >= 6 ? sizeof attr : abi >= 4 ? 16 : 8;
+    size_t attr_bytes = 8;
+    if (abi >= 6)
+        attr_bytes = sizeof attr;
+    else if (abi >= 4)
+        attr_bytes = 16;
     int fd = (int)syscall(CALL_CREATE, &attr, attr_bytes, 0u);
     if (fd < 0) return whit_fail_errno(error, "Landlock", "make rules of");
     whit_status status = WHIT_OK;

@@ -128,7 +128,11 @@ int whit_proxy_change(const whit_writable *folders, size_t n, const struct secco
     else
         fd = open_file(folders, n, pid, folder, path, flags != 0);
     if (fd < 0) return errno == EXDEV ? EPERM : errno;
-    int failure = change(fd, is_times, arguments[value_at], is_times && arguments[value_at] ? times : NULL) ? 0 : errno;
+    int failure;
+    if (change(fd, is_times, arguments[value_at], is_times && arguments[value_at] ? times : NULL))
+        failure = 0;
+    else
+        failure = errno;
     close(fd);
     return failure;
 }

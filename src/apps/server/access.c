@@ -132,7 +132,12 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     uint8_t hash[32];
     bool ok = false;
     /* The scheme's letters may be of either case (RFC 9110, 11.1). */
-    given = given && !strncasecmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";
+    if (given && !strncasecmp(given, "Bearer ", 7))
+        given = given + 7;
+    else if (other)
+        given = other;
+    else
+        given = "";
     hash_key(given, strlen(given), hash);
     *key = 0; /* names that nobody checks give no place in the queue */
     if (site->n_keys) memcpy(key, hash, sizeof *key);
@@ -188,7 +193,12 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
                           "this key may make %u requests a minute; try again in %llu s", found->n_minute,
                           (unsigned long long)wait_s);
             whit_api_set_code(reply, "rate_limit_exceeded");
-            whit_reply_header(reply, "Retry-After", wait_s < 2 ? "1" : wait_s < 10 ? "10" : "60");
+            const char *seconds = "60";
+            if (wait_s < 2)
+                seconds = "1";
+            else if (wait_s < 10)
+                seconds = "10";
+            whit_reply_header(reply, "Retry-After", seconds);
             return false;
         }
     } while (!atomic_compare_exchange_weak(&found->due_ns, &due_ns, next_ns));
@@ -215,7 +225,9 @@ static bool is_public_name(const char *host)
 /* The host and port of an origin of http or https; NULL: another scheme. */
 static const char *origin_host(const char *origin)
 {
-    return !strncmp(origin, "http://", 7) ? origin + 7 : !strncmp(origin, "https://", 8) ? origin + 8 : NULL;
+    if (!strncmp(origin, "http://", 7)) return origin + 7;
+    if (!strncmp(origin, "https://", 8)) return origin + 8;
+    return NULL;
 }
 
 /* Without a key, a server for this machine alone trusts who reaches it. A page from elsewhere does where its name was

@@ -98,17 +98,23 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
     const json_t *own = json_object_get(body, "seed");
     if (json_is_integer(own))
         s->seed = (uint64_t)json_integer_value(own);
-    else if (json_is_real(own)) /* as languages without integers write them, or beyond 63 bits */
-        s->seed = seed < 0 ? (uint64_t)(int64_t)seed : seed < 0x1p64 ? (uint64_t)seed : UINT64_MAX;
-    else
+    else if (!json_is_real(own))
         s->seed = whit_now_ns() * 0x9E3779B97F4A7C15u;
+    else if (seed < 0) /* as languages without integers write them, or beyond 63 bits */
+        s->seed = (uint64_t)(int64_t)seed;
+    else
+        s->seed = seed < 0x1p64 ? (uint64_t)seed : UINT64_MAX;
     return true;
 }
 
 /* One bias of an answer: a number, or false, which forbids the token. */
 static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *value, whit_web_reply *reply)
 {
-    double bias = json_is_number(value) ? json_number_value(value) : json_is_false(value) ? -100 : NAN;
+    double bias = NAN;
+    if (json_is_number(value))
+        bias = json_number_value(value);
+    else if (json_is_false(value))
+        bias = -100;
     if (id < 0 || (uint64_t)id >= n_vocab || !(bias >= -100 && bias <= 100))
         return whit_field_refuse(reply, "logit_bias",
                                  "expected token ids or texts with numbers from -100 to 100, or false, which forbids");
@@ -161,9 +167,11 @@ static bool read_biases(const whit_api *api, const json_t *body, whit_job *job, 
     {
         const json_t *id = json_array_get(value, 0), *bias = json_array_get(value, 1);
         bool is_pair = json_array_size(value) == 2, is_id = is_pair && json_is_integer(id);
-        bool ok = is_pair && json_is_string(id)
-            ? add_text_bias(api, job, json_string_value(id), bias, reply)
-            : add_bias(job, n_vocab, is_id ? json_integer_value(id) : -1, bias, reply);
+        bool ok;
+        if (is_pair && json_is_string(id))
+            ok = add_text_bias(api, job, json_string_value(id), bias, reply);
+        else
+            ok = add_bias(job, n_vocab, is_id ? json_integer_value(id) : -1, bias, reply);
         if (!ok) return false;
     }
     return true;
@@ -231,7 +239,11 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     if (gbnf && calls)
         return whit_field_refuse(reply, "grammar", "a grammar or calls that are held to a form, not both");
     char *text = schema ? whit_json_write(schema) : NULL;
-    const char *source = gbnf ? gbnf : object ? "{\"type\":\"object\"}" : text;
+    const char *source = text;
+    if (gbnf)
+        source = gbnf;
+    else if (object)
+        source = "{\"type\":\"object\"}";
     whit_error error = {.message = "out of memory"};
     whit_grammar *compiled = NULL;
     whit_status status = WHIT_ERROR_MEMORY;
@@ -243,13 +255,20 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     }
     if (calls && (source || (!schema && !object)))
         status = whit_calls_open(ask, body, wanted, &compiled, &error);
-    else if (source)
-        status = (gbnf ? whit_grammar_open_gbnf : whit_grammar_open_json_schema)(
-            ask->api->vocabulary, gbnf ? "grammar" : param, source, n_bytes, &compiled, &error);
+    else if (source) {
+        const char *name = gbnf ? "grammar" : param;
+        status = (gbnf ? whit_grammar_open_gbnf : whit_grammar_open_json_schema)(ask->api->vocabulary, name, source,
+                                                                                 n_bytes, &compiled, &error);
+    }
     if (status == WHIT_OK && !(ask->grammar = whit_shared_grammar_open(compiled))) status = WHIT_ERROR_MEMORY;
     free(text);
     if (status == WHIT_OK) return true;
-    ask->form_param = gbnf ? "grammar" : calls ? "tools" : param;
+    if (gbnf)
+        ask->form_param = "grammar";
+    else if (calls)
+        ask->form_param = "tools";
+    else
+        ask->form_param = param;
     whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
     return false;
 }
@@ -348,7 +367,9 @@ static const json_t *prompt_string(const json_t *prompt)
 {
     const json_t *within = json_object_get(prompt, "prompt_string");
     if (json_array_size(json_object_get(prompt, "multimodal_data"))) return NULL;
-    return json_is_string(prompt) ? prompt : json_is_string(within) ? within : NULL;
+    if (json_is_string(prompt)) return prompt;
+    if (json_is_string(within)) return within;
+    return NULL;
 }
 
 static bool has_integer(const json_t *list)

@@ -52,8 +52,10 @@ static void write_place(const struct place *place, char *text, size_t room)
     for (size_t k = place->n < MOST_STEPS ? place->n : MOST_STEPS; k-- > 0 && at < room;) {
         const char *key = place->steps[k].key;
         if (key && strlen(key) > MOST_KEY_BYTES) key = "...";
-        at += (size_t)(key ? snprintf(text + at, room - at, "%s%s", at ? "." : "", key)
-                           : snprintf(text + at, room - at, "[%zu]", place->steps[k].i));
+        if (key)
+            at += (size_t)snprintf(text + at, room - at, "%s%s", at ? "." : "", key);
+        else
+            at += (size_t)snprintf(text + at, room - at, "[%zu]", place->steps[k].i);
     }
 }
 
@@ -104,8 +106,9 @@ json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web
         whit_api_fail(reply, 400, "invalid_request_error", NULL,
                       "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason.line);
     } else if (!body || json_typeof(body) != type) {
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON %s: %s",
-                      type == JSON_OBJECT ? "object" : "list", body ? "another value" : reason.text);
+        const char *wanted = type == JSON_OBJECT ? "object" : "list";
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON %s: %s", wanted,
+                      body ? "another value" : reason.text);
     } else if (find_zero(body, &place)) {
         write_place(&place, text, sizeof text);
         whit_api_fail(reply, 400, "invalid_request_error", text,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "server/dialect.h"
 #include "server/endpoints.h"
 #include "server/fields.h"
@@ -121,12 +122,16 @@ static json_t *settings_json(const whit_job *job)
 static json_t *finished(const whit_ask *ask, json_t *own)
 {
     const whit_job *job = ask->jobs[ask->state.i_job];
-    const char *type = job->finish == WHIT_FINISH_END ? "eos" : job->finish == WHIT_FINISH_STOP ? "word" : "limit";
-    json_t *rest = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->name, "stop_type", type,
-                             "stopping_word", job->stopped_by ? job->stopped_by : "", "truncated",
-                             job->finish == WHIT_FINISH_LENGTH && job->is_clipped, "tokens_predicted",
-                             (json_int_t)job->n_generated, "tokens_evaluated", (json_int_t)job->n_ids, "tokens_cached",
-                             (json_int_t)job->n_cached);
+    const char *type = "limit";
+    if (job->finish == WHIT_FINISH_END)
+        type = "eos";
+    else if (job->finish == WHIT_FINISH_STOP)
+        type = "word";
+    json_t *rest =
+        json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->name, "stop_type", type, "stopping_word",
+                  whit_or_empty(job->stopped_by), "truncated", job->finish == WHIT_FINISH_LENGTH && job->is_clipped,
+                  "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated", (json_int_t)job->n_ids,
+                  "tokens_cached", (json_int_t)job->n_cached);
     if (job->first_ns) json_object_set_new(rest, "timings", whit_ask_timings(ask));
     json_object_set_new(rest, "generation_settings", settings_json(job));
     json_object_update(own, rest);

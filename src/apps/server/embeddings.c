@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "server/ask.h"
 #include "base/sockets.h"
 #include "server/embedder.h"
@@ -185,7 +186,7 @@ static void write_base64(const float *values, size_t width, whit_buf *out)
     size_t room = sodium_base64_encoded_len(n_bytes, sodium_base64_VARIANT_ORIGINAL);
     char *text = malloc(room);
     if (text) sodium_bin2base64(text, room, (const uint8_t *)values, n_bytes, sodium_base64_VARIANT_ORIGINAL);
-    whit_buf_printf(out, "\"%s\"", text ? text : "");
+    whit_buf_printf(out, "\"%s\"", whit_or_empty(text));
     if (!text) out->failed = true;
     free(text);
 }

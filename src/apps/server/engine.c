@@ -240,7 +240,8 @@ static void sweep_queue(whit_engine *e)
         job->next = NULL;
         e->counts.n_queued--;
         if (!left) (void)whit_fail(&late, WHIT_ERROR_LIMIT, "no slot was free in time; try again later");
-        finish_job(e, job, left ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED, left ? NULL : &late);
+        whit_finish finish = left ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED;
+        finish_job(e, job, finish, left ? NULL : &late);
     }
     e->last = last;
 }
@@ -706,9 +707,13 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
         while (e->opening) pthread_cond_wait(&e->changed, &e->lock);
         pthread_mutex_unlock(&e->lock);
     }
-    whit_status status = !e->slots ? whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots)
-        : !e->running              ? whit_fail(error, WHIT_ERROR_IO, "the engine's thread could not be started")
-                                   : e->status;
+    whit_status status;
+    if (!e->slots)
+        status = whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
+    else if (!e->running)
+        status = whit_fail(error, WHIT_ERROR_IO, "the engine's thread could not be started");
+    else
+        status = e->status;
     if (status != WHIT_OK) {
         whit_engine_close(e);
         return status;

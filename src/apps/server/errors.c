@@ -59,8 +59,8 @@ void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)
 {
     bool theirs = error->status == WHIT_ERROR_ARGUMENT || error->status == WHIT_ERROR_LIMIT ||
         error->status == WHIT_ERROR_UNSUPPORTED || error->status == WHIT_ERROR_FORMAT;
-    whit_api_fail(reply, theirs ? 400 : 500, theirs ? "invalid_request_error" : "server_error", NULL, "%s",
-                  error->message);
+    const char *type = theirs ? "invalid_request_error" : "server_error";
+    whit_api_fail(reply, theirs ? 400 : 500, type, NULL, "%s", error->message);
 }
 
 bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes)

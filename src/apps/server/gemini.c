@@ -66,7 +66,12 @@ static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
     char *text = event ? whit_json_write(event) : NULL;
     bool first = ask->state.n_events++ == 0;
     if (text) {
-        whit_buf_append_str(out, !ask->state.is_list ? "data: " : first ? "[" : ",\r\n");
+        const char *begin = ",\r\n";
+        if (!ask->state.is_list)
+            begin = "data: ";
+        else if (first)
+            begin = "[";
+        whit_buf_append_str(out, begin);
         whit_buf_append_str(out, text);
         if (!ask->state.is_list) whit_buf_append_str(out, "\r\n\r\n");
     }

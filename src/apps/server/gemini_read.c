@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "base/utf8.h"
 #include "server/dialect.h"
 #include "server/json_text.h"
@@ -206,7 +207,7 @@ static json_t *response_text(const json_t *response)
     const json_t *output = json_object_get(response, "output");
     if (json_object_size(response) == 1 && json_is_string(output)) return json_incref((json_t *)output);
     char *text = response ? whit_json_write(response) : NULL;
-    json_t *result = json_string(text ? text : "");
+    json_t *result = json_string(whit_or_empty(text));
     free(text);
     return result;
 }
@@ -402,7 +403,12 @@ static bool read_format(const json_t *config, json_t *chat, whit_web_reply *repl
     if (!strcmp(type, "text/x.enum")) return read_choices(schema ? schema : other, chat, reply);
     if (strcmp(type, "application/json") != 0)
         return refuse_field(reply, "responseMimeType", "expected text/plain, application/json or text/x.enum");
-    schema = schema ? json_incref(schema) : other ? whit_gemini_schema(other) : NULL;
+    if (schema)
+        schema = json_incref(schema);
+    else if (other)
+        schema = whit_gemini_schema(other);
+    else
+        schema = NULL;
     json_object_set_new(chat, "response_format",
                         schema ? json_pack("{s:s, s:{s:o}}", "type", "json_schema", "json_schema", "schema", schema)
                                : json_pack("{s:s}", "type", "json_object"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * HTTP by libmicrohttpd, opened at first use: it brings a TLS library along that no other verb needs. */
+#include "base/utf8.h"
 #include "server/http.h"
 #include "base/items.h"
 #include "base/sockets.h"
@@ -298,13 +299,6 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     *own = NULL;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Replaces %41 by A, in place. What would be a zero byte stays as it is: it would end the path for readers of C
  * strings. */
 static size_t unescape(void *user, struct MHD_Connection *connection, char *text)
@@ -312,7 +306,8 @@ static size_t unescape(void *user, struct MHD_Connection *connection, char *text
     char *out = text;
     (void)user, (void)connection;
     for (const char *at = text; *at; at++) {
-        int high = *at == '%' ? hex_digit(at[1]) : -1, low = high >= 0 ? hex_digit(at[2]) : -1;
+        int high = *at == '%' ? whit_hex_digit((uint8_t)at[1]) : -1;
+        int low = high >= 0 ? whit_hex_digit((uint8_t)at[2]) : -1;
         bool is_byte = low >= 0 && (high || low);
         *out++ = is_byte ? (char)(high << 4 | low) : *at;
         at += is_byte ? 2 : 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "server/json_text.h"
 
 #include <math.h>
@@ -126,7 +127,7 @@ static void restore_text(const char *text, size_t n, whit_buf *out)
 json_t *whit_json_read(const char *text, size_t n, json_error_t *reason)
 {
     whit_buf wide = {0};
-    json_t *value = json_loadb(text ? text : "", n, JSON_ALLOW_NUL, reason);
+    json_t *value = json_loadb(whit_or_empty(text), n, JSON_ALLOW_NUL, reason);
     if (value || json_error_code(reason) != json_error_numeric_overflow) return value;
     widen_text(text, n, &wide);
     if (!wide.failed) value = json_loadb(whit_chars(&wide), wide.size_bytes, JSON_ALLOW_NUL, reason);

@@ -6,6 +6,7 @@
  * answered by messages [number, batch] and at the end [-1, ""]. Without a topic it means the first model.
  *
  * The sockets listen before the sandbox closes; libzmq gets their descriptors (ZMQ_USE_FD) in it. */
+#include "base/phrase.h"
 #include "base/sockets.h"
 #include "server/kv_events.h"
 
@@ -123,7 +124,7 @@ static void name_server(const whit_server_options *options, const char *address,
     char host[200] = "localhost";
     if (options->advertise || (strncmp(plain, "0.0.0.0:", 8) != 0 && strncmp(plain, "[::]:", 5) != 0)) return;
     (void)gethostname(host, sizeof host - 1);
-    snprintf(name, 300, "%s%s", host, port ? port : "");
+    snprintf(name, 300, "%s%s", host, whit_or_empty(port));
 }
 
 static whit_status open_channels(whit_events *events, const whit_server_options *options, const char *address,
@@ -243,8 +244,8 @@ static bool receive_request(whit_events *e, struct request *request)
     int more = 1, n_frames = 0;
     for (; more; n_frames++) {
         const bool is_known = n_frames < 4 && frames[n_frames].data;
-        int n = e->zmq.recv(e->router, is_known ? frames[n_frames].data : ignored,
-                            is_known ? frames[n_frames].n_max : sizeof ignored, ZMQ_DONTWAIT);
+        size_t room = is_known ? frames[n_frames].n_max : sizeof ignored;
+        int n = e->zmq.recv(e->router, is_known ? frames[n_frames].data : ignored, room, ZMQ_DONTWAIT);
         if (n < 0) return false;
         if (is_known) *frames[n_frames].n = n;
         size_t n_bytes = sizeof more;

@@ -85,7 +85,13 @@ static bool ends_within(const whit_buf *bytes)
     while (n_back < n && n_back < 3 && (bytes->data[n - 1 - n_back] & 0xC0) == 0x80) n_back++;
     if (n_back == n) return false;
     uint8_t lead = bytes->data[n - 1 - n_back];
-    size_t n_wanted = lead > 0xF4 ? 0 : lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC2 ? 1 : 0;
+    size_t n_wanted = 0;
+    if (lead >= 0xF0 && lead <= 0xF4)
+        n_wanted = 3;
+    else if (lead >= 0xE0 && lead < 0xF0)
+        n_wanted = 2;
+    else if (lead >= 0xC2 && lead < 0xE0)
+        n_wanted = 1;
     return n_back < n_wanted;
 }
 
@@ -261,7 +267,14 @@ bool whit_logs_write(whit_logs *logs, whit_buf *out)
                                          "],\"text_offset\":["};
     bool lists = logs->form == WHIT_LOGS_COMPLETION, chat = logs->form == WHIT_LOGS_CHAT;
     size_t n = count_tokens(logs);
-    if (!logs->i_token) whit_buf_append_str(out, lists ? begins[logs->i_list] : chat ? "{\"content\":[" : "[");
+    if (!logs->i_token) {
+        const char *begin = "[";
+        if (lists)
+            begin = begins[logs->i_list];
+        else if (chat)
+            begin = "{\"content\":[";
+        whit_buf_append_str(out, begin);
+    }
     for (size_t k = 0; k < PIECE_TOKENS && logs->i_token < n; k++, logs->i_token++) {
         if (logs->i_token) whit_buf_append_str(out, ",");
         write_at(logs, logs->i_token, out);
@@ -269,7 +282,12 @@ bool whit_logs_write(whit_logs *logs, whit_buf *out)
     if (logs->i_token < n) return true;
     logs->i_token = 0;
     if (lists && ++logs->i_list < N_LISTS) return true;
-    whit_buf_append_str(out, lists ? "]}" : chat ? "],\"refusal\":null}" : "]");
+    const char *end = "]";
+    if (lists)
+        end = "]}";
+    else if (chat)
+        end = "],\"refusal\":null}";
+    whit_buf_append_str(out, end);
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "server/body.h"
 #include "server/dialect.h"
 #include "server/endpoints.h"
@@ -23,7 +24,7 @@ void whit_dialect_send(whit_buf *out, json_t *event)
 
 json_t *whit_dialect_text(const void *text, size_t n)
 {
-    json_t *own = json_stringn(text ? text : "", text ? n : 0);
+    json_t *own = json_stringn(whit_or_empty(text), text ? n : 0);
     return own ? own : json_string("");
 }
 

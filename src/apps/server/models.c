@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "server/models.h"
 #include "whit/facts.h"
 
@@ -149,7 +150,7 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
     WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error)); /* opened when it is needed */
     const char *family = whit_model_metadata(model, "general.architecture");
-    snprintf(entry->family, sizeof entry->family, "%s", family ? family : "");
+    snprintf(entry->family, sizeof entry->family, "%s", whit_or_empty(family));
     entry->n_parameters = whit_model_number(model, "parameters");
     entry->weight_type = whit_model_weight_type(model);
     entry->n_file_bytes = 0;

@@ -25,7 +25,8 @@ static bool is_adapter(const whit_api *api, const char *name)
 
 static bool add_mount(const whit_api *api, int which, const json_t *strength, whit_job *job, whit_web_reply *reply)
 {
-    double scale = strength ? json_is_number(strength) ? json_number_value(strength) : NAN : 1;
+    double scale = 1;
+    if (strength) scale = json_is_number(strength) ? json_number_value(strength) : NAN;
     if (which < 0)
         return whit_field_refuse(reply, "adapters", "the model has no adapter of that name; GET /v1/models lists them");
     if (!(scale >= -WHIT_STRENGTH_MAX && scale <= WHIT_STRENGTH_MAX))

@@ -102,7 +102,8 @@ bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, w
         claim_rendering(&texts, messages, reply);
     texts.request.no_answer = !begins_answer;
     json_t *joined = ok && texts.request.continue_last ? join_last_parts(messages) : NULL;
-    whit_status status = ok ? render(api, &texts, joined ? joined : messages, prompt, &error) : WHIT_OK;
+    whit_status status = WHIT_OK;
+    if (ok) status = render(api, &texts, joined ? joined : messages, prompt, &error);
     json_decref(joined);
     free(texts.tools);
     free(texts.variables);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "base/sockets.h"
 #include "base/utf8.h"
 #include "server/access.h"
@@ -31,7 +32,7 @@ static const char *finish_name(const whit_job *job, bool calls)
 
 static json_t *text_or_null(const char *text, size_t n)
 {
-    json_t *own = json_stringn(text ? text : "", n);
+    json_t *own = json_stringn(whit_or_empty(text), n);
     return own ? own : json_null();
 }
 
@@ -49,7 +50,8 @@ static json_t *usage_json(const whit_ask *ask)
 
 static json_t *envelope(const whit_ask *ask, bool chunk)
 {
-    const char *object = ask->is_chat ? chunk ? "chat.completion.chunk" : "chat.completion" : "text_completion";
+    const char *object = "text_completion";
+    if (ask->is_chat) object = chunk ? "chat.completion.chunk" : "chat.completion";
     return json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", ask->id, "object", object, "created", (json_int_t)ask->created,
                      "model", ask->api->name, "system_fingerprint", whit_version());
 }
@@ -62,10 +64,11 @@ json_t *whit_ask_timings(const whit_ask *ask)
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
            n_rest = job->n_generated - 1.0; /* the first came at once */
+    double prompt_rate = prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0;
+    double rest_rate = rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
-                     (json_int_t)n_prompt, "prompt_ms", prompt_ms, "prompt_per_second",
-                     prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0, "predicted_n", (json_int_t)job->n_generated,
-                     "predicted_ms", rest_ms, "predicted_per_second", rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0);
+                     (json_int_t)n_prompt, "prompt_ms", prompt_ms, "prompt_per_second", prompt_rate, "predicted_n",
+                     (json_int_t)job->n_generated, "predicted_ms", rest_ms, "predicted_per_second", rest_rate);
 }
 
 /* A line of the log, once all is answered or the client has left. */
@@ -84,30 +87,36 @@ static void log_ask(const whit_ask *ask, int status)
         if (job->started_ns > queued_ns) queued_ns = job->started_ns;
         if (job->first_ns && (!first_ns || job->first_ns < first_ns)) first_ns = job->first_ns;
         if (job->queued_ns < begun_ns) begun_ns = job->queued_ns;
-        json_array_append_new(finishes,
-                              json_string(!job->finished     ? "cancelled"
-                                              : job->is_late ? "timeout"
-                                                             : names[job->finish]));
+        const char *finish;
+        if (!job->finished)
+            finish = "cancelled";
+        else if (job->is_late)
+            finish = "timeout";
+        else
+            finish = names[job->finish];
+        json_array_append_new(finishes, json_string(finish));
         if (api->log.texts) json_array_append_new(answers, text_or_null(whit_chars(&job->text), job->text.size_bytes));
     }
     whit_engine_unlock(api->engine);
     char key[20];
     snprintf(key, sizeof key, "%08x", (unsigned)ask->key);
-    json_t *line =
-        json_pack("{s:s, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api",
-                  ask->path          ? ask->path
-                      : ask->is_chat ? "chat"
-                                     : "completion",
-                  "status", status, "key", key, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
-                  "cached_tokens", (json_int_t)n_cached, "generated_tokens", (json_int_t)n_generated, "finish",
-                  finishes, "queue_us", (json_int_t)(queued_ns ? (queued_ns - begun_ns) / 1000 : 0), "first_token_us",
-                  (json_int_t)(first_ns ? (first_ns - begun_ns) / 1000 : 0), "total_us",
-                  (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
+    const char *path = "completion";
+    if (ask->path)
+        path = ask->path;
+    else if (ask->is_chat)
+        path = "chat";
+    uint64_t queue_us = queued_ns ? (queued_ns - begun_ns) / 1000 : 0;
+    uint64_t first_us = first_ns ? (first_ns - begun_ns) / 1000 : 0;
+    json_t *line = json_pack("{s:s, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api", path,
+                             "status", status, "key", key, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
+                             "cached_tokens", (json_int_t)n_cached, "generated_tokens", (json_int_t)n_generated,
+                             "finish", finishes, "queue_us", (json_int_t)queue_us, "first_token_us",
+                             (json_int_t)first_us, "total_us", (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
     const char *who = whit_access_key_name(api->site, ask->key);
     if (*who) json_object_set_new(line, "name", json_string(who));
     if (ask->request_id[0]) json_object_set_new(line, "request_id", json_string(ask->request_id));
     if (api->log.texts) {
-        json_object_set_new(line, "request", json_string(ask->body ? ask->body : ""));
+        json_object_set_new(line, "request", json_string(whit_or_empty(ask->body)));
         json_object_set(line, "answers", answers);
     }
     json_decref(answers);
@@ -252,7 +261,12 @@ static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const
             if (choices && i == 0) whit_buf_append_str(&r->texts[0], ",\"choices\":[");
             if (choices) whit_append_open(&r->texts[i], json_array_get(choices, i));
             whit_buf_printf(&r->texts[i], ",\"%s\":", name);
-            whit_buf_append_str(&r->texts[i + 1], !choices ? "}" : i + 2 < r->n_texts ? "}," : "}]}");
+            const char *end = "}]}";
+            if (!choices)
+                end = "}";
+            else if (i + 2 < r->n_texts)
+                end = "},";
+            whit_buf_append_str(&r->texts[i + 1], end);
             is_failed |= r->texts[i].failed || r->texts[i + 1].failed;
         }
     }
@@ -286,7 +300,8 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
     const json_t *first = json_array_get(choices, 0);
     if (ask->ollama) {
         const json_t *message = json_object_get(first, "message");
-        const json_t *text = json_object_get(ask->is_chat ? message : first, ask->is_chat ? "content" : "text");
+        const json_t *within = ask->is_chat ? message : first;
+        const json_t *text = json_object_get(within, ask->is_chat ? "content" : "text");
         const json_t *thinking = json_object_get(message, "reasoning_content");
         body = whit_ollama_line(ask, json_string_value(text), json_string_length(text), json_string_value(thinking),
                                 json_string_length(thinking), json_object_get(message, "tool_calls"), true);
@@ -371,8 +386,9 @@ static void send_chunk(struct stream *s, uint32_t i, json_t *piece, const whit_b
     json_t *event = envelope(s->ask, true);
     if (s->ask->times_tokens && s->ask->jobs[0]->first_ns)
         json_object_set_new(event, "timings", whit_ask_timings(s->ask));
-    json_t *choice = json_pack("{s:i, s:o, s:o}", "index", (int)i, s->ask->is_chat ? "delta" : "text", piece,
-                               "finish_reason", finish ? json_string(finish) : json_null());
+    const char *key = s->ask->is_chat ? "delta" : "text";
+    json_t *choice = json_pack("{s:i, s:o, s:o}", "index", (int)i, key, piece, "finish_reason",
+                               finish ? json_string(finish) : json_null());
     if (!logs) {
         json_object_set_new(choice, "logprobs", json_null());
         json_object_set_new(event, "choices", json_pack("[o]", choice));
@@ -579,8 +595,9 @@ static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
         json_t *event = NULL;
         if (!s->ask->dialect) {
             event = envelope(s->ask, true);
+            const char *key = s->ask->is_chat ? "delta" : "text";
             json_object_set_new(event, "choices",
-                                json_pack("[{s:i, s:o, s:n}]", "index", (int)i, s->ask->is_chat ? "delta" : "text",
+                                json_pack("[{s:i, s:o, s:n}]", "index", (int)i, key,
                                           s->ask->is_chat ? json_object() : json_string(""), "finish_reason"));
         } else if (!s->ask->is_chat) {
             event = json_pack("{s:i, s:s, s:b}", "index", (int)i, "content", "", "stop", 0);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/phrase.h"
 #include "server/dialect.h"
 #include "server/json_text.h"
 #include "server/responses.h"
@@ -52,7 +53,7 @@ bool whit_response_is_server_run(const char *type)
 static const char *type_of(const json_t *object)
 {
     const char *type = json_string_value(json_object_get(object, "type"));
-    return type ? type : "";
+    return whit_or_empty(type);
 }
 
 static int find_known(const char *type)
@@ -104,11 +105,12 @@ bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds)
     whit_buf text = {0};
     if (!json_is_string(name)) return false;
     if (json_is_string(about)) whit_buf_append(&text, json_string_value(about), json_string_length(about));
-    if (json_is_string(definition))
-        whit_buf_printf(&text, "%sThe input follows this %s:\n%s", text.size_bytes ? "\n" : "",
-                        json_is_string(syntax) && !strcmp(json_string_value(syntax), "regex") ? "regular expression"
-                                                                                              : "grammar",
+    if (json_is_string(definition)) {
+        const char *form =
+            json_is_string(syntax) && !strcmp(json_string_value(syntax), "regex") ? "regular expression" : "grammar";
+        whit_buf_printf(&text, "%sThe input follows this %s:\n%s", text.size_bytes ? "\n" : "", form,
                         json_string_value(definition));
+    }
     json_object_set_new(kinds, json_string_value(name), json_pack("{s:s, s:O}", "type", "custom", "name", name));
     add_function(list, json_incref(name),
                  json_pack("{s:o, s:{s:s, s:{s:{s:s}}, s:[s], s:b}}", "description",

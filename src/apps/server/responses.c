@@ -58,14 +58,16 @@ static bool is_cut(const whit_ask *ask)
 static json_t *response(const whit_ask *ask, json_t *output)
 {
     bool cut = output && is_cut(ask);
-    json_t *own =
-        json_pack("{s:s, s:s, s:I, s:s, s:o, s:n, s:s, s:o, s:b}", "id", ask->id, "object", "response", "created_at",
-                  (json_int_t)ask->created, "status",
-                  !output   ? "in_progress"
-                      : cut ? "incomplete"
-                            : "completed",
-                  "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(), "error",
-                  "model", ask->api->name, "output", output ? json_incref(output) : json_array(), "store", 0);
+    const char *status = "completed";
+    if (!output)
+        status = "in_progress";
+    else if (cut)
+        status = "incomplete";
+    json_t *details = cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null();
+    json_t *items = output ? json_incref(output) : json_array();
+    json_t *own = json_pack("{s:s, s:s, s:I, s:s, s:o, s:n, s:s, s:o, s:b}", "id", ask->id, "object", "response",
+                            "created_at", (json_int_t)ask->created, "status", status, "incomplete_details", details,
+                            "error", "model", ask->api->name, "output", items, "store", 0);
     const struct {
         const char *name;
         json_t *otherwise;
@@ -243,16 +245,22 @@ static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
     close_item(ask, "completed", out);
     state->open = true;
     state->kind = kind;
-    json_t *item = kind == WHIT_CHAT_TEXT ? message_item(ask, state->index, json_array(), "in_progress")
-        : kind == WHIT_CHAT_THINKING      ? json_pack("{s:s, s:o, s:[], s:[]}", "type", "reasoning", "id",
-                                                      item_id(ask, "rs", state->index), "summary", "content")
-                                          : call_item(ask, state->index, state->name, "", 0, "in_progress");
+    json_t *item;
+    if (kind == WHIT_CHAT_TEXT)
+        item = message_item(ask, state->index, json_array(), "in_progress");
+    else if (kind == WHIT_CHAT_THINKING)
+        item = json_pack("{s:s, s:o, s:[], s:[]}", "type", "reasoning", "id", item_id(ask, "rs", state->index),
+                         "summary", "content");
+    else
+        item = call_item(ask, state->index, state->name, "", 0, "in_progress");
     send_event(ask, "response.output_item.added", json_pack("{s:i, s:o}", "output_index", state->index, "item", item),
                out);
     /* OpenAI's libraries add a delta to a part, of thinking as of text. */
-    json_t *part = kind == WHIT_CHAT_TEXT ? text_part(json_string(""))
-        : kind == WHIT_CHAT_THINKING      ? thinking_part(json_string(""))
-                                          : NULL;
+    json_t *part = NULL;
+    if (kind == WHIT_CHAT_TEXT)
+        part = text_part(json_string(""));
+    else if (kind == WHIT_CHAT_THINKING)
+        part = thinking_part(json_string(""));
     if (part) send_event(ask, "response.content_part.added", with(place_of_event(ask), "part", part), out);
 }
 

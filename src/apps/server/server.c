@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Listening, running and ending. */
+#include "base/phrase.h"
 #include "server/server.h"
 
 #ifdef __GLIBC__
@@ -109,7 +110,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     char address[400];
     int fd = -1, notify = whit_notify_open();
     keep_memory_flat();
-    snprintf(address, sizeof address, "unix:%s", options->socket_path ? options->socket_path : "");
+    snprintf(address, sizeof address, "unix:%s", whit_or_empty(options->socket_path));
     pthread_mutex_init(&site.store_lock, NULL);
     whit_status status = options->store ? whit_store_open(options->store, &site.store_fd, error) : WHIT_OK;
     if (status == WHIT_OK) status = whit_models_open(&site, error);

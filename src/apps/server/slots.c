@@ -57,12 +57,18 @@ void whit_slots_act(whit_call *call)
     }
     snprintf(digits, sizeof digits, "%.*s", (int)(call->n_rest < 11 ? call->n_rest : 11), call->rest);
     unsigned long id = strtoul(digits, &end, 10);
-    action.kind = kind == 0 ? WHIT_SLOT_SAVE : kind == 1 ? WHIT_SLOT_RESTORE : WHIT_SLOT_ERASE;
+    if (kind == 0)
+        action.kind = WHIT_SLOT_SAVE;
+    else if (kind == 1)
+        action.kind = WHIT_SLOT_RESTORE;
+    else
+        action.kind = WHIT_SLOT_ERASE;
     action.id_slot = *end || end == digits || id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
     if (action.kind != WHIT_SLOT_ERASE && !read_path(call, path, &name)) return;
     uint64_t begun_ns = whit_now_ns();
     if (whit_engine_act(call->api->engine, &action, &error) != WHIT_OK) {
-        whit_api_fail(call->reply, error.status == WHIT_ERROR_IO ? 404 : 400, "invalid_request_error", NULL, "%s",
+        int code = error.status == WHIT_ERROR_IO ? 404 : 400;
+        whit_api_fail(call->reply, code, "invalid_request_error", NULL, "%s",
                       name && error.status == WHIT_ERROR_IO ? "there is no such file in the folder of --cache-dir"
                                                             : error.message);
         return;

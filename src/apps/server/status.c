@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/phrase.h"
 #include "server/access.h"
 #include "base/items.h"
 #include "server/endpoints.h"
@@ -103,7 +104,7 @@ void whit_models_get(whit_call *call)
         whit_api_reply(call->reply, call->vendor == WHIT_VENDOR_ANTHROPIC ? anthropic_model(call->site, found) : found);
     } else {
         whit_api_fail(call->reply, 404, "invalid_request_error", "model",
-                      "there is no model %.100s; GET /v1/models lists them", id ? id : "");
+                      "there is no model %.100s; GET /v1/models lists them", whit_or_empty(id));
         whit_api_set_code(call->reply, "model_not_found");
     }
     json_decref(list);
@@ -200,7 +201,7 @@ void whit_props_get(whit_call *call)
                              settings, "modalities", "vision", 0, "audio", 0, "chat", api->chat != NULL, "tools",
                              api->chat && whit_chat_template_takes_tools(api->chat), "switches_thinking",
                              api->chat && whit_chat_template_switches_thinking(api->chat), "is_sleeping", 0,
-                             "chat_template", source ? source : "", n));
+                             "chat_template", whit_or_empty(source), n));
 }
 
 /* The name of POST /models/load and /models/unload; NULL: the reply says that it lacks. */

@@ -18,15 +18,24 @@ int whit_posix_open(const char *path, int flags, ...)
     wchar_t wide[WHIT_WIDE_MAX];
     if (!whit_wide_path(path, wide)) return -1;
     int way = flags & (_O_RDONLY | _O_WRONLY | _O_RDWR);
-    DWORD access_rights = way == _O_RDONLY ? GENERIC_READ
-        : way == _O_WRONLY                 ? GENERIC_WRITE
-                                           : GENERIC_READ | GENERIC_WRITE;
+    DWORD access_rights;
+    if (way == _O_RDONLY)
+        access_rights = GENERIC_READ;
+    else if (way == _O_WRONLY)
+        access_rights = GENERIC_WRITE;
+    else
+        access_rights = GENERIC_READ | GENERIC_WRITE;
     DWORD attributes = FILE_ATTRIBUTE_NORMAL, creation = OPEN_EXISTING;
     if (flags & O_NOFOLLOW) attributes |= FILE_FLAG_OPEN_REPARSE_POINT;
     if (way == _O_RDONLY) attributes |= FILE_FLAG_BACKUP_SEMANTICS; /* folders, too, as POSIX opens them */
-    if (flags & _O_CREAT)
-        creation = flags & _O_EXCL ? CREATE_NEW : flags & _O_TRUNC ? CREATE_ALWAYS : OPEN_ALWAYS;
-    else if (flags & _O_TRUNC)
+    if (flags & _O_CREAT) {
+        if (flags & _O_EXCL)
+            creation = CREATE_NEW;
+        else if (flags & _O_TRUNC)
+            creation = CREATE_ALWAYS;
+        else
+            creation = OPEN_ALWAYS;
+    } else if (flags & _O_TRUNC)
         creation = TRUNCATE_EXISTING;
     if (flags & _O_APPEND)
         access_rights = (access_rights & ~GENERIC_WRITE) | FILE_APPEND_DATA | FILE_WRITE_ATTRIBUTES | SYNCHRONIZE;
@@ -54,7 +63,13 @@ int whit_posix_open(const char *path, int flags, ...)
 FILE *whit_posix_fopen(const char *path, const char *mode)
 {
     bool updates = strchr(mode, '+');
-    int flags = *mode == 'r' ? 0 : *mode == 'w' ? _O_CREAT | _O_TRUNC : _O_CREAT | _O_APPEND;
+    int flags;
+    if (*mode == 'r')
+        flags = 0;
+    else if (*mode == 'w')
+        flags = _O_CREAT | _O_TRUNC;
+    else
+        flags = _O_CREAT | _O_APPEND;
     if (strchr(mode, 'x')) flags |= _O_EXCL;
     flags |= updates ? _O_RDWR : *mode == 'r' ? _O_RDONLY : _O_WRONLY;
     int fd = whit_posix_open(path, flags | O_CLOEXEC, 0666);
@@ -140,8 +155,8 @@ int whit_posix_flock(int fd, int operation)
     bool was_held = UnlockFileEx(handle, 0, 1, 0, &place);
     if (operation & LOCK_UN) return 0;
     (void)was_held;
-    DWORD flags =
-        (operation & LOCK_EX ? LOCKFILE_EXCLUSIVE_LOCK : 0) | (operation & LOCK_NB ? LOCKFILE_FAIL_IMMEDIATELY : 0);
+    DWORD exclusive = operation & LOCK_EX ? LOCKFILE_EXCLUSIVE_LOCK : 0;
+    DWORD flags = (exclusive) | (operation & LOCK_NB ? LOCKFILE_FAIL_IMMEDIATELY : 0);
     return LockFileEx(handle, flags, 0, 1, 0, &place) ? 0 : whit_wide_error();
 }
 

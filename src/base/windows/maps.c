@@ -27,7 +27,8 @@ static void *map_fd(size_t size_bytes, int protection, int flags, int fd, off_t 
         whit_wide_error();
         return MAP_FAILED;
     }
-    DWORD way = protection & PROT_WRITE ? (copies ? FILE_MAP_COPY : FILE_MAP_WRITE) : FILE_MAP_READ;
+    DWORD way = FILE_MAP_READ;
+    if (protection & PROT_WRITE) way = copies ? FILE_MAP_COPY : FILE_MAP_WRITE;
     void *begin = MapViewOfFile(section, way, (DWORD)((uint64_t)offset >> 32), (DWORD)offset, size_bytes);
     if (!begin) whit_wide_error();
     CloseHandle(section); /* the view keeps it */

@@ -33,8 +33,17 @@ static int examine_handle(HANDLE handle, struct whit_posix_stat *info)
         GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag) &&
         (tag.ReparseTag == IO_REPARSE_TAG_SYMLINK || tag.ReparseTag == IO_REPARSE_TAG_MOUNT_POINT);
     /* Folders of a user are closed to other users, and what is in them inherits that. */
-    unsigned rights = is_folder ? 0700 : found.dwFileAttributes & FILE_ATTRIBUTE_READONLY ? 0400 : 0600;
-    info->st_mode = (mode_t)(rights | (is_link ? S_IFLNK : is_folder ? S_IFDIR : S_IFREG));
+    unsigned rights = 0600;
+    if (is_folder)
+        rights = 0700;
+    else if (found.dwFileAttributes & FILE_ATTRIBUTE_READONLY)
+        rights = 0400;
+    unsigned kind = S_IFREG;
+    if (is_link)
+        kind = S_IFLNK;
+    else if (is_folder)
+        kind = S_IFDIR;
+    info->st_mode = (mode_t)(rights | kind);
     info->st_dev = found.dwVolumeSerialNumber;
     info->st_ino = (uint64_t)found.nFileIndexHigh << 32 | found.nFileIndexLow;
     info->st_nlink = found.nNumberOfLinks;

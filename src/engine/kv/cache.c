@@ -75,7 +75,10 @@ static void open_for(whit_kv_class *class)
     const uint64_t read = (uint64_t) class->n_window_blocks * WHIT_KV_BLOCK_TOKENS + WHIT_KV_LINGER_TOKENS + 1;
     const uint64_t room = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS - 1;
     class->type = whit_kv_open_type(class->type);
-    class->window = window && window < read ? window : (uint32_t)(read < UINT32_MAX / 4 ? read : UINT32_MAX / 4);
+    if (window && window < read)
+        class->window = window;
+    else
+        class->window = (uint32_t)(read < UINT32_MAX / 4 ? read : UINT32_MAX / 4);
     class->beyond = (uint32_t)room;
     class->n_sinks = 0; /* pinned as a closed block */
 }

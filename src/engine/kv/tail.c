@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/bounds.h"
 #include "kv/tail.h"
 
 #include "base/mem.h"
@@ -188,7 +189,7 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
                 whit_kv_sinks_arrays(class->head_dim, whit_kv_class_block(class, layer, head, sequence, 0));
             const int16_t most = (int16_t)WHIT_KV_QUERY_MAX;
             for (uint32_t i = 0; i < 2 * WHIT_KV_SINKS * class->head_dim; i++)
-                at.keys[i] = at.keys[i] > most ? most : at.keys[i] < -most ? (int16_t)-most : at.keys[i];
+                at.keys[i] = (int16_t)whit_within(at.keys[i], -most, most);
         }
 }
 

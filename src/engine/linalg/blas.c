@@ -78,7 +78,8 @@ void whit_blas_close(whit_blas *blas)
  * b, or from dots where b is transposed. */
 static void plain_rows(const whit_loops *loops, const whit_product *p)
 {
-    size_t row_a = p->transpose_a ? 1 : p->lda, column_a = p->transpose_a ? p->lda : 1;
+    size_t row_a = p->transpose_a ? 1 : p->lda;
+    size_t column_a = p->transpose_a ? p->lda : 1;
     for (size_t i = 0; i < p->m; i++) {
         float *row = p->c + i * p->ldc;
         if (p->beta == 0) memset(row, 0, p->n * sizeof *row);
@@ -131,9 +132,10 @@ void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_produ
         rounded_pack(p, 0, n_panels(p), own);
         rounded_rows(p, own, 0, p->m);
     } else if (blas->library) {
-        blas->gemm(ROW_MAJOR, p->transpose_a ? TRANSPOSE : NO_TRANSPOSE, p->transpose_b ? TRANSPOSE : NO_TRANSPOSE,
-                   (int)p->m, (int)p->n, (int)p->k, 1.0f, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c,
-                   (int)p->ldc);
+        int turn_a = p->transpose_a ? TRANSPOSE : NO_TRANSPOSE;
+        int turn_b = p->transpose_b ? TRANSPOSE : NO_TRANSPOSE;
+        blas->gemm(ROW_MAJOR, turn_a, turn_b, (int)p->m, (int)p->n, (int)p->k, 1.0f, p->a, (int)p->lda, p->b,
+                   (int)p->ldb, p->beta, p->c, (int)p->ldc);
     } else {
         plain_rows(blas->loops, p);
     }

@@ -76,7 +76,9 @@ static inline float whit_loop_i8_code(float w, float a)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: rounds to an integer */
     float code = (w / a + magic) - magic;
-    return code > 127.0f ? 127.0f : code < -127.0f ? -127.0f : code;
+    if (code > 127.0f) return 127.0f;
+    if (code < -127.0f) return -127.0f;
+    return code;
 }
 
 #endif

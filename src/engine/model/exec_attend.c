@@ -440,7 +440,8 @@ static void attend_places(const struct split_kv *d, uint32_t worker, uint32_t be
             merges = group == 0 || atomic_load_explicit(&exec->n_merged[head], memory_order_acquire) == group;
         make_spans(d->step, exec, &d->seen, g, spans, &spans_are_whole);
         bool goes_on = merges && group > 0;
-        float *own = goes_on ? partials : partials_of(d, head, group), *into = goes_on ? partials_of(d, head, 0) : NULL;
+        float *own = goes_on ? partials : partials_of(d, head, group);
+        float *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
         const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
         whit_exec_converted *converted = converted_of(exec, worker, head, exec->sequences[d->step->rows][d->seen.row]);

@@ -87,9 +87,12 @@ void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted)
     case WHIT_PLAN_EXPERT_LINEAR: step->run_tiles = whit_exec_multiply_expert; break;
     case WHIT_PLAN_SCREEN: step->run_tiles = run_screen; break;
     default:
-        step->run_tiles = is_adapted          ? run_linear_adapted
-            : whit_is_corrected(step->tensor) ? run_linear_corrected
-                                              : run_linear;
+        if (is_adapted)
+            step->run_tiles = run_linear_adapted;
+        else if (whit_is_corrected(step->tensor))
+            step->run_tiles = run_linear_corrected;
+        else
+            step->run_tiles = run_linear;
         break;
     }
 }

@@ -90,7 +90,13 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
     }
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
-    const float *scales = target->split_scale ? &one : type->scale_kind == WHIT_SCALE_TENSOR ? &type->scale : e->fields;
+    const float *scales;
+    if (target->split_scale)
+        scales = &one;
+    else if (type->scale_kind == WHIT_SCALE_TENSOR)
+        scales = &type->scale;
+    else
+        scales = e->fields;
     *fits = !type->has_offset &&
         whit_ggml_encode_codes(target->kind, type->n_cols, e->codes, scales,
                                type->scale_kind == WHIT_SCALE_GROUP ? g.group_cols : type->n_cols, e->encoded);
@@ -152,9 +158,12 @@ static whit_status choose_type(struct export *e, struct target *target)
     if (!e->options->coded && whit_ggml_native_kind(type, &own[0])) return choose_kind(e, target, own, 3);
     if (type->scale_type > WHIT_SCALE_U8) return choose_kind(e, target, floats, 2);
     if (whit_codec_find(type->codec)->is_float) {
-        asked = type->codec == WHIT_CODEC_F32 ? WHIT_GGML_F32
-            : type->codec == WHIT_CODEC_F16   ? WHIT_GGML_F16
-                                              : WHIT_GGML_BF16;
+        if (type->codec == WHIT_CODEC_F32)
+            asked = WHIT_GGML_F32;
+        else if (type->codec == WHIT_CODEC_F16)
+            asked = WHIT_GGML_F16;
+        else
+            asked = WHIT_GGML_BF16;
         if (e->options->floats) parse_kind(e->options->floats, &asked);
         return choose_kind(e, target, &asked, 1);
     }

@@ -88,7 +88,8 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
         float score = (float)whit_tokenizer_token_score(view, (int32_t)id);
         char hole[32];
         int hole_bytes = snprintf(hole, sizeof hole, "[PAD%u]", id); /* as converters name ids without a text */
-        whit_gguf_put_element(writer, text ? (const char *)text : hole, text ? text_bytes : (size_t)hole_bytes);
+        size_t n_shown = text ? text_bytes : (size_t)hole_bytes;
+        whit_gguf_put_element(writer, text ? (const char *)text : hole, n_shown);
         if (!whit_buf_append(&types, &type, sizeof type) || !whit_buf_append(&numbers, &score, sizeof score)) break;
     }
     bool failed = types.failed || numbers.failed;
@@ -126,13 +127,16 @@ static whit_status check_added(const whit_tokenizer_view *view, const char *path
         const uint32_t flags = added[i].flags;
         if (!(flags & (WHIT_ADDED_SINGLE_WORD | WHIT_ADDED_LSTRIP | WHIT_ADDED_RSTRIP))) continue;
         const uint8_t *text = whit_tokenizer_string(view, added[i].text_offset, added[i].text_bytes);
+
+        int n_shown = text ? (int)(added[i].text_bytes < 80 ? added[i].text_bytes : 80) : 0;
+        const char *flag = "rstrip";
+        if (flags & WHIT_ADDED_SINGLE_WORD)
+            flag = "single_word";
+        else if (flags & WHIT_ADDED_LSTRIP)
+            flag = "lstrip";
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the added token '%.*s' has %s, for which GGUF has no place; export without the tokenizer",
-                         path, text ? (int)(added[i].text_bytes < 80 ? added[i].text_bytes : 80) : 0,
-                         text ? (const char *)text : "",
-                         flags & WHIT_ADDED_SINGLE_WORD  ? "single_word"
-                             : flags & WHIT_ADDED_LSTRIP ? "lstrip"
-                                                         : "rstrip");
+                         path, n_shown, text ? (const char *)text : "", flag);
     }
     return WHIT_OK;
 }

@@ -179,9 +179,11 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
     }
     *type = *graph->resolver.type(graph->resolver.context, index);
     if ((n_rows && type->n_rows != n_rows) || (n_cols && type->n_cols != n_cols)) {
+        uint32_t wanted_rows = n_rows ? n_rows : type->n_rows;
+        uint32_t wanted_cols = n_cols ? n_cols : type->n_cols;
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is %u x %u, but the configuration needs %u x %u",
-                      full, type->n_rows, type->n_cols, n_rows ? n_rows : type->n_rows, n_cols ? n_cols : type->n_cols);
+                      full, type->n_rows, type->n_cols, wanted_rows, wanted_cols);
         return -1;
     }
     if (type->layout != layout) {
@@ -543,8 +545,8 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
         graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
                                   "graph: %s: %u of %u experts, where an earlier layer has %u of %u", name,
                                   shape.n_used, n, graph->n_used, graph->n_experts);
-    const int32_t choice = shape.choice ? vector_of(graph, layer, shape.choice, n) : -1,
-                  scales = shape.scales ? vector_of(graph, layer, shape.scales, n) : -1;
+    const int32_t choice = shape.choice ? vector_of(graph, layer, shape.choice, n) : -1;
+    const int32_t scales = shape.scales ? vector_of(graph, layer, shape.scales, n) : -1;
     const whit_ref route = push_node(graph, layer, name, 2 * shape.n_used,
                                      (whit_node){.op = WHIT_OP_ROUTE,
                                                  .input = {logits},

@@ -76,7 +76,8 @@ static bool find_tensor(const whit_gguf_architecture *architecture, const whit_g
     memcpy(name, tensor->name, tensor->name_bytes);
     name[tensor->name_bytes] = 0;
     const char *rest = whit_import_layer(name, "blk", WHIT_MAX_LAYERS, &found->layer);
-    found->row = whit_import_find_name(architecture->names, rest ? layer_names : global_names, rest ? rest : name);
+    const char *known = rest ? rest : name;
+    found->row = whit_import_find_name(architecture->names, rest ? layer_names : global_names, known);
     if (found->row) {
         if (found->row->ours) canonical_name(found->row, found->layer, found->ours);
         return true;

@@ -519,5 +519,6 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
     if (name && !bare)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: '%.*s' is no model that continues a text (…ForCausalLM)",
                          config->path, (int)(n < 60 ? n : 60), name);
-    return whit_unknown_family(config->path, name ? name : type, name ? n : type_bytes, error);
+    if (name) return whit_unknown_family(config->path, name, n, error);
+    return whit_unknown_family(config->path, type, type_bytes, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * config.json to the canonical configuration. Defaults of absent fields are those of the model's
  * own class in transformers (configuration_llama.py and its neighbours). */
+#include "base/phrase.h"
 #include "model/import_hf.h"
 
 #include <stdio.h>
@@ -139,7 +140,7 @@ static whit_status check_compressed(const whit_hf_document *config, uint32_t nod
         char name[64];
         size_t name_bytes;
         const char *text = whit_json_string(json, key, &name_bytes);
-        snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 63 ? name_bytes : 63), text ? text : "");
+        snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 63 ? name_bytes : 63), whit_or_empty(text));
         uint32_t group = whit_json_get(json, groups, name), weights = whit_json_get(json, group, "weights");
         if (!field_is(json, group, "format", formats[0]) && !field_is(json, group, "format", formats[1]))
             return whit_json_fail(json, key, error, "a group of another format than pack-quantized or int-quantized");
@@ -230,7 +231,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
         return whit_json_fail(
             json, node, error,
             "quantisation by '%.*s' is not supported (bitnet, compressed-tensors, gptq, awq, fp8, gemma and MLX's are)",
-            (int)(method_bytes < 40 ? method_bytes : 40), method ? method : "");
+            (int)(method_bytes < 40 ? method_bytes : 40), whit_or_empty(method));
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
         bool found = whit_hf_is_void(json, key);
         for (size_t i = 0; i < COUNT(known); i++) found |= whit_json_is(json, key, known[i]);

@@ -448,10 +448,10 @@ static uint64_t columns_of(const whit_config *c, const char *name)
     const char *rest = whit_import_layer(name, "layers", c->n_layers, &layer);
     const whit_layer_kind kind = whit_config_kind(c, layer);
     if (!rest) return strcmp(name, "side_embed") == 0 ? (uint64_t)c->n_layers * c->side_width : c->n_embd;
-    return strcmp(rest, "o") == 0        ? (uint64_t)kind.n_heads * kind.head_dim
-        : strcmp(rest, "down") == 0      ? kind.n_ff
-        : strcmp(rest, "side_proj") == 0 ? c->side_width
-                                         : c->n_embd;
+    if (strcmp(rest, "o") == 0) return (uint64_t)kind.n_heads * kind.head_dim;
+    if (strcmp(rest, "down") == 0) return kind.n_ff;
+    if (strcmp(rest, "side_proj") == 0) return c->side_width;
+    return c->n_embd;
 }
 
 /* Bits of a code of a matrix whose bytes are all that a folder has: the width with which they are its columns. */

@@ -119,10 +119,12 @@ whit_status whit_import_order_heads(const whit_source *source, whit_source_tenso
     if (order == WHIT_IMPORT_UNORDERED || c->delta_heads == c->delta_key_heads) return WHIT_OK;
     const uint32_t keys = 2 * c->delta_key_heads * c->delta_key_dim, values = c->delta_heads * c->delta_value_dim;
     const bool by_head = order == WHIT_IMPORT_HEADS, is_plain = tensor->type.layout == WHIT_LAYOUT_PLAIN;
-    const uint32_t n = by_head       ? c->delta_heads
-        : order == WHIT_IMPORT_MIXED ? keys + values
-                                     : values,
-                   have = order == WHIT_IMPORT_COLUMNS || is_plain ? tensor->type.n_cols : tensor->type.n_rows;
+    uint32_t n = values;
+    if (by_head)
+        n = c->delta_heads;
+    else if (order == WHIT_IMPORT_MIXED)
+        n = keys + values;
+    const uint32_t have = order == WHIT_IMPORT_COLUMNS || is_plain ? tensor->type.n_cols : tensor->type.n_rows;
     const uint32_t n_taps = is_plain && order == WHIT_IMPORT_MIXED ? c->conv_taps : 1;
     if (!c->delta_key_heads || have != n * n_taps)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows or columns, %u value heads need %u",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Import of embedding and rerank models, beside what decoders have: the pooling, dense layers after it, classification
  * heads, and the numbers of encoders, in GGUF files and in the folders of sentence-transformers. */
+#include "base/phrase.h"
 #include "kernels/kernels.h"
 #include "model/import_gguf.h"
 #include "model/import_hf.h"
@@ -242,7 +243,7 @@ whit_status whit_import_hf_modules(struct whit_hf_importer *importer, whit_confi
             WHIT_TRY(read_dense(importer, at, c, error));
         else if (!whit_hf_text_is(kind, n, "Transformer") && !whit_hf_text_is(kind, n, "Normalize"))
             return whit_json_fail(json, at, error, "a module '%.*s' is not supported", (int)(n < 40 ? n : 40),
-                                  kind ? kind : "");
+                                  whit_or_empty(kind));
     }
     if (c->dense_1 && c->n_labels)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: dense layers of a model that gives scores", list->path);

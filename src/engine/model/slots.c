@@ -15,9 +15,11 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
     for (uint32_t v = 0; v < plan->n_values; v++) {
         const whit_plan_value *value = &plan->values[v];
         whit_plan_slot *slot = &plan->slots[value->slot];
-        const uint64_t n_rows = value->rows == WHIT_ROWS_SELECTED ? n_selected_rows
-            : value->rows == WHIT_ROWS_EXPERT                     ? (uint64_t)n_batch_rows * plan->n_used
-                                                                  : n_batch_rows;
+        uint64_t n_rows = n_batch_rows;
+        if (value->rows == WHIT_ROWS_SELECTED)
+            n_rows = n_selected_rows;
+        else if (value->rows == WHIT_ROWS_EXPERT)
+            n_rows = (uint64_t)n_batch_rows * plan->n_used;
         if (n_rows > UINT32_MAX) return false;
         uint64_t bytes = whit_plan_value_bytes(value, (uint32_t)n_rows);
         if (slot->size_bytes < bytes) slot->size_bytes = bytes;

@@ -252,8 +252,12 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
 {
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) : 0;
-    char *folder = slash ? whit_strndup(source->allocator, slash == path ? "/" : path, n ? n : 1)
-                         : whit_strndup(source->allocator, ".", 1);
+    char *folder;
+    if (slash) {
+        const char *name = slash == path ? "/" : path;
+        folder = whit_strndup(source->allocator, name, n ? n : 1);
+    } else
+        folder = whit_strndup(source->allocator, ".", 1);
     if (!folder) return whit_fail_memory(error, "a file name", n);
     char config[PATH_MAX];
     bool fits = snprintf(config, sizeof config, "%s/config.json", folder) < (int)sizeof config;

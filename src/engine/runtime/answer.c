@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "runtime/answer.h"
 
 #include "base/items.h"
@@ -29,10 +30,14 @@ static bool is_continued(uint8_t c)
 /* Emits one event. False: out of memory. A callback that asks to stop sets `stopped`. */
 static bool emit(whit_chat_parser *p, whit_chat_event_kind kind, const void *text, size_t n, bool complete)
 {
-    whit_buf *whole = kind == WHIT_CHAT_TEXT ? &p->content : kind == WHIT_CHAT_THINKING ? &p->thinking : NULL;
+    whit_buf *whole = NULL;
+    if (kind == WHIT_CHAT_TEXT)
+        whole = &p->content;
+    else if (kind == WHIT_CHAT_THINKING)
+        whole = &p->thinking;
     whit_chat_event event = {.kind = kind,
                              .i_call = kind >= WHIT_CHAT_CALL_BEGIN ? p->n_calls : 0,
-                             .text = text ? text : "",
+                             .text = whit_or_empty(text),
                              .text_bytes = n,
                              .complete = complete};
     if (kind < WHIT_CHAT_CALL_BEGIN && !n) return true;

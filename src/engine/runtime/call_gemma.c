@@ -144,7 +144,13 @@ static size_t certain_bytes(const struct input *in)
     for (size_t k = 1; k <= 3 && k <= n - in->at; k++) {
         const uint8_t byte = (uint8_t)in->text[n - k];
         if ((byte & 0xC0) == 0x80) continue;
-        size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        size_t length = 1;
+        if (byte >= 0xF0)
+            length = 4;
+        else if (byte >= 0xE0)
+            length = 3;
+        else if (byte >= 0xC0)
+            length = 2;
         return length > k ? n - k - in->at : n - in->at;
     }
     return n - in->at;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The grammar of Gemma 4's notation of arguments. Objects and lists are built here, by their schemas; strings are
  * what a schema accepts, verbatim; numbers, booleans and null are as in JSON. */
+#include "base/phrase.h"
 #include "grammar/schema.h"
 #include "base/items.h"
 #include "runtime/call_gemma.h"
@@ -95,7 +96,14 @@ static uint32_t list_of(whit_automaton *g, uint32_t value_rule, uint32_t min, ui
         uint32_t most = max == WHIT_AUTOMATON_UNBOUNDED ? max : max - 1;
         ways[1] = whit_automaton_call(g, value_rule, whit_automaton_repeat(g, again, min ? min - 1 : 0, most, end));
     }
-    return add_literal(g, "[", min ? ways[1] : max ? whit_automaton_split(g, ways, 2) : end);
+    uint32_t items;
+    if (min)
+        items = ways[1];
+    else if (max)
+        items = whit_automaton_split(g, ways, 2);
+    else
+        items = end;
+    return add_literal(g, "[", items);
 }
 
 static whit_status make_any(struct builder *b)
@@ -147,7 +155,7 @@ static whit_status check_keywords(const struct builder *b, uint32_t schema, cons
         const char *name = whit_json_string(b->json, key, &n);
         char keyword[64];
         if (is_annotation(b->json, key) || is_one_of(b->json, key, known)) continue;
-        snprintf(keyword, sizeof keyword, "%.*s", (int)(n < 60 ? n : 60), name ? name : "");
+        snprintf(keyword, sizeof keyword, "%.*s", (int)(n < 60 ? n : 60), whit_or_empty(name));
         for (char *c = keyword; *c; c++)
             if ((uint8_t)*c < 0x20 || (uint8_t)*c > 0x7E) *c = '?';
         return refuse_keyword(b, at, keyword, "arguments in this model's notation cannot be held to this keyword");

@@ -3,6 +3,7 @@
  *
  * Free text ends where the marker that precedes calls is complete. There is one rule for each prefix of the marker
  * that the text may end with (the states of Knuth, Morris and Pratt), so that no call can bypass the grammar. */
+#include "base/phrase.h"
 #include "whit/calls.h"
 
 #include "base/items.h"
@@ -344,7 +345,12 @@ static whit_status build_whole(builder *b, const whit_chat_prompt *prompt, uint3
     after = whit_automaton_call(g, rule, WHIT_AUTOMATON_RET);
     uint32_t thought = inside || known ? text_until(g, close, blanks(g, after), false, false) : after;
     uint32_t ways[] = {after, blanks(g, add_literal(g, open, thought))};
-    *begin = inside ? thought : known ? whit_automaton_split(g, ways, 2) : after;
+    if (inside)
+        *begin = thought;
+    else if (known)
+        *begin = whit_automaton_split(g, ways, 2);
+    else
+        *begin = after;
     return WHIT_OK;
 }
 
@@ -381,7 +387,7 @@ whit_status whit_call_grammar_open(const whit_chat_template *chat, const whit_ch
     WHIT_NEED_ARRAY(own.answer_schema, own.answer_schema_bytes);
     builder b = {.chat = chat, .options = &own, .any_object = WHIT_AUTOMATON_NONE, .error = error};
     WHIT_TRY(
-        whit_json_parse("tools", own.tools ? own.tools : "", own.tools_bytes, vocabulary->allocator, &b.tools, error));
+        whit_json_parse("tools", whit_or_empty(own.tools), own.tools_bytes, vocabulary->allocator, &b.tools, error));
     whit_status status = build_grammar(&b, prompt, vocabulary, grammar);
     whit_json_close(&b.tools);
     return status;

@@ -71,10 +71,12 @@ static whit_status value_rule(whit_automaton *g, const whit_json *json, uint32_t
         whit_buf_printf(&pointer, plain ? "%c" : "%%%02X", (uint8_t)own[i]);
     }
     whit_buf_append_zeros(&pointer, 1);
-    whit_status status = pointer.failed
-        ? whit_fail_memory(error, "a schema of arguments", n_key)
-        : whit_call_leaf_rule(g, json, parameters, whit_chars(&pointer),
-                              whit_call_value_is_text(json, key + 1) ? end_tag : NULL, name, rule, error);
+    whit_status status;
+    if (pointer.failed)
+        status = whit_fail_memory(error, "a schema of arguments", n_key);
+    else
+        status = whit_call_leaf_rule(g, json, parameters, whit_chars(&pointer),
+                                     whit_call_value_is_text(json, key + 1) ? end_tag : NULL, name, rule, error);
     whit_buf_free(&pointer);
     return status;
 }

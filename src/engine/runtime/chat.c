@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The public chat interface over prompter, style and parser. */
+#include "base/phrase.h"
 #include "runtime/chat.h"
 
 #include "base/items.h"
@@ -280,7 +281,8 @@ whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_cha
 size_t whit_json_quote(const char *text, size_t text_bytes, char *out, size_t capacity)
 {
     whit_buf quoted = {.limit_bytes = 0};
-    size_t n = whit_json_write_string(&quoted, text ? text : "", text ? text_bytes : 0) ? quoted.size_bytes : 0;
+    size_t n = 0;
+    if (whit_json_write_string(&quoted, whit_or_empty(text), text ? text_bytes : 0)) n = quoted.size_bytes;
     size_t n_written = n < capacity ? n : capacity;
     if (n_written) memcpy(out, quoted.data, n_written);
     whit_buf_free(&quoted);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Messages as clients write them, rewritten as a template wants them: JSON to JSON, then to values. */
+#include "base/phrase.h"
 #include "runtime/tool_style.h"
 
 #include "base/items.h"
@@ -62,7 +63,7 @@ static bool write_id(const struct rewrite *r, uint32_t at)
     size_t n;
     const char *id = whit_json_string(r->json, at, &n);
     if (!r->style->short_ids) return id ? copy_value(r, at) : whit_buf_append_str(r->out, "\"\"");
-    return write_short_id(r->out, id ? id : "", n);
+    return write_short_id(r->out, whit_or_empty(id), n);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

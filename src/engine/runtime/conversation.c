@@ -194,7 +194,8 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
     }
     if (options->n_tokens < room) room = options->n_tokens;
     WHIT_TRY(render(c, options->thinking, error));
-    size_t limit = n_ctx - (room ? room : 1), n_least = options->keep_all ? options->n_room : 1;
+    size_t limit = n_ctx - (room ? room : 1);
+    size_t n_least = options->keep_all ? options->n_room : 1;
     while (!options->keep_all && n_prompt_ids(c) > limit && leave_out_turn(c)) {
         limit = n_ctx / 2;
         whit_status status = render(c, options->thinking, error);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/items.h"
 #include "base/json.h"
+#include "base/phrase.h"
 #include "runtime/conversation.h"
 #include "runtime/message_values.h"
 
@@ -155,10 +156,12 @@ static whit_status append_message(whit_conversation *c, const whit_json *json, u
     if (role == WHIT_ROLE_TOOL && !follows_calls(c))
         return whit_json_fail(json, at, error, "the result of a tool follows the message that calls it");
     whit_buf text = {.allocator = c->allocator};
-    whit_status status = whit_message_write_json(json, at, false, &text)
-        ? whit_conversation_add(c, role, role == WHIT_ROLE_ASSISTANT ? n_calls : 0, whit_chars(&text), text.size_bytes,
-                                error)
-        : whit_fail_memory(error, "a message", text.size_bytes);
+    whit_status status;
+    if (whit_message_write_json(json, at, false, &text))
+        status = whit_conversation_add(c, role, role == WHIT_ROLE_ASSISTANT ? n_calls : 0, whit_chars(&text),
+                                       text.size_bytes, error);
+    else
+        status = whit_fail_memory(error, "a message", text.size_bytes);
     whit_buf_free(&text);
     return status;
 }
@@ -288,7 +291,7 @@ whit_status whit_conversation_load(whit_conversation *c, const char *path, whit_
 static bool add_text(whit_buf *texts, const char *text, size_t n, size_t *at)
 {
     *at = texts->size_bytes;
-    return whit_buf_append(texts, text ? text : "", text ? n : 0) && whit_buf_append(texts, "", 1);
+    return whit_buf_append(texts, whit_or_empty(text), text ? n : 0) && whit_buf_append(texts, "", 1);
 }
 
 /* Reads call i of a message. */

@@ -84,7 +84,8 @@ uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_co
         best = k;
         best_rate = rate;
     }
-    const uint32_t wider = best ? 2 * best + 1 : 3, tried = wider < n_most ? wider : n_most;
+    const uint32_t wider = best ? 2 * best + 1 : 3;
+    const uint32_t tried = wider < n_most ? wider : n_most;
     return tried > best && is_on_credit(account, costs, odds, tried) ? tried : best;
 }
 

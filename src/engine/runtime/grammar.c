@@ -104,7 +104,12 @@ whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32
         s.mark_bytes = s.mark ? step->text_bytes : 0;
         s.mark_by =
             metaspace ? (const uint8_t *)" " : whit_tokenizer_string(view, step->content_offset, step->content_bytes);
-        s.mark_by_bytes = metaspace ? 1 : s.mark_by ? step->content_bytes : 0;
+        if (metaspace)
+            s.mark_by_bytes = 1;
+        else if (s.mark_by)
+            s.mark_by_bytes = step->content_bytes;
+        else
+            s.mark_by_bytes = 0;
     }
     return whit_token_trie_build(n_vocab, bytes_of, &s, allocator, vocabulary, error);
 }

@@ -80,7 +80,12 @@ whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last
     }
     size_t stop = find_stop(held);
     held->stopped = stop < held->text.size_bytes;
-    held->n_final = held->stopped ? stop : last ? held->text.size_bytes : find_maybe(held);
+    if (held->stopped)
+        held->n_final = stop;
+    else if (last)
+        held->n_final = held->text.size_bytes;
+    else
+        held->n_final = find_maybe(held);
     if (held->stopped) held->text.size_bytes = stop;
     return WHIT_OK;
 }

@@ -32,7 +32,8 @@ bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, w
         return whit_buf_append(out, text, n);
     }
     const bool is_list = type == WHIT_JSON_ARRAY;
-    const char *comma = compact ? "," : ", ", *colon = compact ? ":" : ": ";
+    const char *comma = compact ? "," : ", ";
+    const char *colon = compact ? ":" : ": ";
     bool ok = whit_buf_append_str(out, is_list ? "[" : "{");
     for (uint32_t i = whit_json_first(json, at), first = i; ok && i != WHIT_JSON_NONE; i = whit_json_next(json, at, i))
         ok = (i == first || whit_buf_append_str(out, comma)) && whit_message_write_json(json, i, compact, out) &&

@@ -61,10 +61,9 @@ static bool add_description(const whit_tool_style *style, const whit_text *about
                                          whit_message_join(pool, about, "\n", whit_message_text(&items[i], "content")));
     memmove(items + 1, items, *n * sizeof *items);
     ++*n;
+    const char *role = style->takes_system ? "system" : "user";
     return whit_datum_dict(pool, &items[0]) &&
-        whit_message_set_text(
-               pool, &items[0], "role",
-               whit_text_new(pool, style->takes_system ? "system" : "user", style->takes_system ? 6 : 4, false)) &&
+        whit_message_set_text(pool, &items[0], "role", whit_text_new(pool, role, style->takes_system ? 6 : 4, false)) &&
         whit_message_set_text(pool, &items[0], "content", about);
 }
 

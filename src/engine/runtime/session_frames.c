@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "runtime/session_frames.h"
 #include "base/items.h"
 
@@ -139,7 +140,7 @@ static void digest_adapter(const whit_adapter *adapter, uint8_t digest[WHIT_HASH
 static const char *adapter_name(const whit_adapter *adapter)
 {
     const char *name = whit_table_get_string(&adapter->view.meta, "general.name");
-    return name ? name : "";
+    return whit_or_empty(name);
 }
 
 whit_status whit_session_begin_build(const whit_session *s, uint32_t sequence, const char *purpose, whit_buf *out,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Replaying a session file: the same tokens fed, the same picks expected. */
+#include "base/phrase.h"
 #include "runtime/session.h"
 #include "runtime/session_frames.h"
 
@@ -232,7 +233,7 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     WHIT_TRY(whit_session_open(r->model, &own, &r->session, error));
     WHIT_TRY(whit_session_mount_strided(r->session, 0, mounts, n_mounts, stride_bytes, error));
     const char *purpose = whit_table_get_string(&record->about, "session.purpose");
-    WHIT_TRY(whit_session_begin_check(record, r->session, 0, purpose ? purpose : "", error));
+    WHIT_TRY(whit_session_begin_check(record, r->session, 0, whit_or_empty(purpose), error));
     for (uint32_t c = 0; c < r->session->kv.n_classes; c++)
         if (r->session->kv.classes[c].pool.head_bytes > r->piece_bytes)
             r->piece_bytes = r->session->kv.classes[c].pool.head_bytes;

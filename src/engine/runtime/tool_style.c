@@ -74,9 +74,11 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
     *style = (whit_tool_style){
         .syntax = find_syntax(p), .developer = mentions(p, "developer"), .renders_calls = true, .any_role = true};
     style->source = whit_prompter_source(p, &style->source_bytes);
-    const char *const *called = style->syntax == WHIT_CALLS_XML ? xml_called
-        : style->syntax == WHIT_CALLS_GEMMA                     ? gemma_called
-                                                                : json_called;
+    const char *const *called = json_called;
+    if (style->syntax == WHIT_CALLS_XML)
+        called = xml_called;
+    else if (style->syntax == WHIT_CALLS_GEMMA)
+        called = gemma_called;
     bool any_role = false;
     WHIT_TRY(try(p, style, PROBE_ROLE, NULL, named, &any_role, error));
     style->any_role = any_role;

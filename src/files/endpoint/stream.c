@@ -38,7 +38,11 @@ static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const js
 static bool add_call(whit_sse *s, const json_t *piece)
 {
     const json_t *index = json_object_get(piece, "index"), *function = json_object_get(piece, "function");
-    json_int_t i = json_is_integer(index) ? json_integer_value(index) : (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
+    json_int_t i;
+    if (json_is_integer(index))
+        i = json_integer_value(index);
+    else
+        i = (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
     i = place_of(s, i, json_object_get(piece, "id"), json_object_get(function, "name"));
     if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail_stream(s, "the answer makes more calls than are taken");
     struct whit_sse_call *call = &s->calls[i];

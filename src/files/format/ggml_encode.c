@@ -326,8 +326,8 @@ bool whit_ggml_encode_native(whit_ggml_kind kind, uint64_t n_cols, const whit_ro
     const whit_ggml_info *info = whit_ggml_kind_info(kind);
     const uint64_t n_blocks = n_cols / info->block_elems;
     const bool has_pairs = kind == WHIT_GGML_Q4_K || kind == WHIT_GGML_Q5_K;
-    const unsigned n_bytes = info->block_elems / info->group_elems * (has_pairs ? 2 : 1),
-                   n_factors = info->has_offset ? 2 : 1;
+    const unsigned n_bytes = info->block_elems / info->group_elems * (has_pairs ? 2 : 1);
+    const unsigned n_factors = info->has_offset ? 2 : 1;
     const bool has_factors = kind != WHIT_GGML_MXFP4 && kind != WHIT_GGML_NVFP4;
     for (uint64_t i = 0; i < n_blocks; i++, out += info->block_bytes) {
         uint16_t halves[2] = {0};

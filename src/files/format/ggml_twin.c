@@ -89,9 +89,12 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     twin->one_scale_per_row = seen.one_scale_per_row && !info->has_offset;
     if (twin->one_scale) twin->scale = seen.scale;
     type->scale_type = WHIT_SCALE_F16;
-    type->scale_kind = info->scales == WHIT_GGML_SCALES_GROUP ? WHIT_SCALE_GROUP
-        : info->scales == WHIT_GGML_SCALES_ROW                ? WHIT_SCALE_ROW
-                                                              : WHIT_SCALE_TENSOR;
+    if (info->scales == WHIT_GGML_SCALES_GROUP)
+        type->scale_kind = WHIT_SCALE_GROUP;
+    else if (info->scales == WHIT_GGML_SCALES_ROW)
+        type->scale_kind = WHIT_SCALE_ROW;
+    else
+        type->scale_kind = WHIT_SCALE_TENSOR;
     switch (view->kind) {
     case WHIT_GGML_Q8_0:
     case WHIT_GGML_Q5_0:
@@ -158,7 +161,13 @@ static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes,
 {
     unsigned n = whit_ggml_kind_info(kind)->block_elems / whit_ggml_kind_info(kind)->group_elems;
     unsigned high = kind == WHIT_GGML_IQ4_XS ? whit_load_u16(b + 2) : 0;
-    int at = kind == WHIT_GGML_Q2_K ? 80 : kind == WHIT_GGML_Q3_K ? 108 : kind == WHIT_GGML_Q6_K ? 208 : 0;
+    int at = 0;
+    if (kind == WHIT_GGML_Q2_K)
+        at = 80;
+    else if (kind == WHIT_GGML_Q3_K)
+        at = 108;
+    else if (kind == WHIT_GGML_Q6_K)
+        at = 208;
     factors[0] = whit_f32_from_f16(whit_load_u16(b + at));
     if (whit_ggml_kind_info(kind)->has_offset) factors[1] = whit_f32_from_f16(whit_load_u16(b + at + 2));
     if (kind == WHIT_GGML_Q4_K || kind == WHIT_GGML_Q5_K) {
@@ -166,12 +175,12 @@ static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes,
         return;
     }
     for (unsigned j = 0; j < n; j++) {
-        unsigned nibble = b[(kind == WHIT_GGML_IQ2_XS      ? 66
-                                 : kind == WHIT_GGML_IQ2_S ? 74
-                                                           : 4) +
-                            j / 2] >>
-                4 * (j & 1) &
-            15u;
+        unsigned first = 4;
+        if (kind == WHIT_GGML_IQ2_XS)
+            first = 66;
+        else if (kind == WHIT_GGML_IQ2_S)
+            first = 74;
+        unsigned nibble = b[first + j / 2] >> 4 * (j & 1) & 15u;
         switch (kind) {
         case WHIT_GGML_Q3_K:
             bytes[j] = (uint8_t)(96 + (b[96 + j % 8] >> j / 8 * 4 & 15) + 16 * (b[104 + j % 4] >> j / 4 * 2 & 3));

@@ -6,6 +6,7 @@
  * A tensor info is a name, u32 dimension count, u64 dimensions (row length first), u32 type id, u64
  * offset in the data section. In a split set every file has its own of all these; the first one's
  * keys count. */
+#include "base/phrase.h"
 #include "format/gguf.h"
 #include "base/items.h"
 

@@ -55,7 +55,13 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
                           int depth)
 {
     if (type > WHIT_GGUF_F64) return unknown_type(cursor, key, type);
-    uint64_t least_bytes = type == WHIT_GGUF_STRING ? 8 : type == WHIT_GGUF_ARRAY ? 12 : type_bytes[type];
+    uint64_t least_bytes;
+    if (type == WHIT_GGUF_STRING)
+        least_bytes = 8;
+    else if (type == WHIT_GGUF_ARRAY)
+        least_bytes = 12;
+    else
+        least_bytes = type_bytes[type];
     if (n_elems > (cursor->size_bytes - cursor->at) / least_bytes) {
         whit_fail(cursor->error, WHIT_ERROR_FORMAT,
                   "%s: byte %llu: key %.*s claims %llu elements, more than the file holds", cursor->path,

@@ -4,6 +4,7 @@
  * A tensor's *room* is the distance from its offset to the next tensor's, or to the end of the file. It decides the
  * kind of type ids whose meaning differs between forks: the right kind fills the room of every tensor of that id up
  * to the padding. */
+#include "base/phrase.h"
 #include "format/gguf_place.h"
 
 #include "format/gguf_meta.h"
@@ -141,7 +142,7 @@ static whit_status no_meaning(const whit_gguf *gguf, const struct place *places,
     return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
                    "type id %u: %llu rows of %llu weights in %llu bytes fit no known meaning of it (%s)%s%s", id,
                    (unsigned long long)n_rows(tensor), (unsigned long long)tensor->dims[0],
-                   (unsigned long long)place->room_bytes, names, hint ? "; " : "", hint ? hint : "");
+                   (unsigned long long)place->room_bytes, names, hint ? "; " : "", whit_or_empty(hint));
 }
 
 /* Decides one kind for all tensors of an id, since a file comes from one fork. */
@@ -165,7 +166,7 @@ static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t 
     const whit_ggml_info *info = whit_ggml_kind_info(best.kind);
     if (!whit_buf_printf(&gguf->notes,
                          "type id %u is read as %s (%u bytes for %u weights), by the stride of %zu tensor%s\n", id,
-                         info->name, info->block_bytes, info->block_elems, n_tensors, n_tensors == 1 ? "" : "s"))
+                         info->name, info->block_bytes, info->block_elems, n_tensors, whit_plural(n_tensors)))
         return whit_fail_memory(error, "notes", gguf->notes.size_bytes);
     return WHIT_OK;
 }

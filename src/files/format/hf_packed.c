@@ -206,7 +206,12 @@ static void choose_type(whit_hf_packed *p)
     type->group = per_row ? 0 : (uint16_t)p->group_cols;
     type->has_offset = p->zeros != NULL;
     type->scale_type = !p->zeros && p->scales->dtype == WHIT_DTYPE_F16 ? WHIT_SCALE_F16 : WHIT_SCALE_F32;
-    type->codec = p->bits == 8 ? WHIT_CODEC_I8 : p->bits == 4 ? WHIT_CODEC_I4 : WHIT_CODEC_T2;
+    if (p->bits == 8)
+        type->codec = WHIT_CODEC_I8;
+    else if (p->bits == 4)
+        type->codec = WHIT_CODEC_I4;
+    else
+        type->codec = WHIT_CODEC_T2;
     p->exact = all_exact(p);
     if (p->exact || p->bits == 8) return;
     type->codec = WHIT_CODEC_I8; /* codes begin at 0, so they need no other offset */

@@ -84,11 +84,14 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     const char *path = file->map.path;
     if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_PART)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is a part of a split model; open its main file", path);
-    if (whit_ndf_chain_at(&file->chain, 0)->type >= WHIT_NDF_ADAPTER)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is %s without a model", path,
-                         whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER       ? "an adapter"
-                             : whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_SESSION ? "a session"
-                                                                                            : "a frame");
+    if (whit_ndf_chain_at(&file->chain, 0)->type >= WHIT_NDF_ADAPTER) {
+        const char *what = "a frame";
+        if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER)
+            what = "an adapter";
+        else if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_SESSION)
+            what = "a session";
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is %s without a model", path, what);
+    }
     uint32_t i = 0;
     WHIT_TRY(expect_frame(file, i, WHIT_NDF_HEAD, error));
     ndf->head = payload_at(file, i);

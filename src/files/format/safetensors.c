@@ -4,6 +4,7 @@
 
 #include "base/half.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "format/lfs.h"
 
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static whit_status read_dtype(const whit_json *json, uint32_t value, whit_safete
     size_t n_bytes;
     const char *text = whit_json_string(json, at, &n_bytes);
     return whit_json_fail(json, value, error, "tensor %.*s: dtype %.*s is not known", shown(tensor->name_bytes),
-                          tensor->name, shown(n_bytes), text ? text : "");
+                          tensor->name, shown(n_bytes), whit_or_empty(text));
 }
 
 /* Reads the dimensions and computes the size. */

@@ -42,9 +42,12 @@ bool whit_float_is_ternary(const whit_ggml_view *view, float *scale)
         if (found) return false;
         found = magnitude;
     }
-    *scale = view->kind == WHIT_GGML_F32 ? whit_f32_from_bits(found)
-        : view->kind == WHIT_GGML_F16    ? whit_f32_from_f16((uint16_t)found)
-                                         : whit_f32_from_bf16((uint16_t)found);
+    if (view->kind == WHIT_GGML_F32)
+        *scale = whit_f32_from_bits(found);
+    else if (view->kind == WHIT_GGML_F16)
+        *scale = whit_f32_from_f16((uint16_t)found);
+    else
+        *scale = whit_f32_from_bf16((uint16_t)found);
     return isfinite(*scale);
 }
 

@@ -126,7 +126,12 @@ static size_t on_header(char *line, size_t one, size_t n_bytes, void *user)
         read_range(value, answer);
     } else if (header_is(line, n_bytes, "Retry-After", value, sizeof value)) {
         uint64_t wait = number_in(value);
-        answer->retry_after_s = wait == WHIT_HTTP_UNKNOWN ? 0 : wait > 60 ? 60 : (uint32_t)wait;
+        if (wait == WHIT_HTTP_UNKNOWN)
+            answer->retry_after_s = 0;
+        else if (wait > 60)
+            answer->retry_after_s = 60;
+        else
+            answer->retry_after_s = (uint32_t)wait;
     } else if (header_is(line, n_bytes, "X-Error-Code", answer->error_code, sizeof answer->error_code) ||
                header_is(line, n_bytes, "Link", answer->link, sizeof answer->link) ||
                header_is(line, n_bytes, "ETag", answer->etag, sizeof answer->etag)) {
@@ -232,8 +237,8 @@ static whit_status get_once(whit_http *http, const char *url, uint64_t offset_by
     if (code == CURLE_OK) return WHIT_OK;
     if (code == CURLE_ABORTED_BY_CALLBACK) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
     http->answer->again = whit_libcurl_may_pass(code);
-    return whit_fail(error, code == CURLE_OUT_OF_MEMORY ? WHIT_ERROR_MEMORY : WHIT_ERROR_IO, "%.300s: %s", url,
-                     http->reason[0] ? http->reason : "the connection failed");
+    const char *reason = http->reason[0] ? http->reason : "the connection failed";
+    return whit_fail(error, code == CURLE_OUT_OF_MEMORY ? WHIT_ERROR_MEMORY : WHIT_ERROR_IO, "%.300s: %s", url, reason);
 }
 
 static bool is_redirect(long status)

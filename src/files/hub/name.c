@@ -20,7 +20,8 @@ static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 {
     size_t n_parts = 1, part_bytes = 0;
     for (size_t i = 0; i <= n; i++) {
-        char c = i < n ? text[i] : '/', before = i ? text[i - 1] : '/';
+        char c = i < n ? text[i] : '/';
+        char before = i ? text[i - 1] : '/';
         bool at_edge = before == '/' || c == '/';
         char edge = before == '/' ? c : before;
         if (at_edge && (edge == '-' || edge == '.' || edge == '/')) return false;
@@ -173,8 +174,10 @@ whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit
 
 void whit_hub_name_print(const whit_hub_name *name, char text[WHIT_HUB_FOLDER_BYTES])
 {
-    bool is_main = strcmp(name->revision, WHIT_HUB_MAIN) == 0;
-    snprintf(text, WHIT_HUB_FOLDER_BYTES, "%s%s%s", name->repo, is_main ? "" : "@", is_main ? "" : name->revision);
+    if (strcmp(name->revision, WHIT_HUB_MAIN) == 0)
+        snprintf(text, WHIT_HUB_FOLDER_BYTES, "%s", name->repo);
+    else
+        snprintf(text, WHIT_HUB_FOLDER_BYTES, "%s@%s", name->repo, name->revision);
 }
 
 void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER_BYTES])

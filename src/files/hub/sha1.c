@@ -17,7 +17,13 @@ static void take_block(whit_sha1 *sha1, const uint8_t *block)
     for (int i = 16; i < 80; i++) w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     uint32_t a = sha1->state[0], b = sha1->state[1], c = sha1->state[2], d = sha1->state[3], e = sha1->state[4];
     for (int i = 0; i < 80; i++) {
-        uint32_t f = i < 20 ? (b & c) | (~b & d) : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d) : b ^ c ^ d;
+        uint32_t f;
+        if (i < 20)
+            f = (b & c) | (~b & d);
+        else if (i >= 40 && i < 60)
+            f = (b & c) | (b & d) | (c & d);
+        else
+            f = b ^ c ^ d;
         static const uint32_t k[] = {0x5A827999, 0x6ED9EBA1, 0x8F1BBCDC, 0xCA62C1D6};
         uint32_t next = rotate(a, 5) + f + e + k[i / 20] + w[i];
         e = d;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "compress/compress.h"
 
 #include "base/clock.h"
@@ -597,7 +598,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
     whit_hash_add(&hash, whit_version(), strlen(whit_version()) + 1);
     whit_hash_add(&hash, loops, strlen(loops));
     whit_hash_add(&hash, o->codec, strlen(o->codec) + 1);
-    whit_hash_add(&hash, o->embedding ? o->embedding : "", o->embedding ? strlen(o->embedding) + 1 : 1);
+    whit_hash_add(&hash, whit_or_empty(o->embedding), o->embedding ? strlen(o->embedding) + 1 : 1);
     for (size_t i = 0; i < o->n_mixed; i++) whit_hash_add(&hash, o->mixed[i], strlen(o->mixed[i]) + 1);
     whit_hash_add(&hash, o->ids, o->n_ids * sizeof *o->ids);
     add_config(&hash, &c->source->config);
@@ -667,7 +668,12 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     if (!embed || !whit_codec_parse(convert->embd, &codec))
         return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: has no embedding", c->source->path);
     embed_type = whit_requantise_type(codec, embed->type.n_rows, embed->type.n_cols);
-    uint32_t n_ctx = c->source->config.n_ctx, n_tokens = o->n_tokens ? o->n_tokens : n_ctx < LONGEST ? n_ctx : LONGEST;
+    uint32_t n_ctx = c->source->config.n_ctx;
+    uint32_t n_tokens = LONGEST;
+    if (o->n_tokens)
+        n_tokens = o->n_tokens;
+    else if (n_ctx < LONGEST)
+        n_tokens = n_ctx;
     if (n_tokens > n_ctx)
         return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
                          "windows of %u tokens are longer than the model's context of %u", n_tokens, n_ctx);
@@ -744,7 +750,11 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
                             .work.fd = -1,
                             .began_ns = whit_now_ns()};
     c.has_form = options->like || whit_compress_knows_form(options->codec);
-    const char *embedding = c.has_form ? "f16" : options->embedding ? options->embedding : "i8";
+    const char *embedding = "i8";
+    if (c.has_form)
+        embedding = "f16";
+    else if (options->embedding)
+        embedding = options->embedding;
     whit_convert_options convert = {.embd = embedding,
                                     .head = embedding,
                                     .command = options->command,

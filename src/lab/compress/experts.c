@@ -68,7 +68,11 @@ whit_status whit_experts_solve(whit_expert_stage *s, whit_error *error)
     const whit_allocator *a = s->stream->allocator;
     const size_t n_cols = s->matrices[0].type.n_cols, bytes = 4 * n_cols * n_cols * sizeof(float);
     const size_t fit = HESSIAN_BYTES_MAX / bytes;
-    const uint32_t n_together = fit > s->n_experts ? s->n_experts : fit ? (uint32_t)fit : 1;
+    uint32_t n_together = 1;
+    if (fit > s->n_experts)
+        n_together = s->n_experts;
+    else if (fit)
+        n_together = (uint32_t)fit;
     whit_status status = WHIT_OK;
     uint32_t n_begun = 0;
     for (; status == WHIT_OK && n_begun < s->n; n_begun++)

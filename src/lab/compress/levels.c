@@ -76,7 +76,12 @@ whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
         levels.code[2 - i] = (int8_t)-info->levels[i];
         levels.code[3 + i] = info->levels[i];
     }
-    levels.n = info->grid ? 6 : info->levels ? 16 : (uint32_t)(info->code_max - info->code_min + 1);
+    if (info->grid)
+        levels.n = 6;
+    else if (info->levels)
+        levels.n = 16;
+    else
+        levels.n = (uint32_t)(info->code_max - info->code_min + 1);
     for (uint32_t i = 0; i < levels.n; i++) {
         if (!info->grid) levels.code[i] = info->levels ? info->levels[i] : (int8_t)(info->code_min + (int)i);
         levels.first[i] = levels.code[i];
@@ -192,10 +197,18 @@ void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const 
         return;
     }
     bool has_second = whit_levels_have_second(type);
-    int first = type->scale_type == WHIT_SCALE_K4 ? bytes[0] & 15
-        : type->scale_type == WHIT_SCALE_K8       ? bytes[0] - 128
-                                                  : bytes[0];
-    int second = type->scale_type == WHIT_SCALE_K4 ? bytes[0] >> 4 : has_second ? bytes[1] : 0;
+    int first;
+    if (type->scale_type == WHIT_SCALE_K4)
+        first = bytes[0] & 15;
+    else if (type->scale_type == WHIT_SCALE_K8)
+        first = bytes[0] - 128;
+    else
+        first = bytes[0];
+    int second = 0;
+    if (type->scale_type == WHIT_SCALE_K4)
+        second = bytes[0] >> 4;
+    else if (has_second)
+        second = bytes[1];
     stored[0] = (float)first * factors[0];
     stored[1] = has_second ? (float)second * factors[1] : 0;
 }
@@ -245,7 +258,8 @@ static bool find_start(const whit_tensor_type *type, const float *w, size_t n, u
         return true;
     }
     if (s >= 2 * n_shares) return false;
-    float largest = most > -least ? most : least, end = s < n_shares ? info->code_min : info->code_max;
+    float largest = most > -least ? most : least;
+    float end = s < n_shares ? info->code_min : info->code_max;
     scales[0] = largest * shares[s % n_shares] / end, scales[1] = 0;
     return true;
 }

@@ -34,7 +34,10 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
     if (levels->n > 16) {
         float place = (w - levels->value[0]) / (levels->value[1] - levels->value[0]);
         float last = (float)(levels->n - 1);
-        place = place > 1 ? (place < last ? place : last) : 1; /* also where it is no number */
+        if (place > 1)
+            place = place < last ? place : last;
+        else
+            place = 1; /* also where it is no number */
         best = (uint32_t)place - 1;
         end = best + 4 < levels->n ? best + 4 : levels->n;
     }

@@ -123,7 +123,12 @@ static void gptq_rows(void *context, uint32_t worker, uint32_t begin, uint32_t e
           *errors = w + (size_t)k->rows * k->n;
     for (uint32_t j = 0; j < k->n; j++) {
         float u = k->u ? k->u[(size_t)j * k->n + j] : 1;
-        importance[j] = k->u ? 1 / (u * u) : k->h ? k->h[(size_t)j * k->n + j] : 1;
+        if (k->u)
+            importance[j] = 1 / (u * u);
+        else if (k->h)
+            importance[j] = k->h[(size_t)j * k->n + j];
+        else
+            importance[j] = 1;
     }
     for (uint32_t item = begin; item < end; item++) {
         uint32_t row = item * k->rows, n_rows = (uint32_t)smaller(k->rows, k->m - row);
@@ -497,12 +502,21 @@ struct kept {
     uint8_t *levels;
 };
 
+/* Copies `state` to `kept`, or back. */
+static void copy_bytes(void *state, void *kept, size_t n_bytes, bool back)
+{
+    if (back)
+        memcpy(state, kept, n_bytes);
+    else
+        memcpy(kept, state, n_bytes);
+}
+
 static void copy_state(const struct walk *k, float *values, float *fields, uint8_t *levels, bool back)
 {
     size_t n = (size_t)k->m * k->n, n_fields = (size_t)k->m * k->n_groups * 2;
-    memcpy(back ? k->values : values, back ? values : k->values, n * sizeof *values);
-    memcpy(back ? k->fields : fields, back ? fields : k->fields, n_fields * sizeof *fields);
-    memcpy(back ? k->levels : levels, back ? levels : k->levels, n);
+    copy_bytes(k->values, values, n * sizeof *values, back);
+    copy_bytes(k->fields, fields, n_fields * sizeof *fields, back);
+    copy_bytes(k->levels, levels, n, back);
 }
 
 /* Sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */

@@ -179,7 +179,9 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
 /* Bits per weight that a codec may have, of the layers. */
 static double budget_of(const char *codec)
 {
-    return !strcmp(codec, "b1") ? 1.40 : !strcmp(codec, "t") ? 1.80 : 2.30;
+    if (!strcmp(codec, "b1")) return 1.40;
+    if (!strcmp(codec, "t")) return 1.80;
+    return 2.30;
 }
 
 /* Returns the number of columns in the second sign plane of a b1 matrix, a multiple of 32; 0 for other codecs. */

@@ -32,8 +32,9 @@ static void fit_row(const struct job *job, const float *w, float *scales, float 
     for (int pass = shared ? 0 : 1; pass < 2; pass++) {
         for (uint32_t group = 0; group < n_groups; group++) {
             size_t from = (size_t)group * job->g.group_cols, rest = type->n_cols - from;
+            float *shared_factors = shared && pass ? factors + group / shared * 2 : NULL;
             whit_levels_fit(type, w + from, job->weights + from, rest < job->g.group_cols ? rest : job->g.group_cols,
-                            shared && pass ? factors + group / shared * 2 : NULL, scales + (size_t)2 * group);
+                            shared_factors, scales + (size_t)2 * group);
         }
         for (uint32_t group = 0; !pass && group < n_groups; group += shared)
             whit_levels_factors(type, scales + (size_t)2 * group, n_groups - group < shared ? n_groups - group : shared,

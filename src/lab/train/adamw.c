@@ -77,9 +77,10 @@ void whit_adamw_step(const whit_adamw *adamw, whit_params *params, whit_pool *po
     for (uint32_t i = 0; i < params->n; i++) {
         const whit_param *param = &params->items[i];
         bool vector = param->type.layout == WHIT_LAYOUT_PLAIN;
-        if (!param->frozen)
-            step_range(&job, pool, param->offset, param->n, rate * (vector ? adamw->vector_rate : 1) / bias1,
-                       vector ? 0 : rate * adamw->decay);
+        if (!param->frozen) {
+            float decay = vector ? 0 : rate * adamw->decay;
+            step_range(&job, pool, param->offset, param->n, rate * (vector ? adamw->vector_rate : 1) / bias1, decay);
+        }
         if (params->learn_scales && param->n_scales)
             step_range(&job, pool, param->scales, param->n_scales, rate * adamw->scale_rate / bias1, 0);
     }

@@ -86,9 +86,9 @@ static bool trains_fixed_scales(const whit_params *params)
 
 size_t whit_params_bytes(const whit_params *params, bool gradients)
 {
-    return (count_floats(params) * (gradients ? 4 : 1) + params->n_rounded +
-            params->n_fixed * (gradients && trains_fixed_scales(params) ? 2 : 1)) *
-        sizeof(float);
+    size_t n_arrays = gradients ? 4 : 1;
+    size_t n_scales = gradients && trains_fixed_scales(params) ? 2 : 1;
+    return (count_floats(params) * n_arrays + params->n_rounded + params->n_fixed * n_scales) * sizeof(float);
 }
 
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error)
@@ -221,8 +221,9 @@ static void round_lines(void *context, uint32_t worker, uint32_t begin, uint32_t
         for (uint32_t group = 0; group < param->n_groups; group++) {
             size_t at = group * param->group_elems, rest = param->line_elems - at;
             size_t scale = param->scales + ((size_t)line * param->n_groups + group) * param->n_fields;
+            float *gradient = params->gradient ? params->gradient + scale : NULL;
             round_group(job, line * param->line_elems + at, rest < param->group_elems ? rest : param->group_elems,
-                        params->run + scale, params->gradient ? params->gradient + scale : NULL);
+                        params->run + scale, gradient);
         }
     if (job->what != ROUND || !whit_is_corrected(&param->corrected)) return;
     uint32_t line_rows = param->type.n_rows / param->n_lines;

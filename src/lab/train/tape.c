@@ -234,14 +234,17 @@ static whit_status check_node(const whit_graph *graph, const whit_params *params
     if (node->op != WHIT_OP_SELECT && !ops[node->op].forward)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s", name,
                          whit_op_name((whit_op)node->op));
-    const char *what = node->is_bidirectional                ? "attention to both sides"
-        : node->op == WHIT_OP_ATTENTION && node->weight >= 0 ? "attention with sinks"
-        : node->op == WHIT_OP_EXPERT_LINEAR && params->items[node->weight].rounds_input
-        ? "experts whose inputs are rounded"
-        : node->op == WHIT_OP_RMS_NORM && graph->values[node->output - 1].rows == WHIT_ROWS_EXPERT
-        ? "norms of experts' rows"
-        : node->op == WHIT_OP_RMS_NORM && node->weight < 0 ? "norms without a weight"
-                                                           : NULL;
+    const char *what = NULL;
+    if (node->is_bidirectional)
+        what = "attention to both sides";
+    else if (node->op == WHIT_OP_ATTENTION && node->weight >= 0)
+        what = "attention with sinks";
+    else if (node->op == WHIT_OP_EXPERT_LINEAR && params->items[node->weight].rounds_input)
+        what = "experts whose inputs are rounded";
+    else if (node->op == WHIT_OP_RMS_NORM && graph->values[node->output - 1].rows == WHIT_ROWS_EXPERT)
+        what = "norms of experts' rows";
+    else if (node->op == WHIT_OP_RMS_NORM && node->weight < 0)
+        what = "norms without a weight";
     if (!what) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know %s", name, what);
 }

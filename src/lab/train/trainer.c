@@ -342,7 +342,10 @@ static void copy_gradients(whit_trainer *d, whit_tree_node *node, bool back)
     float *values = node->values;
     for (size_t i = 0; i < 2; i++) {
         if (!parts[i].at) continue;
-        memcpy(back ? parts[i].at : values, back ? values : parts[i].at, parts[i].n * sizeof *values);
+        if (back)
+            memcpy(parts[i].at, values, parts[i].n * sizeof *values);
+        else
+            memcpy(values, parts[i].at, parts[i].n * sizeof *values);
         values += parts[i].n;
     }
 }
@@ -489,7 +492,12 @@ static void fit_measuring(whit_trainer *d)
     measure_between(d, 1, &ignored);
     double batch_s = fmax((double)(whit_now_ns() - begun_ns) * 1e-9, 1e-9);
     double n = fmax(floor(0.05 * o->seconds / batch_s), 1) * d->n_batch;
-    d->n_windows = wanted ? wanted : n < n_all ? (uint32_t)n : 0;
+    if (wanted)
+        d->n_windows = wanted;
+    else if (n < n_all)
+        d->n_windows = (uint32_t)n;
+    else
+        d->n_windows = 0;
     d->measured_s = batch_s * ((d->n_windows && d->n_windows < n_all ? d->n_windows : n_all) / d->n_batch + 1);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Arrays: their memory within the session's limit, elements, quaternary operations. */
+#include "base/bounds.h"
 #include "lang/core/vm.h"
 
 /* Elements of long vectors begin at pages: where one vector lay some cache lines before another, modulo a page,
@@ -148,7 +149,13 @@ lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, cons
 {
     const whit_quat_kernels *kernels = vm->options.quat;
     lang_array *out = lang_new_quat(vm, at, a->n, a->scale);
-    whit_quat_unary_fn *fn = op == OP_NEG ? kernels->negate : op == OP_ABS ? kernels->absolute : kernels->silu;
+    whit_quat_unary_fn *fn;
+    if (op == OP_NEG)
+        fn = kernels->negate;
+    else if (op == OP_ABS)
+        fn = kernels->absolute;
+    else
+        fn = kernels->silu;
     fn(lang_planes(out), lang_view(a), whit_quat_words(a->n));
     return out;
 }
@@ -171,7 +178,7 @@ lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, con
     }
     if (op == OP_MUL) {
         int scale = a->scale + b->scale;
-        out->scale = (int8_t)(scale < -128 ? -128 : scale > 127 ? 127 : scale);
+        out->scale = (int8_t)whit_within(scale, -128, 127);
         kernels->mul(planes, x, y, words);
         return out;
     }
@@ -180,7 +187,9 @@ lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, con
                    b->scale);
     bool equal = op == OP_EQ || op == OP_NE, swap = op == OP_GT || op == OP_LE || op == OP_MAX;
     bool flip = op == OP_NE || op == OP_LE || op == OP_GE;
-    (equal ? kernels->equal : kernels->less)(planes.extra, swap ? y : x, swap ? x : y, words);
+    whit_quat_compare_fn *compare = equal ? kernels->equal : kernels->less;
+    whit_quat_view larger = swap ? x : y;
+    compare(planes.extra, swap ? y : x, larger, words);
     if (op == OP_MIN || op == OP_MAX) { /* less: a, or for the larger one: b less than a: a */
         kernels->select(planes, planes.extra, x, y, words);
         out->scale = a->scale;

@@ -416,7 +416,12 @@ static whit_status say_expression(struct binary *b, struct node node, uint8_t ki
     case NODE_UNARY:
         if (op == COUNT(ops) || ops[op].level != 10) return bad(b, node, "has no such operation");
         if (level > 10) SAY("(");
-        SAY(ops[op].op == OP_NEG ? "-" : ops[op].op == OP_NOT ? "not " : "~");
+        const char *sign = "~";
+        if (ops[op].op == OP_NEG)
+            sign = "-";
+        else if (ops[op].op == OP_NOT)
+            sign = "not ";
+        SAY(sign);
         TRY(say_one(b, node, HAS_A, 10));
         if (level > 10) SAY(")");
         return WHIT_OK;

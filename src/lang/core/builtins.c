@@ -109,8 +109,8 @@ static const char *describe_signature(const char *signature, char out[200])
             continue;
         }
         const char *letter = strchr(letters, *signature);
-        snprintf(out + strlen(out), 200 - strlen(out), "%s%s", *out ? ", " : "",
-                 whit_lang_type_name(letter ? (whit_lang_type)(letter - letters) : WHIT_LANG_NONE));
+        whit_lang_type type = letter ? (whit_lang_type)(letter - letters) : WHIT_LANG_NONE;
+        snprintf(out + strlen(out), 200 - strlen(out), "%s%s", *out ? ", " : "", whit_lang_type_name(type));
     }
     return *out ? out : "nothing";
 }

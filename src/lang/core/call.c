@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bounds.h"
 #include "lang/core/chunk.h"
 #include "base/items.h"
 #include "lang/core/vm.h"
@@ -299,7 +300,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
             vm->kernels->binary[OP_MUL](out->x, out->x, b->x, a->n);
         } else {
             int scale = a->scale + b->scale;
-            out = lang_new_quat(vm, at, a->n, (int8_t)(scale < -128 ? -128 : scale > 127 ? 127 : scale));
+            out = lang_new_quat(vm, at, a->n, (int8_t)whit_within(scale, -128, 127));
             vm->options.quat->swiglu(lang_planes(out), lang_view(a), lang_view(b), whit_quat_words(a->n));
         }
         return (lang_value){.a = out};
@@ -322,7 +323,8 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
     case FN_HAMMING: lang_same_length(vm, at, a, b); return (lang_value){.i = count_signs(a, b)};
     case FN_COSINE: {
         lang_same_length(vm, at, a, b);
-        double ab = vec ? sum_of(vm, a, b->x) : quat_dot(vm, a, b), aa = vec ? sum_of(vm, a, a->x) : quat_dot(vm, a, a);
+        double ab = vec ? sum_of(vm, a, b->x) : quat_dot(vm, a, b);
+        double aa = vec ? sum_of(vm, a, a->x) : quat_dot(vm, a, a);
         double bb = vec ? sum_of(vm, b, b->x) : quat_dot(vm, b, b);
         return (lang_value){.f = ab / sqrt(aa * bb)};
     }
@@ -338,7 +340,11 @@ static void print_float(whit_buf *out, double value, bool single)
 {
     char text[40];
     bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* has fewer digits than others */
-    int digits = tiny ? 1 : single ? 6 : 15;
+    int digits = 15;
+    if (tiny)
+        digits = 1;
+    else if (single)
+        digits = 6;
     if (value != value) {
         whit_buf_append_str(out, "nan");
         return;
@@ -381,7 +387,11 @@ void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, co
     enum { STEPS = 64 }; /* steps charged per number: printing one takes a few hundred nanoseconds */
     whit_buf out = {.allocator = vm->options.allocator};
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t numbers = types[i] < WHIT_LANG_VEC ? 1 : values[i].a->n < PRINTED_MAX ? values[i].a->n : PRINTED_MAX;
+        uint32_t numbers = PRINTED_MAX;
+        if (types[i] < WHIT_LANG_VEC)
+            numbers = 1;
+        else if (values[i].a->n < PRINTED_MAX)
+            numbers = values[i].a->n;
         lang_step(vm, at, STEPS * (1 + numbers));
     }
     if (!vm->options.print) return;

@@ -3,6 +3,7 @@
  * argument types that it is called with; the type of its result is that of its first `return`. */
 #include <stdio.h>
 
+#include "base/phrase.h"
 #include "lang/core/ast.h"
 #include "lang/core/builtins.h"
 
@@ -294,7 +295,7 @@ static LANG_APART whit_status check_call(struct checker *c, lang_node *node)
     }
     if (n != f->n_parameters)
         return lang_fail(c->source, node->line, node->column, "'%s' takes %u argument%s, not %u", f->name,
-                         f->n_parameters, f->n_parameters == 1 ? "" : "s", n);
+                         f->n_parameters, whit_plural(f->n_parameters), n);
     for (instance = f->instances; instance; instance = instance->next)
         if (memcmp(instance->types, types, sizeof types) == 0) break;
     if (!instance) {

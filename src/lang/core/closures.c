@@ -486,10 +486,12 @@ static void compile_int_binary(lang_compiler *c, lang_code *code, lang_node *e)
             code->k = b->i;
         else
             code->y = lang_compile_expression(c, b);
-        code->i = divides ? (!constant             ? int_divide
-                                 : e->op == OP_DIV ? int_divide_k
-                                                   : int_remainder_k)
-                          : int_forms[e->op][constant];
+        if (divides && !constant)
+            code->i = int_divide;
+        else if (divides)
+            code->i = e->op == OP_DIV ? int_divide_k : int_remainder_k;
+        else
+            code->i = int_forms[e->op][constant];
     }
 }
 
@@ -603,7 +605,12 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
     lang_node *e = s->a;
     code->slot = s->slot;
     code->x = lang_compile_expression(c, e);
-    code->s = s->type == WHIT_LANG_INT ? assign_int : s->type == WHIT_LANG_FLOAT ? assign_float : assign_array;
+    if (s->type == WHIT_LANG_INT)
+        code->s = assign_int;
+    else if (s->type == WHIT_LANG_FLOAT)
+        code->s = assign_float;
+    else
+        code->s = assign_array;
     bool self = (e->kind == NODE_BINARY || e->kind == NODE_UNARY) && e->a->kind == NODE_SLOT && e->a->slot == s->slot &&
         e->a->global == s->global;
     if (s->type == WHIT_LANG_QUAT && self && e->kind == NODE_BINARY && e->op == OP_ADD) {

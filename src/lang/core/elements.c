@@ -89,7 +89,12 @@ static uint8_t build_element(struct builder *b, lang_node *node, uint32_t depth)
     uint8_t x = a_is ? build_element(b, node->a, depth + 1) : leaf(b, node->a, true);
     uint8_t y = b_is ? build_element(b, node->b, depth + 1) : leaf(b, node->b, true);
     if (a_is && b_is && !b->full) meet(b, node, x, y);
-    return emit(b, a_is && b_is ? LANG_BINARY : a_is ? LANG_BINARY_SCALAR : LANG_SCALAR_BINARY, node->op, x, y);
+    int form = LANG_SCALAR_BINARY;
+    if (a_is && b_is)
+        form = LANG_BINARY;
+    else if (a_is)
+        form = LANG_BINARY_SCALAR;
+    return emit(b, form, node->op, x, y);
 }
 
 /* Numbers of values become registers that are free again after the last use. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "lang/core/ast.h"
 
 struct lang_block {
@@ -16,7 +17,12 @@ void *lang_arena_take(lang_arena *arena, size_t n_bytes)
     n_bytes = whit_round_up(n_bytes, 16);
     lang_block *block = arena->blocks;
     if (!block || block->size - block->used < n_bytes) {
-        size_t size = n_bytes > 4000 ? n_bytes : block ? 65536 : 4000, whole = sizeof *block + size;
+        size_t size = 4000;
+        if (n_bytes > 4000)
+            size = n_bytes;
+        else if (block)
+            size = 65536;
+        size_t whole = sizeof *block + size;
         if (arena->n_bytes + whole > arena->limit_bytes) return NULL;
         block = whit_zalloc(arena->allocator, whole);
         if (!block) {
@@ -80,10 +86,14 @@ static const char *const words[] = {"let",      "if",     "else", "while", "for"
 /* Bytes of the punctuation that a text begins with; 0: none. */
 static size_t mark_length(const char *t, size_t left)
 {
-    char second = left > 1 ? t[1] : 0, third = left > 2 ? t[2] : 0;
+    char second = left > 1 ? t[1] : 0;
+    char third = left > 2 ? t[2] : 0;
     switch (*t) {
     case '<':
-    case '>': return second == *t ? (third == '=' ? 3 : 2) : second == '=' ? 2 : 1;
+    case '>':
+        if (second == *t) return third == '=' ? 3 : 2;
+        if (second == '=') return 2;
+        return 1;
     case '&':
     case '|': return second == *t || second == '=' ? 2 : 1;
     case '=':
@@ -115,9 +125,7 @@ static whit_status read_number(lang_source *s, lang_token *token)
     bool fraction = false, over = false;
     if (left > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X')) {
         for (n = 2; n < left; n++) {
-            int digit = is_digit(t[n])                     ? t[n] - '0'
-                : (t[n] | 32) >= 'a' && (t[n] | 32) <= 'f' ? (t[n] | 32) - 'a' + 10
-                                                           : -1;
+            int digit = whit_hex_digit((uint8_t)t[n]);
             if (digit < 0) break;
             over |= value >> 60 != 0;
             value = value << 4 | (unsigned)digit;

@@ -196,7 +196,13 @@ static whit_status postfix(struct parser *p, lang_node **node)
 static whit_status unary(struct parser *p, lang_node **node)
 {
     lang_token at = p->token;
-    lang_op op = is(p, "-") ? OP_NEG : is(p, "~") ? OP_FLIP : is(p, "!") || is(p, "not") ? OP_NOT : N_OPS;
+    lang_op op = N_OPS;
+    if (is(p, "-"))
+        op = OP_NEG;
+    else if (is(p, "~"))
+        op = OP_FLIP;
+    else if (is(p, "!") || is(p, "not"))
+        op = OP_NOT;
     if (op == N_OPS) return postfix(p, node);
     TRY(enter(p));
     TRY(advance(p));
@@ -231,7 +237,12 @@ static whit_status binary(struct parser *p, unsigned level, lang_node **node)
             return lang_fail(p->source, p->token.line, p->token.column, "over 1,000 operators in a row");
         lang_node *both;
         uint8_t op = operators[k].op;
-        TRY(make_node(p, op == N_OPS ? NODE_ALSO : op == N_OPS + 1 ? NODE_ELSE : NODE_BINARY, &p->token, &both));
+        lang_kind kind = NODE_BINARY;
+        if (op == N_OPS)
+            kind = NODE_ALSO;
+        else if (op == N_OPS + 1)
+            kind = NODE_ELSE;
+        TRY(make_node(p, kind, &p->token, &both));
         if (op < N_OPS) both->op = op;
         TRY(advance(p));
         both->a = *node;

@@ -41,7 +41,14 @@ static void expression(whit_buf *out, const lang_node *e)
     case NODE_ELSE:
         whit_buf_append_str(out, "(");
         expression(out, e->a);
-        whit_buf_printf(out, " %s ", e->kind == NODE_ALSO ? "and" : e->kind == NODE_ELSE ? "or" : op_names[e->op]);
+        const char *sign;
+        if (e->kind == NODE_ALSO)
+            sign = "and";
+        else if (e->kind == NODE_ELSE)
+            sign = "or";
+        else
+            sign = op_names[e->op];
+        whit_buf_printf(out, " %s ", sign);
         expression(out, e->b);
         whit_buf_append_str(out, ")");
         return;

@@ -119,10 +119,10 @@ static inline int64_t lang_i64_binary(lang_op op, int64_t a, int64_t b)
 
 static inline int64_t lang_i64_unary(lang_op op, int64_t a)
 {
-    return op == OP_NEG ? (int64_t)(0 - (uint64_t)a)
-        : op == OP_ABS  ? (a < 0 ? (int64_t)(0 - (uint64_t)a) : a)
-        : op == OP_NOT  ? a == 0
-                        : ~a;
+    if (op == OP_NEG) return (int64_t)(0 - (uint64_t)a);
+    if (op == OP_ABS) return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+    if (op == OP_NOT) return a == 0;
+    return ~a;
 }
 
 static inline double lang_f64_binary(lang_op op, double a, double b)
@@ -174,7 +174,10 @@ static inline double lang_f64_unary(lang_op op, double a)
 
 static inline int64_t lang_to_int(double a)
 {
-    return a != a ? 0 : a >= 0x1p63 ? INT64_MAX : a < -0x1p63 ? INT64_MIN : (int64_t)a;
+    if (a != a) return 0;
+    if (a >= 0x1p63) return INT64_MAX;
+    if (a < -0x1p63) return INT64_MIN;
+    return (int64_t)a;
 }
 
 #endif

@@ -27,7 +27,13 @@ static lang_value vec_unary(whit_lang *vm, const lang_node *e, lang_array *a)
 static lang_value vec_binary(whit_lang *vm, const lang_node *e, lang_value a, lang_value b)
 {
     bool a_is = e->a->type == WHIT_LANG_VEC, b_is = e->b->type == WHIT_LANG_VEC;
-    uint32_t n = a_is && b_is ? lang_same_length(vm, e, a.a, b.a) : a_is ? a.a->n : b.a->n;
+    uint32_t n;
+    if (a_is && b_is)
+        n = lang_same_length(vm, e, a.a, b.a);
+    else if (a_is)
+        n = a.a->n;
+    else
+        n = b.a->n;
     lang_array *out = lang_new_vec(vm, e, n);
     for (uint32_t i = 0; i < n; i++) {
         lang_look(vm, e, i);

@@ -69,7 +69,11 @@ static inline void jit_modrm(jit_code *c, unsigned mod, unsigned reg, unsigned r
 /* [base + offset]; base is neither rsp nor r12. */
 static inline void jit_memory(jit_code *c, unsigned reg, unsigned base, int32_t offset)
 {
-    unsigned mod = offset == 0 && (base & 7) != RBP ? 0 : jit_is_i8(offset) ? 1 : 2;
+    unsigned mod = 2;
+    if (offset == 0 && (base & 7) != RBP)
+        mod = 0;
+    else if (jit_is_i8(offset))
+        mod = 1;
     jit_modrm(c, mod, reg, base);
     if (mod == 1) jit_u8(c, (uint8_t)offset);
     if (mod == 2) jit_i32(c, offset);

@@ -68,7 +68,11 @@ static inline void jit_vector_operand(jit_code *c, unsigned reg, jit_operand b, 
         return;
     }
     bool fits = b.offset % unit == 0 && jit_is_i8(b.offset / unit);
-    unsigned mod = b.offset == 0 ? 0 : fits ? 1 : 2;
+    unsigned mod = 2;
+    if (b.offset == 0)
+        mod = 0;
+    else if (fits)
+        mod = 1;
     jit_modrm(c, mod, reg, b.indexed ? RSP : b.reg);
     if (b.indexed) jit_modrm(c, 0, RAX, b.reg);
     if (mod == 1) jit_u8(c, (uint8_t)(b.offset / unit));

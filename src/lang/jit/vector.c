@@ -262,7 +262,11 @@ static void masked_op(struct vector_compiler *v, const struct micro *m, unsigned
 {
     enum { K1 = 1 };
     jit_code *c = &v->code;
-    uint8_t predicate = m->kind == MICRO_ONE_IF ? m->imm : m->kind == MICRO_CUT ? IS_LT : IS_NOT_LT;
+    uint8_t predicate = IS_NOT_LT;
+    if (m->kind == MICRO_ONE_IF)
+        predicate = m->imm;
+    else if (m->kind == MICRO_CUT)
+        predicate = IS_LT;
     if (v->wide) {
         jit_evex(c, V_COMPARE, K1, s[0], jit_in(s[1]));
         jit_u8(c, predicate);

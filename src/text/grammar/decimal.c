@@ -45,7 +45,8 @@ bool whit_decimal_read(const char *text, size_t n_bytes, whit_decimal *out)
         return true;
     }
     out->dot = n_whole && n_whole < last ? n_whole : last;
-    out->point = (n_whole ? (int64_t)n_whole : -(int64_t)leading) + (low ? -exponent : exponent);
+    int64_t shift = low ? -exponent : exponent;
+    out->point = (n_whole ? (int64_t)n_whole : -(int64_t)leading) + shift;
     return true;
 }
 

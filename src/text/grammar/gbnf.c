@@ -122,12 +122,18 @@ static uint32_t read_character(reader *r)
         return code;
     }
     uint8_t c = r->at < r->n ? r->text[r->at++] : 0;
-    uint32_t n_hex = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0, code = 0;
+    uint32_t n_hex = 0;
+    if (c == 'x')
+        n_hex = 2;
+    else if (c == 'u')
+        n_hex = 4;
+    else if (c == 'U')
+        n_hex = 8;
+    uint32_t code = 0;
     for (uint32_t i = 0; i < n_hex; i++) {
-        uint8_t h = r->at < r->n ? r->text[r->at++] : 0, lower = h | 32;
-        uint32_t digit = h >= '0' && h <= '9' ? (uint32_t)(h - '0') : (uint32_t)(lower - 'a' + 10);
-        if (digit > 15) return refuse_text(r, "an escape wants hexadecimal digits");
-        code = code << 4 | digit;
+        int digit = r->at < r->n ? whit_hex_digit(r->text[r->at++]) : -1;
+        if (digit < 0) return refuse_text(r, "an escape wants hexadecimal digits");
+        code = code << 4 | (uint32_t)digit;
     }
     if (n_hex) return code > 0x10FFFF ? refuse_text(r, "there is no such character") : code;
     switch (c) {

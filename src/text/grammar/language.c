@@ -230,25 +230,26 @@ static uint32_t join_languages(whit_language *l, whit_language_kind kind, uint32
     if (l->failed) return WHIT_LANGUAGE_NONE;
     append_parts(l, kind, a, &list);
     append_parts(l, kind, b, &list);
-    uint32_t result = keep_list(l, kind, &list, is_or ? WHIT_LANGUAGE_NONE : WHIT_LANGUAGE_ALL,
-                                is_or ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE);
+    uint32_t neutral = is_or ? WHIT_LANGUAGE_NONE : WHIT_LANGUAGE_ALL;
+    uint32_t absorbing = is_or ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE;
+    uint32_t result = keep_list(l, kind, &list, neutral, absorbing);
     whit_buf_free(&list);
     return result;
 }
 
 uint32_t whit_language_or(whit_language *l, uint32_t a, uint32_t b)
 {
-    return a == WHIT_LANGUAGE_NONE || a == b ? b
-        : b == WHIT_LANGUAGE_NONE            ? a
-                                             : join_languages(l, WHIT_LANGUAGE_IS_OR, a, b);
+    if (a == WHIT_LANGUAGE_NONE || a == b) return b;
+    if (b == WHIT_LANGUAGE_NONE) return a;
+    return join_languages(l, WHIT_LANGUAGE_IS_OR, a, b);
 }
 
 uint32_t whit_language_and(whit_language *l, uint32_t a, uint32_t b)
 {
     if (a == WHIT_LANGUAGE_NONE || b == WHIT_LANGUAGE_NONE) return WHIT_LANGUAGE_NONE;
-    return a == WHIT_LANGUAGE_ALL || a == b ? b
-        : b == WHIT_LANGUAGE_ALL            ? a
-                                            : join_languages(l, WHIT_LANGUAGE_IS_AND, a, b);
+    if (a == WHIT_LANGUAGE_ALL || a == b) return b;
+    if (b == WHIT_LANGUAGE_ALL) return a;
+    return join_languages(l, WHIT_LANGUAGE_IS_AND, a, b);
 }
 
 uint32_t whit_language_not(whit_language *l, uint32_t a)
@@ -396,8 +397,9 @@ static uint32_t derive(whit_language *l, uint32_t node, uint32_t code, uint32_t 
         uint32_t part = derive(l, (WHIT_ITEMS(const uint32_t, &l->children))[n.a + i], code, depth + 1);
         append_parts(l, (whit_language_kind)n.kind, part, &list);
     }
-    uint32_t result = keep_list(l, (whit_language_kind)n.kind, &list, is_or ? WHIT_LANGUAGE_NONE : WHIT_LANGUAGE_ALL,
-                                is_or ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE);
+    uint32_t neutral = is_or ? WHIT_LANGUAGE_NONE : WHIT_LANGUAGE_ALL;
+    uint32_t absorbing = is_or ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE;
+    uint32_t result = keep_list(l, (whit_language_kind)n.kind, &list, neutral, absorbing);
     whit_buf_free(&list);
     return result;
 }

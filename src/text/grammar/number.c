@@ -118,7 +118,10 @@ static order compare_whole(const whit_decimal *bound, uint32_t n, uint8_t so_far
 
 static uint8_t compare_digit(uint8_t so_far, char digit, char bound)
 {
-    return so_far != EQUAL ? so_far : digit < bound ? LESS : digit > bound ? MORE : EQUAL;
+    if (so_far != EQUAL) return so_far;
+    if (digit < bound) return LESS;
+    if (digit > bound) return MORE;
+    return EQUAL;
 }
 
 /* May the number end with this order to the bounds, `n` decimals written? */
@@ -280,7 +283,8 @@ static uint32_t two_digits(whit_automaton *g, uint32_t first, uint32_t last, uin
     if (from <= last && from / 10 == last / 10) {
         ways[n_ways++] = one_digit(g, from / 10, from / 10, one_digit(g, from % 10, last % 10, next));
     } else if (from <= last) {
-        uint32_t begin = from % 10 ? from / 10 + 1 : from / 10, end = last % 10 == 9 ? last / 10 : last / 10 - 1;
+        uint32_t begin = from % 10 ? from / 10 + 1 : from / 10;
+        uint32_t end = last % 10 == 9 ? last / 10 : last / 10 - 1;
         uint32_t inner[3], n_inner = 0;
         if (from % 10) inner[n_inner++] = one_digit(g, from / 10, from / 10, one_digit(g, from % 10, 9, next));
         if (begin <= end) inner[n_inner++] = one_digit(g, begin, end, one_digit(g, 0, 9, next));
@@ -381,7 +385,12 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
     if (!form->integers) {
         int64_t most = n_decimals_of(&range->low), other = range->has_high ? n_decimals_of(&range->high) : 0;
         if (other > most) most = other;
-        b.n_decimals = (uint32_t)(most < DIGITS ? DIGITS : most < DIGITS_MAX ? most : DIGITS_MAX);
+        if (most < DIGITS)
+            b.n_decimals = DIGITS;
+        else if (most < DIGITS_MAX)
+            b.n_decimals = (uint32_t)most;
+        else
+            b.n_decimals = DIGITS_MAX;
         if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more of them could only be zeros */
     }
     if (form->fraction ||

@@ -288,8 +288,14 @@ void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *mi
     for (uint32_t child = n->child; child != WHIT_PATTERN_NONE; child = whit_pattern_at(syntax, child)->sibling) {
         whit_pattern_length(syntax, child, &low, &high);
         bool all = n->kind == WHIT_PATTERN_ALL;
-        *min = all ? plus(*min, low) : first || low < *min ? low : *min;
-        *max = all ? plus(*max, high) : first || high > *max ? high : *max;
+        if (all)
+            *min = plus(*min, low);
+        else if (first || low < *min)
+            *min = low;
+        if (all)
+            *max = plus(*max, high);
+        else if (first || high > *max)
+            *max = high;
         first = false;
     }
 }

@@ -66,8 +66,18 @@ static bool add_named(reader *r, class *c, uint8_t letter)
                                              {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
                                              {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
     uint8_t lower = letter | 32;
-    const whit_code_range *ranges = lower == 'd' ? digits : lower == 'w' ? words : lower == 's' ? spaces : NULL;
-    size_t n = lower == 'd' ? 1 : lower == 'w' ? 4 : 10;
+    const whit_code_range *ranges = NULL;
+    if (lower == 'd')
+        ranges = digits;
+    else if (lower == 'w')
+        ranges = words;
+    else if (lower == 's')
+        ranges = spaces;
+    size_t n = 10;
+    if (lower == 'd')
+        n = 1;
+    else if (lower == 'w')
+        n = 4;
     if (!ranges) return false;
     if (letter == lower) {
         for (size_t i = 0; i < n; i++) add_range(r, c, ranges[i].first, ranges[i].last);
@@ -115,10 +125,9 @@ static uint32_t read_hex(reader *r, uint32_t n_digits)
 {
     uint32_t value = 0;
     for (uint32_t i = 0; i < n_digits; i++) {
-        uint8_t c = r->at < r->n ? r->text[r->at++] : 0, lower = c | 32;
-        uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)(c - '0') : (uint32_t)(lower - 'a' + 10);
-        if (digit > 15) return refuse_pattern(r, "a bad escape"), 0;
-        value = value * 16 + digit;
+        int digit = r->at < r->n ? whit_hex_digit(r->text[r->at++]) : -1;
+        if (digit < 0) return refuse_pattern(r, "a bad escape"), 0;
+        value = value * 16 + (uint32_t)digit;
     }
     return value;
 }
@@ -165,10 +174,12 @@ static uint32_t read_escape(reader *r, class *c, bool in_class)
         if (!((letter | 32) >= 'a' && (letter | 32) <= 'z') && !(letter >= '0' && letter <= '9')) return letter;
     }
     r->at--;
-    return refuse_pattern(r,
-                          letter >= '1' && letter <= '9'       ? "a reference to a group"
-                              : letter == 'b' || letter == 'B' ? "a word boundary"
-                                                               : "an unknown escape");
+    const char *what = "an unknown escape";
+    if (letter >= '1' && letter <= '9')
+        what = "a reference to a group";
+    else if (letter == 'b' || letter == 'B')
+        what = "a word boundary";
+    return refuse_pattern(r, what);
 }
 
 static uint32_t read_class(reader *r)

@@ -366,7 +366,10 @@ static uint32_t write_booleans(whit_json_schema_compiler *c, whit_json_schema_se
             out |= set.items[i].kind == WHIT_JSON_SCHEMA_UNLIKE &&
                 whit_json_type_of(&c->json, set.items[i].node) == WHIT_JSON_BOOL &&
                 whit_json_bool(&c->json, set.items[i].node, false) == (value == 0);
-        if (!out) ways[n_ways++] = whit_automaton_text(c->graph, value ? "false" : "true", value ? 5 : 4, next);
+        if (!out) {
+            const char *literal = value ? "false" : "true";
+            ways[n_ways++] = whit_automaton_text(c->graph, literal, value ? 5 : 4, next);
+        }
     }
     return whit_automaton_split(c->graph, ways, n_ways);
 }
@@ -458,10 +461,12 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a schema of %zu bytes (at most %u)", name, n_bytes,
                          WHIT_GRAMMAR_MAX_TEXT_BYTES);
     whit_buf shortened = {.allocator = graph->allocator};
-    whit_status parsed = whit_decimal_shorten(text, n_bytes, &shortened)
-        ? whit_json_parse(name, shortened.data ? whit_chars(&shortened) : "", shortened.size_bytes, graph->allocator,
-                          &c.json, error)
-        : whit_fail_memory(error, "a schema", n_bytes);
+    whit_status parsed;
+    if (whit_decimal_shorten(text, n_bytes, &shortened))
+        parsed = whit_json_parse(name, shortened.data ? whit_chars(&shortened) : "", shortened.size_bytes,
+                                 graph->allocator, &c.json, error);
+    else
+        parsed = whit_fail_memory(error, "a schema", n_bytes);
     if (parsed != WHIT_OK) {
         whit_buf_free(&shortened);
         return parsed;

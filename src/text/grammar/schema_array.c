@@ -115,8 +115,9 @@ static uint32_t plain_array(array *a, uint32_t next)
     uint32_t n_before = a->n_prefix ? a->n_prefix : 1;
     if (a->max > n_before) {
         uint32_t more = whit_json_schema_sign(c, ",", element_value(a, WHIT_AUTOMATON_RET));
-        tail = whit_automaton_repeat(g, more, a->min > n_before ? a->min - n_before : 0,
-                                     a->max == WHIT_AUTOMATON_UNBOUNDED ? a->max : a->max - n_before, end);
+        uint32_t least = a->min > n_before ? a->min - n_before : 0;
+        tail =
+            whit_automaton_repeat(g, more, least, a->max == WHIT_AUTOMATON_UNBOUNDED ? a->max : a->max - n_before, end);
     }
     for (uint32_t i = n_before; i-- > 0;) {
         if (a->n_prefix && !element_schemas(a, i, 0, &none)) return WHIT_AUTOMATON_NONE;

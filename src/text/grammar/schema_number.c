@@ -25,7 +25,11 @@ typedef struct limits {
 
 static void tighten(bound *b, bool low, const whit_decimal *value, uint32_t node, bool out)
 {
-    int order = b->node == WHIT_JSON_NONE ? (low ? 1 : -1) : whit_decimal_compare(value, &b->value);
+    int order;
+    if (b->node == WHIT_JSON_NONE)
+        order = low ? 1 : -1;
+    else
+        order = whit_decimal_compare(value, &b->value);
     if (order == 0) b->out |= out;
     if (low ? order > 0 : order < 0) *b = (bound){.value = *value, .node = node, .out = out};
 }

@@ -274,7 +274,11 @@ static bool find_names(object *o)
 static void close_names(object *o)
 {
     whit_json_schema_compiler *c = o->c;
-    uint32_t place = o->n_patterns ? o->patterns[0] : o->set.n ? o->set.items[0].node : WHIT_JSON_ROOT;
+    uint32_t place = WHIT_JSON_ROOT;
+    if (o->n_patterns)
+        place = o->patterns[0];
+    else if (o->set.n)
+        place = o->set.items[0].node;
     if (o->names.nodes.size_bytes) whit_json_schema_close_language(c, &o->names, place);
 }
 

@@ -3,6 +3,7 @@
  * resources of this document, places in them by JSON pointers, or anchors. */
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "grammar/schema_parts.h"
 #include "base/items.h"
 #include "grammar/uri.h"
@@ -109,21 +110,15 @@ static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32
 
 /* ---- one reference ----------------------------------------------------------------------------- */
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* One part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1 decoded. */
 static size_t decode_part(const char *text, size_t n, char *out)
 {
     size_t size = 0;
     for (size_t i = 0; i < n; i++) {
         char c = text[i];
-        if (c == '%' && n - i > 2 && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0) {
-            c = (char)(hex(text[i + 1]) * 16 + hex(text[i + 2]));
+        if (c == '%' && n - i > 2 && whit_hex_digit((uint8_t)text[i + 1]) >= 0 &&
+            whit_hex_digit((uint8_t)text[i + 2]) >= 0) {
+            c = (char)(whit_hex_digit((uint8_t)text[i + 1]) * 16 + whit_hex_digit((uint8_t)text[i + 2]));
             i += 2;
         } else if (c == '~' && n - i > 1) {
             c = text[++i] == '1' ? '/' : '~';

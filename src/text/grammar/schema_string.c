@@ -307,9 +307,13 @@ static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_
     for (size_t i = 0; i < count_of(&s->fails) && c->status == WHIT_OK; i++) {
         whit_json_schema_item item = set.items[(WHIT_ITEMS(const uint32_t, &s->fails))[i]];
         bool is_list = whit_json_type_of(&c->json, item.node) == WHIT_JSON_ARRAY;
-        uint32_t what = item.kind == WHIT_JSON_SCHEMA_UNLIKE ? add_literal(c, l, item.node)
-            : is_list                                        ? listed(c, l, item.node)
-                                                             : whit_json_schema_pattern(c, l, item.node);
+        uint32_t what;
+        if (item.kind == WHIT_JSON_SCHEMA_UNLIKE)
+            what = add_literal(c, l, item.node);
+        else if (is_list)
+            what = listed(c, l, item.node);
+        else
+            what = whit_json_schema_pattern(c, l, item.node);
         result = whit_language_and(l, result, whit_language_not(l, what));
     }
     return result;

@@ -234,7 +234,9 @@ static bool list_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t li
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = whit_json_next(&c->json, list, k), n++)
         n_valid += valid_at(c, value, k, depth);
-    return kind == 'l' ? n_valid == n : kind == 'n' ? n_valid > 0 : n_valid == 1;
+    if (kind == 'l') return n_valid == n;
+    if (kind == 'n') return n_valid > 0;
+    return n_valid == 1;
 }
 
 typedef enum keyword {

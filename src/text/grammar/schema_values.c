@@ -287,7 +287,8 @@ bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_
     if (types == 0 || values_disjoint(c, a, b)) return true;
     if (types != WHIT_JSON_SCHEMA_OBJECT) return false;
     for (int turned = 0; turned < 2; turned++) {
-        uint32_t x = turned ? b : a, y = turned ? a : b, required = whit_json_schema_get(c, x, "required");
+        uint32_t x = turned ? b : a;
+        uint32_t y = turned ? a : b, required = whit_json_schema_get(c, x, "required");
         uint32_t other = whit_json_schema_get(c, y, "additionalProperties");
         bool closed = whit_json_type_of(&c->json, other) == WHIT_JSON_BOOL && !whit_json_bool(&c->json, other, true) &&
             whit_json_schema_get(c, y, "patternProperties") == WHIT_JSON_NONE;

@@ -24,8 +24,16 @@ static void number_kinds(uint8_t kind_of[256])
             kind_of[byte] = next++;
         else if (byte < 0xC0)
             kind_of[byte] = CONTINUATION;
-        else
-            kind_of[byte] = byte < 0xC2 || byte > 0xF4 ? NEVER : byte < 0xE0 ? TWO : byte < 0xF0 ? THREE : FOUR;
+        else {
+            if (byte < 0xC2 || byte > 0xF4)
+                kind_of[byte] = NEVER;
+            else if (byte < 0xE0)
+                kind_of[byte] = TWO;
+            else if (byte < 0xF0)
+                kind_of[byte] = THREE;
+            else
+                kind_of[byte] = FOUR;
+        }
     }
 }
 
@@ -40,8 +48,14 @@ static uint8_t next_utf8(uint8_t state, uint8_t byte)
         if (byte < 0x80) return WHOLE;
         if (byte < 0xC2 || byte > 0xF4) return BROKEN;
         if (byte < 0xE0) return ONE_MORE;
-        if (byte < 0xF0) return byte == 0xE0 ? AFTER_E0 : byte == 0xED ? AFTER_ED : TWO_MORE;
-        return byte == 0xF0 ? AFTER_F0 : byte == 0xF4 ? AFTER_F4 : THREE_MORE;
+        if (byte < 0xF0) {
+            if (byte == 0xE0) return AFTER_E0;
+            if (byte == 0xED) return AFTER_ED;
+            return TWO_MORE;
+        }
+        if (byte == 0xF0) return AFTER_F0;
+        if (byte == 0xF4) return AFTER_F4;
+        return THREE_MORE;
     case ONE_MORE: return more ? WHOLE : BROKEN;
     case TWO_MORE: return more ? ONE_MORE : BROKEN;
     case THREE_MORE: return more ? TWO_MORE : BROKEN;

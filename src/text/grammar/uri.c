@@ -69,7 +69,8 @@ void whit_uri_resolve(const char *base, size_t n_base, const char *reference, si
 {
     parts b = split_uri(base, n_base), r = split_uri(reference, n_reference);
     bool has_scheme = r.scheme.n, has_authority = has_scheme || r.authority.n;
-    span scheme = has_scheme ? r.scheme : b.scheme, authority = has_authority ? r.authority : b.authority;
+    span scheme = has_scheme ? r.scheme : b.scheme;
+    span authority = has_authority ? r.authority : b.authority;
     if (scheme.n) whit_buf_append(out, scheme.text, scheme.n);
     if (authority.n) whit_buf_append(out, authority.text, authority.n);
     size_t from = out->size_bytes;

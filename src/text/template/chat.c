@@ -49,8 +49,9 @@ static bool make_context(whit_datum_pool *pool, const whit_chat *chat, whit_datu
     if (!whit_datum_dict(pool, context) || !copy_messages(pool, chat->messages, &messages)) return false;
     whit_dict *dict = context->dict;
     if (messages.kind != WHIT_DATUM_UNDEFINED && !whit_dict_set_str(pool, dict, "messages", messages)) return false;
-    if (!whit_dict_set_str(pool, dict, "tools", chat->tools.kind ? chat->tools : none) ||
-        !whit_dict_set_str(pool, dict, "documents", chat->documents.kind ? chat->documents : none) ||
+    whit_datum tools = chat->tools.kind ? chat->tools : none;
+    whit_datum documents = chat->documents.kind ? chat->documents : none;
+    if (!whit_dict_set_str(pool, dict, "tools", tools) || !whit_dict_set_str(pool, dict, "documents", documents) ||
         !whit_dict_set_str(pool, dict, "add_generation_prompt", whit_datum_bool(chat->add_generation_prompt)) ||
         !set_token(pool, dict, "bos_token", chat->bos_token) || !set_token(pool, dict, "eos_token", chat->eos_token))
         return false;

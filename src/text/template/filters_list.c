@@ -271,9 +271,12 @@ static const whit_datum *named_argument(const whit_arguments *a, const char *nam
 static whit_status named_builtin(whit_machine *m, whit_datum name, bool is_test, const whit_builtin **builtin)
 {
     const char *kind = is_test ? "test" : "filter";
-    *builtin = !whit_datum_is_str(name) ? NULL
-        : is_test                       ? whit_builtin_test(name.text)
-                                        : whit_builtin_filter(name.text);
+    if (!whit_datum_is_str(name))
+        *builtin = NULL;
+    else if (is_test)
+        *builtin = whit_builtin_test(name.text);
+    else
+        *builtin = whit_builtin_filter(name.text);
     if (*builtin) return WHIT_OK;
     if (!whit_datum_is_str(name)) return whit_machine_raise_type(m, "the name of a %s must be a str", kind);
     return whit_machine_raise_type(m, "no %s named '%.*s'", kind,

@@ -253,9 +253,11 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_da
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
     for (size_t at = 0; at < text->n_bytes && !b.failed;) {
         bool is_comment = text->n_bytes - at >= 4 && memcmp(text->bytes + at, "<!--", 4) == 0;
-        const char *end = is_comment ? memmem(text->bytes + at, text->n_bytes - at, "-->", 3)
-            : text->bytes[at] == '<' ? memchr(text->bytes + at, '>', text->n_bytes - at)
-                                     : NULL;
+        const char *end = NULL;
+        if (is_comment)
+            end = memmem(text->bytes + at, text->n_bytes - at, "-->", 3);
+        else if (text->bytes[at] == '<')
+            end = memchr(text->bytes + at, '>', text->n_bytes - at);
         if (end) {
             at = (size_t)(end - text->bytes) + (is_comment ? 3 : 1);
             continue;

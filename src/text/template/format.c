@@ -26,9 +26,17 @@ static void put_number(whit_builder *b, const field *f, const char *prefix, cons
 {
     size_t n = strlen(prefix) + strlen(digits), width = f->width > 0 ? (size_t)f->width : 0;
     size_t room = width > n ? width - n : 0;
-    char align = f->align ? f->align : f->zero ? '=' : '>';
+    char align = '>';
+    if (f->align)
+        align = f->align;
+    else if (f->zero)
+        align = '=';
     uint32_t fill = f->zero && !f->align ? '0' : f->fill;
-    size_t left = align == '>' ? room : align == '^' ? room / 2 : 0;
+    size_t left = 0;
+    if (align == '>')
+        left = room;
+    else if (align == '^')
+        left = room / 2;
     whit_builder_repeat(b, fill, left, false);
     whit_builder_str(b, prefix);
     if (align == '=') whit_builder_repeat(b, fill, room, false);
@@ -43,8 +51,13 @@ static void put_text(whit_builder *b, const field *f, const whit_text *text)
         n = (size_t)f->precision;
         end = whit_text_offset(text, n);
     }
-    size_t width = f->width > 0 ? (size_t)f->width : 0, room = width > n ? width - n : 0;
-    size_t left = f->align == '>' ? room : f->align == '^' ? room / 2 : 0;
+    size_t width = f->width > 0 ? (size_t)f->width : 0;
+    size_t room = width > n ? width - n : 0;
+    size_t left = 0;
+    if (f->align == '>')
+        left = room;
+    else if (f->align == '^')
+        left = room / 2;
     whit_builder_repeat(b, f->fill, left, false);
     whit_builder_slice(b, text, 0, end);
     whit_builder_repeat(b, f->fill, room - left, false);
@@ -65,13 +78,22 @@ static void group_digits(char *digits, char separator)
 
 static const char *sign_of(const field *f, bool negative)
 {
-    return negative ? "-" : f->sign == '+' ? "+" : f->sign == ' ' ? " " : "";
+    if (negative) return "-";
+    if (f->sign == '+') return "+";
+    if (f->sign == ' ') return " ";
+    return "";
 }
 
 static void put_integer(whit_builder *b, const field *f, int64_t integer)
 {
     uint64_t rest = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
-    unsigned base = f->type == 'x' || f->type == 'X' ? 16 : f->type == 'o' ? 8 : f->type == 'b' ? 2 : 10;
+    unsigned base = 10;
+    if (f->type == 'x' || f->type == 'X')
+        base = 16;
+    else if (f->type == 'o')
+        base = 8;
+    else if (f->type == 'b')
+        base = 2;
     const char *symbols = f->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
     char reversed[72], digits[WHIT_REAL_BYTES * 2], prefix[4];
     size_t n = 0, i = 0;
@@ -93,7 +115,8 @@ static void put_real(whit_builder *b, const field *f, double real)
 {
     char digits[WHIT_REAL_BYTES * 2];
     char type = f->type == '%' ? 'f' : f->type;
-    int precision = f->precision >= 0 ? (int)(f->precision < 60 ? f->precision : 60) : 6;
+    int precision = 6;
+    if (f->precision >= 0) precision = (int)(f->precision < 60 ? f->precision : 60);
     if (f->type == '%') real *= 100;
     bool negative = signbit(real) && !isnan(real);
     if (!type && f->precision < 0) {
@@ -117,8 +140,14 @@ static whit_status ascii_repr(whit_machine *m, whit_datum value, const whit_text
         uint32_t point = whit_text_point(result.text, at, &next);
         if (point < 0x80)
             whit_builder_slice(&plain, result.text, at, next);
-        else
-            whit_builder_format(&plain, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", point);
+        else {
+            const char *escape = "\\U%08x";
+            if (point < 0x100)
+                escape = "\\x%02x";
+            else if (point < 0x10000)
+                escape = "\\u%04x";
+            whit_builder_format(&plain, escape, point);
+        }
     }
     WHIT_TRY(whit_machine_build_end(m, &plain, &result));
     *text = result.text;

@@ -38,7 +38,16 @@ static void put_real(whit_builder *b, double real)
 {
     char text[WHIT_REAL_BYTES];
     whit_real_write(real, text);
-    whit_builder_str(b, text[0] == 'n' ? "NaN" : text[0] == 'i' ? "Infinity" : text[1] == 'i' ? "-Infinity" : text);
+    const char *name;
+    if (text[0] == 'n')
+        name = "NaN";
+    else if (text[0] == 'i')
+        name = "Infinity";
+    else if (text[1] == 'i')
+        name = "-Infinity";
+    else
+        name = text;
+    whit_builder_str(b, name);
 }
 
 static void new_line(whit_builder *b, const whit_json_style *style, size_t level)

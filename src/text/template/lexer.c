@@ -166,14 +166,6 @@ static whit_status read_comment(lexer *l)
     return whit_fail(l->error, WHIT_ERROR_FORMAT, "missing end of comment tag");
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0'
-        : c >= 'a' && c <= 'f'  ? c - 'a' + 10
-        : c >= 'A' && c <= 'F'  ? c - 'A' + 10
-                                : -1;
-}
-
 /* One escape after a backslash, as in Python's string literals; what is unknown stays as it is. */
 static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end)
 {
@@ -192,11 +184,17 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
         whit_builder_point(b, point, false);
         return WHIT_OK;
     }
-    size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    size_t n_digits = 0;
+    if (c == 'x')
+        n_digits = 2;
+    else if (c == 'u')
+        n_digits = 4;
+    else if (c == 'U')
+        n_digits = 8;
     if (n_digits) {
         uint32_t point = 0;
         for (size_t i = 0; i < n_digits; i++) {
-            int digit = *at < end ? hex_digit(l->source[*at]) : -1;
+            int digit = *at < end ? whit_hex_digit((uint8_t)l->source[*at]) : -1;
             if (digit < 0) return whit_fail(l->error, WHIT_ERROR_FORMAT, "truncated \\%c escape", c);
             point = point << 4 | (uint32_t)digit;
             ++*at;
@@ -261,14 +259,20 @@ static size_t float_end(const lexer *l, size_t at)
 
 static int base_digit(char c, int base)
 {
-    int digit = hex_digit(c);
+    int digit = whit_hex_digit((uint8_t)c);
     return digit < base ? digit : -1;
 }
 
 static size_t integer_end(const lexer *l, size_t at, int *base)
 {
     char letter = at + 1 < l->n_bytes ? (char)(l->source[at + 1] | 32) : 0;
-    *base = l->source[at] != '0' ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
+    *base = 10;
+    if (l->source[at] == '0' && letter == 'x')
+        *base = 16;
+    else if (l->source[at] == '0' && letter == 'o')
+        *base = 8;
+    else if (l->source[at] == '0' && letter == 'b')
+        *base = 2;
     if (*base != 10) {
         size_t end = at + 2;
         for (;;) {
@@ -336,7 +340,12 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
     char c = operators[i].text[0];
     if (c == '(' || c == '[' || c == '{') {
         if (*n_open == MAX_OPEN_BRACKETS) return whit_fail(l->error, WHIT_ERROR_LIMIT, "brackets nest too deeply");
-        open[(*n_open)++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+        char close = '}';
+        if (c == '(')
+            close = ')';
+        else if (c == '[')
+            close = ']';
+        open[(*n_open)++] = close;
     } else if (c == ')' || c == ']' || c == '}') {
         if (*n_open == 0) return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected '%c'", c);
         if (open[--*n_open] != c)

@@ -16,7 +16,12 @@ static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datu
 {
     WHIT_TRY(whit_machine_want_key(m, call->values[0]));
     const whit_datum *member = whit_dict_get(call->self.dict, call->values[0]);
-    *result = member ? *member : call->given[1] ? call->values[1] : whit_datum_none();
+    if (member)
+        *result = *member;
+    else if (call->given[1])
+        *result = call->values[1];
+    else
+        *result = whit_datum_none();
     return whit_machine_spend(m, 1);
 }
 

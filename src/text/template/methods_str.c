@@ -149,7 +149,8 @@ static whit_status remove_affix(whit_machine *m, whit_builtin_frame *call, whit_
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &affix));
     size_t n = text->n_bytes, k = affix->n_bytes;
     if (k > n || memcmp(text->bytes + (at_end ? n - k : 0), affix->bytes, k)) k = 0;
-    return whit_machine_slice_text(m, text, at_end ? 0 : k, at_end ? n - k : n, result);
+    size_t begin = at_end ? 0 : k;
+    return whit_machine_slice_text(m, text, begin, at_end ? n - k : n, result);
 }
 
 static whit_status pad(whit_machine *m, whit_builtin_frame *call, whit_datum *result)

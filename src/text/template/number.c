@@ -42,7 +42,12 @@ bool whit_real_parse(const char *digits, size_t n_bytes, double *real)
 void whit_real_write(double real, char text[WHIT_REAL_BYTES])
 {
     if (isnan(real) || isinf(real)) {
-        strcpy(text, isnan(real) ? "nan" : real < 0 ? "-inf" : "inf");
+        const char *name = "inf";
+        if (isnan(real))
+            name = "nan";
+        else if (real < 0)
+            name = "-inf";
+        strcpy(text, name);
         return;
     }
     /* The fewest digits that read back as the same number. */
@@ -99,7 +104,12 @@ bool whit_real_from_text(const whit_text *text, double *real)
     if (n == 0 || memchr(s, 0, n)) return false;
     const char *word = s + (*s == '-' || *s == '+');
     if (strcasecmp(word, "inf") == 0 || strcasecmp(word, "infinity") == 0 || strcasecmp(word, "nan") == 0) {
-        *real = (word[0] | 32) == 'n' ? NAN : *s == '-' ? -INFINITY : INFINITY;
+        if ((word[0] | 32) == 'n')
+            *real = NAN;
+        else if (*s == '-')
+            *real = -INFINITY;
+        else
+            *real = INFINITY;
         return true;
     }
     size_t n_digits = strspn(word, "0123456789");
@@ -148,7 +158,13 @@ bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_
     if (n == 0 || (base != 0 && (base < 2 || base > 36))) return false;
     size_t sign = *s == '-' || *s == '+', at = sign;
     char letter = n > at + 1 && s[at] == '0' ? (char)(s[at + 1] | 32) : 0;
-    int64_t prefix = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 0;
+    int64_t prefix = 0;
+    if (letter == 'x')
+        prefix = 16;
+    else if (letter == 'o')
+        prefix = 8;
+    else if (letter == 'b')
+        prefix = 2;
     if (prefix && (base == 0 || base == prefix)) {
         memmove(s + sign, s + sign + 2, n - sign - 1);
         n -= 2;

@@ -370,7 +370,8 @@ static bool slice_indices(const whit_datum bounds[3], size_t n, int64_t *start, 
     *step = 1;
     if (bounds[2].kind != WHIT_DATUM_NONE && !whit_datum_as_int(bounds[2], step)) return false;
     if (*step == INT64_MIN) *step = -INT64_MAX;
-    int64_t low = *step < 0 ? -1 : 0, high = *step < 0 ? length - 1 : length;
+    int64_t low = *step < 0 ? -1 : 0;
+    int64_t high = *step < 0 ? length - 1 : length;
     *start = *step < 0 ? high : low;
     stop = *step < 0 ? low : high;
     int64_t *ends[] = {start, &stop};

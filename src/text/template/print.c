@@ -19,13 +19,24 @@ static void quote(whit_builder *b, const whit_text *text)
         char escape[16];
         if (point == (uint32_t)mark || point == '\\')
             snprintf(escape, sizeof escape, "\\%c", (char)point);
-        else if (point == '\n' || point == '\r' || point == '\t')
-            snprintf(escape, sizeof escape, "\\%c", point == '\n' ? 'n' : point == '\r' ? 'r' : 't');
-        else if (whit_point_is_printable(point) && !(text->is_bytes && point > 0x7E)) {
+        else if (point == '\n' || point == '\r' || point == '\t') {
+            char letter = 't';
+            if (point == '\n')
+                letter = 'n';
+            else if (point == '\r')
+                letter = 'r';
+            snprintf(escape, sizeof escape, "\\%c", letter);
+        } else if (whit_point_is_printable(point) && !(text->is_bytes && point > 0x7E)) {
             whit_builder_bytes(b, text->bytes + at, next - at, user);
             continue;
-        } else
-            snprintf(escape, sizeof escape, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", point);
+        } else {
+            const char *form = "\\U%08x";
+            if (point < 0x100)
+                form = "\\x%02x";
+            else if (point < 0x10000)
+                form = "\\u%04x";
+            snprintf(escape, sizeof escape, form, point);
+        }
         whit_builder_bytes(b, escape, strlen(escape), user);
     }
     whit_builder_bytes(b, &mark, 1, any_user);

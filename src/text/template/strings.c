@@ -231,7 +231,11 @@ whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t widt
     }
     size_t room = (size_t)width - text->n_points;
     /* str.center puts the odd one to the left where the width is odd. */
-    size_t left = sides == WHIT_SIDE_BOTH ? room / 2 + (room & (size_t)width & 1) : sides == WHIT_SIDE_LEFT ? room : 0;
+    size_t left = 0;
+    if (sides == WHIT_SIDE_BOTH)
+        left = room / 2 + (room & (size_t)width & 1);
+    else if (sides == WHIT_SIDE_LEFT)
+        left = room;
     whit_builder b = whit_machine_build(m);
     b.markup = text->markup;
     whit_builder_repeat(&b, fill, left, false);

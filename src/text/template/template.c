@@ -62,10 +62,9 @@ static whit_status place_error(const char *source, size_t offset, const whit_tex
     }
     whit_buf *message = &error->message;
     message->size_bytes = 0;
-    if (!whit_buf_append(message, whole ? whole->bytes : reason->message,
-                         whole ? whole->n_bytes : strlen(reason->message)) ||
-        !whit_buf_append(message, "", 1))
-        return whit_fail_memory(&error->error, "an error message", 0);
+    bool kept =
+        whole ? whit_buf_append(message, whole->bytes, whole->n_bytes) : whit_buf_append_str(message, reason->message);
+    if (!kept || !whit_buf_append(message, "", 1)) return whit_fail_memory(&error->error, "an error message", 0);
     message->size_bytes--;
     error->raised = whole != NULL;
     return whit_fail(&error->error, reason->status, "line %u, column %u: %.*s", error->line, error->column,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "template/text.h"
 
 #include "base/utf8.h"
@@ -129,7 +130,7 @@ whit_text *whit_builder_end(whit_builder *b)
     if (b->failed) return NULL;
     whit_text *text = whit_datum_pool_zalloc(b->pool, 1, sizeof *text);
     if (!text) return NULL;
-    text->bytes = b->bytes ? b->bytes : "";
+    text->bytes = whit_or_empty(b->bytes);
     text->n_bytes = b->n_bytes;
     text->n_points = count_points(text->bytes, text->n_bytes);
     text->spans = b->spans;

@@ -154,13 +154,14 @@ int whit_number_compare(whit_datum a, whit_datum b)
         if (x && y) return compare_digits(x->bytes, x->n_bytes, y->bytes, y->n_bytes);
         double other;
         char digits[WHIT_REAL_BYTES];
-        int order = (x ? x : y)->bytes[0] == '-' ? -1 : 1;
+        const whit_text *large = x ? x : y;
+        int order = large->bytes[0] == '-' ? -1 : 1;
         if (whit_datum_as_real(x ? b : a, &other)) {
             if (isnan(other)) return 2;
             if (isinf(other)) order = other > 0 ? -1 : 1;
             if (fabs(other) >= 0x1p63 && !isinf(other)) { /* such a double is whole: its digits are exact */
                 whit_real_print(other, 'f', 0, false, digits);
-                order = compare_digits((x ? x : y)->bytes, (x ? x : y)->n_bytes, digits, strlen(digits));
+                order = compare_digits(large->bytes, large->n_bytes, digits, strlen(digits));
             }
         }
         return x ? order : -order;
@@ -380,8 +381,10 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
         return value->text;
     }
     double real;
-    if (!whit_json_f64(json, at, &real)) /* Python's constants, or too large for a double */
-        real = text[n - 1] == 'N' ? NAN : text[0] == '-' ? -INFINITY : INFINITY;
+    if (!whit_json_f64(json, at, &real)) { /* Python's constants, or too large for a double */
+        real = text[0] == '-' ? -INFINITY : INFINITY;
+        if (text[n - 1] == 'N') real = NAN;
+    }
     *value = whit_datum_float(real);
     return true;
 }

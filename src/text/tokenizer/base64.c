@@ -6,7 +6,9 @@ static int digit(char c)
     if (c >= 'A' && c <= 'Z') return c - 'A';
     if (c >= 'a' && c <= 'z') return c - 'a' + 26;
     if (c >= '0' && c <= '9') return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    if (c == '+') return 62;
+    if (c == '/') return 63;
+    return -1;
 }
 
 bool whit_base64_decode(const char *text, size_t n, whit_buf *out)

@@ -196,7 +196,8 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
         return whit_tokenizer_lookup(view, text, n_bytes);
     }
     uint8_t spelling[256];
-    size_t n = 0, n_prefix = prefixed ? header->prefix_bytes : 0, n_suffix = suffixed ? header->suffix_bytes : 0;
+    size_t n = 0, n_prefix = prefixed ? header->prefix_bytes : 0;
+    size_t n_suffix = suffixed ? header->suffix_bytes : 0;
     const uint8_t *prefix = whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
     const uint8_t *suffix = whit_tokenizer_string(view, header->suffix_offset, header->suffix_bytes);
     if (!prefix || !suffix || n_prefix > 120 || n_suffix > 120) return -1;

@@ -175,11 +175,14 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
         if (text != joined) whit_free(builder->allocator, text, n_bytes);
     }
     size_t rank = builder->merges.size_bytes / sizeof(builder_merge);
-    if (id < 0 && strict)
-        return whit_fail(
-            error, WHIT_ERROR_FORMAT, "%s: merge %zu: '%.*s' and '%.*s' %s", builder->name, rank,
-            (int)(left_bytes < 64 ? left_bytes : 64), left, (int)(right_bytes < 64 ? right_bytes : 64), right,
-            a < 0 || b < 0 ? "are not both in the vocabulary" : "give a token that is not in the vocabulary");
+    if (id < 0 && strict) {
+        size_t left_shown = left_bytes < 64 ? left_bytes : 64;
+        size_t right_shown = right_bytes < 64 ? right_bytes : 64;
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu: '%.*s' and '%.*s' %s", builder->name, rank,
+                         (int)left_shown, left, (int)right_shown, right,
+                         a < 0 || b < 0 ? "are not both in the vocabulary"
+                                        : "give a token that is not in the vocabulary");
+    }
     if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
     /* A merge that is left out keeps its rank: an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};

@@ -203,17 +203,10 @@ static whit_status decode_suffix(whit_token_decoder *decoder, size_t i, const ui
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int whit_tokenizer_spelt_byte(const uint8_t *text, size_t n)
 {
     if (n != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
-    int high = hex_digit(text[3]), low = hex_digit(text[4]);
+    int high = whit_hex_digit(text[3]), low = whit_hex_digit(text[4]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 

@@ -146,11 +146,14 @@ whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bo
     *found = false;
     WHIT_TRY(whit_gguf_string(gguf, "tokenizer.ggml.model", &model.data, &model.n_bytes, error));
     if (!model.data || text_is(model, "no_vocab") || text_is(model, "none")) return WHIT_OK;
-    whit_vocabulary v = whit_vocabulary_init(name,
-                                             text_is(model, "llama")      ? WHIT_VOCABULARY_SPM
-                                                 : text_is(model, "t5")   ? WHIT_VOCABULARY_UNIGRAM
-                                                 : text_is(model, "bert") ? WHIT_VOCABULARY_WORDPIECE
-                                                                          : WHIT_VOCABULARY_BYTE_LEVEL);
+    whit_vocabulary_kind kind = WHIT_VOCABULARY_BYTE_LEVEL;
+    if (text_is(model, "llama"))
+        kind = WHIT_VOCABULARY_SPM;
+    else if (text_is(model, "t5"))
+        kind = WHIT_VOCABULARY_UNIGRAM;
+    else if (text_is(model, "bert"))
+        kind = WHIT_VOCABULARY_WORDPIECE;
+    whit_vocabulary v = whit_vocabulary_init(name, kind);
     if (v.kind == WHIT_VOCABULARY_BYTE_LEVEL && !text_is(model, "gpt2"))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: tokenizer.ggml.model '%.*s' is not supported (llama, gpt2, t5, bert are)", name,

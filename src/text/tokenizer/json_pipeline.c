@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/phrase.h"
 #include "tokenizer/json_pipeline.h"
 #include "base/items.h"
 
@@ -32,7 +33,8 @@ static whit_status refuse_node(const reader *r, uint32_t at, const char *what)
 {
     size_t n;
     const char *type = whit_json_string(r->json, field(r, at, "type"), &n);
-    whit_json_fail(r->json, at, r->error, "%s '%.*s' is not supported", what, (int)(n < 60 ? n : 60), type ? type : "");
+    whit_json_fail(r->json, at, r->error, "%s '%.*s' is not supported", what, (int)(n < 60 ? n : 60),
+                   whit_or_empty(type));
     if (r->error) r->error->status = WHIT_ERROR_UNSUPPORTED;
     return WHIT_ERROR_UNSUPPORTED;
 }

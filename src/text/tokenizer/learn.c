@@ -32,7 +32,8 @@ static whit_status check_specials(const whit_learn_options *options, whit_error 
         if (!*special) return whit_fail(error, WHIT_ERROR_ARGUMENT, "special token %zu is empty; leave it out", i + 1);
         for (size_t k = 0; k < N_OWN_SPECIALS + i; k++) {
             bool own = k < N_OWN_SPECIALS;
-            if (strcmp(special, own ? own_specials[k] : options->specials[k - N_OWN_SPECIALS]) == 0)
+            const char *known = own ? own_specials[k] : options->specials[k - N_OWN_SPECIALS];
+            if (strcmp(special, known) == 0)
                 return whit_fail(error, WHIT_ERROR_ARGUMENT, "the special token '%.80s' %s; leave it out", special,
                                  own ? "is in every vocabulary already" : "is given twice");
         }

@@ -314,13 +314,23 @@ static bool write_class(whit_buf *out, const class_parts *parts, bool negated)
     }
     for (size_t i = 0; i < n_sets; i++) {
         bool last = i + 1 == n_sets;
-        whit_buf_append_str(out, !negated ? "[^" : last ? "[" : "(?=[");
+        const char *begin = "(?=[";
+        if (!negated)
+            begin = "[^";
+        else if (last)
+            begin = "[";
+        whit_buf_append_str(out, begin);
         if (i < parts->n_minus)
             whit_buf_append_str(out, parts->minus[i]);
         else
             whit_buf_append(out, parts->minus_texts[i - parts->n_minus].data,
                             parts->minus_texts[i - parts->n_minus].size_bytes);
-        whit_buf_append_str(out, last ? "]" : negated ? "])" : "]|");
+        const char *end = "]|";
+        if (last)
+            end = "]";
+        else if (negated)
+            end = "])";
+        whit_buf_append_str(out, end);
     }
     return whit_buf_append(out, ")", 1);
 }

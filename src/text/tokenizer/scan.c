@@ -44,7 +44,8 @@ static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
 static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold)
 {
     size_t left = n - at;
-    uint8_t first = left > 1 ? text[at + 1] | fold : 0, second = left > 2 ? text[at + 2] | fold : 0;
+    uint8_t first = left > 1 ? text[at + 1] | fold : 0;
+    uint8_t second = left > 2 ? text[at + 2] | fold : 0;
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
     if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l'))
         return at + 3;

@@ -97,7 +97,12 @@ static void find_words(whit_buf *ranges, const uint8_t *text, whit_piece piece)
         length = 1;
         if (i < piece.end) {
             uint32_t code = whit_utf8_decode(text + i, piece.end - i, &length);
-            next = whit_is_word(code) ? 1 : whit_is_space(code) ? 0 : 2;
+            if (whit_is_word(code))
+                next = 1;
+            else if (whit_is_space(code))
+                next = 0;
+            else
+                next = 2;
         }
         if (next == kind) continue;
         if (i > start) add_range(ranges, start, i, kind != 0);

@@ -129,7 +129,8 @@ whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit
     size_t n_nodes, first = ids->size_bytes, n_chars = 0;
     const whit_trie_node *trie = whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
     const uint8_t *prefix = whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
-    const whit_trie_node *root = n_nodes ? trie : NULL, *inner = prefix ? root : NULL;
+    const whit_trie_node *root = n_nodes ? trie : NULL;
+    const whit_trie_node *inner = prefix ? root : NULL;
     for (uint32_t i = 0; i < header->prefix_bytes && inner; i++) inner = trie_child(trie, n_nodes, inner, prefix[i]);
     for (size_t i = 0; i < n_bytes; i++) n_chars += (piece[i] & 0xC0) != 0x80;
     bool known = n_chars <= header->max_word_chars;

@@ -49,7 +49,9 @@ static char letter_of(const struct writer *w, const lang_node *at, uint8_t type)
 
 static const char *member_of(char letter)
 {
-    return letter == 'i' ? "i" : letter == 'f' ? "f" : "text";
+    if (letter == 'i') return "i";
+    if (letter == 'f') return "f";
+    return "text";
 }
 
 /* Returns the index of a function among all instances, which is part of its C name. */
@@ -141,11 +143,12 @@ static void expression(struct writer *w, const lang_node *e)
         break;
     case NODE_BINARY: {
         bool compares = !integer && e->type == WHIT_LANG_INT;
-        whit_buf_printf(w->out, "lang_%s(%d, ",
-                        integer        ? "i64_binary"
-                            : compares ? "f64_compare"
-                                       : "f64_binary",
-                        e->op);
+        const char *form = "f64_binary";
+        if (integer)
+            form = "i64_binary";
+        else if (compares)
+            form = "f64_compare";
+        whit_buf_printf(w->out, "lang_%s(%d, ", form, e->op);
         break;
     }
     case NODE_ALSO:
@@ -154,7 +157,12 @@ static void expression(struct writer *w, const lang_node *e)
     }
     expression(w, e->a);
     if (e->b) {
-        whit_buf_append_str(w->out, e->kind == NODE_ALSO ? " && " : e->kind == NODE_ELSE ? " || " : ", ");
+        const char *sign = ", ";
+        if (e->kind == NODE_ALSO)
+            sign = " && ";
+        else if (e->kind == NODE_ELSE)
+            sign = " || ";
+        whit_buf_append_str(w->out, sign);
         expression(w, e->b);
     }
     whit_buf_append_str(w->out, ")");
