@@ -12,15 +12,10 @@ import sys
 import termios
 import time
 
+import checks
+from checks import check
+
 program = sys.argv[1:]
-failed = 0
-
-
-def check(what, ok, *details):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *details)
 
 
 def own_the_terminal():
@@ -157,4 +152,4 @@ if os.environ["EDITOR_BUILT"] == "1":
     chat.type(b"/show history\n")
     chat.wait(b"user: and the land caf\xc3\xa9")
     chat.end()
-sys.exit(failed)
+sys.exit(checks.failed)

@@ -4,12 +4,7 @@
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 rm -rf cache ./*.ndf ./*.gguf
-python3 -c 'import random
-random.seed(5)
-who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red stone", "song", "letter"]
-for i in range(1500):
-    a, b, c = random.choice(who), random.choice(what), random.choice(who)
-    print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
+python3 "$SOURCE/tests/cli/make_text.py" 1500 >text
 # Sanitizers look at every path on less text; how good the results are is measured by the plain build.
 sanitized=$(grep -E 'WHIT_SANITIZE_[A-Z]*:BOOL=ON' "$BUILD/CMakeCache.txt")
 calibration_bytes=20000 tune_tokens=30000

@@ -14,17 +14,12 @@ fi
 rm -rf cache model out.ndf*
 "$BUILD/tests/make_folder" tinyllama-1.1b model --layers 2 --divide "$divisor" --vocab 300 || complain "no folder"
 for i in $(seq 4000); do echo "line $i of the calibration text says $((i * i % 977))"; done >text
-python3 - "$limit" "$WHIT" compress model --codec b1 --calib text --calib-tokens "$tokens" -t 2 --json -o out.ndf <<'END' || failed=1
+PYTHONPATH=$SOURCE/tests/cli python3 - "$limit" "$WHIT" compress model --codec b1 --calib text --calib-tokens "$tokens" -t 2 --json -o out.ndf <<'END' || failed=1
 import ctypes, json, os, pty, re, resource, subprocess, sys, threading, time
+import checks
+from checks import check
 
-limit, command, failed = int(sys.argv[1]), sys.argv[2:], 0
-
-
-def check(what, ok, *details):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *details)
+limit, command = int(sys.argv[1]), sys.argv[2:]
 
 
 def sgemm_rate(n=1024):
@@ -88,6 +83,6 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 seconds, rate = used.ru_utime + used.ru_stime, sgemm_rate()
 print(f"peak {peak_kb >> 10} MB beside file pages; {report['multiply_adds'] / 1e9:.0f} G multiply-adds in {seconds:.1f} s "
       "of CPU time" + (f", {seconds * rate / report['multiply_adds']:.2f} times sgemm's" if rate else ""))
-sys.exit(failed)
+sys.exit(checks.failed)
 END
 finish

@@ -75,21 +75,11 @@ expect 2 whit pull https://huggingface.co/nobody/nothing/discussions
 one_line "no page of a model"
 
 # ---- a run at a terminal without a prompt says what to type
-has_terminals && { python3 - $EMULATOR "$WHIT" <<'END' || complain "a run without a prompt at a terminal"; }
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:] + ["run", "model.gguf"])
-text = b""
-while True:
-    try:
-        piece = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    text += piece
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2, text
+has_terminals && { PYTHONPATH=$SOURCE/tests/cli python3 - $EMULATOR "$WHIT" <<'END' || complain "a run without a prompt at a terminal"; }
+import sys
+import at_terminal
+status, text = at_terminal.run(sys.argv[1:] + ["run", "model.gguf"])
+assert status == 2, text
 assert b"whit chat MODEL" in text, text
 END
 expect 2 whit verify tales

@@ -94,35 +94,15 @@ mkdir -p a-folder-with-a-long-name/and-another-one-below-it-whose-name-is-long-t
 cp plain.gguf a-folder-with-a-long-name/and-another-one-below-it-whose-name-is-long-too/plain.gguf
 expect 0 whit inspect a-folder-with-a-long-name/and-another-one-below-it-whose-name-is-long-too/plain.gguf
 printf 'the land and the ocean and then an inn on the land. %.0s' 1 2 3 >words
-python3 - $EMULATOR "$WHIT" <<'END' || failed=1
-import fcntl, os, pty, struct, sys, termios
-failed = 0
+PYTHONPATH=$SOURCE/tests/cli python3 - $EMULATOR "$WHIT" <<'END' || failed=1
+import sys
+import at_terminal, checks
+from checks import check
 
 
 def shown(*arguments, columns=80):
-    pid, terminal = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.environ["TERM"] = "xterm"
-        os.execvp(sys.argv[1], sys.argv[1:] + list(arguments))
-    text = b""
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        text += piece
-    os.waitpid(pid, 0)
+    _, text = at_terminal.run(sys.argv[1:] + list(arguments), term="xterm", columns=columns)
     return text.decode().replace("\r\n", "\n")
-
-
-def check(what, ok, text):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, text)
 
 
 said = "a model is downloaded first: 'whit pull microsoft/bitnet-b1.58-2B-4T-gguf'"
@@ -139,6 +119,6 @@ text = shown("bench", "-m", "plain.ndf", "-p", "4", "-n", "2", "-r", "1").split(
 check("bench", max(map(len, text.split("\n")[1:])) <= 80 and "roofline" in text and "huge" not in text, text)
 text = shown("perplexity", "plain.gguf", "-f", "words", "-c", "16")
 check("perplexity ends its bar", "\x1b[KFinal" in text, text)
-sys.exit(failed)
+sys.exit(checks.failed)
 END
 finish

@@ -4,12 +4,7 @@
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 rm -rf cache ./*.ndf ./*.gguf
-python3 -c 'import random
-random.seed(5)
-who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red stone", "song", "letter"]
-for i in range(600):
-    a, b, c = random.choice(who), random.choice(what), random.choice(who)
-    print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
+python3 "$SOURCE/tests/cli/make_text.py" 600 >text
 head -c 12000 text >calibration
 tail -c 4000 text >own
 steps=60

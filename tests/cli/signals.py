@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 
+import checks
+from checks import check
+
 program = sys.argv[1:]
-failed = 0
 SESSION = ["-c", "60000", "-t", "3"]
 
 
@@ -22,13 +24,6 @@ def default_sigint():
 def start(*arguments, **more):
     return subprocess.Popen(program + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             preexec_fn=default_sigint, **more)
-
-
-def check(what, ok, *details):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *details)
 
 
 def wait_for_handler(pid):
@@ -134,4 +129,4 @@ process.stdout.read(12)
 process.stdout.close()
 process.wait(timeout=120)
 check("closed pipe", process.returncode == 5, process.returncode, process.stderr.read())
-sys.exit(failed)
+sys.exit(checks.failed)

@@ -18,21 +18,11 @@ mkdir -p elsewhere
 rm -rf elsewhere
 
 # At a terminal a bare run asks for nothing.
-has_terminals && { python3 - $EMULATOR "$WHIT" <<'END' || complain "a bare run at a terminal"; }
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:] + ["run", "-s", "2"])
-told = b""
-while True:
-    try:
-        piece = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    told += piece
-assert os.waitpid(pid, 0)[1] == 0, told
+has_terminals && { PYTHONPATH=$SOURCE/tests/cli python3 - $EMULATOR "$WHIT" <<'END' || complain "a bare run at a terminal"; }
+import sys
+import at_terminal
+status, told = at_terminal.run(sys.argv[1:] + ["run", "-s", "2"])
+assert status == 0, told
 assert len(told.split()) > 60, told
 END
 

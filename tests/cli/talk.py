@@ -14,15 +14,10 @@ import sys
 import termios
 import time
 
+import checks
+from checks import check
+
 program = sys.argv[1:]
-failed = 0
-
-
-def check(what, ok, *details):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *details)
 
 
 class Terminal:
@@ -164,4 +159,4 @@ check("/edit of the same", "nothing changes" in terminal.say(b"/edit\n").decode(
 terminal.end()
 piped = subprocess.run(program + ["chat", *options], input=b"Hi.\n/copy\n/edit\n", capture_output=True)
 check("Markdown in a pipe", piped.stdout.decode() == marked + "\x1b[31mend\n" and b"a terminal's" in piped.stderr, piped)
-sys.exit(failed)
+sys.exit(checks.failed)

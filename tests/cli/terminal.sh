@@ -7,37 +7,17 @@ rm -rf cache state
 has_terminals || exit 77
 tiny model.gguf 1 chat
 expect 0 whit run model.gguf the -n 1 # converted: no progress bar in what follows
-python3 - $EMULATOR "$WHIT" <<'END' || failed=1
-import json, os, pty, re, subprocess, sys
-program, failed = sys.argv[1:], 0
+PYTHONPATH=$SOURCE/tests/cli python3 - $EMULATOR "$WHIT" <<'END' || failed=1
+import json, os, re, subprocess, sys
+import at_terminal, checks
+from checks import check
+program = sys.argv[1:]
 C1, RAW, ESC, BIDI, TAG = b"\xc2\x9b2J", b"\xc2\xc2\x9bJ", b"\x1b[2J", b"\xe2\x80\xaex", b"\xf3\xa0\x81\x81"
-
-
-def check(what, ok, *details):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *details)
 
 
 def shown(*arguments, lines=b""):
     """What a terminal is sent by the program."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ["TERM"] = "dumb"
-        os.execvp(program[0], program + list(arguments))
-    os.write(terminal, lines)
-    text = b""
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        text += piece
-    os.waitpid(pid, 0)
-    return text
+    return at_terminal.run(program + list(arguments), lines, term="dumb")[1]
 
 
 def strings(value):
@@ -105,6 +85,6 @@ for evil in C1, RAW, ESC:
     check("a name", b"nowhere" in text and is_safe(text), text)
     text = shown("run", "model.gguf", "-p", "x", b"--" + evil)
     check("an option", is_safe(text), text)
-sys.exit(failed)
+sys.exit(checks.failed)
 END
 finish

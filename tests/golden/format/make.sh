@@ -7,12 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 whit() { "$WHIT" "$@"; }
 XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/cache
 export XDG_CACHE_HOME XDG_STATE_HOME
-python3 -c 'import random
-random.seed(5)
-who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red stone", "song", "letter"]
-for i in range(1500):
-    a, b, c = random.choice(who), random.choice(what), random.choice(who)
-    print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
+python3 "$here/../../cli/make_text.py" 1500 >text
 head -c 20000 text >calibration
 whit train --text text --width 64 --layers 1 --heads 2 --ffn 128 --context 128 --vocab 300 -c 32 --sequences 8 --threads 1 \
     --embedding f32 --codec f32 --steps 250 --rate 1e-2 -o original.ndf --seed 1
