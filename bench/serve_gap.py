@@ -16,14 +16,11 @@ import http.client
 import json
 import os
 import random
-import re
-import shutil
-import signal
 import statistics
-import subprocess
-import sys
 import threading
 import time
+
+from serve import Server, make_model
 
 STREAMS = 7
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -41,41 +38,6 @@ options = arguments.parse_args()
 whit = os.path.join(options.build, "whit")
 scratch = options.scratch or os.path.join(options.build, "bench-gap")
 model = os.path.join(scratch, "%s-%s-%s.ndf" % (options.shape, options.layers, options.divide))
-
-
-def make_model():
-    folder = os.path.join(scratch, "folder")
-    os.makedirs(scratch, exist_ok=True)
-    subprocess.run([os.path.join(options.build, "tests", "make_folder"), options.shape, folder, "--layers",
-                    options.layers, "--divide", options.divide, "--vocabulary", options.vocabulary], check=True)
-    subprocess.run([whit, "convert", folder, "-o", model], check=True)
-    shutil.rmtree(folder)
-
-
-class Server:
-    def __init__(self, budget):
-        self.process = subprocess.Popen(
-            [whit, "serve", "-m", model, "--port", "0", "-t", str(options.threads), "-np", str(STREAMS + 1), "-c",
-             str(options.prompt + 2000), "--step-budget", str(budget), "--spec", "0"], stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-            if found:
-                self.port = int(found.group(1))
-                threading.Thread(target=self.process.stderr.read, daemon=True).start()
-                return
-            print(line, end="")
-        sys.exit("the server did not start")
-
-    def metric(self, pattern):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-        connection.close()
-        return float(re.search(r"^whit:%s\{[^}]*\} (\S+)" % pattern, text, re.M).group(1))
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
 
 
 def open_stream(server, prompt, n_tokens):
@@ -119,12 +81,12 @@ def measure(server, seed):
     return gaps[-1], gaps[len(gaps) * 99 // 100], ended - begun, len(gaps)
 
 
-if not os.path.exists(model):
-    make_model()
+make_model(options.build, model, options.shape, options.vocabulary, "--layers", options.layers, "--divide", options.divide)
 print("seven streams and a prompt of %d tokens, %s, %d threads" % (options.prompt, options.shape, options.threads))
 print("--step-budget  largest gap  99 of 100  first token  tokens of the streams meanwhile  prompt tokens a step")
 for budget in (int(text) for text in options.budgets.split(",")):
-    server = Server(budget)
+    server = Server(whit, model, options.threads, "-np", str(STREAMS + 1), "-c", str(options.prompt + 2000),
+                    "--step-budget", str(budget), "--spec", "0")
     rounds = [measure(server, seed) for seed in range(options.rounds)]
     pieces = server.metric("step_prompt_tokens_sum") / server.metric("step_prompt_tokens_count")
     print("%10d ms  %8.0f ms  %6.0f ms  %9.1f s  %31d  %20.1f" % (

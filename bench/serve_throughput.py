@@ -14,20 +14,19 @@ the other, so that both meet the same load; ratios are medians over the rounds. 
   that were not cached at that depth; the same after a restart with --cache-dir.
 """
 import argparse
-import http.client
 import json
 import os
 import random
-import re
 import resource
 import shutil
-import signal
 import socket
 import statistics
 import subprocess
 import sys
 import threading
 import time
+
+from serve import Server, make_model
 
 TOKENS, STREAMS, BEGINNING, OWN = 128, 8, 2000, 40
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -43,43 +42,8 @@ scratch = options.scratch or os.path.join(options.build, "bench-serve")
 model = os.path.join(scratch, "model.ndf")
 
 
-def make_model():
-    folder = os.path.join(scratch, "folder")
-    os.makedirs(scratch, exist_ok=True)
-    subprocess.run([os.path.join(options.build, "tests", "make_folder"), "bitnet-2b4t", folder, "--vocabulary",
-                    options.vocabulary], check=True)
-    subprocess.run([whit, "convert", folder, "-o", model], check=True)
-    shutil.rmtree(folder)
-
-
-class Server:
-    def __init__(self, *more):
-        self.process = subprocess.Popen([whit, "serve", "-m", model, "--port", "0", "-t", str(options.threads), *more],
-                                        stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-            if found:
-                self.port = int(found.group(1))
-                threading.Thread(target=self.process.stderr.read, daemon=True).start()
-                return
-            print(line, end="")
-        sys.exit("the server did not start")
-
-    def cpu_s(self):
-        with open("/proc/%d/stat" % self.process.pid, encoding="ascii") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def post(self, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        connection.request("POST", "/v1/completions", json.dumps(body))
-        reply = json.loads(connection.getresponse().read())
-        connection.close()
-        return reply
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
+def start_server(*more):
+    return Server(whit, model, options.threads, *more)
 
 
 def bench(n_prompt, n_tokens, depth=0, columns=1):
@@ -122,7 +86,7 @@ def streams(server, n):
 
 
 def throughput():
-    server = Server("-np", str(STREAMS), "-c", "256")
+    server = start_server("-np", str(STREAMS), "-c", "256")
     streams(server, STREAMS)  # pages are in memory, threads exist
     for n, bar in ((STREAMS, 0.90), (1, 0.97)):
         rounds = []
@@ -153,14 +117,14 @@ def beginnings():
 
     def request():
         return beginning + [rng.randrange(100, 100000) for _ in range(OWN)]
-    server = Server(*flags)
+    server = start_server(*flags)
     first_token_s(server, request())
     for kind, bar in (("a second request", 1.2), ("after a restart", 1.5)):
         ratios, times = [], []
         for _ in range(options.rounds):
             if bar > 1.2:
                 server.end()
-                server = Server(*flags)
+                server = start_server(*flags)
             taken, n_cached = first_token_s(server, request())
             n_new = BEGINNING + OWN - n_cached
             if n_new > OWN + 63:
@@ -175,8 +139,7 @@ def beginnings():
     server.end()
 
 
-if not os.path.exists(model):
-    make_model()
+make_model(options.build, model, "bitnet-2b4t", options.vocabulary)
 if options.only != "beginnings":
     throughput()
 if options.only != "streams":
