@@ -166,6 +166,23 @@ static size_t count_fence(const cli_markup *m, char mark, size_t *at)
     return *at - begin;
 }
 
+static bool add_code_byte(cli_markup *m, char c)
+{
+    return c == '\n' ? end_code_line(m) : add_code(m, c);
+}
+
+/* Sends the held bytes from `i` on to `add`. */
+static bool replay_held(cli_markup *m, size_t i, bool (*add)(cli_markup *m, char c))
+{
+    char held[sizeof m->held];
+    size_t n = m->n_held;
+    memcpy(held, m->held, n);
+    m->n_held = 0;
+    bool ok = true;
+    for (; ok && i < n; i++) ok = add(m, held[i]);
+    return ok;
+}
+
 /* The first bytes of a line of code: held while they may be the marks that end the block. */
 static bool add_start_code(cli_markup *m, char c)
 {
@@ -179,14 +196,8 @@ static bool add_start_code(cli_markup *m, char c)
         return ok;
     }
     if (n >= m->n_fence && c == ' ' && m->n_held < 80) return true;
-    char line[sizeof m->held];
-    size_t n_line = m->n_held;
-    memcpy(line, m->held, n_line);
-    m->n_held = 0;
     m->state = CODE;
-    bool ok = true;
-    for (size_t i = 0; ok && i < n_line; i++) ok = line[i] == '\n' ? end_code_line(m) : add_code(m, line[i]);
-    return ok;
+    return replay_held(m, 0, add_code_byte);
 }
 
 /* ---- spans ---------------------------------------------------------------------------------------- */
@@ -283,14 +294,8 @@ static bool add_text(cli_markup *m, char c)
 /* Sends the held first bytes of a line through the text's rules, from `i` on. */
 static bool begin_text(cli_markup *m, size_t i)
 {
-    char rest[sizeof m->held];
-    size_t n = m->n_held;
-    memcpy(rest, m->held, n);
-    m->n_held = 0;
     m->state = TEXT;
-    bool ok = true;
-    for (; ok && i < n; i++) ok = add_text(m, rest[i]);
-    return ok;
+    return replay_held(m, i, add_text);
 }
 
 /* The first bytes of a line: held until they are a mark of a line, or cannot become one. */

@@ -10,21 +10,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-void whit_system_begin(int *argc, char ***argv)
-{
-    (void)argc, (void)argv;
-}
-
-void *whit_system_alloc(size_t size_bytes)
-{
-    return aligned_alloc(WHIT_ALIGN_BYTES, size_bytes);
-}
-
-void whit_system_free(void *memory)
-{
-    free(memory);
-}
-
 /* ---- threads: there is only the caller, so nobody is waited for or woken ------------------------- */
 
 void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)

@@ -185,3 +185,11 @@ void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product 
     }
     whit_pool_run(pool, multiply_pieces, &job, (uint32_t)((p->m + job.piece - 1) / job.piece), 1);
 }
+
+void whit_blas_share_packed(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m,
+                            size_t k, const float *b, size_t n, float *c, bool adds)
+{
+    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, c);
+    product.beta = adds;
+    whit_blas_share(blas, pool, &product);
+}

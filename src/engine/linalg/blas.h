@@ -83,5 +83,8 @@ static inline whit_product whit_product_packed(bool transpose_a, bool transpose_
 void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *product);
 /* Computes a product on all threads of the pool. */
 void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product *product);
+/* The same for c (m, n) = a (m, k) b (k, n), or a b^T, without gaps between rows; `adds`: added to what c holds. */
+void whit_blas_share_packed(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m,
+                            size_t k, const float *b, size_t n, float *c, bool adds);
 
 #endif

@@ -30,11 +30,6 @@ struct place {
     char text[POINTER_MAX_BYTES];
 };
 
-static uint32_t add_literal(whit_automaton *g, const char *text, uint32_t next)
-{
-    return whit_automaton_text(g, text, strlen(text), next);
-}
-
 static whit_status refuse_keyword(const struct builder *b, const struct place *at, const char *keyword, const char *why)
 {
     return whit_fail(b->error, WHIT_ERROR_UNSUPPORTED, "%s: #%s%s%s: %s", b->name, at->text, keyword[0] ? "/" : "",
@@ -69,7 +64,8 @@ static bool descend(struct place *at, const char *keyword, const char *name, siz
 
 static uint32_t quoted(whit_automaton *g, uint32_t text_rule, uint32_t next)
 {
-    return add_literal(g, WHIT_GEMMA_MARK, whit_automaton_call(g, text_rule, add_literal(g, WHIT_GEMMA_MARK, next)));
+    return whit_automaton_literal(g, WHIT_GEMMA_MARK,
+                                  whit_automaton_call(g, text_rule, whit_automaton_literal(g, WHIT_GEMMA_MARK, next)));
 }
 
 /* KEY:VALUE,KEY:VALUE, or nothing. */
@@ -79,9 +75,9 @@ static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
     for (uint8_t c = '-'; c <= 'z'; c++)
         if ((c <= '9' && c != '/') || c == '_' || (c >= 'A' && c <= 'Z') || c >= 'a') whit_byte_add(&set, c);
     uint32_t key = whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), pair = whit_automaton_rule(g);
-    uint32_t value = add_literal(g, ":", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
+    uint32_t value = whit_automaton_literal(g, ":", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
     whit_automaton_define(g, pair, whit_automaton_repeat(g, key, 1, NAME_MAX_BYTES, value));
-    uint32_t again = add_literal(g, ",", whit_automaton_call(g, pair, WHIT_AUTOMATON_RET));
+    uint32_t again = whit_automaton_literal(g, ",", whit_automaton_call(g, pair, WHIT_AUTOMATON_RET));
     uint32_t rest = whit_automaton_repeat(g, again, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET);
     uint32_t ways[] = {WHIT_AUTOMATON_RET, whit_automaton_call(g, pair, rest)};
     whit_automaton_define(g, rule, whit_automaton_split(g, ways, 2));
@@ -90,9 +86,9 @@ static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
 /* `min` to `max` values between brackets. */
 static uint32_t list_of(whit_automaton *g, uint32_t value_rule, uint32_t min, uint32_t max, uint32_t next)
 {
-    uint32_t end = add_literal(g, "]", next), ways[2] = {end, end};
+    uint32_t end = whit_automaton_literal(g, "]", next), ways[2] = {end, end};
     if (max) {
-        uint32_t again = add_literal(g, ",", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
+        uint32_t again = whit_automaton_literal(g, ",", whit_automaton_call(g, value_rule, WHIT_AUTOMATON_RET));
         uint32_t most = max == WHIT_AUTOMATON_UNBOUNDED ? max : max - 1;
         ways[1] = whit_automaton_call(g, value_rule, whit_automaton_repeat(g, again, min ? min - 1 : 0, most, end));
     }
@@ -103,7 +99,7 @@ static uint32_t list_of(whit_automaton *g, uint32_t value_rule, uint32_t min, ui
         items = whit_automaton_split(g, ways, 2);
     else
         items = end;
-    return add_literal(g, "[", items);
+    return whit_automaton_literal(g, "[", items);
 }
 
 static whit_status make_any(struct builder *b)
@@ -119,7 +115,8 @@ static whit_status make_any(struct builder *b)
     define_pairs(g, b->any_pairs, b->any_value);
     uint32_t ways[] = {
         quoted(g, texts, WHIT_AUTOMATON_RET), whit_automaton_call(g, scalars, WHIT_AUTOMATON_RET),
-        add_literal(g, "{", whit_automaton_call(g, b->any_pairs, add_literal(g, "}", WHIT_AUTOMATON_RET))),
+        whit_automaton_literal(
+            g, "{", whit_automaton_call(g, b->any_pairs, whit_automaton_literal(g, "}", WHIT_AUTOMATON_RET))),
         list_of(g, b->any_value, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET)};
     whit_automaton_define(g, b->any_value, whit_automaton_split(g, ways, sizeof ways / sizeof *ways));
     return WHIT_OK;
@@ -262,9 +259,9 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         const char *key = whit_json_string(json, keys[n], &n_key);
         if (!descend(&below, "properties", key, n_key)) return refuse_keyword(b, at, "", "it is nested too deeply");
         WHIT_TRY(value_rule(b, keys[n] + 1, &below, &value));
-        uint32_t member =
-            whit_automaton_text(g, key, n_key, add_literal(g, ":", whit_automaton_call(g, value, begins[1])));
-        uint32_t with[2] = {member, add_literal(g, ",", member)};
+        uint32_t member = whit_automaton_text(g, key, n_key,
+                                              whit_automaton_literal(g, ":", whit_automaton_call(g, value, begins[1])));
+        uint32_t with[2] = {member, whit_automaton_literal(g, ",", member)};
         for (int i = 0; i < 2; i++) {
             uint32_t ways[] = {with[i], begins[i]};
             begins[i] = is_required(json, schema, keys[n]) ? with[i] : whit_automaton_split(g, ways, 2);
@@ -342,7 +339,8 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
     }
     if (whit_json_is(b->json, type, "object")) {
         WHIT_TRY(members_rule(b, schema, at, &rule));
-        *way = add_literal(b->g, "{", whit_automaton_call(b->g, rule, add_literal(b->g, "}", WHIT_AUTOMATON_RET)));
+        *way = whit_automaton_literal(
+            b->g, "{", whit_automaton_call(b->g, rule, whit_automaton_literal(b->g, "}", WHIT_AUTOMATON_RET)));
         return WHIT_OK;
     }
     if (whit_json_is(b->json, type, "array")) return list_way(b, schema, at, way);
@@ -420,8 +418,8 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
         if (text) {
             if (memmem(text, n_text, WHIT_GEMMA_MARK, strlen(WHIT_GEMMA_MARK)))
                 return refuse_keyword(b, at, "enum", "a text with the mark that ends texts");
-            uint32_t end = add_literal(b->g, WHIT_GEMMA_MARK, WHIT_AUTOMATON_RET);
-            ways[n++] = add_literal(b->g, WHIT_GEMMA_MARK, whit_automaton_text(b->g, text, n_text, end));
+            uint32_t end = whit_automaton_literal(b->g, WHIT_GEMMA_MARK, WHIT_AUTOMATON_RET);
+            ways[n++] = whit_automaton_literal(b->g, WHIT_GEMMA_MARK, whit_automaton_text(b->g, text, n_text, end));
             continue;
         }
         raw = whit_json_raw(json, value, &n_text);
@@ -504,7 +502,8 @@ static whit_status untyped_way(struct builder *b, uint32_t schema, const struct 
     uint32_t rule;
     if (whit_json_get(b->json, schema, "properties") != WHIT_JSON_NONE) {
         WHIT_TRY(members_rule(b, schema, at, &rule));
-        *way = add_literal(b->g, "{", whit_automaton_call(b->g, rule, add_literal(b->g, "}", WHIT_AUTOMATON_RET)));
+        *way = whit_automaton_literal(
+            b->g, "{", whit_automaton_call(b->g, rule, whit_automaton_literal(b->g, "}", WHIT_AUTOMATON_RET)));
         return WHIT_OK;
     }
     if (whit_json_get(b->json, schema, "items") != WHIT_JSON_NONE) return list_way(b, schema, at, way);
@@ -554,7 +553,7 @@ static whit_status value_rule(struct builder *b, uint32_t schema, const struct p
     *rule = whit_automaton_rule(b->g);
     b->values[b->n_values++] = (struct value){schema, *rule};
     b->n_nested++;
-    uint32_t ways[2] = {WHIT_AUTOMATON_NONE, add_literal(b->g, "null", WHIT_AUTOMATON_RET)};
+    uint32_t ways[2] = {WHIT_AUTOMATON_NONE, whit_automaton_literal(b->g, "null", WHIT_AUTOMATON_RET)};
     WHIT_TRY(schema_way(b, schema, at, &ways[0]));
     b->n_nested--;
     bool nullable = whit_json_bool(b->json, whit_json_get(b->json, schema, "nullable"), false);

@@ -111,11 +111,6 @@ static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind,
     return plain ? begin : whit_automaton_call(g, rules[0], WHIT_AUTOMATON_RET);
 }
 
-static uint32_t add_literal(whit_automaton *g, const char *text, uint32_t next)
-{
-    return whit_automaton_text(g, text, strlen(text), next);
-}
-
 static uint32_t blanks(whit_automaton *g, uint32_t next)
 {
     whit_byte_set set = {0};
@@ -213,7 +208,7 @@ static bool is_name(const char *name, size_t n)
 static uint32_t one_call(builder *b, const char *name, size_t n, const char *between, uint32_t rule, uint32_t next)
 {
     whit_automaton *g = &b->graph;
-    return whit_automaton_text(g, name, n, add_literal(g, between, whit_automaton_call(g, rule, next)));
+    return whit_automaton_text(g, name, n, whit_automaton_literal(g, between, whit_automaton_call(g, rule, next)));
 }
 
 /* Builds a call of any of the tools up to the end of its arguments, followed by `next`. */
@@ -276,13 +271,13 @@ static call_form form_of(whit_call_syntax syntax)
 /* Builds the end of a call after its arguments; Mistral's models may write an id there. */
 static uint32_t behind_arguments(whit_automaton *g, const call_form *form, whit_call_syntax syntax, uint32_t next)
 {
-    if (syntax != WHIT_CALLS_MISTRAL) return add_literal(g, form->behind, next);
+    if (syntax != WHIT_CALLS_MISTRAL) return whit_automaton_literal(g, form->behind, next);
     whit_byte_set set = {0};
     for (uint8_t c = '0'; c <= 'z'; c++)
         if (c <= '9' || (c >= 'A' && c <= 'Z') || c >= 'a') whit_byte_add(&set, c);
-    uint32_t id =
-        whit_automaton_repeat(g, whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), 9, 9, add_literal(g, "\"}", next));
-    uint32_t ways[] = {add_literal(g, ", \"id\": \"", id), add_literal(g, "}", next)};
+    uint32_t id = whit_automaton_repeat(g, whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), 9, 9,
+                                        whit_automaton_literal(g, "\"}", next));
+    uint32_t ways[] = {whit_automaton_literal(g, ", \"id\": \"", id), whit_automaton_literal(g, "}", next)};
     return whit_automaton_split(g, ways, 2);
 }
 
@@ -292,14 +287,15 @@ static whit_status all_calls(builder *b, uint32_t *begin)
     whit_automaton *g = &b->graph;
     whit_call_syntax syntax = whit_chat_template_style(b->chat)->syntax;
     call_form form = form_of(syntax);
-    uint32_t call = whit_automaton_rule(g), end = add_literal(g, form.close, WHIT_AUTOMATON_RET), inside = 0;
+    uint32_t call = whit_automaton_rule(g), end = whit_automaton_literal(g, form.close, WHIT_AUTOMATON_RET), inside = 0;
     if (form.again && !b->options->single) {
-        uint32_t ways[] = {end, add_literal(g, form.again, whit_automaton_call(g, call, WHIT_AUTOMATON_RET))};
+        uint32_t ways[] = {end,
+                           whit_automaton_literal(g, form.again, whit_automaton_call(g, call, WHIT_AUTOMATON_RET))};
         end = whit_automaton_split(g, ways, 2);
     }
     WHIT_TRY(any_call(b, form.between, behind_arguments(g, &form, syntax, end), &inside));
-    whit_automaton_define(g, call, add_literal(g, form.before, inside));
-    *begin = add_literal(g, form.open, whit_automaton_call(g, call, WHIT_AUTOMATON_RET));
+    whit_automaton_define(g, call, whit_automaton_literal(g, form.before, inside));
+    *begin = whit_automaton_literal(g, form.open, whit_automaton_call(g, call, WHIT_AUTOMATON_RET));
     return WHIT_OK;
 }
 
@@ -314,7 +310,7 @@ static whit_status build_answer(builder *b, uint32_t *begin)
     const char *section = whit_answer_section(syntax);
     uint32_t calls, rule;
     WHIT_TRY(all_calls(b, &calls));
-    uint32_t marked = bare ? calls : add_literal(g, section, calls);
+    uint32_t marked = bare ? calls : whit_automaton_literal(g, section, calls);
     if (b->options->choice == WHIT_CALL_REQUIRED) {
         *begin = marked;
     } else if (b->options->answer_schema) {
@@ -344,7 +340,7 @@ static whit_status build_whole(builder *b, const whit_chat_prompt *prompt, uint3
     whit_automaton_define(g, rule, after);
     after = whit_automaton_call(g, rule, WHIT_AUTOMATON_RET);
     uint32_t thought = inside || known ? text_until(g, close, blanks(g, after), false, false) : after;
-    uint32_t ways[] = {after, blanks(g, add_literal(g, open, thought))};
+    uint32_t ways[] = {after, blanks(g, whit_automaton_literal(g, open, thought))};
     if (inside)
         *begin = thought;
     else if (known)

@@ -10,11 +10,6 @@ enum { NAME_MAX_BYTES = 64, PROPERTIES_MAX = 256 };
 
 static const char end_tag[] = "</parameter>";
 
-static uint32_t add_literal(whit_automaton *g, const char *text, uint32_t next)
-{
-    return whit_automaton_text(g, text, strlen(text), next);
-}
-
 /* Builds parameters with arbitrary names and texts. */
 static whit_status any_parameters(whit_automaton *g, const char *name, uint32_t *rule, whit_error *error)
 {
@@ -25,13 +20,13 @@ static whit_status any_parameters(whit_automaton *g, const char *name, uint32_t 
     for (uint8_t c = '-'; c <= 'z'; c++)
         if (c <= '9' || c == '_' || (c >= 'A' && c <= 'Z') || c >= 'a') whit_byte_add(&set, c);
     set.bits['/' / 64] &= ~(UINT64_C(1) << '/' % 64);
-    uint32_t end = add_literal(g, "\n</parameter>\n", WHIT_AUTOMATON_RET);
-    uint32_t value = add_literal(g, ">\n", whit_automaton_call(g, text, end));
+    uint32_t end = whit_automaton_literal(g, "\n</parameter>\n", WHIT_AUTOMATON_RET);
+    uint32_t value = whit_automaton_literal(g, ">\n", whit_automaton_call(g, text, end));
     uint32_t key = whit_automaton_repeat(g, whit_automaton_set(g, &set, WHIT_AUTOMATON_RET), 1, NAME_MAX_BYTES, value);
     *rule = whit_automaton_rule(g);
-    whit_automaton_define(
-        g, *rule,
-        whit_automaton_repeat(g, add_literal(g, "<parameter=", key), 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
+    whit_automaton_define(g, *rule,
+                          whit_automaton_repeat(g, whit_automaton_literal(g, "<parameter=", key), 0,
+                                                WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
     return WHIT_OK;
 }
 
@@ -168,8 +163,9 @@ whit_status whit_call_tagged_rule(whit_automaton *g, const whit_json *json, uint
         size_t n_key;
         const char *key = whit_json_string(json, keys[n], &n_key);
         WHIT_TRY(value_rule(g, json, parameters, keys[n], name, &value, error));
-        uint32_t way = add_literal(g, ">\n", whit_automaton_call(g, value, add_literal(g, "\n</parameter>\n", begin)));
-        way = add_literal(g, "<parameter=", whit_automaton_text(g, key, n_key, way));
+        uint32_t way = whit_automaton_literal(
+            g, ">\n", whit_automaton_call(g, value, whit_automaton_literal(g, "\n</parameter>\n", begin)));
+        way = whit_automaton_literal(g, "<parameter=", whit_automaton_text(g, key, n_key, way));
         uint32_t ways[] = {way, begin};
         begin = is_required(json, parameters, keys[n]) ? way : whit_automaton_split(g, ways, 2);
     }

@@ -40,13 +40,6 @@ static void choose_columns(const whit_plane_search *s, struct ranked *ranked)
     qsort(s->columns, s->n_columns, sizeof *s->columns, by_number);
 }
 
-static void multiply_matrices(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m,
-                              size_t k, const float *b, size_t n, float *to)
-{
-    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, to);
-    whit_blas_share(blas, pool, &product);
-}
-
 struct memory {
     struct ranked *ranked;
     float *d, *h_columns, *dh, *h, *upper, *other, *target, *scratch;
@@ -63,9 +56,9 @@ static bool find_target(const whit_plane_search *s, const whit_blas *blas, whit_
         for (size_t j = 0; j < k; j++)
             x->h[i * k + j] = x->upper[i * k + j] = s->h[(size_t)s->columns[i] * n + s->columns[j]];
     if (!whit_cholesky_of_inverse(blas, pool, x->upper, x->other, k, x->scratch)) return false;
-    multiply_matrices(blas, pool, false, x->d, m, n, x->h_columns, k, x->dh);
-    multiply_matrices(blas, pool, true, x->dh, m, k, x->upper, k, x->target);
-    multiply_matrices(blas, pool, false, x->target, m, k, x->upper, k, x->dh);
+    whit_blas_share_packed(blas, pool, false, x->d, m, n, x->h_columns, k, x->dh, false);
+    whit_blas_share_packed(blas, pool, true, x->dh, m, k, x->upper, k, x->target, false);
+    whit_blas_share_packed(blas, pool, false, x->target, m, k, x->upper, k, x->dh, false);
     return true;
 }
 

@@ -88,14 +88,6 @@ whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered
 
 /* ---- targets -------------------------------------------------------------------------------------- */
 
-static void multiply_matrices(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m,
-                              size_t k, const float *b, size_t n, float *to, bool add)
-{
-    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, to);
-    product.beta = add;
-    whit_blas_share(blas, pool, &product);
-}
-
 void whit_target_correct(const whit_factor *f, const whit_hessian *hessian, bool lost, const float *w, size_t m,
                          const whit_blas *blas, whit_pool *pool, float *target, float *scratch)
 {
@@ -105,11 +97,11 @@ void whit_target_correct(const whit_factor *f, const whit_hessian *hessian, bool
         memcpy(moved, hessian->lost, elems * sizeof *moved);
     else
         memset(moved, 0, elems * sizeof *moved);
-    multiply_matrices(blas, pool, false, w, m, n, hessian->shift, n, moved, true);
+    whit_blas_share_packed(blas, pool, false, w, m, n, hessian->shift, n, moved, true);
     for (size_t row = 0; row < m; row++)
         for (size_t j = 0; j < n; j++) target[row * n + j] = moved[row * n + f->order[j]];
-    multiply_matrices(blas, pool, true, target, m, n, f->upper, n, other, false);
-    multiply_matrices(blas, pool, false, other, m, n, f->upper, n, moved, false);
+    whit_blas_share_packed(blas, pool, true, target, m, n, f->upper, n, other, false);
+    whit_blas_share_packed(blas, pool, false, other, m, n, f->upper, n, moved, false);
     memcpy(target, w, elems * sizeof *target);
     for (size_t row = 0; row < m; row++)
         for (size_t j = 0; j < n; j++) target[row * n + f->order[j]] += moved[row * n + j];
@@ -123,6 +115,6 @@ void whit_target_held(const whit_hessian *held, bool lost, const float *w, size_
         memcpy(target, held->lost, m * n * sizeof *target);
     else
         memset(target, 0, m * n * sizeof *target);
-    multiply_matrices(blas, pool, false, w, m, n, held->h, n, target, true);
-    if (held->shift) multiply_matrices(blas, pool, false, w, m, n, held->shift, n, target, true);
+    whit_blas_share_packed(blas, pool, false, w, m, n, held->h, n, target, true);
+    if (held->shift) whit_blas_share_packed(blas, pool, false, w, m, n, held->shift, n, target, true);
 }

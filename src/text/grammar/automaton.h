@@ -80,6 +80,10 @@ static inline void whit_byte_add(whit_byte_set *set, uint8_t byte)
 
 uint32_t whit_automaton_set(whit_automaton *graph, const whit_byte_set *set, uint32_t next);
 uint32_t whit_automaton_text(whit_automaton *graph, const void *text, size_t n_bytes, uint32_t next);
+static inline uint32_t whit_automaton_literal(whit_automaton *graph, const char *text, uint32_t next)
+{
+    return whit_automaton_text(graph, text, strlen(text), next);
+}
 /* Accepts one of n alternatives; n 0: accepts nothing. */
 uint32_t whit_automaton_split(whit_automaton *graph, const uint32_t *ways, size_t n);
 uint32_t whit_automaton_rule(whit_automaton *graph); /* a new rule, to be defined; rule 0 is the root */
