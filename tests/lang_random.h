@@ -151,8 +151,8 @@ static inline void lw_float(lang_writer *w, int depth)
 
 static inline void lw_vec(lang_writer *w, int depth)
 {
-    enum { N_OPS = 10, N_UNARY = 16 };
-    static const char *const ops[N_OPS] = {" + ", " - ", " * ", " / ", " < ", " >= ", " == ", " <= ", " > ", " != "};
+    enum { N_SIGNS = 10, N_UNARY = 16 };
+    static const char *const ops[N_SIGNS] = {" + ", " - ", " * ", " / ", " < ", " >= ", " == ", " <= ", " > ", " != "};
     static const char *const functions[N_UNARY] = {"sqrt",    "abs",     "exp",  "silu",  "relu", "floor",
                                                    "sigmoid", "softmax", "ceil", "round", "tanh", "sort",
                                                    "rmsnorm", "log",     "sin",  "cos"};
@@ -163,9 +163,9 @@ static inline void lw_vec(lang_writer *w, int depth)
     case 1: lw_name(w, 'v', 3); return;
     case 2:
     case 3:
-    case 4: lw_binary(w, ops, N_OPS, 'v', 'v', depth); return;
-    case 5: lw_binary(w, ops, N_OPS, 'v', lw_below(w, 2) ? 'f' : 'i', depth); return;
-    case 6: lw_binary(w, ops, N_OPS, 'f', 'v', depth); return;
+    case 4: lw_binary(w, ops, N_SIGNS, 'v', 'v', depth); return;
+    case 5: lw_binary(w, ops, N_SIGNS, 'v', lw_below(w, 2) ? 'f' : 'i', depth); return;
+    case 6: lw_binary(w, ops, N_SIGNS, 'f', 'v', depth); return;
     case 7: lw_call(w, functions[lw_below(w, N_UNARY)], "v", depth); return;
     case 8: lw_call(w, picks[lw_below(w, 3)], lw_below(w, 2) ? "vv" : "vf", depth); return;
     case 9:
@@ -195,15 +195,15 @@ static inline void lw_vec(lang_writer *w, int depth)
 
 static inline void lw_quat(lang_writer *w, int depth)
 {
-    enum { N_OPS = 10 };
-    static const char *const ops[N_OPS] = {" + ", " - ", " * ", " + ", " < ", " >= ", " == ", " != ", " > ", " <= "};
+    enum { N_SIGNS = 10 };
+    static const char *const ops[N_SIGNS] = {" + ", " - ", " * ", " + ", " < ", " >= ", " == ", " != ", " > ", " <= "};
     static const char *const two[] = {"rmsnorm", "bundle", "min", "max", "swiglu"},
                              *const unary[] = {"silu", "abs", "-"};
     switch (depth <= 0 ? 0 : lw_below(w, 11)) {
     case 0:
     case 1: lw_name(w, 'q', 2); return;
     case 2:
-    case 3: lw_binary(w, ops, lw_below(w, 3) ? 4 : N_OPS, 'q', 'q', depth); return;
+    case 3: lw_binary(w, ops, lw_below(w, 3) ? 4 : N_SIGNS, 'q', 'q', depth); return;
     case 4: lw_call(w, unary[lw_below(w, 3)], "q", depth); return;
     case 5: lw_call(w, two[lw_below(w, 5)], "qq", depth); return;
     case 6: lw_call(w, "quat", "v", depth); return;

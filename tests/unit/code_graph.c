@@ -170,6 +170,24 @@ static void test_follows_changes(void **state)
     whit_graph_close(after);
 }
 
+static int compare_symbols(const void *a, const void *b)
+{
+    const whit_graph_symbol *x = a, *y = b;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Writes the symbols of a file in the order of their lines; returns how many there are. */
+static size_t list_symbols(const whit_graph *graph, uint32_t file, whit_graph_symbol *symbols, size_t max)
+{
+    size_t n = 0;
+    whit_graph_run all = whit_graph_all_symbols(graph);
+    while (n < max && whit_graph_next_symbol(graph, &all, &symbols[n])) n += symbols[n].file_number == file;
+    assert_true(n < max);
+    qsort(symbols, n, sizeof *symbols, compare_symbols);
+    return n;
+}
+
 /* All that a graph tells, as text: the same for two that are the same. */
 static void tell(const whit_graph *graph, whit_buf *out)
 {
@@ -183,9 +201,10 @@ static void tell(const whit_graph *graph, whit_buf *out)
         uint32_t n, target, line;
         const char *written;
         whit_buf_printf(out, "%s\n", whit_graph_file(graph, file));
-        whit_graph_run all = whit_graph_all_symbols(graph);
-        while (whit_graph_next_symbol(graph, &all, &symbol)) {
-            if (symbol.file_number != file) continue;
+        whit_graph_symbol symbols[64];
+        size_t n_symbols = list_symbols(graph, file, symbols, 64);
+        for (size_t i = 0; i < n_symbols; i++) {
+            symbol = symbols[i];
             bool has = whit_graph_symbol_at(graph, symbol.parent, &inside);
             whit_buf_printf(out, " %u-%u %d %d %s in %s\n", symbol.line, symbol.end_line, symbol.kind, symbol.is_local,
                             symbol.name, has ? inside.name : "");

@@ -6,38 +6,25 @@
 #include "base/rng.h"
 #include "tokenizer/learn.h"
 #include "tokenizer/learn_merges.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer_open.h"
 
 #define SPACE "\xE2\x96\x81"
 
-typedef struct learned {
-    whit_buf image;
-    whit_tokenizer_view view;
-    whit_tokenizer *tokenizer;
-} learned;
-
-static learned learn(const char *text, uint32_t n_tokens, const char *const *specials, size_t n_specials)
+static opened learn(const char *text, uint32_t n_tokens, const char *const *specials, size_t n_specials)
 {
     whit_error error;
     whit_learner *learner;
-    learned it = {0};
+    opened it = {0};
     whit_learn_options options = {n_tokens, specials, n_specials};
     assert_ok(whit_learner_open(&options, NULL, &learner, &error), error);
     assert_ok(whit_learner_add(learner, text, strlen(text), &error), error);
     assert_ok(whit_learner_finish(learner, &it.image, &error), error);
     whit_learner_close(learner);
-    assert_ok(whit_tokenizer_check(it.image.data, it.image.size_bytes, &it.view, &error), error);
-    assert_ok(whit_tokenizer_open(&it.view, NULL, &it.tokenizer, &error), error);
+    open_image(&it);
     return it;
 }
 
-static void release(learned *it)
-{
-    whit_tokenizer_close(it->tokenizer);
-    whit_buf_free(&it->image);
-}
-
-static void expect_token(const learned *it, int32_t id, const char *text)
+static void expect_token(const opened *it, int32_t id, const char *text)
 {
     size_t n;
     const uint8_t *got = whit_tokenizer_token_text(&it->view, id, &n);
@@ -54,7 +41,7 @@ static void an_example_by_hand(void **state)
     static const char *const merges[] = {"es", "est",     SPACE "l", "ow",          SPACE "low",
                                          "ew", SPACE "n", "ewest",   SPACE "newest"};
     const int32_t first = 3 + 256;
-    learned it = learn(text, 3 + 256 + 11 + 9, NULL, 0);
+    opened it = learn(text, 3 + 256 + 11 + 9, NULL, 0);
     assert_int_equal(whit_tokenizer_n_tokens(&it.view), 3 + 256 + 11 + 9);
     for (int32_t i = 0; i < 9; i++) expect_token(&it, first + i, merges[i]);
     expect_token(&it, first + 9, "e"); /* characters by frequency */
@@ -75,7 +62,7 @@ static void an_example_by_hand(void **state)
     assert_int_equal(ids.size_bytes, sizeof wanted);
     assert_memory_equal(ids.data, wanted, sizeof wanted);
     whit_buf_free(&ids);
-    release(&it);
+    close_tokenizer(&it);
 }
 
 /* ---- against a recount ---------------------------------------------------------------------- */
@@ -178,7 +165,7 @@ static void counts_stay_right(void **state)
 
 /* ---- there and back ------------------------------------------------------------------------- */
 
-static size_t round_trip(const learned *it, const char *text)
+static size_t round_trip(const opened *it, const char *text)
 {
     whit_error error;
     whit_buf ids = {0}, back = {0};
@@ -199,21 +186,21 @@ static size_t round_trip(const learned *it, const char *text)
 static void any_text_comes_back(void **state)
 {
     (void)state;
-    learned it = learn(STORY STORY STORY, 420, NULL, 0);
+    opened it = learn(STORY STORY STORY, 420, NULL, 0);
     assert_true(round_trip(&it, STORY) < strlen(STORY) / 2);
     round_trip(&it, "  two spaces  and an end ");
     round_trip(&it, "na\xC3\xAFve \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\xA6\x8A!"); /* never seen: bytes */
     assert_int_equal(round_trip(&it, "\xE4\xB8\x96"), 3);
     round_trip(&it, "<0x41> is text");
     round_trip(&it, "");
-    release(&it);
+    close_tokenizer(&it);
 }
 
 static void special_tokens_are_not_learned(void **state)
 {
     (void)state;
     static const char *const specials[] = {"<|user|>"};
-    learned it = learn("<s><|user|>hello hello<|user|>hello</s><s>hello</s>", 300, specials, 1), again;
+    opened it = learn("<s><|user|>hello hello<|user|>hello</s><s>hello</s>", 300, specials, 1), again;
     expect_token(&it, 3, "<|user|>");
     expect_token(&it, 4 + 'A', "<0x41>");
     assert_int_equal(find_token(&it.view, "us"), -1);
@@ -230,8 +217,8 @@ static void special_tokens_are_not_learned(void **state)
     again = learn("<s><|user|>hello hello<|user|>hello</s><s>hello</s>", 300, specials, 1);
     assert_int_equal(it.image.size_bytes, again.image.size_bytes);
     assert_memory_equal(it.image.data, again.image.data, it.image.size_bytes);
-    release(&again);
-    release(&it);
+    close_tokenizer(&again);
+    close_tokenizer(&it);
 }
 
 static void nonsense_is_refused(void **state)
