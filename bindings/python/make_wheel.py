@@ -60,7 +60,7 @@ class Headers:
         for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, flags=re.S):
             self.structs.append((name, [field for line in body.split(";") for field in self.fields(line)]))
             self.kinds[name] = name
-        for result, name, arguments in re.findall(r"WHIT_API ([^;{}]*?)\b(\w+)\(([^;{}]*)\);", text, flags=re.S):
+        for result, name, arguments in re.findall(r"WHIT_API (?:WHIT_CHECKED )?([^;{}]*?)\b(\w+)\(([^;{}]*)\);", text, flags=re.S):
             kinds = [] if arguments.strip() == "void" else [self.kind(one) for one in arguments.split(",")]
             self.functions.append((name, self.kind(result + " x", True), kinds))
 

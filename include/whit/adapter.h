@@ -15,8 +15,8 @@ typedef struct whit_adapter whit_adapter;
 
 /* Opens the adapter called `name` in the model's own file, else the adapter file at that path. Refuses an adapter that
  * was made for another model (by identity). */
-WHIT_API whit_status whit_adapter_open(const whit_model *model, const char *name, whit_adapter **adapter,
-                                       whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_adapter_open(const whit_model *model, const char *name, whit_adapter **adapter,
+                                                    whit_error *error);
 WHIT_API void whit_adapter_close(whit_adapter *adapter);
 WHIT_API uint32_t whit_adapter_rank(const whit_adapter *adapter); /* the largest rank of its matrices */
 /* Like whit_model_mapping, for the adapter's own file; false if it is stored in the model's file. */
@@ -33,8 +33,9 @@ typedef struct whit_mount {
 /* Mounts adapters (n at most WHIT_MOUNTS_MAX, together their sum) on a sequence in place of those it
  * has, until the next call; n = 0 unmounts all. They must stay open while mounted. The call is cheap and does not
  * affect other sequences. Tokens that the sequence already holds are not recomputed. */
-WHIT_API whit_status whit_session_mount_strided(whit_session *session, uint32_t sequence, const void *mounts, size_t n,
-                                                size_t stride_bytes, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_mount_strided(whit_session *session, uint32_t sequence,
+                                                             const void *mounts, size_t n, size_t stride_bytes,
+                                                             whit_error *error);
 static inline whit_status whit_session_mount(whit_session *session, uint32_t sequence, const whit_mount *mounts,
                                              size_t n, whit_error *error)
 {
@@ -42,9 +43,10 @@ static inline whit_status whit_session_mount(whit_session *session, uint32_t seq
 }
 /* Predicts the bytes that a session will take: its arena plus the memory for mounting these adapters (n may be
  * 0). The sequences share that memory: use the largest prediction among the sequences' mounts. */
-WHIT_API whit_status whit_session_predict_bytes_strided(const whit_model *model, const whit_session_options *options,
-                                                        const void *mounts, size_t n, size_t stride_bytes,
-                                                        size_t *bytes, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_predict_bytes_strided(const whit_model *model,
+                                                                     const whit_session_options *options,
+                                                                     const void *mounts, size_t n, size_t stride_bytes,
+                                                                     size_t *bytes, whit_error *error);
 static inline whit_status whit_session_predict_bytes(const whit_model *model, const whit_session_options *options,
                                                      const whit_mount *mounts, size_t n, size_t *bytes,
                                                      whit_error *error)

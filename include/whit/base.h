@@ -22,8 +22,11 @@
 
 #if defined(__GNUC__)
 #define WHIT_API __attribute__((visibility("default")))
+/* A result that a caller must look at: a status, or memory that is the caller's. */
+#define WHIT_CHECKED __attribute__((warn_unused_result))
 #else
 #define WHIT_API
+#define WHIT_CHECKED
 #endif
 
 #ifdef __cplusplus

@@ -38,14 +38,15 @@ static inline whit_call_options whit_call_options_default(void)
 /* The vocabulary of the template's model, in which the special tokens that calls and thinking are written
  * with have their text: generations with such a grammar keep special tokens in the text where
  * whit_chat_template_keep_special says so. The template's model outlives it. */
-WHIT_API whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_grammar_vocabulary **vocabulary,
-                                               whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_call_vocabulary_open(const whit_chat_template *chat,
+                                                            whit_grammar_vocabulary **vocabulary, whit_error *error);
 /* Compiles the grammar of answers to `prompt`. A thinking section may precede calls and text if the template
  * has one. Models whose whole answer is the call (Llama 3) make one call at most. A schema keyword that can't be
  * enforced is an error "tools[i].function.parameters: #/path: what". */
-WHIT_API whit_status whit_call_grammar_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
-                                            const whit_grammar_vocabulary *vocabulary, const whit_call_options *options,
-                                            whit_grammar **grammar, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_call_grammar_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
+                                                         const whit_grammar_vocabulary *vocabulary,
+                                                         const whit_call_options *options, whit_grammar **grammar,
+                                                         whit_error *error);
 
 #ifdef __cplusplus
 }

@@ -35,8 +35,9 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
 }
 
 /* WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
-WHIT_API whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
-                                             whit_chat_template **chat, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_chat_template_open(const whit_model *model,
+                                                          const whit_chat_template_options *options,
+                                                          whit_chat_template **chat, whit_error *error);
 WHIT_API void whit_chat_template_close(whit_chat_template *chat);
 /* The Jinja source, source_bytes of it; not terminated. */
 WHIT_API const char *whit_chat_template_source(const whit_chat_template *chat, size_t *source_bytes);
@@ -81,8 +82,8 @@ static inline whit_chat_request whit_chat_request_default(void)
 /* Special tokens written in contents, tools and variables are not honoured. Roles: system, developer
  * (system where the template does not know it), user, assistant, tool. */
 typedef struct whit_chat_prompt whit_chat_prompt;
-WHIT_API whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
-                                      whit_chat_prompt **prompt, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
+                                                   whit_chat_prompt **prompt, whit_error *error);
 WHIT_API const int32_t *whit_chat_prompt_ids(const whit_chat_prompt *prompt, size_t *n_ids);
 WHIT_API const char *whit_chat_prompt_text(const whit_chat_prompt *prompt, size_t *text_bytes);
 WHIT_API void whit_chat_prompt_close(whit_chat_prompt *prompt);
@@ -109,12 +110,12 @@ typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event); /* fa
 /* Parses a streamed answer, in pieces of any size. Nothing is lost: a malformed call becomes
  * text. With `tools` false, calls are not parsed. on_event may be NULL. */
 typedef struct whit_chat_parser whit_chat_parser;
-WHIT_API whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt, bool tools,
-                                           whit_chat_event_fn *on_event, void *user, whit_chat_parser **parser,
-                                           whit_error *error);
-WHIT_API whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
-                                           whit_error *error);
-WHIT_API whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* at the end */
+WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
+                                                        bool tools, whit_chat_event_fn *on_event, void *user,
+                                                        whit_chat_parser **parser, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
+                                                        whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* at the end */
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
  * "tool_calls"}, the latter two if present. Valid until close. */
 WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);

@@ -19,22 +19,23 @@ extern "C" {
 /* Belongs to the session's thread; session and template outlive it. */
 typedef struct whit_conversation whit_conversation;
 
-WHIT_API whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_chat_template *chat,
-                                            whit_conversation **conversation, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_open(whit_session *session, uint32_t sequence,
+                                                         const whit_chat_template *chat,
+                                                         whit_conversation **conversation, whit_error *error);
 WHIT_API void whit_conversation_close(whit_conversation *conversation);
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
 /* Appends a message with this role ("user", "assistant", "system") and text; bytes that are not UTF-8 become U+FFFD. */
-WHIT_API whit_status whit_conversation_say(whit_conversation *conversation, const char *role, const char *text,
-                                           size_t text_bytes, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_say(whit_conversation *conversation, const char *role,
+                                                        const char *text, size_t text_bytes, whit_error *error);
 /* Appends JSON: a message, a list of messages, or an object whose "messages" is such a list. On failure nothing is
  * appended. The result of a call (role "tool") must follow an assistant's message with calls. */
-WHIT_API whit_status whit_conversation_append(whit_conversation *conversation, const char *json, size_t json_bytes,
-                                              whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_append(whit_conversation *conversation, const char *json,
+                                                           size_t json_bytes, whit_error *error);
 /* Sets the system message at the beginning; removes it if text_bytes is 0. On failure it is unchanged. */
-WHIT_API whit_status whit_conversation_set_system(whit_conversation *conversation, const char *text, size_t text_bytes,
-                                                  whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_set_system(whit_conversation *conversation, const char *text,
+                                                               size_t text_bytes, whit_error *error);
 WHIT_API size_t whit_conversation_count(const whit_conversation *conversation);
 /* Returns message i as one line of JSON, not terminated, valid until the messages change; NULL if i >= count. */
 WHIT_API const char *whit_conversation_message(const whit_conversation *conversation, size_t i, size_t *json_bytes);
@@ -47,16 +48,18 @@ WHIT_API size_t whit_conversation_n_left_out(const whit_conversation *conversati
 
 /* Writes {"messages": [...]} and a line feed, atomically. An existing file is replaced only if it holds a conversation
  * (WHIT_ERROR_FORMAT otherwise). */
-WHIT_API whit_status whit_conversation_save(const whit_conversation *conversation, const char *path, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_save(const whit_conversation *conversation, const char *path,
+                                                         whit_error *error);
 /* Replaces the messages by those of such a file; on failure they are unchanged. */
-WHIT_API whit_status whit_conversation_load(whit_conversation *conversation, const char *path, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_load(whit_conversation *conversation, const char *path,
+                                                         whit_error *error);
 
 /* ---- tools ---------------------------------------------------------------------------------------- */
 
 /* Sets the tools that answers may call: a JSON list, which is copied; NULL: no tools. WHIT_ERROR_UNSUPPORTED if the
  * template takes none (see whit_chat_template_options.tool_fallback). */
-WHIT_API whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools, size_t tools_bytes,
-                                                 whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools,
+                                                              size_t tools_bytes, whit_error *error);
 
 /* A call of a function; the texts are terminated, and valid until the messages change. */
 typedef struct whit_conversation_call {
@@ -68,8 +71,8 @@ typedef struct whit_conversation_call {
 /* Returns the first call of the last answer that has no result yet; NULL if there is no such call or no memory. */
 WHIT_API const whit_conversation_call *whit_conversation_next_call(whit_conversation *conversation);
 /* Appends the result of that call. WHIT_ERROR_ARGUMENT if there is no such call. */
-WHIT_API whit_status whit_conversation_return(whit_conversation *conversation, const char *text, size_t text_bytes,
-                                              whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_return(whit_conversation *conversation, const char *text,
+                                                           size_t text_bytes, whit_error *error);
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
@@ -128,9 +131,9 @@ static inline whit_answer whit_answer_default(void)
 /* Answers the last message and appends the answer; after a cancel, the part of it that there is. If a failed or
  * cancelled call generated nothing, the messages are as before. `answer` may be NULL. Errors: limit (one turn is
  * longer than the context), argument (a call has no result yet), the template's, the session's. */
-WHIT_API whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
-                                              const whit_answer_options *options, whit_answer *answer,
-                                              whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
+                                                           const whit_answer_options *options, whit_answer *answer,
+                                                           whit_error *error);
 /* Returns the prompt of the last answer, as rendered; not terminated. */
 WHIT_API const char *whit_conversation_prompt(const whit_conversation *conversation, size_t *text_bytes);
 /* Returns the ids that the sequence holds: the last prompt's, then the answer's except its last. */

@@ -48,9 +48,9 @@ typedef struct whit_embed_text {
  * session must have been opened with keep_hidden or only_vectors. Its sequences from options->sequence on must be
  * empty, and are empty again afterwards; each step takes texts for as many of them as its n_batch_tokens and n_logits
  * allow. A vector does not depend on the other texts, nor on these numbers. */
-WHIT_API whit_status whit_embed_texts_strided(whit_session *session, const void *texts, size_t n_texts,
-                                              size_t stride_bytes, const whit_embed_options *options, float *values,
-                                              whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_embed_texts_strided(whit_session *session, const void *texts, size_t n_texts,
+                                                           size_t stride_bytes, const whit_embed_options *options,
+                                                           float *values, whit_error *error);
 static inline whit_status whit_embed_texts(whit_session *session, const whit_embed_text *texts, size_t n_texts,
                                            const whit_embed_options *options, float *values, whit_error *error)
 {
@@ -74,8 +74,9 @@ static inline whit_rerank_options whit_rerank_options_default(void)
     return options;
 }
 /* Writes a score for each text, which holds query and document as the model's family writes them. Sessions as above. */
-WHIT_API whit_status whit_rerank_strided(whit_session *session, const void *texts, size_t n_texts, size_t stride_bytes,
-                                         const whit_rerank_options *options, float *scores, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_rerank_strided(whit_session *session, const void *texts, size_t n_texts,
+                                                      size_t stride_bytes, const whit_rerank_options *options,
+                                                      float *scores, whit_error *error);
 static inline whit_status whit_rerank(whit_session *session, const whit_embed_text *texts, size_t n_texts,
                                       const whit_rerank_options *options, float *scores, whit_error *error)
 {
@@ -109,17 +110,19 @@ static inline whit_rerank_pair whit_rerank_pair_default(void)
 /* Writes the tokens of a pair, as the model's family writes them: an encoder's "query, separator, document", or the
  * template of a model that judges. *n_first is for whit_embed_text. *n_ids is their number, even if it exceeds
  * `capacity` (then WHIT_ERROR_LIMIT, and the content of `ids` is undefined). */
-WHIT_API whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *pair, int32_t *ids,
-                                        size_t capacity, size_t *n_ids, size_t *n_first, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *pair,
+                                                     int32_t *ids, size_t capacity, size_t *n_ids, size_t *n_first,
+                                                     whit_error *error);
 /* Sets options->yes and options->no to the tokens of "yes" and "no", unless the model has a classification head.
  * WHIT_ERROR_UNSUPPORTED if they are not one token each. */
-WHIT_API whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *options, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *options,
+                                                     whit_error *error);
 /* Whether a model can continue texts: it has logits, and its tokens attend to earlier ones only. */
 WHIT_API bool whit_model_makes_text(const whit_model *model);
 
 /* The same as whit_embed_texts for one text, in one sequence. */
-WHIT_API whit_status whit_embed(whit_session *session, const int32_t *ids, size_t n_ids,
-                                const whit_embed_options *options, float *values, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_embed(whit_session *session, const int32_t *ids, size_t n_ids,
+                                             const whit_embed_options *options, float *values, whit_error *error);
 
 #ifdef __cplusplus
 }

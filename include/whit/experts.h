@@ -13,7 +13,8 @@ extern "C" {
  * chosen it, and pages of the experts that were not chosen for longest are given back. Results keep their bits. A
  * budget below what one layer reads at a time is exceeded by that. To be called once, before the first step.
  * WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
-WHIT_API whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max,
+                                                             whit_error *error);
 /* Counts of a session's experts; zeros without a limit. Set struct_bytes before the call. */
 typedef struct whit_expert_counts {
     size_t struct_bytes;

@@ -92,9 +92,9 @@ static inline whit_generate_result whit_generate_result_default(void)
 
 /* Feeds `ids` to the sequence and generates after them. The output depends on all of `ids`, not on
  * how many of them were present. `result` may be NULL. */
-WHIT_API whit_status whit_generate(whit_session *session, whit_sampler *sampler, const int32_t *ids, size_t n_ids,
-                                   const whit_generate_options *options, whit_generate_result *result,
-                                   whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_generate(whit_session *session, whit_sampler *sampler, const int32_t *ids,
+                                                size_t n_ids, const whit_generate_options *options,
+                                                whit_generate_result *result, whit_error *error);
 
 /* ---- a step at a time ---------------------------------------------------------------------------- */
 
@@ -105,9 +105,9 @@ WHIT_API whit_status whit_generate(whit_session *session, whit_sampler *sampler,
 typedef struct whit_generation whit_generation;
 
 /* Session and sampler outlive it. WHIT_ERROR_LIMIT if the prompt does not fit the context. */
-WHIT_API whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids,
-                                          size_t n_ids, const whit_generate_options *options,
-                                          whit_generation **generation, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids,
+                                                       size_t n_ids, const whit_generate_options *options,
+                                                       whit_generation **generation, whit_error *error);
 WHIT_API void whit_generation_close(whit_generation *generation);
 
 /* Runs one session step for the next tokens of all unfinished generations: first the generating ones, then as much
@@ -116,15 +116,15 @@ WHIT_API void whit_generation_close(whit_generation *generation);
  * An error in one generation, such as logits that are not finite, finishes only that one. An error is
  * returned if the step itself failed: then nothing was appended, and the call may be repeated or the
  * generations cancelled. */
-WHIT_API whit_status whit_generations_step(whit_session *session, whit_generation *const *generations, size_t n,
-                                           size_t *n_open, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_generations_step(whit_session *session, whit_generation *const *generations,
+                                                        size_t n, size_t *n_open, whit_error *error);
 
 /* For custom schedulers: returns the tokens to feed next, a piece of the prompt or the last token with
  * guesses, at most `capacity`, of which at most n_logits want logits; *n_tokens is 0 if the generation is
  * finished or those limits are too small. Idempotent until the next step. */
-WHIT_API whit_status whit_generation_tokens_strided(whit_generation *generation, void *tokens, size_t capacity,
-                                                    size_t stride_bytes, size_t n_logits, size_t *n_tokens,
-                                                    whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_generation_tokens_strided(whit_generation *generation, void *tokens,
+                                                                 size_t capacity, size_t stride_bytes, size_t n_logits,
+                                                                 size_t *n_tokens, whit_error *error);
 static inline whit_status whit_generation_tokens(whit_generation *generation, whit_step_token *tokens, size_t capacity,
                                                  size_t n_logits, size_t *n_tokens, whit_error *error)
 {
@@ -132,7 +132,8 @@ static inline whit_status whit_generation_tokens(whit_generation *generation, wh
 }
 /* After a step with those tokens: picks from their logits, which begin at `i_wanted` of the step. Calls
  * on_token and on_text. On an error the generation is finished, and whit_generation_error returns the same error. */
-WHIT_API whit_status whit_generation_accept(whit_generation *generation, size_t i_wanted, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_generation_accept(whit_generation *generation, size_t i_wanted,
+                                                         whit_error *error);
 /* Finishes an unfinished generation: emits text that was held back and removes guesses from the sequence. */
 WHIT_API void whit_generation_cancel(whit_generation *generation);
 

@@ -34,14 +34,15 @@ static inline whit_model_options whit_model_options_default(void)
 }
 
 /* Opens an .ndf in place, or any readable source through the conversion cache. */
-WHIT_API whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **model,
-                                     whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_model_open(const char *path, const whit_model_options *options,
+                                                  whit_model **model, whit_error *error);
 /* The same for bytes in memory, 64-byte aligned, that stay until the model is closed. */
-WHIT_API whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
-                                            const whit_allocator *allocator, whit_model **model, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
+                                                         const whit_allocator *allocator, whit_model **model,
+                                                         whit_error *error);
 WHIT_API void whit_model_close(whit_model *model);
 /* Sets the model's name in messages, in place of its path, for hosts that hide paths. Call before it is shared. */
-WHIT_API whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error);
 
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
 WHIT_API uint32_t whit_model_context_size(const whit_model *model);   /* as trained, in tokens */

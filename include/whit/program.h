@@ -34,8 +34,9 @@ static inline whit_program_options whit_program_options_default(void)
 
 /* Compiles a text of at most 1 MiB, which is not kept; a mistake in it is an error that begins with
  * "NAME:LINE:COLUMN: ". `options` may be NULL. */
-WHIT_API whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
-                                       const whit_program_options *options, whit_program **program, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
+                                                    const whit_program_options *options, whit_program **program,
+                                                    whit_error *error);
 WHIT_API void whit_program_close(whit_program *program);
 
 /* Returns the stage for whit_generate_options.stages of one generation; the program outlives it. A run-time

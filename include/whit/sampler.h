@@ -63,11 +63,12 @@ static inline whit_sampler_options whit_sampler_options_default(void)
     options.mirostat_eta = 0.1f;
     return options;
 }
-WHIT_API whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
-                                       whit_sampler **sampler, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
+                                                    whit_sampler **sampler, whit_error *error);
 /* Picks an id from (vocab) logits, which are left as they are, and remembers it. An id whose logit is
  * -INFINITY is never picked. */
-WHIT_API whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id,
+                                                    whit_error *error);
 /* Returns the n_top to use in the step before a pick: how many of the largest logits its picks depend on; 0:
  * on all. */
 WHIT_API uint32_t whit_sampler_n_top(const whit_sampler *sampler);
@@ -82,8 +83,8 @@ typedef struct whit_logprob {
 } whit_logprob;
 /* From (n_vocab) logits, all of them exact (n_top 0): entries[0] belongs to `id`, and the n_top most likely
  * follow, greatest first, ties by id. n_top at most n_vocab; `entries` has room for 1 + n_top. */
-WHIT_API whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uint32_t n_top,
-                                   whit_logprob *entries, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uint32_t n_top,
+                                                whit_logprob *entries, whit_error *error);
 
 #ifdef __cplusplus
 }

@@ -65,8 +65,8 @@ static inline whit_session_options whit_session_options_default(void)
     options.n_marks = 4;
     return options;
 }
-WHIT_API whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
-                                       whit_session **session, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
+                                                    whit_session **session, whit_error *error);
 WHIT_API void whit_session_close(whit_session *session);
 
 /* One token of one sequence. A step takes tokens of any sequences, each continuing its own. With
@@ -83,8 +83,8 @@ typedef struct whit_step_token {
 /* Runs tokens through the model (any number; split into batches inside). Either all tokens are
  * appended to their sequences or, on failure, none. Logits of the wanted ones are kept until the
  * next step, in order, (vocab) f32 each; at most n_logits may be wanted at once. */
-WHIT_API whit_status whit_session_step_strided(whit_session *session, const void *tokens, size_t n_tokens,
-                                               size_t stride_bytes, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_step_strided(whit_session *session, const void *tokens, size_t n_tokens,
+                                                            size_t stride_bytes, whit_error *error);
 static inline whit_status whit_session_step(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
                                             whit_error *error)
 {
@@ -99,24 +99,24 @@ WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t se
  * keep 128 tokens more than they see, a packed cache 47, recurrent layers 8: further back a sequence may end up
  * shorter, with the longest prefix at which it can resume. Read whit_session_position, and feed the tokens from
  * there. */
-WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
-                                           whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
+                                                        whit_error *error);
 /* Makes sequence `to` the first n_tokens of `from`, or fewer as above; memory of the common prefix is shared. If both
  * are the same sequence, it is truncated. */
-WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to, uint32_t n_tokens,
-                                        whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to,
+                                                     uint32_t n_tokens, whit_error *error);
 /* Makes a sequence the longest prefix of `ids` that is cached: in itself, in other sequences, or in blocks of
  * sequences that were truncated (whole blocks of 64 tokens, kept until their memory is needed),
  * computed with the adapters that it has mounted. Afterwards the sequence holds *n_present tokens of it, fewer than
  * n_ids; the caller feeds the others. The result is as if all had been fed. */
-WHIT_API whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids, size_t n_ids,
-                                        uint32_t *n_present, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids,
+                                                     size_t n_ids, uint32_t *n_present, whit_error *error);
 /* Packed caches and models with recurrent layers: saves a checkpoint of a sequence's current position, which
  * whit_session_truncate, whit_session_share and whit_session_reuse can return to, for any sequence. If all places are
  * taken, the checkpoint whose loss costs least gives way: few tokens to compute again, few uses, long unused. The ends
  * of prompts, answers and messages, the ends of prefixes that could not be reused, and every n_mark_tokens tokens are
  * marked without this call, so that few programs need it. No effect on other caches. */
-WHIT_API whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
 /* Counts of a session's checkpoints. Set struct_bytes before the call. */
 typedef struct whit_mark_counts {
     size_t struct_bytes;
@@ -126,8 +126,9 @@ typedef struct whit_mark_counts {
 } whit_mark_counts;
 WHIT_API void whit_session_count_marks(const whit_session *session, whit_mark_counts *counts);
 /* The counts (n_marks_max, mark_bytes) that a session with these options would have. */
-WHIT_API whit_status whit_session_predict_marks(const whit_model *model, const whit_session_options *options,
-                                                whit_mark_counts *counts, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_predict_marks(const whit_model *model,
+                                                             const whit_session_options *options,
+                                                             whit_mark_counts *counts, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
 WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
 

@@ -26,13 +26,13 @@ typedef struct whit_session_file whit_session_file;
  * `purpose` names the meaning of notes to the caller ("text", "chat"). A file of another model, of other
  * adapters, cache or activation type, or of another purpose is refused with an error that names the
  * difference. The sequence continues bit for bit like one that never ended. */
-WHIT_API whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path, const char *purpose,
-                                       whit_session_file **file, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_load(whit_session *session, uint32_t sequence, const char *path,
+                                                    const char *purpose, whit_session_file **file, whit_error *error);
 /* Writes a sequence to a new file, which then replaces `path`: its tokens, its closed KV blocks and, where the cache
  * has checkpoints, its end and up to two more. The sequence is unchanged. *n_tokens: how many were written; all of
  * them, or whole blocks of 64 where the cache has no checkpoints. On failure an existing file stays as it was. */
-WHIT_API whit_status whit_session_snapshot(whit_session *session, uint32_t sequence, const char *path,
-                                           const char *purpose, uint32_t *n_tokens, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_snapshot(whit_session *session, uint32_t sequence, const char *path,
+                                                        const char *purpose, uint32_t *n_tokens, whit_error *error);
 WHIT_API void whit_session_file_close(whit_session_file *file);
 
 /* Returns all tokens that the file holds. The sequence holds all, or all but the last (picked, not yet fed). */
@@ -72,7 +72,8 @@ static inline whit_session_turn whit_session_turn_default(void)
 /* Appends a turn: the ids and closed KV blocks that the file does not have yet, and
  * the note. It undoes the file's tokens after the common prefix with `ids`. When it returns, the
  * turn survives a crash; on failure the file is as before. */
-WHIT_API whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn,
+                                                    whit_error *error);
 
 /* Whether a model and the recorded settings reproduce exactly the tokens of a file and its KV blocks. */
 typedef struct whit_session_replay {
@@ -95,9 +96,11 @@ static inline whit_session_replay whit_session_replay_default(void)
 /* Feeds the tokens of the file at `path` again, picks with the recorded settings, and compares. A difference is
  * not an error but a result in `replay`. WHIT_ERROR_UNSUPPORTED if a turn's generation had stages. `options` as for
  * whit_session_open; types of cache and activations and the context are taken from the file. */
-WHIT_API whit_status whit_session_replay_file_strided(const whit_model *model, const whit_session_options *options,
-                                                      const void *mounts, size_t n_mounts, size_t stride_bytes,
-                                                      const char *path, whit_session_replay *replay, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_replay_file_strided(const whit_model *model,
+                                                                   const whit_session_options *options,
+                                                                   const void *mounts, size_t n_mounts,
+                                                                   size_t stride_bytes, const char *path,
+                                                                   whit_session_replay *replay, whit_error *error);
 static inline whit_status whit_session_replay_file(const whit_model *model, const whit_session_options *options,
                                                    const whit_mount *mounts, size_t n_mounts, const char *path,
                                                    whit_session_replay *replay, whit_error *error)

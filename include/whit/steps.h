@@ -39,9 +39,10 @@ WHIT_API size_t whit_step_report_init(void *to, size_t size_bytes); /* as in bin
  * give the prediction. If the generating sequences alone take longer than the budget, prompts get a fifth of the
  * step's time. Of several prompts each gets an even part of a quarter of these tokens, and the first in the array takes
  * the rest. Outputs do not depend on the budget. `report` may be NULL. */
-WHIT_API whit_status whit_generations_step_within(whit_session *session, whit_generation *const *generations, size_t n,
-                                                  uint64_t budget_ns, whit_step_report *report, size_t *n_open,
-                                                  whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_generations_step_within(whit_session *session,
+                                                               whit_generation *const *generations, size_t n,
+                                                               uint64_t budget_ns, whit_step_report *report,
+                                                               size_t *n_open, whit_error *error);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,12 @@ whit_status whit_fail_errno(whit_error *error, const char *path, const char *ver
         if ((n) && !(pointer)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' is NULL", __func__, #pointer);   \
     } while (0)
 
+/* For a result that a caller need not look at; a comment says why. */
+static inline void whit_ignore(whit_status status)
+{
+    (void)status;
+}
+
 #define WHIT_TRY(expression)                                                                                           \
     do {                                                                                                               \
         whit_status whit_try_status_ = (expression);                                                                   \

@@ -129,7 +129,8 @@ static json_t *describe_model(const char *path, const whit_model *model, const w
     }
     size_t session_bytes = 0, tokenizer_bytes = 0;
     whit_mark_counts marks = {.struct_bytes = sizeof marks};
-    whit_session_predict_marks(model, session, &marks, NULL);
+    if (whit_session_predict_marks(model, session, &marks, NULL) != WHIT_OK)
+        marks = (whit_mark_counts){.struct_bytes = sizeof marks};
     whit_session_predict_bytes(model, session, adapters->mounts, adapters->n, &session_bytes, NULL);
     whit_ndf_tokenizer(file, &tokenizer_bytes);
     return json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path",

@@ -41,7 +41,7 @@ static inline void fuzz_walk(whit_grammar *grammar, size_t seed)
         if (refused == WHIT_OK || taken == WHIT_ERROR_ARGUMENT) __builtin_trap();
         whit_grammar_state_close(clone);
         if (taken != WHIT_OK || whit_grammar_accept(state, id, &error) != WHIT_OK || id == 264) break;
-        if (i % 5 == 4) (void)whit_grammar_rollback(state, 2, &error);
+        if (i % 5 == 4) whit_ignore(whit_grammar_rollback(state, 2, &error));
         seed = seed * 31 + 7;
     }
     whit_grammar_state_close(state);

@@ -77,7 +77,7 @@ static void live(const char *path)
         whit_generate_options generate = whit_generate_options_default();
         generate.n_tokens = 4;
         generate.on_text = ignore;
-        (void)whit_generate(session, sampler, ids, n, &generate, NULL, &error);
+        whit_ignore(whit_generate(session, sampler, ids, n, &generate, NULL, &error));
     }
     whit_sampler_close(sampler);
     whit_session_close(session);

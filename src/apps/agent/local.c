@@ -258,8 +258,8 @@ whit_status whit_local_open(const whit_model *model, whit_session *session, uint
     if (status != WHIT_OK && status != WHIT_ERROR_MEMORY) {
         int32_t added[4];
         size_t n_added = 0;
-        whit_tokenize(model, "", 0, true, false, added, 4, &n_added, NULL);
-        own.source = n_added ? lines : lines + sizeof "{{ bos_token }}" - 1;
+        bool begins = whit_tokenize(model, "", 0, true, false, added, 4, &n_added, NULL) == WHIT_OK && n_added;
+        own.source = begins ? lines : lines + sizeof "{{ bos_token }}" - 1;
         own.source_bytes = strlen(own.source);
         own.name = "lines";
         status = whit_chat_template_open(model, &own, &l->chat, error);

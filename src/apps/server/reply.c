@@ -545,9 +545,9 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
     }
     if (s->ask->dialect && s->ask->dialect->logs_name && logs)
         whit_buf_append(&s->ask->state.logs, logs->data, logs->size_bytes);
-    if (n && s->ask->is_chat)
-        whit_chat_parser_push(s->parts[i].parser, text, n, NULL);
-    else if (s->ask->dialect && (n || s->ask->state.logs.size_bytes))
+    if (n && s->ask->is_chat) {
+        if (whit_chat_parser_push(s->parts[i].parser, text, n, NULL) != WHIT_OK) s->out.failed = true;
+    } else if (s->ask->dialect && (n || s->ask->state.logs.size_bytes))
         s->ask->dialect->event(s->ask, &(whit_chat_event){.kind = WHIT_CHAT_TEXT, .text = text, .text_bytes = n},
                                &s->out);
     else if (n && s->ask->ollama)

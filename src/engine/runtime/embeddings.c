@@ -193,7 +193,7 @@ static whit_status embed(struct batch *b, const whit_embed_options *options, whi
     if (!b->sum || !b->tokens) status = whit_fail_memory(error, "the embedding", b->n_tokens_max * sizeof *b->tokens);
     if (status == WHIT_OK) status = run_batch(b, error);
     for (uint32_t q = 0; status != WHIT_OK && q < b->n_sequences; q++)
-        whit_session_truncate(s, b->options.sequence + q, 0, NULL);
+        whit_ignore(whit_session_truncate(s, b->options.sequence + q, 0, NULL)); /* the first error is told */
     whit_free(s->allocator, b->sum, b->width * sizeof *b->sum);
     whit_free(s->allocator, b->tokens, b->n_tokens_max * sizeof *b->tokens);
     return status;

@@ -108,7 +108,7 @@ static void accept_step(const whit_session *session, whit_generation *g)
                                        "model's weights or scales are damaged"),
                              &reason);
     else
-        (void)whit_generation_accept(g, g->i_wanted, NULL);
+        whit_ignore(whit_generation_accept(g, g->i_wanted, NULL)); /* whit_generation_error has it */
 }
 
 static bool is_waiting(const whit_generation *g)
