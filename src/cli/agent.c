@@ -162,7 +162,8 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
 {
     const struct agent_values *values = call->values;
     const whit_change *first = whit_light_mark(project, set);
-    const char *red = first ? first->reason : NULL, *path = first ? first->path : "";
+    const char *red = first ? first->reason : NULL;
+    const char *path = first ? first->path : "";
     if (!red && cli_agent_may_write(values)) return CLI_OK;
     char reason[PATH_MAX + 200];
     snprintf(reason, sizeof reason, "%s: %s", path, whit_or_empty(red));

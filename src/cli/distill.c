@@ -61,7 +61,7 @@ static int run_distill(cli_call *call)
     const cli_training_flags *training = &v->training;
     if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))
         return cli_fail(call, CLI_USAGE, "--teacher, --text or --sample, and -o are wanted");
-    if (v->student && v->start) return cli_fail(call, CLI_USAGE, "--student or --start, not both");
+    if (v->student && v->start) return cli_fail(call, CLI_USAGE, "give --student or --start, not both");
     whit_model *teacher = NULL, *student = NULL;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);

@@ -23,7 +23,7 @@ static int run_sign(cli_call *call)
     whit_error error;
     if (!values->new_key == !values->key || (values->key && call->n_operands == 0) ||
         (values->new_key && call->n_operands))
-        return cli_fail(call, CLI_USAGE, "either --new-key KEY, or FILE --key KEY");
+        return cli_fail(call, CLI_USAGE, "give either --new-key KEY, or FILE --key KEY");
     if (values->new_key) {
         uint8_t public_key[WHIT_SIGN_KEY_BYTES];
         char hex[2 * WHIT_SIGN_KEY_BYTES + 1];

@@ -114,7 +114,7 @@ expect 3 whit agent apply red4.patch --project project --allow yellow
 one_line "outside"
 printf '*** Begin Patch\n*** Add File: src/main.c\n+x\n*** End Patch\n' >there.patch
 expect 3 whit agent apply there.patch --project project --allow yellow
-one_line "it is there already"
+one_line "it exists already"
 for path in .git/hooks/pre-commit sub/.gitlab-ci.yml .circleci/config.yml Jenkinsfile .travis.yml azure-pipelines.yml \
     .idea/workspace.xml .vscode/tasks.json .devcontainer/devcontainer.json .exrc sub/.editorconfig .envrc .env.local \
     .husky/pre-commit .pre-commit-config.yaml CLAUDE.md .cursor/rules; do

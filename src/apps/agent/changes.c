@@ -93,7 +93,7 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     if (status == WHIT_OK && !there && file->action != WHIT_PATCH_ADD)
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch makes this file, and it is there already", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch creates this file, but it exists already", path);
     if (status == WHIT_OK && (change.is || file->n_hunks)) /* a diff says what is deleted, *** Delete File does not */
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
     if (status == WHIT_OK && !change.is && content[1].size_bytes)

@@ -84,7 +84,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
             config->command_s = (uint32_t)seconds;
         } else if (is_projects) {
             return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: '%.60s' is no setting of a project (check, command_seconds are)", name, key);
+                             "%s: '%.60s' is not a setting of a project (check and command_seconds are)", name, key);
         } else if (strcmp(key, "read") == 0) {
             WHIT_TRY(add_list(config->read, value, name, key, error));
         } else if (strcmp(key, "mcp") == 0) {

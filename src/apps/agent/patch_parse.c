@@ -299,7 +299,8 @@ static whit_status parse_changes(reader *r)
         }
         if (begins(line, n, "@@")) {
             if (in_hunk) end_hunk(r);
-            size_t skip = n > 2 && line[2] == ' ' ? 3 : 2, rest = n > skip ? n - skip : 0;
+            size_t skip = n > 2 && line[2] == ' ' ? 3 : 2;
+            size_t rest = n > skip ? n - skip : 0;
             WHIT_TRY(begin_hunk(r, rest ? line + skip : NULL, rest));
             in_hunk = true;
             continue;

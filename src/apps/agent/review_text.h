@@ -13,8 +13,8 @@ typedef struct whit_review_text {
     whit_code_language language;
 } whit_review_text;
 
-/* The language that a file is reviewed as: by its name without case, which may be of more languages than the code
- * graph reads, else by the program that its first line names. */
+/* Returns the language that a file is reviewed as: by its name in any case, otherwise by the program that its first
+ * line names. More names are known than the code graph reads. */
 whit_code_language whit_review_language(const char *path, const char *text, size_t n);
 
 /* Returns the reason, a constant, why the new text needs a look, or NULL. */

@@ -467,7 +467,7 @@ static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_s
         if (token.kind == '(') depth++;
         if (token.kind == ')') depth--;
         if (depth || token.kind != 'a') {
-            if (token.kind == ':' && *is_type) break; /* its bases */
+            if (token.kind == ':' && *is_type) break; /* the base classes follow */
             continue;
         }
         if (scan_is_one_of(c->scan, token, types)) {

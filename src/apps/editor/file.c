@@ -250,7 +250,8 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     char folder[PATH_MAX];
     struct stat about;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+    int n_folder = slash ? (int)(slash + 1 - path) : 1;
+    snprintf(folder, sizeof folder, "%.*s", n_folder, slash ? path : ".");
     int original = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (original < 0 && errno != ENOENT) return WHIT_ERROR_UNSUPPORTED;
     if (original < 0 && access(folder, F_OK)) return whit_fail_errno(error, path, "create");

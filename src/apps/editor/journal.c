@@ -180,7 +180,8 @@ void whit_journal_add(whit_journal *journal, const whit_record *record)
         put_identity(head + n_head, &record->identity);
         n_head += IDENTITY_BYTES;
         if (record->kind == WHIT_RECORD_BASE) {
-            head[n_head++] = (record->data ? BASE_HAS_DATA : 0) | (record->has_mark ? BASE_HAS_MARK : 0);
+            head[n_head] = record->data ? BASE_HAS_DATA : 0;
+            head[n_head++] |= record->has_mark ? BASE_HAS_MARK : 0;
             n_data = record->data ? record->size_bytes : 0;
             journal->has_base = true;
         }

@@ -52,8 +52,9 @@ static whit_key mouse(const int *numbers, bool press)
 {
     int button = numbers[0];
     whit_key key = {.x = numbers[1] - 1, .y = numbers[2] - 1};
-    key.mods = (uint8_t)((button & 4 ? WHIT_MOD_SHIFT : 0) | (button & 8 ? WHIT_MOD_ALT : 0) |
-                         (button & 16 ? WHIT_MOD_CTRL : 0));
+    if (button & 4) key.mods |= WHIT_MOD_SHIFT;
+    if (button & 8) key.mods |= WHIT_MOD_ALT;
+    if (button & 16) key.mods |= WHIT_MOD_CTRL;
     if (button & 64)
         key.code = button & 1 ? WHIT_KEY_WHEEL_DOWN : WHIT_KEY_WHEEL_UP;
     else if (!press)

@@ -69,7 +69,7 @@ struct whit_editor {
     struct ed_shell shell;
     ed_suggest suggest;
     struct ed_suggestion suggestion;
-    enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish; /* for when git's answer has come */
+    enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish; /* the change to go to when git has answered */
     whit_graph *graph;                                              /* the project's; NULL: not asked for yet */
 };
 

@@ -14,8 +14,8 @@
 int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool for_all)
 {
     /* A thread that cannot take the filter fails the call (ESRCH) in place of a thread's number. */
-    unsigned flags = (is_watched ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0) |
-        (for_all ? SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH : 0);
+    unsigned flags = is_watched ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+    if (for_all) flags |= SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
 }
 

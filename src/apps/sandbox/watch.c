@@ -203,7 +203,11 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
     }
     if (of && (of->kind == CALL_PROCESS || of->kind == CALL_GROUP || of->kind == CALL_LIMIT)) {
         const bool is_core = of->kind == CALL_LIMIT && (uint32_t)call->data.args[1] == RLIMIT_CORE;
-        int failure = is_core && call->data.args[2] ? EPERM : result->is_spaced ? 0 : look_at_target(call, of);
+        int failure = 0;
+        if (is_core && call->data.args[2])
+            failure = EPERM;
+        else if (!result->is_spaced)
+            failure = look_at_target(call, of);
         if (failure == EPERM) note(watch, result, of->name);
         if (!failure) answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         answer->error = -failure;

@@ -422,7 +422,7 @@ static void step_engine(whit_engine *e)
         whit_generations_step_within(e->session, generations, n, e->options.step_budget_ns, &report, &n_open, &error);
     if (status != WHIT_OK)
         for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
-    whit_channel_publish(e->options.events); /* before an answer: whoever has that can ask for the events */
+    whit_channel_publish(e->options.events); /* a client that has the answer can ask for its events */
     pthread_mutex_lock(&e->lock);
     count_step(e, n, &report);
     for (uint32_t i = 0; i < e->options.n_slots; i++) {

@@ -61,7 +61,8 @@ static inline int whit_acts_code(const whit_acts *acts, uint32_t token, uint32_t
 {
     if (acts->spec.kind == WHIT_ACTS_I8) return acts->i8[token * acts->stride + k];
     const uint8_t *signs = acts->planes + 2 * token * acts->stride + k / 32 * 4 + k % 4, bit = k % 32 / 4;
-    int s = signs[0] >> bit & 1 ? 1 : -1, e = signs[acts->stride] >> bit & 1 ? 1 : -1;
+    int s = signs[0] >> bit & 1 ? 1 : -1;
+    int e = signs[acts->stride] >> bit & 1 ? 1 : -1;
     return (3 * s + e) / 2;
 }
 

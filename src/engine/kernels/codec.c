@@ -35,7 +35,10 @@ unsigned whit_level_nearest(float high, float low)
     unsigned half = whit_f16_from_f32(high > 0 ? high * (64.0f / WHIT_LEVEL_HIGH) : 0), scale = half >> 5,
              rest = half & 31;
     scale += rest > 16 || (rest == 16 && (scale & 1)); /* to even */
-    scale = scale > INFINITE ? INFINITE : scale < 1 ? 1 : scale;
+    if (scale > INFINITE)
+        scale = INFINITE;
+    else if (scale < 1)
+        scale = 1;
     float level = low > 0 ? low / whit_level_scale(scale << 6) : 0;
     unsigned r = level < WHIT_LEVEL_HIGH ? (unsigned)(level + 0.5f) : WHIT_LEVEL_HIGH;
     return scale << 6 | r;
@@ -53,7 +56,12 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
     g.n_fields = codec->is_float ? 0 : codec->planes + (type->has_offset != 0);
     bool two_bytes =
         type->scale_type == WHIT_SCALE_F16 || type->scale_type == WHIT_SCALE_L6 || type->scale_type == WHIT_SCALE_K16;
-    g.field_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : two_bytes ? 2 : 1;
+    if (type->scale_type == WHIT_SCALE_F32)
+        g.field_bytes = 4;
+    else if (two_bytes)
+        g.field_bytes = 2;
+    else
+        g.field_bytes = 1;
     g.n_groups = 1;
     g.group_cols = type->n_cols;
     uint64_t n_lines = ceil_div(type->n_cols, codec->line_cols) * codec->lines;

@@ -236,9 +236,12 @@ void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group,
         case WHIT_SCALE_K16: numbers[0][r] = byte & 255; break;
         default: numbers[0][r] = 2 * byte + 1; break;
         }
-        numbers[1][r] = type->scale_type == WHIT_SCALE_K4 ? byte >> 4
-            : type->scale_type == WHIT_SCALE_K16          ? byte >> 8
-                                                          : 0;
+        if (type->scale_type == WHIT_SCALE_K4)
+            numbers[1][r] = byte >> 4;
+        else if (type->scale_type == WHIT_SCALE_K16)
+            numbers[1][r] = byte >> 8;
+        else
+            numbers[1][r] = 0;
     }
 }
 
@@ -348,7 +351,12 @@ static bool find_digits(const whit_tensor_type *type, unsigned *radix, uint8_t *
     const whit_codec_info *codec = whit_codec_find(type->codec);
     bool packed = !codec->is_sign && !codec->levels && codec->lines == 1 && codec->bits < 8;
     *bias = (uint8_t)whit_codec_code_bias(type->codec);
-    *radix = type->codec == WHIT_CODEC_T5 ? 3 : packed ? 1u << codec->bits : 0;
+    if (type->codec == WHIT_CODEC_T5)
+        *radix = 3;
+    else if (packed)
+        *radix = 1u << codec->bits;
+    else
+        *radix = 0;
     return *radix != 0;
 }
 

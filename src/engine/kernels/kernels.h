@@ -313,31 +313,33 @@ static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const w
 /* Kernels by type of cache. Packed types append to open blocks and use the query format of f16. */
 static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? k->kv_append_f32
-        : kv == WHIT_KV_F16  ? k->kv_append_f16
-        : kv == WHIT_KV_I8   ? k->kv_append_i8
-                             : k->kv_append_packed;
+    if (kv == WHIT_KV_F32) return k->kv_append_f32;
+    if (kv == WHIT_KV_F16) return k->kv_append_f16;
+    if (kv == WHIT_KV_I8) return k->kv_append_i8;
+    return k->kv_append_packed;
 }
 static inline whit_kv_query_fn *whit_kv_query(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? k->kv_query_f32 : kv == WHIT_KV_I8 ? k->kv_query_i8 : k->kv_query_f16;
+    if (kv == WHIT_KV_F32) return k->kv_query_f32;
+    if (kv == WHIT_KV_I8) return k->kv_query_i8;
+    return k->kv_query_f16;
 }
 static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? k->kv_attend_f32
-        : kv == WHIT_KV_F16  ? k->kv_attend_f16
-        : kv == WHIT_KV_I8   ? k->kv_attend_i8
-        : kv == WHIT_KV_K4V2 ? k->kv_attend_k4v2
-        : kv == WHIT_KV_K2V2 ? k->kv_attend_k2v2
-                             : k->kv_attend_bitmap;
+    if (kv == WHIT_KV_F32) return k->kv_attend_f32;
+    if (kv == WHIT_KV_F16) return k->kv_attend_f16;
+    if (kv == WHIT_KV_I8) return k->kv_attend_i8;
+    if (kv == WHIT_KV_K4V2) return k->kv_attend_k4v2;
+    if (kv == WHIT_KV_K2V2) return k->kv_attend_k2v2;
+    return k->kv_attend_bitmap;
 }
 /* NULL for a type that is not packed. */
 static inline whit_kv_pack_fn *whit_kv_pack(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_K4V2  ? k->kv_pack_k4v2
-        : kv == WHIT_KV_K2V2   ? k->kv_pack_k2v2
-        : kv == WHIT_KV_BITMAP ? k->kv_pack_bitmap
-                               : NULL;
+    if (kv == WHIT_KV_K4V2) return k->kv_pack_k4v2;
+    if (kv == WHIT_KV_K2V2) return k->kv_pack_k2v2;
+    if (kv == WHIT_KV_BITMAP) return k->kv_pack_bitmap;
+    return NULL;
 }
 static inline whit_kv_finish_fn *whit_kv_finish(const whit_kernels *k, whit_kv_type kv)
 {

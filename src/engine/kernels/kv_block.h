@@ -36,7 +36,9 @@
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? 4 : kv == WHIT_KV_F16 ? 2 : 1;
+    if (kv == WHIT_KV_F32) return 4;
+    if (kv == WHIT_KV_F16) return 2;
+    return 1;
 }
 static inline size_t whit_kv_keys_bytes(whit_kv_type kv, uint32_t head_dim)
 {
@@ -106,7 +108,9 @@ static inline float whit_kv_code_scale(uint32_t largest, float max, float *facto
     float amax = whit_f32_from_bits(largest);
     bool is_zero = amax < 0x1p-100f;
     *factor = is_zero ? 0 : max / amax;
-    return is_zero ? 0 : largest >= 0x7F800000 ? NAN : amax / max;
+    if (is_zero) return 0;
+    if (largest >= 0x7F800000) return NAN;
+    return amax / max;
 }
 
 /* The scale (as f32 bits) of f16 numbers whose largest magnitude has the f32 bits `largest`: 0 for
@@ -114,7 +118,9 @@ static inline float whit_kv_code_scale(uint32_t largest, float max, float *facto
  * numbers into codes. */
 static inline uint32_t whit_kv_f16_scale_bits(uint32_t largest)
 {
-    return largest == 0 ? 0 : largest >= 0x7F800000 ? 0x7FC00000 : (largest & 0x7F800000) - (10u << 23);
+    if (largest == 0) return 0;
+    if (largest >= 0x7F800000) return 0x7FC00000;
+    return (largest & 0x7F800000) - (10u << 23);
 }
 static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
 {

@@ -23,7 +23,9 @@ static inline int32_t whit_round_i32(float x)
 /* Limits x to the range of int8; NaN stays. */
 static inline float whit_clamp_i8(float x)
 {
-    return x < -128.0f ? -128.0f : x > 127.0f ? 127.0f : x;
+    if (x < -128.0f) return -128.0f;
+    if (x > 127.0f) return 127.0f;
+    return x;
 }
 
 /* exp: x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P interpolating at Chebyshev

@@ -136,8 +136,11 @@ static bool exchange_pieces(whit_exec *exec, const size_t *offsets, bool to_firs
     const size_t own_bytes = offsets[own + 1] - offsets[own];
     const bool sends = own_bytes && (!to_first || own), receives = !to_first || !own;
     exec->traffic.n_gathers++;
-    exec->traffic.n_messages += sends ? (to_first ? 1 : n - 1) : 0;
-    exec->traffic.sent_bytes += sends ? own_bytes * (to_first ? 1 : n - 1) : 0;
+    if (sends) {
+        const uint32_t n_receivers = to_first ? 1 : n - 1;
+        exec->traffic.n_messages += n_receivers;
+        exec->traffic.sent_bytes += own_bytes * n_receivers;
+    }
     exec->traffic.received_bytes += receives ? offsets[n] - own_bytes : 0;
     if (!to_first) return ranks->gather(ranks->user, exec->gathered, offsets);
     if (own) return !own_bytes || ranks->send(ranks->user, 0, exec->gathered + offsets[own], own_bytes);

@@ -55,7 +55,7 @@ typedef enum whit_plan_op {
     WHIT_PLAN_ACTIVATE,
     WHIT_PLAN_GATHER, /* completes input[0], of which each rank has its own columns */
     /* Fused operations, in schedules only. */
-    WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
+    WHIT_PLAN_SCREEN,         /* estimates the head's logits; rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
     WHIT_PLAN_LINEAR_ADDED,   /* input[1] + x weight, in its place */
     WHIT_PLAN_NORM_ACTS,      /* acts = format(norm(input[0])) */

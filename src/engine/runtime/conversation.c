@@ -207,8 +207,8 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
     if (n_prompt_ids(c) + n_least <= n_ctx) return WHIT_OK;
     c->n_left_out = n_before;
     return whit_fail(error, WHIT_ERROR_LIMIT,
-                     "the message and what must stand around it are %zu tokens, the context has "
-                     "%zu: say it shorter, or ask for a larger context",
+                     "the message and the texts that must stay with it are %zu tokens, but the context has "
+                     "%zu: shorten the message, or open a larger context",
                      n_prompt_ids(c), n_ctx);
 }
 

@@ -681,7 +681,8 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
                             c->allocator, c->error));
     c->blas.multiply_adds = o->multiply_adds;
     const char *slash = strrchr(path, '/');
-    snprintf(c->folder, sizeof c->folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int n_folder = slash ? (int)(slash - path) + 1 : 1;
+    snprintf(c->folder, sizeof c->folder, "%.*s", n_folder, slash ? path : ".");
     whit_status status = open_work(c, path);
     if (status == WHIT_OK && !all_finished(c)) {
         status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos, &embed_type,

@@ -106,7 +106,7 @@ static whit_status read_records(whit_work *work, const whit_map *map, size_t *en
             whit_finished finished;
             bool fits;
             WHIT_TRY(get_matrix(&reader, work->allocator, &finished, &fits, error));
-            if (!fits) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no work file of this program", map->path);
+            if (!fits) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a work file of this program", map->path);
             WHIT_TRY(take(user, &finished, error));
         }
         *end += RECORD_BYTES + length;
@@ -124,7 +124,8 @@ static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void 
     if (map.size_bytes < HEADER_BYTES)
         status = WHIT_OK;
     else if (memcmp(map.data, magic, sizeof magic) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no work file of this program; move it away", work->path);
+        status =
+            whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a work file of this program; move it away", work->path);
     else if (memcmp(map.data + sizeof magic, work->settings, WHIT_HASH_BYTES) != 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
                            "%s: belongs to another model, text or settings, or to another version of whit; give the "

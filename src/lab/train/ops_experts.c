@@ -29,7 +29,8 @@ void whit_tape_find_pairs(const whit_tape *tape, const whit_tape_step *step)
             p->token_of[row] = t;
             p->weight_of[row] = route[(size_t)t * 2 * n_used + n_used + i];
         }
-    memmove(p->first + 1, p->first, p->n_experts * sizeof *p->first); /* counts have moved each to the next one's */
+    memmove(p->first + 1, p->first,
+            p->n_experts * sizeof *p->first); /* each start was counted up to the next one's: move them back */
     p->first[0] = 0;
 }
 

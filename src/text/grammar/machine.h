@@ -16,7 +16,7 @@
 #define WHIT_MACHINE_MANY        UINT32_MAX
 
 typedef struct whit_stack_frame {
-    uint32_t node, parent, need, room; /* need, room: turns after this one; MANY: more than is counted */
+    uint32_t node, parent, need, room; /* turns that must and may follow this one; MANY: not counted */
     uint32_t depth, bounded;           /* bounded: the same frame in the pool of bounded counts, plus 1 */
 } whit_stack_frame;
 

@@ -16,7 +16,7 @@
 #define LEAST_PAIR 2 /* a pair seen once is no regularity */
 
 struct place {      /* one piece of one word */
-    uint32_t piece; /* NO_PIECE: between words, or a character without one */
+    uint32_t piece; /* NO_PIECE between words, and for a character without a piece */
     uint32_t before, after;
     uint32_t word;
 };

@@ -17,7 +17,10 @@ static unsigned lane(int value, unsigned k)
 
 static int saturate(int value)
 {
-    return value > 2 ? 2 : value < -2 ? -2 : value == 0 ? 1 : value;
+    if (value > 2) return 2;
+    if (value < -2) return -2;
+    if (value == 0) return 1;
+    return value;
 }
 
 void whit_quat_table_add(uint8_t table[WHIT_QUAT_TABLE_BYTES])

@@ -17,7 +17,8 @@ typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 /* Tile configuration for n tokens: the rows of A and C end after the last token. */
 static inline amx_config amx_config_for(uint32_t n)
 {
-    uint32_t first = n < 16 ? n : 16, second = n > 16 ? n - 16 : 16;
+    uint32_t first = n < 16 ? n : 16;
+    uint32_t second = n > 16 ? n - 16 : 16;
     return amx_config_of((const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 

@@ -46,10 +46,10 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
 /* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane; with top bits a period. */
 INLINE int quads_of_line(const int codec)
 {
-    return codec == WHIT_CODEC_T5     ? 5
-        : codec == WHIT_CODEC_I8S     ? 2
-        : whit_codecs[codec].top_bits ? 8
-                                      : 8 / whit_codec_bits((unsigned)codec);
+    if (codec == WHIT_CODEC_T5) return 5;
+    if (codec == WHIT_CODEC_I8S) return 2;
+    if (whit_codecs[codec].top_bits) return 8;
+    return 8 / whit_codec_bits((unsigned)codec);
 }
 
 /* Lines that n_cols columns take, where no scales stand between them. */
