@@ -515,7 +515,7 @@ static void finish_part(struct stream *s, uint32_t i)
 {
     const whit_job *job = s->ask->jobs[i];
     s->parts[i].over = true;
-    if (s->ask->is_chat) whit_chat_parser_flush(s->parts[i].parser, NULL);
+    if (s->ask->is_chat && whit_chat_parser_flush(s->parts[i].parser, NULL) != WHIT_OK) s->out.failed = true;
     if (job->error.status != WHIT_OK)
         send_error(s, &job->error);
     else if (s->ask->dialect)

@@ -85,6 +85,6 @@ whit_status whit_rerank_strided(whit_session *s, const void *texts, size_t n_tex
             status = whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu is empty: give at least one token", i);
         if (status == WHIT_OK) status = score_by_tokens(s, &text, &o, &scores[i], error);
     }
-    if (status != WHIT_OK) whit_session_truncate(s, o.sequence, 0, NULL);
+    if (status != WHIT_OK) whit_ignore(whit_session_truncate(s, o.sequence, 0, NULL)); /* the first error is told */
     return status;
 }

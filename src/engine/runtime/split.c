@@ -164,19 +164,21 @@ static void make_call(whit_session *session, const struct order *order, const vo
     whit_error ignored;
     uint32_t n_present;
     const uint32_t *at = order->numbers;
+    whit_status status = WHIT_OK;
     switch (order->call) {
     case WHIT_SPLIT_STEP:
         if (at[0])
-            whit_session_step_each(session, data, order->n, &ignored);
+            status = whit_session_step_each(session, data, order->n, &ignored);
         else
-            whit_session_step(session, data, order->n, &ignored);
+            status = whit_session_step(session, data, order->n, &ignored);
         break;
-    case WHIT_SPLIT_TRUNCATE: whit_session_truncate(session, at[0], at[1], &ignored); break;
-    case WHIT_SPLIT_SHARE: whit_session_share(session, at[0], at[1], at[2], &ignored); break;
-    case WHIT_SPLIT_REUSE: whit_session_reuse(session, at[0], data, order->n, &n_present, &ignored); break;
-    case WHIT_SPLIT_MARK: whit_session_mark(session, at[0], &ignored); break;
+    case WHIT_SPLIT_TRUNCATE: status = whit_session_truncate(session, at[0], at[1], &ignored); break;
+    case WHIT_SPLIT_SHARE: status = whit_session_share(session, at[0], at[1], at[2], &ignored); break;
+    case WHIT_SPLIT_REUSE: status = whit_session_reuse(session, at[0], data, order->n, &n_present, &ignored); break;
+    case WHIT_SPLIT_MARK: status = whit_session_mark(session, at[0], &ignored); break;
     default: break;
     }
+    whit_ignore(status);
 }
 
 static whit_status follow_order(whit_model *model, const struct order *order, whit_buf *data, whit_error *error)
