@@ -162,6 +162,19 @@ static const struct shape {
     {{SIZES("gemma4-experts", 2, 48, 56, 2, 1, 24, 24, 66), .gate = WHIT_GATE_GELU, .tied_head = true,
       .attention_scale = 1, .value_norm = true, .layer_scale = true, .n_experts = 4, .n_experts_used = 4,
       .n_expert_ff = 16, .router_norm = true}, {FLOAT(BF16)}, ROW_SCALES(I8), FLOAT(F16)},
+    /* A layer after the last that predicts one more token, beside layers with a delta rule. */
+    {{SIZES("hybrid", 3, 64, 80, 4, 2, 16, 8, 90), .qk_norm = true, .attn_gate = true, .conv_taps = 4,
+      .delta_heads = 4, .delta_key_heads = 2, .delta_key_dim = 16, .delta_value_dim = 24, .n_draft_layers = 1,
+      .n_kinds = 2,
+      .kinds = {{.mixer = WHIT_MIXER_DELTA, .n_ff = 80}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
+       .rope_dim = 8, .n_ff = 80}},
+      .kind_of_layer = {0, 1, 0}}, {FLOAT(F32)}, FLOAT(F32), FLOAT(F32)},
+    /* The same with experts in all layers, in low-bit codecs. */
+    {{.family = "hybrid-experts", .n_layers = 2, .n_embd = 64, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
+      .rope_dim = 8, .n_vocab = 90, .tied_head = true, .qk_norm = true, .conv_taps = 3, .n_experts = 6,
+      .n_experts_used = 2, .n_expert_ff = 48, .n_shared_ff = 40, .n_draft_layers = 1, .n_kinds = 2,
+      .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 8}},
+      .kind_of_layer = {1, 0}}, {GROUP_SCALES(Q2, 32, F16, 0)}, ROW_SCALES(I8S)},
 };
 /* clang-format on */
 
@@ -493,7 +506,7 @@ static whit_status attention_tensors(struct maker *m, const struct shape *shape,
                                             {"o", "o_bias", c->n_embd, q, c->out_bias},
                                             {"attn_gate", NULL, q, c->n_embd, false}};
     const bool is_gemma = strncmp(c->family, "gemma", 5) == 0, is_olmo = strncmp(c->family, "olmo", 4) == 0;
-    const bool is_shared = (uint32_t)layer >= c->n_layers - c->n_shared_layers;
+    const bool is_shared = c->n_shared_layers && (uint32_t)layer >= c->n_layers - c->n_shared_layers;
     const bool has_norms = c->qk_norm || is_gemma || is_olmo;
     if (has_norms) WHIT_TRY(vector(m, layer, "q_norm", is_olmo ? q : k.head_dim));
     if (has_norms && !is_shared) WHIT_TRY(vector(m, layer, "k_norm", is_olmo ? kv : k.head_dim));
@@ -586,6 +599,17 @@ static whit_status norms_of_layer(struct maker *m, const whit_config *c, int lay
     return matrix(m, layer, "side_proj", i8, c->n_embd, c->side_width);
 }
 
+/* What a layer has that predicts one more token. */
+static whit_status draft_tensors(struct maker *m, const struct shape *shape, int layer)
+{
+    const uint32_t n = shape->config.n_embd;
+    const struct named_matrix input = {"draft_in", NULL, n, 2 * n, false};
+    WHIT_TRY(vector(m, layer, "draft_embed_norm", n));
+    WHIT_TRY(vector(m, layer, "draft_hidden_norm", n));
+    WHIT_TRY(vector(m, layer, "draft_norm", n));
+    return matrices_of(m, shape, layer, &input, 0, 1);
+}
+
 /* All of them, in the same order in both passes. */
 static whit_status tensors(struct maker *m, const struct shape *shape)
 {
@@ -593,7 +617,7 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
                                          int) = {attention_tensors, short_conv_tensors, delta_tensors};
     const whit_config *c = &shape->config;
     WHIT_TRY(matrix(m, -1, "embed", shape->embed, c->n_vocab, c->n_embd));
-    for (int layer = 0; layer < (int)c->n_layers; layer++) {
+    for (int layer = 0; layer < (int)(c->n_layers + c->n_draft_layers); layer++) {
         const whit_layer_kind k = whit_config_kind(c, (uint32_t)layer);
         const struct named_matrix ffn[] = {{"gate", "gate_bias", k.n_ff, c->n_embd, c->ffn_bias},
                                            {"up", "up_bias", k.n_ff, c->n_embd, c->ffn_bias},
@@ -602,6 +626,7 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
         WHIT_TRY(mixers[k.mixer](m, shape, layer));
         if (k.n_ff) WHIT_TRY(matrices_of(m, shape, layer, ffn, 4, 3));
         if (c->n_experts && (!k.n_ff || strncmp(c->family, "gemma", 5) == 0)) WHIT_TRY(expert_tensors(m, shape, layer));
+        if (layer == (int)c->n_layers) WHIT_TRY(draft_tensors(m, shape, layer));
     }
     WHIT_TRY(whit_rope_visit(c, divisors, m, m->error));
     if (c->side_width) {

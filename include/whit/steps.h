@@ -14,6 +14,18 @@ extern "C" {
  * most) as pay, by the guesses that were right so far and the measured times of the session's steps. */
 #define WHIT_DRAFT_BY_COST UINT32_MAX
 
+/* Whether a model has a block that predicts one more token (multi-token prediction), so that it can be its own draft
+ * model. */
+WHIT_API bool whit_model_has_draft_block(const whit_model *model);
+
+/* Opens a session whose generations guess tokens with a draft model (docs/use/performance.md), which outlives it:
+ * `model` itself for its own block. WHIT_ERROR_UNSUPPORTED if it does not fit the model; NULL: no draft model. */
+WHIT_API whit_status whit_session_open_drafting(const whit_model *model, const whit_session_options *options,
+                                                const whit_model *drafter, whit_session **session, whit_error *error);
+/* Bytes that the draft model adds to such a session. */
+WHIT_API whit_status whit_session_predict_drafter_bytes(const whit_model *model, const whit_session_options *options,
+                                                        const whit_model *drafter, size_t *bytes, whit_error *error);
+
 /* Counts and times of one step of many generations. */
 typedef struct whit_step_report {
     size_t struct_bytes;

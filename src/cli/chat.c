@@ -49,6 +49,7 @@ static const cli_option options[] = {
     {"--think-budget", CLI_COUNT, AT(n_thinking), "N",
      "Most tokens of thinking, after which its end is written for the model; 0, the default, is no limit.", 0, 1 << 30},
     {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 31},
+    CLI_DRAFT_OPTION(AT(session)),
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
      "End answers before this text; may be given again."},
     {"--program", CLI_FILE, AT(program), "FILE",

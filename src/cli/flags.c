@@ -21,6 +21,7 @@
 #include "cli/program.h"
 #include "format/conversion_cache.h"
 #include "whit/experts.h"
+#include "whit/steps.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
@@ -279,6 +280,20 @@ const cli_profile *cli_profile_in_use(void)
     if (state == CLI_PROFILE_DAMAGED)
         cli_note("%s is damaged and ignored; 'whit doctor --tune' measures this machine again", path);
     return &profile;
+}
+
+int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
+                       const whit_model **drafter, whit_model **opened)
+{
+    const char *draft = flags->draft;
+    *drafter = *opened = NULL;
+    if (n_draft == 0 || (draft && !strcmp(draft, "none"))) return CLI_OK;
+    const bool is_usual = !draft && n_draft == WHIT_DRAFT_BY_COST && whit_model_has_draft_block(model);
+    if (is_usual || (draft && !strcmp(draft, "mtp"))) *drafter = model;
+    if (!draft || *drafter) return CLI_OK;
+    int status = cli_open_model(call, draft, false, opened);
+    *drafter = *opened;
+    return status;
 }
 
 uint32_t cli_draft_max(uint32_t n_draft)

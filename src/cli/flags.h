@@ -47,7 +47,8 @@ typedef struct cli_session_flags {
     uint32_t state_memory_mb, experts_memory_mb;
     int act; /* 0: auto, else whit_act_type + 1 */
     bool endless;
-    uint32_t n_sinks; /* for verbs with CLI_ENDLESS_OPTIONS; their default is CLI_SINKS */
+    uint32_t n_sinks;  /* for verbs with CLI_ENDLESS_OPTIONS; their default is CLI_SINKS */
+    const char *draft; /* for verbs with CLI_DRAFT_OPTION; NULL: not given */
 } cli_session_flags;
 extern const cli_option cli_session_options[];
 
@@ -81,6 +82,17 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
 #define CLI_DRAFT_HELP                                                                                                 \
     "Guess always N tokens ahead from the text so far, or none: the same output. By default as many as pay, by "       \
     "measured time."
+/* For the option tables of verbs that generate: a draft model in place of the text so far. */
+#define CLI_DRAFT_OPTION(at)                                                                                           \
+    {                                                                                                                  \
+        "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
+            "The model that guesses tokens ahead: mtp is the model's own block, the default where it has one and "     \
+            "--spec is not given; FILE is another model."                                                              \
+    }
+/* Chooses the draft model of a session of `model` by --draft and the default; NULL: none. *opened: a model that was
+ * opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */
+int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
+                       const whit_model **drafter, whit_model **opened);
 /* Most tokens that are guessed at once: a session then needs that many logits more. */
 uint32_t cli_draft_max(uint32_t n_draft);
 

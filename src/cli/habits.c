@@ -5,12 +5,12 @@
 
 #include "cli/cli.h"
 
-#define CPU      "whit runs on the CPU"
-#define MAPPED   "model files are mapped into memory, and read once"
-#define EVERY    ""
-#define NO_DRAFT "there is no draft model; --spec N guesses ahead from the text so far"
-#define TEXT     "whit reads text models only"
-#define ROPE     "positions are as the model file says, and are not stretched here"
+#define CPU    "whit runs on the CPU"
+#define MAPPED "model files are mapped into memory, and read once"
+#define EVERY  ""
+#define DRAFT  "--draft mtp or FILE chooses the model that guesses ahead, --spec N how many tokens"
+#define TEXT   "whit reads text models only"
+#define ROPE   "positions are as the model file says, and are not stretched here"
 
 static const cli_habit options[] = {
     /* Options that choose the model. */
@@ -58,9 +58,9 @@ static const cli_habit options[] = {
     {"-ctk, --cache-type-k, -ctv, --cache-type-v", CLI_HABIT_VALUE, NULL,
      "the type of the KV cache is --kv f16, f32, i8 (in place of q8_0), k4v2, k2v2 or bitmap, for keys and values "
      "together"},
-    {"-ctkd, --cache-type-k-draft, -ctvd, --cache-type-v-draft, -md, --model-draft, --draft, --draft-max, --draft-min, "
+    {"-ctkd, --cache-type-k-draft, -ctvd, --cache-type-v-draft, -md, --model-draft, --draft-max, --draft-min, "
      "--draft-p-min, -hfd, --hf-repo-draft, -cd, --ctx-size-draft",
-     CLI_HABIT_VALUE, NULL, NO_DRAFT},
+     CLI_HABIT_VALUE, NULL, DRAFT},
     {"-np, --parallel, -ns, --sequences", CLI_HABIT_VALUE, NULL, "this command has one text at a time"},
     {"-cb, --cont-batching, -nocb, --no-cont-batching", CLI_HABIT_FLAG, EVERY, "this command has one text at a time"},
     {"-dt, --defrag-thold", CLI_HABIT_VALUE, EVERY, "the KV cache is kept in blocks and needs no clearing up"},

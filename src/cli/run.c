@@ -56,6 +56,7 @@ static const cli_option options[] = {
     {"--chat-template, --template, --chat-template-file", CLI_FILE, AT(template), "NAME|FILE",
      "A chat template in place of the model's own; means --chat."},
     {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 31},
+    CLI_DRAFT_OPTION(AT(session)),
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
     {"--program", CLI_FILE, AT(program), "FILE", "A program of the array language that changes each token's logits."},
@@ -365,6 +366,8 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
 static int continue_text(cli_call *call, whit_model *model)
 {
     struct run_values *values = call->values;
+    const whit_model *drafter;
+    whit_model *opened = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
     cli_adapters adapters = {0};
@@ -384,7 +387,9 @@ static int continue_text(cli_call *call, whit_model *model)
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + cli_draft_max(values->n_draft);
-    if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
+    status = cli_choose_drafter(call, &values->session, values->n_draft, model, &drafter, &opened);
+    if (status != CLI_OK) goto cleanup;
+    if (whit_session_open_drafting(model, &wanted, drafter, &session, &error) != WHIT_OK ||
         cli_limit_experts(&values->session, session, &error) != WHIT_OK ||
         whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
@@ -454,6 +459,7 @@ cleanup:
     cli_stage_close(&stage);
     cli_keep_close(&keep);
     whit_session_close(session);
+    whit_model_close(opened);
     whit_sampler_close(sampler);
     cli_close_grammar(&grammar);
     cli_close_adapters(&adapters);

@@ -54,6 +54,7 @@ static const cli_option options[] = {
     {"--step-budget", CLI_COUNT, AT(step_budget_ms), "MS",
      "Milliseconds that a new prompt may hold growing answers up at a time; 120, 0 is no limit.", 0, 60000},
     {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 15},
+    CLI_DRAFT_OPTION(AT(session)),
     {"--alias", CLI_TEXT, AT(alias), "NAME", "What the first model is called in replies; the name given with -m."},
     {"--max-memory", CLI_COUNT, AT(max_memory_mb), "MB",
      "Close idle models beyond so much memory; 0, the default, keeps what was opened.", 0, 1 << 30},
@@ -332,6 +333,13 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
     return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
 }
 
+/* Whether models with a block that predicts one more token guess with it. */
+static bool drafts_by_block(const struct serve_values *values)
+{
+    const char *draft = values->session.draft;
+    return draft ? !strcmp(draft, "mtp") : values->n_draft == WHIT_DRAFT_BY_COST;
+}
+
 static int run_serve(cli_call *call)
 {
     struct serve_values *values = call->values;
@@ -343,6 +351,8 @@ static int run_serve(cli_call *call)
         return cli_fail(call, CLI_REFUSED,
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
                         "cannot serve");
+    if (values->session.draft && !drafts_by_block(values) && strcmp(values->session.draft, "none") != 0)
+        return cli_fail(call, CLI_USAGE, "serve guesses with the models' own blocks: --draft mtp, or none");
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
         return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -395,6 +405,7 @@ static int run_serve(cli_call *call)
                                   .n_batch_tokens = n_batch,
                                   .step_budget_ms = values->step_budget_ms,
                                   .n_draft_tokens = values->n_draft,
+                                  .has_draft_blocks = drafts_by_block(values),
                                   .exact_head = session.exact_head,
                                   .no_tool_fallback = values->no_tool_fallback,
                                   .chat_template = served.template.data,

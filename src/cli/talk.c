@@ -9,6 +9,7 @@
 #include "cli/parts.h"
 #include "cli/ranks.h"
 #include "cli/templates.h"
+#include "whit/steps.h"
 
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
                   const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk)
@@ -35,7 +36,10 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
                  template_file);
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
     wanted.n_logits = 1 + cli_draft_max(n_draft);
-    if (whit_session_open(talk->model, &wanted, &talk->session, &error) != WHIT_OK ||
+    const whit_model *drafter;
+    status = cli_choose_drafter(call, session, n_draft, talk->model, &drafter, &talk->drafter);
+    if (status != CLI_OK) return status;
+    if (whit_session_open_drafting(talk->model, &wanted, drafter, &talk->session, &error) != WHIT_OK ||
         cli_limit_experts(session, talk->session, &error) != WHIT_OK ||
         whit_session_mount(talk->session, 0, talk->adapters.mounts, talk->adapters.n, &error) != WHIT_OK ||
         whit_conversation_open(talk->session, 0, talk->chat, &talk->conversation, &error) != WHIT_OK)
@@ -50,6 +54,7 @@ void cli_talk_close(cli_talk *talk)
     whit_chat_template_close(talk->chat);
     whit_session_close(talk->session);
     cli_close_adapters(&talk->adapters);
+    whit_model_close(talk->drafter);
     whit_model_close(talk->model);
     free(talk->template.data);
 }

@@ -8,6 +8,7 @@
 
 typedef struct cli_talk {
     whit_model *model;
+    whit_model *drafter; /* model of --draft; NULL: none, or the model itself */
     whit_session *session;
     cli_adapters adapters; /* mounted on the session */
     cli_text template;     /* template from a file; data NULL: the model's own template */

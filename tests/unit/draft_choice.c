@@ -47,13 +47,13 @@ static struct play play_text(uint32_t n_tokens, uint32_t (*percent_of)(size_t), 
         for (uint32_t i = 0; i < WHIT_DRAFT_BY_COST_MAX; i++)
             ids[i] = is_right(at + i, percent_of(at + i)) ? (int32_t)(at + i) : -1;
         whit_draft_odds_watch(&odds, ids, WHIT_DRAFT_BY_COST_MAX, WHIT_DRAFT_MATCH_MAX);
-        uint32_t k =
-            whit_draft_choose(account, costs, whit_draft_odds_of(&odds, WHIT_DRAFT_MATCH_MAX), WHIT_DRAFT_BY_COST_MAX);
+        uint32_t k = whit_draft_choose(account, costs, whit_draft_odds_of(&odds, WHIT_DRAFT_MATCH_MAX),
+                                       WHIT_DRAFT_BY_COST_MAX, 0);
         while (n_right < k && ids[n_right] >= 0) n_right++;
         for (uint32_t i = 0; i <= n_right; i++) whit_draft_odds_see(&odds, (int32_t)(at + i));
         uint64_t ns = step_ns(1 + k, slope);
         whit_step_costs_add(costs, 1 + k, 0, ns);
-        whit_draft_book(account, costs, k, n_right);
+        whit_draft_book(account, costs, k, n_right, 0);
         at += 1 + n_right;
         play.ns += ns;
         play.n_steps++;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "server/embedder.h"
 #include "whit/experts.h"
+#include "whit/steps.h"
 #include "server/keep.h"
 #include "server/kv_events.h"
 
@@ -604,7 +605,8 @@ static bool open_session(whit_engine *e)
 {
     whit_session_options wanted = whit_engine_session_options(&e->options);
     whit_embedder_suit(e->model, &wanted);
-    whit_status status = whit_session_open(e->model, &wanted, &e->session, e->opening);
+    const whit_model *drafter = whit_engine_drafter(e->model, &e->options);
+    whit_status status = whit_session_open_drafting(e->model, &wanted, drafter, &e->session, e->opening);
     if (status == WHIT_OK && e->options.expert_bytes) {
         status = whit_session_limit_experts(e->session, e->options.expert_bytes, e->opening);
         if (status == WHIT_ERROR_UNSUPPORTED) status = WHIT_OK; /* no mixture, or one in memory */
@@ -681,6 +683,11 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
     wanted.act = options->act;
     wanted.exact_head = options->exact_head;
     return wanted;
+}
+
+const whit_model *whit_engine_drafter(const whit_model *model, const whit_engine_options *options)
+{
+    return options->has_draft_block && whit_model_has_draft_block(model) ? model : NULL;
 }
 
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,

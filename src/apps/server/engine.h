@@ -111,6 +111,7 @@ typedef struct whit_engine_options {
     uint32_t n_batch_tokens; /* most tokens of a step; 0: the engine's own choice */
     uint64_t step_budget_ns; /* time that a step in which answers grow should take at most; 0: no limit */
     uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
+    bool has_draft_block;    /* the model's own block guesses tokens, if it has one */
     bool exact_head;
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */
@@ -119,8 +120,9 @@ typedef struct whit_engine_options {
     whit_adapter *const *adapters; /* (n_adapters) adapters that jobs may mount, by number; NULL: for another model */
     size_t n_adapters;
 } whit_engine_options;
-/* Options of the session that the engine opens. */
+/* Options of the session that the engine opens, and its draft model; NULL: none. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);
+const whit_model *whit_engine_drafter(const whit_model *model, const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
 void whit_engine_close(whit_engine *engine); /* cancels what runs */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "server/embedder.h"
 #include "server/replies.h"
+#include "whit/steps.h"
 
 enum { MOST_ADDED = 256 }; /* models of the store in the life of a server */
 
@@ -142,12 +143,14 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
 {
     const void *address;
     const char *path;
-    size_t n_bytes, n_arena, n_embedder;
+    size_t n_bytes, n_arena, n_drafter, n_embedder;
     whit_engine_options engine = whit_api_engine_options(site->options);
     whit_session_options session = whit_engine_session_options(&engine);
     whit_session_options embedder = whit_embedder_options(model, &engine);
     whit_embedder_suit(model, &session);
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
+    WHIT_TRY(
+        whit_session_predict_drafter_bytes(model, &session, whit_engine_drafter(model, &engine), &n_drafter, error));
     WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error)); /* opened when it is needed */
     const char *family = whit_model_metadata(model, "general.architecture");
     snprintf(entry->family, sizeof entry->family, "%s", whit_or_empty(family));
@@ -155,7 +158,7 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     entry->weight_type = whit_model_weight_type(model);
     entry->n_file_bytes = 0;
     for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_file_bytes += n_bytes;
-    entry->n_bytes = n_arena + n_embedder + entry->n_file_bytes;
+    entry->n_bytes = n_arena + n_drafter + n_embedder + entry->n_file_bytes;
     for (size_t i = 0; i < 32; i++) snprintf(entry->digest + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     entry->n_vocab = whit_model_vocab_size(model);
     entry->n_ctx_train = whit_model_context_size(model);

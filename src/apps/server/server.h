@@ -70,6 +70,7 @@ typedef struct whit_server_options {
     uint32_t n_batch_tokens; /* 0: the server's own choice */
     uint32_t step_budget_ms; /* time that a step in which answers grow should take at most; 0: no limit */
     uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
+    bool has_draft_blocks;   /* models with a block that predicts one more token guess with it */
     bool exact_head;
     /* The first model's chat template, in place of its own: Jinja, and its name in messages; NULL: its own. */
     const char *chat_template, *chat_template_name;

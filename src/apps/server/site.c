@@ -79,6 +79,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .n_batch_tokens = options->n_batch_tokens,
                                  .step_budget_ns = (uint64_t)options->step_budget_ms * 1000000,
                                  .n_draft_tokens = options->n_draft_tokens,
+                                 .has_draft_block = options->has_draft_blocks,
                                  .exact_head = options->exact_head,
                                  .drawn = options->drawn,
                                  .cache_dir = options->cache_dir};

@@ -77,6 +77,8 @@ static const struct field {
     {"dense_2", offsetof(whit_config, dense_2), FIELD_U32, true},
     {"n_labels", offsetof(whit_config, n_labels), FIELD_U32, true},
     {"score_dense", offsetof(whit_config, score_dense), FIELD_BOOL, true},
+    {"n_draft_layers", offsetof(whit_config, n_draft_layers), FIELD_U32, true},
+    {"draft_width", offsetof(whit_config, draft_width), FIELD_U32, true},
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
@@ -215,6 +217,8 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         {"dense_1", c->dense_1, 0, 65536},
         {"dense_2", c->dense_2, 0, 65536},
         {"n_labels", c->n_labels, 0, 65536},
+        {"n_draft_layers", c->n_draft_layers, 0, c->n_layers < WHIT_MAX_LAYERS},
+        {"draft_width", c->draft_width, 0, 65536},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)

@@ -122,6 +122,10 @@ typedef struct whit_config {
     uint32_t dense_1, dense_2; /* widths of the dense layers after the final norm, which make a text's vector */
     uint32_t n_labels;         /* scores that a classification head gives in place of a vector */
     bool score_dense;          /* a dense layer with tanh precedes the classification head */
+    /* Draft models (docs/dev/drafts.md). n_draft_layers: layers after the last, which predict one more token and are no
+     * part of the model's own pass; at most 1. Their kind is that of the last layer with attention. */
+    uint32_t n_draft_layers;
+    uint32_t draft_width; /* width of the rows of another model that this draft model reads; 0: not a draft model */
     /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];

@@ -21,8 +21,17 @@ enum { N_KIND = sizeof kind_fields / sizeof *kind_fields, N_ROPE = 10 };
 
 /* ---- kinds of layers ------------------------------------------------------------------------- */
 
+/* The last layer with attention: a draft layer is of its kind. */
+static uint32_t find_attention(const whit_config *c)
+{
+    uint32_t layer = c->n_layers - 1;
+    while (layer && c->kinds[c->kind_of_layer[layer]].mixer != WHIT_MIXER_ATTENTION) layer--;
+    return layer;
+}
+
 whit_layer_kind whit_config_kind(const whit_config *c, uint32_t layer)
 {
+    if (c->n_kinds && layer == c->n_layers && c->n_draft_layers) layer = find_attention(c);
     if (c->n_kinds) return c->kinds[c->kind_of_layer[layer < c->n_layers ? layer : 0]];
     return (whit_layer_kind){.n_heads = c->n_heads,
                              .n_kv_heads = c->n_kv_heads,

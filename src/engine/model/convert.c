@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "base/items.h"
 #include "base/threads.h"
+#include "model/draft_block.h"
 #include "model/families.h"
 #include "model/rope_scaling.h"
 #include "quant/requantise.h"
@@ -58,6 +59,11 @@ static void order_tensor(struct job *job, int32_t index)
     job->order[job->n++] = (uint32_t)index;
 }
 
+static void take_tensor(void *context, int32_t index)
+{
+    order_tensor(context, index);
+}
+
 static whit_status take_divisors(void *context, const char *name, uint32_t n, whit_error *error)
 {
     struct job *job = context;
@@ -79,6 +85,9 @@ static whit_status find_order(struct job *job)
         order_tensor(job, graph.nodes[i].weight);
         order_tensor(job, graph.nodes[i].bias);
     }
+    const whit_resolver resolver = whit_source_resolver(source);
+    if (status == WHIT_OK)
+        status = whit_draft_block_visit(&source->config, &resolver, take_tensor, job, source->allocator, job->error);
     if (status == WHIT_OK) status = whit_rope_visit(&source->config, take_divisors, job, job->error);
     whit_graph_free(&graph);
     return status;

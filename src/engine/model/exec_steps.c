@@ -192,6 +192,16 @@ ROW_STEP(run_slice)
         memmove(OUTPUT(r), INPUT(0, r) + step->plan->first, step->width * sizeof(float));
 }
 
+ROW_STEP(run_join)
+{
+    const uint32_t first = exec->plan->values[step->plan->input[0] - 1].width;
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        memcpy(OUTPUT(r), INPUT(0, r), first * sizeof(float));
+        memcpy(OUTPUT(r) + first, INPUT(1, r), (step->width - first) * sizeof(float));
+    }
+}
+
 ROW_STEP(run_scale_by)
 {
     (void)worker;
@@ -310,6 +320,7 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_DELTA] = whit_exec_run_delta,
         [WHIT_PLAN_SOFTCAP] = run_softcap,
         [WHIT_PLAN_SLICE] = run_slice,
+        [WHIT_PLAN_JOIN] = run_join,
         [WHIT_PLAN_SCALE_BY] = run_scale_by,
         [WHIT_PLAN_CLAMP] = run_clamp,
         [WHIT_PLAN_SCALE_ROWS] = run_scale_rows,

@@ -53,6 +53,8 @@ enum {
     FN_ATTENTION_BOTH,
     FN_VECTOR,
     FN_ATTENTION_SINKS,
+    FN_JOINED,
+    FN_GIVEN,
     N_FUNCTIONS
 };
 
@@ -91,6 +93,8 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},   /* as attention, to both sides */
     [FN_VECTOR] = {"vector", "h:-"},                          /* the value that vectors are pooled from */
     [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},      /* layer, attention, weight */
+    [FN_JOINED] = {"joined", "ithh:h"},                       /* layer, name, a, b */
+    [FN_GIVEN] = {"given", "ti:h"},                           /* name, width */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -198,6 +202,12 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
         ref = whit_graph_expert_linear(g, layer, a[1].text, REF(2), a[3].text, or_null(a[4].text), SIZE(5));
         break;
     case FN_ATTENTION_SINKS: ref = whit_graph_attention_sinks(g, layer, REF(1), a[2].text); break;
+    case FN_JOINED: ref = whit_graph_join(g, layer, a[1].text, REF(2), REF(3)); break;
+    case FN_GIVEN:
+        if (!SIZE(1) || SIZE(1) != builder->config->draft_width)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'given': only draft models read rows of another model");
+        ref = whit_graph_given(g, a[0].text, SIZE(1));
+        break;
     case FN_COMBINE: ref = whit_graph_combine(g, layer, a[1].text, REF(2), REF(3)); break;
     case FN_TEMPERATURE: ref = whit_graph_temperature(g, layer, a[1].text, REF(2), a[3].f, SIZE(4)); break;
     case FN_KIND: return kind_of(builder->config, layer, a[1].text, &result->i, error);

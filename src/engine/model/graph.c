@@ -34,6 +34,8 @@ const char *whit_op_name(whit_op op)
         [WHIT_OP_COMBINE] = "combine",
         [WHIT_OP_LAYER_NORM] = "layer_norm",
         [WHIT_OP_ACTIVATE] = "activate",
+        [WHIT_OP_JOIN] = "join",
+        [WHIT_OP_GIVEN] = "given",
     };
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
@@ -375,6 +377,20 @@ whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_r
                       whole, first, first + width);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_SLICE, .input = {x}, .weight = -1, .bias = -1, .first = first});
+}
+
+whit_ref whit_graph_join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b)
+{
+    const uint32_t width_a = width_of(graph, a, name), width_b = width_of(graph, b, name);
+    if (graph->status == WHIT_OK && graph->values[a - 1].rows != graph->values[b - 1].rows)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its inputs have different rows", name);
+    return push_node(graph, layer, name, width_a + width_b,
+                     (whit_node){.op = WHIT_OP_JOIN, .input = {a, b}, .weight = -1, .bias = -1});
+}
+
+whit_ref whit_graph_given(whit_graph *graph, const char *name, uint32_t width)
+{
+    return push_node(graph, -1, name, width, (whit_node){.op = WHIT_OP_GIVEN, .weight = -1, .bias = -1});
 }
 
 whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap)

@@ -43,6 +43,8 @@ typedef enum whit_op {
     WHIT_OP_COMBINE,          /* the weighted sum of each token's experts, in the order of their rank */
     WHIT_OP_LAYER_NORM,       /* w * (x - mean(x)) / sqrt(variance(x) + eps) + bias */
     WHIT_OP_ACTIVATE,         /* a function of each element */
+    WHIT_OP_JOIN,             /* the elements of a, then those of b */
+    WHIT_OP_GIVEN,            /* rows that the caller writes before a pass */
     WHIT_OP_COUNT
 } whit_op;
 
@@ -172,6 +174,10 @@ whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *n
                                      uint32_t head_dim, double scale);
 /* Elements [first, first + width) of each row. */
 whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width);
+/* The elements of each row of a, then those of the same row of b. */
+whit_ref whit_graph_join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
+/* Rows of the batch that the caller writes before each pass. */
+whit_ref whit_graph_given(whit_graph *graph, const char *name, uint32_t width);
 /* cap tanh(x / cap). */
 whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap);
 /* x times the only element of a vector. */

@@ -156,13 +156,17 @@ static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
     return finish_lfm2(k, c);
 }
 
-/* Rows that all of Qwen's hybrids have. */
+/* Rows that all of Qwen's hybrids have. The block that predicts one more token may have copies of the embedding and the
+ * head. */
 #define GGUF_QWEN_HYBRID                                                                                               \
     {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                             \
         {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                                \
         {"post_attention_norm.weight", "ffn_norm"}, {"attn_qkv.weight", "mixed", .is_projection = true},               \
         {"attn_gate.weight", "z", .is_projection = true}, {"ssm_conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS},     \
         {"ssm_a", "delta_a"}, {"ssm_dt.bias", "delta_dt"}, {"ssm_norm.weight", "delta_norm"},                          \
+        {"nextn.eh_proj.weight", "draft_in", .is_projection = true}, {"nextn.enorm.weight", "draft_embed_norm"},       \
+        {"nextn.hnorm.weight", "draft_hidden_norm"}, {"nextn.shared_head_norm.weight", "draft_norm"},                  \
+        {"nextn.embed_tokens.weight", NULL}, {"nextn.shared_head_head.weight", NULL},                                  \
     {                                                                                                                  \
         "ssm_out.weight", "delta_o", .is_projection = true                                                             \
     }
@@ -212,6 +216,9 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
                          "together, make no sense",
                          k->path, c->n_layers, n_drafts, c->delta_heads, inner);
     c->n_layers -= n_drafts;
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", c->n_layers);
+    c->n_draft_layers = n_drafts && !c->program && whit_gguf_find_tensor(k->gguf, name);
     const whit_gguf_key *list = whit_gguf_key_find(k, "attention.recurrent_layers");
     if (list && (list->type != WHIT_GGUF_ARRAY || list->element_type != WHIT_GGUF_BOOL || list->n_elems < c->n_layers))
         return whit_fail(k->error, WHIT_ERROR_FORMAT,

@@ -310,7 +310,7 @@ static bool same_data(const whit_gguf_tensor *a, const whit_gguf_tensor *b)
         a->size_bytes == b->size_bytes && memcmp(a->data, b->data, a->size_bytes) == 0;
 }
 
-/* Whether the last blocks of a file predict further tokens (multi-token prediction), which nothing here runs. */
+/* Whether the last blocks of a file predict further tokens (multi-token prediction). */
 static bool predicts(const whit_gguf *gguf, const whit_gguf_architecture *architecture)
 {
     char name[128];
@@ -337,9 +337,9 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
         if (found.row && !found.row->ours) continue;
-        /* Blocks after the last layer predict further tokens. */
-        if (found.layer != UINT32_MAX && found.layer >= source->config.n_layers && predicts(gguf, architecture))
-            continue;
+        /* Blocks after the last layer predict further tokens: one is used. */
+        const uint32_t n_used = source->config.n_layers + source->config.n_draft_layers;
+        if (found.layer != UINT32_MAX && found.layer >= n_used && predicts(gguf, architecture)) continue;
         if (strcmp(found.ours, "head") == 0 && same_data(file, embed)) {
             source->config.tied_head = true; /* some files hold the tied matrix twice */
             continue;

@@ -54,6 +54,7 @@ typedef struct whit_hf_class {
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
     bool tied;                                    /* if config.json does not say */
     bool is_nested;             /* its fields may be in "text_config", its tensors after "language_model." */
+    const char *draft_prefix;   /* begins the names of the block that predicts one more token; NULL: it has no block */
     const char *recurrent_type; /* entry of layer_types that marks recurrent layers; NULL if it has no such layers */
     uint8_t recurrent_mixer;    /* whit_mixer of the recurrent layers */
     double rotary_share;        /* partial_rotary_factor if config.json does not say; 0: there is no such field */

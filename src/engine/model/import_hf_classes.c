@@ -258,6 +258,9 @@ static const whit_hf_experts lfm2_experts = {
         {"linear_attn.A_log", "delta_a", .form = WHIT_IMPORT_NEG_EXP, .order = (heads_order)},                         \
         {"linear_attn.dt_bias", "delta_dt", .order = (heads_order)},                                                   \
         {"linear_attn.norm.weight", "delta_norm", .keeps_value = true},                                                \
+        {"mtp.fc.weight", "draft_in", .is_projection = true}, {"mtp.norm.weight", "draft_norm"},                       \
+        {"mtp.pre_fc_norm_embedding.weight", "draft_embed_norm"},                                                      \
+        {"mtp.pre_fc_norm_hidden.weight", "draft_hidden_norm"},                                                        \
     {                                                                                                                  \
         "linear_attn.out_proj.weight", "delta_o", .is_projection = true, .order = (columns_order)                      \
     }
@@ -445,16 +448,17 @@ static const whit_hf_class classes[] = {
     {CLASS("Qwen3_5", "qwen3_5_text", "hybrid", "silu", 1e-6, 10000, 32768), .is_nested = true, .qk_norm = true,
      .norms_add_one = true, .rotary_share = 0.25, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
      .full_interval_field = "full_attention_interval", .recurrent_type = "linear_attention",
-     .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen35_names, .fields = qwen35_fields, .finish = finish_qwen35},
+     .draft_prefix = "mtp.", .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen35_names, .fields = qwen35_fields,
+     .finish = finish_qwen35},
     {CLASS("Qwen3_5Moe", "qwen3_5_moe_text", "hybrid", "silu", 1e-6, 10000, 32768), .is_nested = true,
      .qk_norm = true, .norms_add_one = true, .rotary_share = 0.25, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
      .full_interval_field = "full_attention_interval", .recurrent_type = "linear_attention",
-     .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen35_expert_names, .fields = qwen35_fields,
+     .draft_prefix = "mtp.", .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen35_expert_names, .fields = qwen35_fields,
      .finish = finish_qwen35, .experts = &qwen35_experts},
     {CLASS("Qwen3Next", "qwen3_next", "hybrid", "silu", 1e-6, 10000, 32768), .is_nested = true, .qk_norm = true,
      .norms_add_one = true, .rotary_share = 0.25, .n_kv_heads = 2, .head_dim = 256, .full_interval = 4,
      .full_interval_field = "full_attention_interval", .recurrent_type = "linear_attention",
-     .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen3_next_names, .fields = qwen35_fields,
+     .draft_prefix = "mtp.", .recurrent_mixer = WHIT_MIXER_DELTA, .names = qwen3_next_names, .fields = qwen35_fields,
      .finish = finish_qwen3_next, .experts = &qwen3_next_experts},
 };
 /* clang-format on */

@@ -113,9 +113,29 @@ static enum part name_part(const whit_import_name *row)
     return row->is_projection ? PART_PROJECTION : PART_PLAIN;
 }
 
-/* Finds the meaning of a tensor by its (terminated) name. */
-static enum part find_part(const whit_hf_class *class, const char *file_name, uint32_t n_layers, struct found *found)
+/* Finds the meaning of a tensor of the block that predicts one more token. The block is the layer after the last; its
+ * tensors outside a layer have the block's prefix in the class's table, too. */
+static enum part find_draft_part(const whit_hf_class *class, const char *name, const whit_config *config,
+                                 struct found *found)
 {
+    const char *rest = name + strlen(class->draft_prefix);
+    char pattern[96];
+    uint32_t block = 0;
+    if (!config->n_draft_layers) return PART_IGNORED;
+    const char *in_layer = whit_import_layer(rest, "layers", WHIT_MAX_LAYERS, &block);
+    if (block) return PART_IGNORED; /* further blocks */
+    found->layer = config->n_layers;
+    if (in_layer) name = in_layer;
+    if (whit_import_expert(name, pattern, &found->expert)) name = pattern;
+    found->row = whit_import_find_name(class->names, layer_names, name);
+    return found->row ? name_part(found->row) : PART_UNKNOWN;
+}
+
+/* Finds the meaning of a tensor by its (terminated) name. */
+static enum part find_part(const whit_hf_class *class, const char *file_name, const whit_config *config,
+                           struct found *found)
+{
+    const uint32_t n_layers = config->n_layers;
     const char *name = bare_name(class, file_name);
     *found = (struct found){.layer = UINT32_MAX};
     if (strcmp(file_name, "lm_head.weight") == 0 || strcmp(name, "lm_head.weight") == 0) {
@@ -126,6 +146,8 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, ui
     static const char *const tables[] = {"inv_freq", "cos_cached", "sin_cached"};
     for (size_t i = 0; i < COUNT(tables); i++)
         if (ends_with(name, tables[i])) return PART_IGNORED;
+    if (class->draft_prefix && begins_with(file_name, class->draft_prefix))
+        return find_draft_part(class, file_name, config, found);
     if (is_of_other_input(class, file_name)) return PART_IGNORED;
     const char *rest = whit_import_layer(name, class->layers ? class->layers : "layers", n_layers, &found->layer);
     if (!rest) {
@@ -772,6 +794,18 @@ static void find_input_norms(struct whit_hf_importer *importer, whit_config *con
     whit_config_name_family(config);
 }
 
+/* The block that predicts one more token, if the folder has it and it reads the model's own embedding. */
+static void find_draft_block(const struct whit_hf_importer *importer, whit_config *config)
+{
+    const char *prefix = importer->class->draft_prefix;
+    char name[96];
+    if (!prefix || config->program) return;
+    snprintf(name, sizeof name, "%sembed_tokens.weight", prefix);
+    if (whit_safetensors_find(importer->hf->weights, name)) return;
+    snprintf(name, sizeof name, "%sfc.weight", prefix);
+    config->n_draft_layers = whit_safetensors_find(importer->hf->weights, name) != NULL;
+}
+
 /* The matrices of the dense layers after pooling, which are in files of their own. */
 static whit_status add_dense(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
@@ -799,6 +833,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
     /* Fused tensors are of three at most. */
     importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors) + WHIT_HF_DENSE_MAX;
     find_input_norms(importer, &source->config);
+    find_draft_block(importer, &source->config);
     importer->imports = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->imports);
     if (!importer->imports)
         return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->imports);
@@ -815,7 +850,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         if (role == WHIT_HF_BESIDE) continue; /* read with its matrix */
         if (role == WHIT_HF_CODES && module_bytes + strlen(".weight") < sizeof file_name)
             memcpy(file_name + module_bytes, ".weight", sizeof ".weight"); /* whatever the form calls it */
-        enum part part = fits ? find_part(importer->class, file_name, source->config.n_layers, &found) : PART_UNKNOWN;
+        enum part part = fits ? find_part(importer->class, file_name, &source->config, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)
             part = other_part(file_name + (begins_with(file_name, "model.") ? 6 : 0), found.ours);
         if (part == PART_UNKNOWN && !file->size_bytes) continue; /* there is nothing in it to be used */

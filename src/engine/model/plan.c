@@ -39,6 +39,7 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_COMBINE] = "combine",
         [WHIT_PLAN_LAYER_NORM] = "layer_norm",
         [WHIT_PLAN_ACTIVATE] = "activate",
+        [WHIT_PLAN_JOIN] = "join",
         [WHIT_PLAN_GATHER] = "gather",
         [WHIT_PLAN_SCREEN] = "screen",
         [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
@@ -281,6 +282,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
         [WHIT_OP_COMBINE] = WHIT_PLAN_COMBINE,
         [WHIT_OP_LAYER_NORM] = WHIT_PLAN_LAYER_NORM,
         [WHIT_OP_ACTIVATE] = WHIT_PLAN_ACTIVATE,
+        [WHIT_OP_JOIN] = WHIT_PLAN_JOIN,
     };
     uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]), d = use(c, node->input[2]);
     if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
@@ -321,7 +323,7 @@ static void lower(struct compiler *c, whit_row_set rows)
     for (uint32_t i = c->first; i < c->end;) {
         const whit_node *node = &c->graph->nodes[i];
         const uint8_t made = c->graph->values[node->output - 1].rows;
-        if (!c->needed[i] || (made != rows && made != other))
+        if (!c->needed[i] || node->op == WHIT_OP_GIVEN || (made != rows && made != other))
             i++;
         else if (node->op == WHIT_OP_LINEAR || node->op == WHIT_OP_EXPERT_LINEAR)
             i = lower_linears(c, i);

@@ -53,6 +53,7 @@ typedef enum whit_plan_op {
     WHIT_PLAN_COMBINE,
     WHIT_PLAN_LAYER_NORM,
     WHIT_PLAN_ACTIVATE,
+    WHIT_PLAN_JOIN,
     WHIT_PLAN_GATHER, /* completes input[0], of which each rank has its own columns */
     /* Fused operations, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates the head's logits; rescoring follows */
@@ -121,7 +122,7 @@ typedef struct whit_plan_value {
     uint8_t rows;                /* whit_row_set */
     uint32_t n_reads;            /* number of step inputs that read it */
     bool kept;                   /* its slot is not shared, from the first step to the last */
-    bool external;               /* the caller fills it (a plan over a range of nodes) */
+    bool external;               /* the caller fills it: an input of a range of nodes, or given rows */
     uint32_t n_units, unit_cols; /* split over ranks: number of units, and columns of each (the last may have fewer);
                                   * 0: every rank computes all columns */
     uint32_t slot;

@@ -2,6 +2,7 @@
 #include "model/source.h"
 #include "base/items.h"
 
+#include "model/draft_block.h"
 #include "model/rope_scaling.h"
 
 #include <errno.h>
@@ -186,8 +187,9 @@ whit_resolver whit_source_resolver(const whit_source *source)
 
 /* ---- can a graph run it? -------------------------------------------------------------------- */
 
-static void mark_used(whit_source *source, int32_t tensor)
+static void mark_used(void *context, int32_t tensor)
 {
+    whit_source *source = context;
     if (tensor >= 0) source->tensors[tensor].used = true;
 }
 
@@ -219,8 +221,10 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     }
     whit_graph_free(&graph);
     if (status != WHIT_OK && source->config.program_name) return whit_fail(error, status, "%s", inner.message);
-    if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
     const whit_resolver resolver = whit_source_resolver(source);
+    if (status == WHIT_OK)
+        status = whit_draft_block_visit(&source->config, &resolver, mark_used, source, source->allocator, &inner);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
     WHIT_TRY(whit_rope_check_tensors(&source->config, &resolver, source->path, error));
     WHIT_TRY(whit_rope_visit(&source->config, mark_divisors, source, error));
     for (uint32_t i = 0; i < source->n_tensors; i++)

@@ -9,8 +9,9 @@ enum {
     GAIN_SHARE = 4,     /* a gain adds a quarter */
     SAMPLES_ENOUGH = 3, /* measurements of a width, from which on it is not tried on credit */
 };
-static const float fading = 0.9f;  /* the weight of a count after one more guess */
-static const float prior = 0.3f;   /* odds before anything was seen, with the weight of one guess */
+static const float fading = 0.9f; /* the weight of a count after one more guess */
+/* Odds before anything was seen, with the weight of one guess: of a lookup, of a draft model. */
+static const float prior = 0.3f, prior_of_model = 0.7f;
 static const float margin = 1.03f; /* least gain that counts: estimates are uncertain */
 
 /* ---- odds ------------------------------------------------------------------------------------------ */
@@ -40,7 +41,8 @@ void whit_draft_odds_watch(whit_draft_odds *odds, const int32_t *ids, uint32_t n
 float whit_draft_odds_of(const whit_draft_odds *odds, uint32_t n_matched)
 {
     if (n_matched > WHIT_DRAFT_MATCH_MAX) return 0;
-    return (odds->n_right[n_matched] + prior) / (odds->n_tried[n_matched] + 1);
+    const float before = n_matched == WHIT_DRAFT_MATCH_MODEL ? prior_of_model : prior;
+    return (odds->n_right[n_matched] + before) / (odds->n_tried[n_matched] + 1);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------------- */
@@ -60,36 +62,42 @@ static bool is_measured(const whit_step_costs *costs, uint32_t n_columns)
 
 /* Whether k guesses may be tried on credit: nobody has measured that width, the odds are good, and the account pays for
  * the dearest step that is likely, as long as 1 + k single ones, if they are all wrong. A full account pays for another
- * look at a width that was measured long ago. */
-static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k)
+ * look at a width that was measured long ago, and at a draft model whose guesses were wrong then. */
+static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k,
+                         uint64_t guess_ns)
 {
     const int64_t one_ns = (int64_t)whit_step_costs_columns(costs, 1);
-    if (account->n_plain < FIRST_STEPS || odds < 0.5f) return false;
-    if (is_measured(costs, 1 + k)) return account->credit_ns >= CREDIT_MAX * one_ns;
+    const bool is_full = account->credit_ns >= CREDIT_MAX * one_ns;
+    if (account->n_plain < FIRST_STEPS || (odds < 0.5f && !(guess_ns && is_full))) return false;
+    if (is_measured(costs, 1 + k)) return is_full;
     const uint64_t known_ns = costs->columns[1 + k].n ? whit_step_costs_columns(costs, 1 + k) : 0;
     /* Half of the worst case, since the first guess is right at least every other time. */
-    const int64_t loss_ns = known_ns ? (int64_t)known_ns - one_ns : (int64_t)k * one_ns / 2;
+    const int64_t loss_ns = (known_ns ? (int64_t)known_ns - one_ns : (int64_t)k * one_ns / 2) + (int64_t)(k * guess_ns);
     return account->credit_ns >= loss_ns;
 }
 
-uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t n_most)
+uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t n_most,
+                           uint64_t guess_ns)
 {
     const double one_ns = (double)whit_step_costs_columns(costs, 1);
     uint32_t best = 0;
     double best_rate = one_ns > 0 ? margin / one_ns : 0;
     if (one_ns <= 0 || !n_most || account->credit_ns < 0) return 0;
     for (uint32_t k = 1; k <= n_most; k++) {
-        const double ns = (double)whit_step_costs_columns(costs, 1 + k), rate = expect_tokens(odds, k) / ns;
+        const double ns = (double)(whit_step_costs_columns(costs, 1 + k) + k * guess_ns);
+        const double rate = expect_tokens(odds, k) / ns;
         if (rate <= best_rate) continue;
         best = k;
         best_rate = rate;
     }
-    const uint32_t wider = best ? 2 * best + 1 : 3;
+    const uint32_t first = odds < 0.5f ? 1 : 3;
+    const uint32_t wider = best ? 2 * best + 1 : first;
     const uint32_t tried = wider < n_most ? wider : n_most;
-    return tried > best && is_on_credit(account, costs, odds, tried) ? tried : best;
+    return tried > best && is_on_credit(account, costs, odds, tried, guess_ns) ? tried : best;
 }
 
-void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, uint32_t n_guessed, uint32_t n_right)
+void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, uint32_t n_guessed, uint32_t n_right,
+                     uint64_t made_ns)
 {
     const int64_t one_ns = (int64_t)whit_step_costs_columns(costs, 1), max_ns = CREDIT_MAX * one_ns;
     const int64_t worst_ns = -(int64_t)n_guessed * one_ns; /* one disturbed step is no longer debt */
@@ -98,7 +106,7 @@ void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, 
         if (account->n_plain < FIRST_STEPS && ++account->n_plain == FIRST_STEPS)
             account->credit_ns = FIRST_CREDIT * one_ns;
     } else {
-        const int64_t ns = (int64_t)whit_step_costs_columns(costs, 1 + n_guessed);
+        const int64_t ns = (int64_t)(whit_step_costs_columns(costs, 1 + n_guessed) + made_ns);
         int64_t gain_ns = (1 + (int64_t)n_right) * one_ns - ns;
         if (gain_ns > 0) gain_ns /= GAIN_SHARE;
         account->credit_ns += gain_ns > worst_ns ? gain_ns : worst_ns;

@@ -25,6 +25,9 @@ typedef struct whit_draft_odds {
     uint32_t n, n_seen, n_matched;
 } whit_draft_odds;
 
+/* n_matched of guesses that a draft model makes: fewer tokens than a lookup needs. */
+#define WHIT_DRAFT_MATCH_MODEL 0
+
 /* Compares a token of the text with the guess that is watched. */
 void whit_draft_odds_see(whit_draft_odds *odds, int32_t id);
 /* Watches a guess, unless another one is watched. */
@@ -38,10 +41,13 @@ typedef struct whit_draft_account {
     uint32_t n_plain; /* plain steps counted, until there are enough for the first trial */
 } whit_draft_account;
 
-/* Number of guesses to feed, at most n_most, in a step whose only column is this sequence's. */
-uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_costs *costs, float odds,
-                           uint32_t n_most);
-/* Books a step of a sequence alone, whose time is in `costs`: n_right of the n_guessed guesses were right. */
-void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, uint32_t n_guessed, uint32_t n_right);
+/* Number of guesses to feed, at most n_most, in a step whose only column is this sequence's. guess_ns: predicted time
+ * that making a guess takes; 0: guesses are made at no cost, and their odds are learned without feeding them. */
+uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t n_most,
+                           uint64_t guess_ns);
+/* Books a step of a sequence alone, whose time is in `costs`: n_right of the n_guessed guesses were right, and making
+ * them took made_ns. */
+void whit_draft_book(whit_draft_account *account, const whit_step_costs *costs, uint32_t n_guessed, uint32_t n_right,
+                     uint64_t made_ns);
 
 #endif

@@ -203,9 +203,41 @@ static uint32_t n_top_of(const whit_generation *g)
                                                                                     : whit_sampler_n_top(g->sampler);
 }
 
+/* Copies at most n_most guesses of the draft model, which makes them at the first call of a step. */
+static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
+{
+    whit_session *s = g->session;
+    if (!g->model.is_made && n_most) {
+        const uint64_t start_ns = whit_now_ns();
+        g->model.n = whit_drafter_guess(s->drafter, g->options.sequence, g->n_settled, g->next, n_most, g->model.ids,
+                                        s->options.cancel);
+        g->model.is_made = true;
+        g->model.made_ns = whit_now_ns() - start_ns;
+        if (s->costs.measure) g->model.made_ns = g->model.n * s->costs.measure(s->costs.measure_user, 0, 0);
+        whit_step_costs_add_guesses(&s->costs, g->model.n, g->model.made_ns);
+    }
+    const uint32_t n = g->model.n < n_most ? g->model.n : n_most;
+    memcpy(g->guessed, g->model.ids, n * sizeof *g->guessed);
+    return n;
+}
+
+/* Chooses by cost how many guesses a draft model makes, and makes them. */
+static uint32_t guess_by_cost(whit_generation *g, uint32_t n_most)
+{
+    const whit_session *s = g->session;
+    const float odds = whit_draft_odds_of(&g->model.odds, WHIT_DRAFT_MATCH_MODEL);
+    uint64_t guess_ns = whit_step_costs_guess(&s->costs);
+    if (!guess_ns) guess_ns = whit_step_costs_columns(&s->costs, 1) / 2 + 1; /* unknown: rather too much */
+    const uint32_t n = guess_by_model(g, whit_draft_choose(&s->draft, &s->costs, odds, n_most, guess_ns));
+    whit_draft_odds_watch(&g->model.odds, g->guessed, n, WHIT_DRAFT_MATCH_MODEL);
+    return n;
+}
+
 /* Guesses tokens to follow the certain one, no more than can be used; returns their number. */
 static uint32_t guess(whit_generation *g, size_t capacity)
 {
+    const whit_session *s = g->session;
+    const bool has_model = s->drafter && !g->all.script;
     const bool by_cost = g->options.n_draft_tokens == WHIT_DRAFT_BY_COST;
     uint32_t most = by_cost ? WHIT_DRAFT_BY_COST_MAX : g->options.n_draft_tokens,
              left = g->options.n_tokens - g->result.n_generated_tokens;
@@ -214,12 +246,13 @@ static uint32_t guess(whit_generation *g, size_t capacity)
     if (most > left - 1) most = left - 1;
     if (most > room - 1) most = room - 1;
     if (!most) return 0;
-    if (!by_cost) return whit_draft_guess(&g->all, most, g->guessed, NULL);
+    if (!by_cost) return has_model ? guess_by_model(g, most) : whit_draft_guess(&g->all, most, g->guessed, NULL);
     uint32_t n_matched, n = whit_draft_guess(&g->all, WHIT_DRAFT_BY_COST_MAX, g->guessed, &n_matched);
     whit_draft_odds_watch(&g->odds, g->guessed, n, n_matched);
     if (!g->is_alone) return 0;
-    const whit_session *s = g->session;
-    return whit_draft_choose(&s->draft, &s->costs, whit_draft_odds_of(&g->odds, n_matched), n < most ? n : most);
+    const float odds = whit_draft_odds_of(&g->odds, n_matched);
+    const uint32_t n_looked_up = whit_draft_choose(&s->draft, &s->costs, odds, n < most ? n : most, 0);
+    return n_looked_up || !has_model ? n_looked_up : guess_by_cost(g, most);
 }
 
 uint32_t whit_generation_want(whit_generation *g, size_t capacity, size_t n_logits)
@@ -319,7 +352,10 @@ static whit_status take_token(whit_generation *g, int32_t id, bool *end, whit_er
     *end = false;
     g->result.n_generated_tokens++;
     whit_draft_push(&g->all, id);
-    if (g->options.n_draft_tokens == WHIT_DRAFT_BY_COST) whit_draft_odds_see(&g->odds, id);
+    if (g->options.n_draft_tokens == WHIT_DRAFT_BY_COST) {
+        whit_draft_odds_see(&g->odds, id);
+        whit_draft_odds_see(&g->model.odds, id);
+    }
     for (size_t i = 0; i < g->options.n_stages; i++) {
         bool last = false;
         if (g->stages[i].accept) WHIT_TRY(g->stages[i].accept(g->stages[i].user, id, &last, error));
@@ -390,7 +426,7 @@ static void count_guesses(whit_generation *g, uint32_t n_right)
 {
     g->n_right = n_right;
     if (g->options.n_draft_tokens != WHIT_DRAFT_BY_COST || !g->is_alone) return;
-    whit_draft_book(&g->session->draft, &g->session->costs, g->n_guessed, n_right);
+    whit_draft_book(&g->session->draft, &g->session->costs, g->n_guessed, n_right, g->model.made_ns);
 }
 
 whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_error *error)
@@ -430,6 +466,8 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
         g->options.n_tokens ? look(g, i_wanted, &reason) : finish_generation(g, WHIT_FINISH_LENGTH, &reason);
     g->result.generate_ns = whit_now_ns() - g->fed_ns;
     if (!in_prompt) count_guesses(g, g->n_settled - n_before - 1);
+    g->model.is_made = false;
+    g->model.made_ns = 0;
     return status == WHIT_OK ? WHIT_OK : fail_generation(g, status, &reason, error);
 }
 

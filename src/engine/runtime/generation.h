@@ -25,7 +25,15 @@ struct whit_generation {
     uint32_t n_guessed; /* how many of the offered tokens, at the end, are guesses */
     int32_t next;       /* the first offered token once the prompt is fed */
     int32_t guessed[WHIT_DRAFT_MAX];
-    whit_draft_odds odds;
+    whit_draft_odds odds; /* odds of lookups */
+    /* Guesses of the draft model. They are made once for each position, however often a step asks for them. */
+    struct {
+        whit_draft_odds odds;
+        int32_t ids[WHIT_DRAFT_MAX];
+        uint32_t n;       /* number of guesses that follow `next` */
+        bool is_made;     /* since the last accepted step */
+        uint64_t made_ns; /* time that making them took */
+    } model;
     int32_t end_ids[16];
     bool finished, refused; /* refused: on_text asked to stop */
     uint32_t n_right;       /* how many guesses of the last step were right */

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/options.h"
 #include "model/convert.h"
+#include "model/draft_block.h"
 #include "model/families.h"
 #include "model/rope_scaling.h"
 #include "model/source.h"
@@ -14,6 +15,7 @@
 #include "format/conversion_cache.h"
 #include "kernels/codec.h"
 #include "whit/facts.h"
+#include "whit/steps.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -119,6 +121,11 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
+static void pass_over(void *user, int32_t tensor)
+{
+    (void)user, (void)tensor;
+}
+
 static whit_status open_parts(whit_model *model, whit_error *error)
 {
     WHIT_TRY(whit_config_load(model->file, &model->config, error));
@@ -128,6 +135,10 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     whit_status status = whit_family_build(&model->config, &model->graph);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", model->path, inner.message);
     const whit_resolver resolver = whit_weights_resolver(&model->weights);
+    whit_config block;
+    model->has_draft_block = whit_draft_block_config(&model->config, &resolver, &block);
+    status = whit_draft_block_visit(&model->config, &resolver, pass_over, NULL, model->allocator, &inner);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: draft block: %s", model->path, inner.message);
     WHIT_TRY(whit_rope_check_tensors(&model->config, &resolver, model->path, error));
     size_t n;
     const void *image = whit_ndf_tokenizer(model->file, &n);
@@ -302,6 +313,11 @@ const char *whit_model_weight_type(const whit_model *model)
         if (n_weights[type->codec] > n_weights[most]) most = type->codec;
     }
     return whit_codec_find(most)->name;
+}
+
+bool whit_model_has_draft_block(const whit_model *model)
+{
+    return model->has_draft_block && !model->split;
 }
 
 const char *whit_model_metadata(const whit_model *model, const char *key)

@@ -21,6 +21,7 @@ struct whit_model {
     whit_config config;
     whit_weights weights;
     whit_graph graph;
+    bool has_draft_block; /* a block that predicts one more token (model/draft_block.h) */
     bool has_tokenizer;
     whit_tokenizer_view tokenizer;
     whit_tokenizers *tokenizers;

@@ -206,6 +206,7 @@ static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct
     }
     memmove(whit_session_tokens_of(s, sequence), ids, (size_t)found.n_tokens * sizeof *ids);
     s->positions[sequence] = s->last_mark[sequence] = found.n_tokens;
+    whit_session_forget_drafts(s, sequence, 0);
     s->is_mixed[sequence] = false;
 }
 

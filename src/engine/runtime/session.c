@@ -11,6 +11,7 @@
 #include "runtime/adapter.h"
 #include "runtime/split.h"
 #include "whit/embeddings.h"
+#include "whit/steps.h"
 
 #define DEFAULT_CTX_TOKENS   4096
 #define DEFAULT_BATCH_TOKENS 512
@@ -22,6 +23,10 @@
 static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
+    if (c->draft_width)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: a draft model only guesses tokens for another model, and continues no text itself",
+                         model->path);
     if (!whit_model_makes_text(model) && !o->only_vectors)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the model makes vectors or scores and continues no text: use whit embed or whit rerank",
@@ -84,7 +89,10 @@ static whit_status compile_plan(whit_session *s, whit_error *error)
     if (!s->kv_layers) return whit_fail_memory(error, "the session", n_layers * sizeof *s->kv_layers);
     if (!whit_exec_kv_layers(&s->model->graph, s->kv_layers, n_layers))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", s->model->path);
+    const char *drafted = s->drafter ? whit_drafter_source(s->drafter) : NULL;
     whit_plan_options options = {.act = s->options.act,
+                                 .keep = &drafted,
+                                 .n_keep = drafted != NULL,
                                  .keep_hidden = s->options.keep_hidden,
                                  .only_vectors = s->options.only_vectors,
                                  .no_fuse = s->options.no_fuse,
@@ -151,10 +159,11 @@ static void place_arrays(whit_session *s, whit_arena *arena)
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&s->model->weights);
     whit_exec_find_ropes(c, &resolver, s->model->weights.tensors, &exec);
     whit_exec_place(&s->exec, &s->plan, &s->schedules, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
+    if (s->drafter) whit_drafter_place(s->drafter, o, arena);
 }
 
 static whit_status prepare_session(whit_session *s, const whit_model *model, const whit_session_options *options,
-                                   whit_error *error)
+                                   const whit_model *drafter, whit_error *error)
 {
     s->model = model;
     s->allocator = model->allocator;
@@ -162,6 +171,7 @@ static whit_status prepare_session(whit_session *s, const whit_model *model, con
     whit_cpu_detect(&cpu);
     WHIT_TRY(fill_options(model, options, cpu.n_threads, &s->options, error));
     WHIT_TRY(whit_kernels_select(&cpu, s->options.cpu, &s->kernels, error));
+    if (drafter) WHIT_TRY(whit_drafter_open(model, drafter, &s->options, &s->kernels, &s->drafter, error));
     WHIT_TRY(compile_plan(s, error));
     const whit_kv_shape shape = kv_shape_of(s);
     if (whit_kv_kinds(&shape) > WHIT_KV_KINDS_MAX)
@@ -206,14 +216,14 @@ static void expect_reads(const whit_session *s)
     }
 }
 
-whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **out,
-                                   whit_error *error)
+static whit_status open_session(const whit_model *model, const whit_session_options *options, const whit_model *drafter,
+                                whit_session **out, whit_error *error)
 {
     *out = NULL;
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     s->allocator = model->allocator;
-    whit_status status = prepare_session(s, model, options, error);
+    whit_status status = prepare_session(s, model, options, drafter, error);
     if (status == WHIT_OK) {
         s->arena = whit_alloc(s->allocator, s->arena_bytes);
         if (!s->arena) status = whit_fail_memory(error, "the session", s->arena_bytes);
@@ -230,6 +240,7 @@ whit_status whit_session_open_here(const whit_model *model, const whit_session_o
         memset(s->is_mixed, 0, s->options.n_sequences * sizeof *s->is_mixed);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
         s->exec.pool = s->pool;
+        if (s->drafter) s->drafter->exec.pool = s->pool;
         expect_reads(s);
     }
     if (status != WHIT_OK) {
@@ -238,6 +249,12 @@ whit_status whit_session_open_here(const whit_model *model, const whit_session_o
     }
     *out = s;
     return WHIT_OK;
+}
+
+whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **out,
+                                   whit_error *error)
+{
+    return open_session(model, options, NULL, out, error);
 }
 
 whit_status whit_session_open(const whit_model *model, const whit_session_options *options, whit_session **out,
@@ -262,9 +279,23 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     return WHIT_OK;
 }
 
+whit_status whit_session_open_drafting(const whit_model *model, const whit_session_options *options,
+                                       const whit_model *drafter, whit_session **session, whit_error *error)
+{
+    if (!drafter) return whit_session_open(model, options, session, error);
+    WHIT_NEED(session);
+    *session = NULL;
+    WHIT_NEED(model);
+    if (model->split)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model that processes share has no draft model",
+                         model->path);
+    return open_session(model, options, drafter, session, error);
+}
+
 /* Frees everything that `prepare` allocated. */
 static void free_plan(whit_session *s)
 {
+    whit_drafter_close(s->drafter);
     whit_exec_schedules_free(&s->plan, &s->schedules);
     whit_plan_free(&s->plan);
     whit_free(s->allocator, s->kv_layers, s->model ? s->model->config.n_layers * sizeof *s->kv_layers : 0);
@@ -428,6 +459,7 @@ static void settle(whit_session *s, const whit_batch *batch)
 static void undo(whit_session *s, uint32_t sequence)
 {
     uint32_t position = s->positions[sequence];
+    whit_session_forget_drafts(s, sequence, position);
     if (s->last_mark[sequence] > position) s->last_mark[sequence] = position;
     if (whit_kv_reaches(&s->kv, sequence, position))
         whit_kv_truncate(&s->kv, sequence, position);
@@ -472,6 +504,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     if (is_damaged && !each)
         return whit_fail(error, WHIT_ERROR_NUMERIC,
                          "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
+    if (s->drafter) whit_drafter_keep(s->drafter, &s->exec, &batch);
     s->n_selected += batch.n_selected;
     settle(s, &batch);
     return WHIT_OK;
@@ -595,6 +628,7 @@ void whit_session_cut(whit_session *s, uint32_t sequence, uint32_t n_tokens)
         return;
     }
     whit_kv_truncate(&s->kv, sequence, n_tokens);
+    whit_session_forget_drafts(s, sequence, n_tokens);
     s->positions[sequence] = n_tokens;
     if (s->last_mark[sequence] > n_tokens) s->last_mark[sequence] = n_tokens;
     if (!n_tokens) s->is_mixed[sequence] = false;
@@ -633,6 +667,7 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
         return WHIT_OK;
     }
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
+    whit_session_forget_drafts(s, to, 0);
     s->positions[to] = n_tokens;
     s->last_mark[to] = s->last_mark[from] < n_tokens ? s->last_mark[from] : n_tokens;
     size_t n_known = n_tokens < s->options.n_ctx_tokens ? n_tokens : s->options.n_ctx_tokens;
@@ -694,7 +729,7 @@ whit_status whit_session_predict_marks(const whit_model *model, const whit_sessi
     WHIT_NEED(model);
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
-    whit_status status = prepare_session(s, model, options, error);
+    whit_status status = prepare_session(s, model, options, NULL, error);
     if (status == WHIT_OK) whit_session_count_marks(s, counts);
     free_plan(s);
     whit_free(model->allocator, s, sizeof *s);
@@ -712,9 +747,28 @@ whit_status whit_session_predict_bytes_strided(const whit_model *model, const wh
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     whit_exec_mounting mounting;
-    whit_status status = prepare_session(s, model, options, error);
+    whit_status status = prepare_session(s, model, options, NULL, error);
     if (status == WHIT_OK) status = check_mounts(s, mounts, n, stride_bytes, &mounting, error);
     if (status == WHIT_OK) *bytes = s->arena_bytes + whit_exec_mount_bytes(&s->exec, mounting);
+    free_plan(s);
+    whit_free(model->allocator, s, sizeof *s);
+    return status;
+}
+
+whit_status whit_session_predict_drafter_bytes(const whit_model *model, const whit_session_options *options,
+                                               const whit_model *drafter, size_t *bytes, whit_error *error)
+{
+    WHIT_NEED(bytes);
+    WHIT_NEED(model);
+    size_t without = 0;
+    *bytes = 0;
+    if (!drafter) return WHIT_OK;
+    WHIT_TRY(whit_session_predict_bytes(model, options, NULL, 0, &without, error));
+    whit_session *s = whit_zalloc(model->allocator, sizeof *s);
+    if (!s) return whit_fail_memory(error, "the session", sizeof *s);
+    s->allocator = model->allocator;
+    whit_status status = prepare_session(s, model, options, drafter, error);
+    if (status == WHIT_OK) *bytes = s->arena_bytes - without;
     free_plan(s);
     whit_free(model->allocator, s, sizeof *s);
     return status;

@@ -7,6 +7,7 @@
 
 #include "model/exec.h"
 #include "runtime/draft_choice.h"
+#include "runtime/drafter.h"
 #include "runtime/marks.h"
 #include "runtime/model.h"
 #include "whit/cache.h"
@@ -33,6 +34,7 @@ struct whit_session {
     whit_marks marks;
     whit_step_costs costs;    /* measured times of steps */
     whit_draft_account draft; /* pays for guesses whose number is chosen by cost */
+    whit_drafter *drafter;    /* draft model; NULL: none */
     whit_pool *pool;
     void *arena;
     size_t arena_bytes;
@@ -92,6 +94,11 @@ void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n
 /* Finds marks of a sequence's prefix that are worth saving beside its end: the last mark that the end does not serve,
  * and then the most used ones. Writes their indices, by position, and returns their number, at most `most`. */
 uint32_t whit_session_find_marks(const whit_session *session, uint32_t sequence, uint32_t *marks, uint32_t most);
+/* Makes the draft model, if there is one, forget a sequence from position n_tokens on. */
+static inline void whit_session_forget_drafts(whit_session *session, uint32_t sequence, uint32_t n_tokens)
+{
+    if (session->drafter) whit_drafter_truncate(session->drafter, sequence, n_tokens);
+}
 /* Number of tokens that can still be appended to a sequence. */
 static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)
 {

@@ -129,6 +129,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     /* the blocks of a group are contiguous */
     WHIT_TRY(whit_pool_try(s->pool, read_block, file, n_blocks, WHIT_KV_GROUP_BLOCKS, error));
     s->positions[file->sequence] = n;
+    whit_session_forget_drafts(s, file->sequence, 0);
     whit_session_name_blocks(s, file->sequence, 0, n);
     whit_session_keep_mark(s, file->sequence, n);
     return WHIT_OK;

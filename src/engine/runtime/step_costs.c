@@ -101,6 +101,16 @@ uint32_t whit_step_costs_fit(const whit_step_costs *costs, uint32_t n_columns, u
 
 /* ---- measurements ---------------------------------------------------------------------------------- */
 
+void whit_step_costs_add_guesses(whit_step_costs *costs, uint32_t n_guesses, uint64_t ns)
+{
+    if (n_guesses) add_sample(&costs->guesses, ns / n_guesses);
+}
+
+uint64_t whit_step_costs_guess(const whit_step_costs *costs)
+{
+    return median_sample(&costs->guesses);
+}
+
 void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_prompt, uint64_t ns)
 {
     if (!n_prompt) {

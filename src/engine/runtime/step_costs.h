@@ -27,13 +27,18 @@ typedef struct whit_cost_samples {
 typedef struct whit_step_costs {
     whit_cost_samples columns[WHIT_COST_COLUMNS]; /* ns of a step without prompt tokens, by its columns */
     whit_cost_samples prompts[WHIT_COST_CLASSES]; /* ns that a prompt token adds to a step, by the piece's class */
-    /* Replaces the measured time of a step, for tests; NULL: the clock. */
+    whit_cost_samples guesses;                    /* ns that the draft model takes for a guess */
+    /* Replaces the measured time of a step, for tests; NULL: the clock. No columns and no prompt: a guess of the draft
+     * model. */
     uint64_t (*measure)(void *user, uint32_t n_columns, uint32_t n_prompt);
     void *measure_user;
 } whit_step_costs;
 
 /* Records a step that took `ns`. */
 void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_prompt, uint64_t ns);
+/* Record n_guesses of the draft model that took `ns` together; return the predicted ns of one, 0 if unknown. */
+void whit_step_costs_add_guesses(whit_step_costs *costs, uint32_t n_guesses, uint64_t ns);
+uint64_t whit_step_costs_guess(const whit_step_costs *costs);
 /* Predicted ns of a step of n_columns without prompt tokens. Between measured numbers of columns it is interpolated;
  * above the largest each further column costs as much as two prompt tokens, or as a column on average. 0: unknown. */
 uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_columns);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/drafter.h"
+
+#include "base/fpenv.h"
+#include "model/draft_block.h"
+#include "model/families.h"
+#include "runtime/draft.h"
+
+enum { ROWS = WHIT_DRAFTER_ROWS, BATCH = WHIT_DRAFTER_BATCH };
+
+/* The plan value that holds a graph value; 0 if the plan has dropped it. */
+static uint32_t find_value(const whit_plan *plan, whit_ref value)
+{
+    uint32_t v = plan->n_values;
+    while (v && plan->values[v - 1].graph_value != value) v--;
+    return v;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Finds the value whose rows are kept: the input of the norm before the target's head, for all tokens of a pass if the
+ * model selects rows right before it. */
+static bool find_source(const whit_graph *graph, whit_drafter *drafter)
+{
+    whit_ref value = graph->hidden;
+    for (uint32_t i = graph->n_nodes; i-- > 0;) {
+        const whit_node *node = &graph->nodes[i];
+        if (node->output != value) continue;
+        if (node->op == WHIT_OP_RMS_NORM && !drafter->norm)
+            drafter->norm = node;
+        else if (node->op != WHIT_OP_SELECT || !drafter->norm)
+            break;
+        value = node->input[0];
+    }
+    drafter->source = value;
+    return drafter->norm != NULL;
+}
+
+static whit_status build_graph(whit_drafter *drafter, whit_error *error)
+{
+    const whit_model *model = drafter->model;
+    const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&model->weights);
+    whit_error inner = {0};
+    if (!whit_draft_block_config(&model->config, &resolver, &drafter->config))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model has no block that predicts further tokens (mtp, nextn)", model->path);
+    whit_graph_begin(&drafter->graph, drafter->allocator, resolver, &inner);
+    whit_status status = whit_family_build(&drafter->config, &drafter->graph);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", model->path, inner.message);
+    return WHIT_OK;
+}
+
+static whit_status compile_plan(whit_drafter *drafter, const whit_session_options *options, whit_error *error)
+{
+    const uint32_t n_layers = drafter->config.n_layers;
+    const whit_tensor *tensors = drafter->model->weights.tensors;
+    whit_ref given = 0;
+    drafter->kv_layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *drafter->kv_layers);
+    if (!drafter->kv_layers) return whit_fail_memory(error, "the draft model", n_layers * sizeof *drafter->kv_layers);
+    if (!whit_exec_kv_layers(&drafter->graph, drafter->kv_layers, n_layers))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", drafter->model->path);
+    for (uint32_t i = 0; i < n_layers; i++) drafter->kv_layers[i].window = 0; /* its cache is short */
+    const whit_plan_options plan = {.act = options->act, .keep_hidden = true, .no_fuse = options->no_fuse};
+    WHIT_TRY(whit_plan_compile(&drafter->graph, &plan, drafter->allocator, &drafter->plan, error));
+    for (uint32_t i = 0; i < drafter->graph.n_nodes; i++)
+        if (drafter->graph.nodes[i].op == WHIT_OP_GIVEN) given = drafter->graph.nodes[i].output;
+    drafter->given = find_value(&drafter->plan, given);
+    WHIT_TRY(whit_exec_choose(&drafter->plan, tensors, drafter->kernels, &drafter->schedules, error));
+    return whit_exec_schedules_make(&drafter->plan, tensors, BATCH, 1, &drafter->schedules, error);
+}
+
+static whit_status open_parts(whit_drafter *drafter, const whit_session_options *options, whit_error *error)
+{
+    const whit_model *target = drafter->target;
+    WHIT_TRY(build_graph(drafter, error));
+    if (!find_source(&target->graph, drafter) || target->config.n_embd != drafter->config.draft_width ||
+        target->config.n_vocab != drafter->config.n_vocab)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the draft model reads rows of %u and guesses %u tokens, %s has rows of %u and %u tokens",
+                         drafter->model->path, drafter->config.draft_width, drafter->config.n_vocab, target->path,
+                         target->config.n_embd, target->config.n_vocab);
+    return compile_plan(drafter, options, error);
+}
+
+whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
+                              const whit_kernels *kernels, whit_drafter **out, whit_error *error)
+{
+    whit_drafter *drafter = whit_zalloc(target->allocator, sizeof *drafter);
+    *out = NULL;
+    if (!drafter) return whit_fail_memory(error, "the draft model", sizeof *drafter);
+    uint32_t n_ctx = options->n_ctx_tokens < WHIT_DRAFTER_CTX ? options->n_ctx_tokens : WHIT_DRAFTER_CTX;
+    if (n_ctx < ROWS) n_ctx = ROWS;
+    *drafter = (whit_drafter){.target = target,
+                              .model = model,
+                              .allocator = target->allocator,
+                              .kernels = kernels,
+                              .n_sequences = options->n_sequences,
+                              .n_ctx_tokens = n_ctx + WHIT_DRAFT_MAX,
+                              .width = target->config.n_embd,
+                              .exact_head = options->exact_head};
+    whit_status status = open_parts(drafter, options, error);
+    if (status == WHIT_OK)
+        *out = drafter;
+    else
+        whit_drafter_close(drafter);
+    return status;
+}
+
+void whit_drafter_close(whit_drafter *drafter)
+{
+    if (!drafter) return;
+    whit_exec_schedules_free(&drafter->plan, &drafter->schedules);
+    whit_plan_free(&drafter->plan);
+    whit_free(drafter->allocator, drafter->kv_layers, drafter->config.n_layers * sizeof *drafter->kv_layers);
+    whit_graph_free(&drafter->graph);
+    whit_free(drafter->allocator, drafter, sizeof *drafter);
+}
+
+const char *whit_drafter_source(const whit_drafter *drafter)
+{
+    return drafter->target->graph.values[drafter->source - 1].name;
+}
+
+void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, whit_arena *arena)
+{
+    const uint64_t n_rows = (uint64_t)drafter->n_sequences * ROWS;
+    drafter->sequences = whit_arena_take(arena, drafter->n_sequences, sizeof *drafter->sequences);
+    drafter->ids = whit_arena_take(arena, n_rows, sizeof *drafter->ids);
+    drafter->hidden = whit_arena_take(arena, n_rows * drafter->width, sizeof *drafter->hidden);
+    if (drafter->sequences) memset(drafter->sequences, 0, drafter->n_sequences * sizeof *drafter->sequences);
+    const whit_kv_shape shape = {.type = WHIT_KV_F16,
+                                 .layers = drafter->kv_layers,
+                                 .n_layers = drafter->config.n_layers,
+                                 .n_sequences = drafter->n_sequences,
+                                 .n_ctx_tokens = drafter->n_ctx_tokens,
+                                 .n_batch_tokens = BATCH};
+    uint64_t kv_bytes;
+    if (!whit_kv_measure(&shape, &drafter->kv, &kv_bytes)) {
+        arena->overflow = true;
+        return;
+    }
+    void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
+    if (kv_memory) whit_kv_init(&drafter->kv, &shape, kv_memory);
+    const whit_tensor *tensors = drafter->model->weights.tensors;
+    const whit_resolver resolver = drafter->graph.resolver;
+    whit_exec_options exec = {.n_batch_rows = BATCH,
+                              .n_selected_rows = 1,
+                              .n_threads = options->n_threads,
+                              .n_ctx_tokens = options->n_ctx_tokens};
+    whit_exec_find_ropes(&drafter->config, &resolver, tensors, &exec);
+    whit_exec_place(&drafter->exec, &drafter->plan, &drafter->schedules, tensors, drafter->kernels, &drafter->kv, &exec,
+                    arena);
+}
+
+/* ---- hidden states of the target -------------------------------------------------------------- */
+
+static float *row_of(const whit_drafter *drafter, uint32_t sequence, uint32_t position)
+{
+    return drafter->hidden + ((size_t)sequence * ROWS + position % ROWS) * drafter->width;
+}
+
+static int32_t *id_of(const whit_drafter *drafter, uint32_t sequence, uint32_t position)
+{
+    return &drafter->ids[(size_t)sequence * ROWS + position % ROWS];
+}
+
+void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens)
+{
+    whit_drafter_sequence *s = &drafter->sequences[sequence];
+    if (s->end > n_tokens) s->end = n_tokens;
+    if (s->begin >= s->end) s->begin = s->end = 0;
+    /* A row holds the token after its own position. */
+    const uint32_t n_valid = n_tokens > s->first + 1 ? n_tokens - s->first - 1 : 0;
+    if (s->n_fed > n_valid) s->n_fed = n_valid;
+}
+
+static void keep_row(whit_drafter *drafter, uint32_t sequence, uint32_t position, int32_t id, const float *x)
+{
+    whit_drafter_sequence *s = &drafter->sequences[sequence];
+    if (s->end > position) whit_drafter_truncate(drafter, sequence, position);
+    if (s->end != position || s->begin == s->end) s->begin = position;
+    s->end = position + 1;
+    if (s->end - s->begin > ROWS) s->begin = s->end - ROWS;
+    *id_of(drafter, sequence, position) = id;
+    const float *weight =
+        (const float *)(const void *)drafter->target->weights.tensors[drafter->norm->weight].part[WHIT_PART_CODES];
+    drafter->kernels->rms_norm(x, weight, drafter->width, drafter->norm->constant, row_of(drafter, sequence, position));
+}
+
+void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whit_batch *batch)
+{
+    const uint32_t value = find_value(target->plan, drafter->source);
+    const bool has_all = target->plan->values[value - 1].rows == WHIT_ROWS_BATCH;
+    const uint32_t n = has_all ? batch->n_rows : batch->n_selected;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = has_all ? i : batch->selected[i];
+        keep_row(drafter, batch->sequences[row], batch->positions[row], batch->ids[row],
+                 whit_exec_row(target, value, has_all ? i : batch->selected_begin + i));
+    }
+}
+
+/* ---- guessing --------------------------------------------------------------------------------- */
+
+/* The rows of a pass of the draft model. */
+struct rows {
+    uint32_t n;
+    int32_t ids[BATCH];
+    uint32_t sequences[BATCH], positions[BATCH];
+};
+
+/* Adds a row: the token `id` and the hidden state before it. */
+static void add_row(whit_drafter *drafter, struct rows *rows, uint32_t sequence, uint32_t position, int32_t id,
+                    const float *hidden)
+{
+    rows->ids[rows->n] = id;
+    rows->sequences[rows->n] = sequence;
+    rows->positions[rows->n] = position;
+    memcpy(whit_exec_row(&drafter->exec, drafter->given, rows->n++), hidden, drafter->width * sizeof *hidden);
+}
+
+/* Runs the draft model over rows of one sequence. The logits of the last one are wanted if `guesses`. */
+static bool run_rows(whit_drafter *drafter, struct rows *rows, bool guesses, const volatile bool *cancel)
+{
+    const uint32_t last = rows->n - 1, one = 1, sequence = rows->sequences[last];
+    const whit_batch batch = {.n_rows = rows->n,
+                              .ids = rows->ids,
+                              .sequences = rows->sequences,
+                              .positions = rows->positions,
+                              .selected = &last,
+                              .n_selected = guesses,
+                              .tops = drafter->exact_head ? NULL : &one};
+    rows->n = 0;
+    return whit_kv_extend(&drafter->kv, sequence, batch.positions[last] + 1, NULL) == WHIT_OK &&
+        whit_exec_run(&drafter->exec, &batch, cancel);
+}
+
+/* The token with the largest logit of the last pass. */
+static int32_t best_token(const whit_drafter *drafter)
+{
+    const float *logits = whit_exec_row(&drafter->exec, drafter->plan.output, 0);
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < drafter->config.n_vocab; i++)
+        if (logits[i] > logits[best]) best = i;
+    return (int32_t)best;
+}
+
+/* Begins the draft model's cache anew if it lacks rows that are no longer kept, or has no room. */
+static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens)
+{
+    whit_drafter_sequence *s = &drafter->sequences[sequence];
+    const uint32_t next = s->first + s->n_fed;
+    if (next < s->begin || n_tokens - s->first + WHIT_DRAFT_MAX > drafter->n_ctx_tokens) {
+        s->first = s->begin;
+        s->n_fed = 0;
+    }
+    whit_kv_truncate(&drafter->kv, sequence, s->n_fed);
+}
+
+/* Feeds the rows that the draft model has not seen; the last is followed by `next`. */
+static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
+                      const volatile bool *cancel)
+{
+    whit_drafter_sequence *s = &drafter->sequences[sequence];
+    bool done = true;
+    for (uint32_t p = s->first + s->n_fed; done && p < n_tokens; p++) {
+        const bool is_last = p + 1 == n_tokens;
+        add_row(drafter, rows, sequence, p - s->first, is_last ? next : *id_of(drafter, sequence, p + 1),
+                row_of(drafter, sequence, p));
+        if (rows->n < BATCH && !is_last) continue;
+        done = run_rows(drafter, rows, is_last, cancel);
+        if (done) s->n_fed = p + 1 - s->first;
+    }
+    return done;
+}
+
+uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, uint32_t n_most,
+                            int32_t *ids, const volatile bool *cancel)
+{
+    whit_drafter_sequence *s = &drafter->sequences[sequence];
+    struct rows rows = {0};
+    uint32_t n = 0;
+    if (!n_most || s->begin == s->end || s->end != n_tokens) return 0;
+    const whit_fpenv caller = whit_fpenv_enter();
+    /* The row of the last token is fed again: the token after it may be another one than at the last call. */
+    if (s->n_fed && s->first + s->n_fed >= n_tokens) s->n_fed = n_tokens - 1 - s->first;
+    begin_rows(drafter, sequence, n_tokens);
+    bool done = feed_rows(drafter, sequence, n_tokens, next, &rows, cancel);
+    while (done) {
+        ids[n] = best_token(drafter);
+        if (++n == n_most) break;
+        add_row(drafter, &rows, sequence, n_tokens - 1 - s->first + n, ids[n - 1],
+                whit_exec_row(&drafter->exec, drafter->plan.hidden, 0));
+        done = run_rows(drafter, &rows, true, cancel);
+    }
+    whit_kv_truncate(&drafter->kv, sequence, s->n_fed);
+    whit_fpenv_leave(caller);
+    return n;
+}

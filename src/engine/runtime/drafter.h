@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * Draft models: guess the next tokens of a sequence from the model's last hidden states (docs/dev/drafts.md). A draft
+ * model is a small graph that reads, for each token, the target's hidden state before it, and makes logits and the
+ * state from which the token after is guessed. Guesses are checked by the target, so they change the speed only.
+ *
+ * The target's hidden states are copied after every pass, the newest WHIT_DRAFTER_ROWS of each sequence. The draft
+ * model reads them when guesses are wanted, not before: a session that never guesses pays for the copies alone. If more
+ * rows were passed over than are kept, it begins anew at the oldest of them. */
+#ifndef WHIT_RUNTIME_DRAFTER_H
+#define WHIT_RUNTIME_DRAFTER_H
+
+#include "model/exec.h"
+#include "runtime/model.h"
+#include "whit/session.h"
+
+enum {
+    WHIT_DRAFTER_ROWS = 256, /* hidden states that are kept of a sequence */
+    WHIT_DRAFTER_BATCH = 32, /* rows of a pass of the draft model */
+    WHIT_DRAFTER_CTX = 4096, /* positions of the draft model's own cache, at most; when it is full it begins anew */
+};
+
+/* State of a sequence in the draft model. Positions are the target's. */
+typedef struct whit_drafter_sequence {
+    uint32_t begin, end; /* hidden states are kept of positions [begin, end) */
+    uint32_t first;      /* position of the first row in the draft model's cache */
+    uint32_t n_fed;      /* rows in that cache */
+} whit_drafter_sequence;
+
+typedef struct whit_drafter {
+    const whit_model *target;
+    const whit_model *model; /* holds the draft model's tensors; may be the target */
+    const whit_allocator *allocator;
+    const whit_kernels *kernels;
+    whit_config config; /* configuration of the draft model */
+    whit_graph graph;
+    whit_kv_layer *kv_layers; /* (config.n_layers) */
+    whit_plan plan;
+    whit_exec_schedules schedules;
+    whit_exec exec;
+    whit_kv kv;     /* cache of the draft model's own layers */
+    uint32_t given; /* plan value that the target's hidden states are written to */
+    uint32_t n_sequences;
+    uint32_t n_ctx_tokens; /* positions of a sequence in `kv` */
+    uint32_t width;        /* elements of a hidden state */
+    whit_ref source;       /* the target's graph value before its final norm, of which rows are kept, */
+    const whit_node *norm; /* and that norm */
+    bool exact_head;
+    whit_drafter_sequence *sequences; /* (n_sequences) */
+    float
+        *hidden;  /* (n_sequences, WHIT_DRAFTER_ROWS, width) normed states; position p is row p mod WHIT_DRAFTER_ROWS */
+    int32_t *ids; /* (n_sequences, WHIT_DRAFTER_ROWS) tokens at the same positions */
+} whit_drafter;
+
+/* Opens the draft model of a session: the target's own block if model == target. Refuses in one line a model that does
+ * not fit the target. `kernels` outlives it. */
+whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
+                              const whit_kernels *kernels, whit_drafter **drafter, whit_error *error);
+void whit_drafter_close(whit_drafter *drafter);
+/* Name of the target's value that must be kept by its plan. */
+const char *whit_drafter_source(const whit_drafter *drafter);
+/* Takes its memory from the arena, which counts it or hands it out. */
+void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, whit_arena *arena);
+/* Copies the hidden states of a pass that the target's executor has just run. */
+void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whit_batch *batch);
+/* Forgets a sequence from position n_tokens on; 0: all of it. */
+void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens);
+/* Guesses the tokens after `next`, which follows the n_tokens of a sequence. Returns how many of at most n_most it has
+ * written to ids, 0 if the last token's hidden state is not kept. */
+uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, uint32_t n_most,
+                            int32_t *ids, const volatile bool *cancel);
+
+#endif
