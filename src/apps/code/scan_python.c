@@ -195,7 +195,7 @@ static bool mention_field(struct scan *in, uint32_t inside)
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside)
 {
     struct scan in = *scan;
-    unsigned n_formats = 0; /* that this is in: they have fields of their own */
+    unsigned n_formats = 0; /* format strings around this place; they have fields of their own */
     if (!is_formatted(scan, string) || scan->n_nested >= NESTED_MAX) return;
     const bool has_names = !is_raw(scan, string); /* characters by their names: \N{BULLET} */
     in.n_nested++;

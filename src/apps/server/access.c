@@ -139,7 +139,7 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     else
         given = "";
     hash_key(given, strlen(given), hash);
-    *key = 0; /* names that nobody checks give no place in the queue */
+    *key = 0; /* a name that is not checked gives no place in the queue */
     if (site->n_keys) memcpy(key, hash, sizeof *key);
     for (size_t i = 0; i < site->n_keys; i++) ok |= sodium_memcmp(hash, site->keys[i].hash, sizeof hash) == 0;
     return ok || !site->n_keys;

@@ -23,7 +23,7 @@ struct search {
     uint32_t *n_steps;   /* (m) */
     size_t *first;       /* (m + 1) index of each row's first outlier in the list */
     float *deltas;       /* (list) as found, before rounding */
-    float *inverse;      /* (n) 1 / H_jj, side by side */
+    float *inverse;      /* 1 / H_jj for each of n columns */
     float *scratch;      /* per worker: (2 rows, n) */
 };
 

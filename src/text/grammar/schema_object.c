@@ -501,7 +501,7 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
     for (uint32_t i = o.n; i-- > 0 && c->status == WHIT_OK;) {
         const property *p = &o.list[i];
         if (p->dropped) continue;
-        /* Two ways to arrive: nothing is written yet, or a comma comes first. */
+        /* A member begins in two ways: nothing is written yet, or a comma comes first. */
         uint32_t member = key_and_value(c, p, more);
         uint32_t with_comma = whit_json_schema_sign(c, ",", member);
         uint32_t firsts[] = {member, first}, mores[] = {with_comma, more};

@@ -244,7 +244,7 @@ static struct entry heap_pop(struct learning *l)
     return top;
 }
 
-/* The pair that begins at `place`, if one does, is there `n` times more. */
+/* Counts the pair that begins at `place`, if there is one, `n` times more. */
 static bool see_pair(struct learning *l, uint32_t place, uint64_t n)
 {
     uint32_t left = place_at(l, place)->piece, right = place_at(l, place_at(l, place)->after)->piece;
