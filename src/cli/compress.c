@@ -330,8 +330,6 @@ static int run_compress(cli_call *call)
     struct tune_paths paths;
     bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
     whit_error error;
-    const int refused = cli_refuse_ranks(call);
-    if (refused != CLI_OK) return refused;
     whit_source source = {0};
     whit_buf ids = {0};
     whit_imatrix imatrix = {0};
@@ -349,6 +347,14 @@ static int run_compress(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
     if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning wants a text: --calib in place of --imatrix");
     if (v->scales && tuned) return cli_fail(call, CLI_USAGE, "scales of u8 cannot be tuned: --scales f16");
+    const whit_ranks *ranks;
+    const int joined = cli_join_ranks(call, &ranks);
+    if (joined != CLI_OK) return joined;
+    const bool is_first = !ranks || !ranks->rank;
+    if (ranks && (tuned || v->imatrix || v->method == WHIT_COMPRESS_RTN))
+        return cli_fail(call, CLI_USAGE,
+                        "several machines share the calibration text of --method gptq and full; tune a finished file "
+                        "by 'whit tune'");
     if (tuned && v->embedding == 1)
         return cli_fail(call, CLI_USAGE, "an embedding of i4 cannot be tuned: --embedding i8 or f16");
     whit_compress_options o = {.codec = codecs[v->codec],
@@ -369,9 +375,10 @@ static int run_compress(cli_call *call)
                                .keep_work = tuned,
                                .resume = v->resume,
                                .command = command,
+                               .ranks = ranks,
                                .multiply_adds = &listener.multiply_adds,
-                               .progress = cli_progress,
-                               .report = on_matrix,
+                               .progress = is_first ? cli_progress : NULL,
+                               .report = is_first ? on_matrix : NULL,
                                .user = &listener};
     if (v->method == WHIT_COMPRESS_FULL && !v->pure && !v->mixed.n && !strcmp(o.codec, "b1")) {
         o.mixed = signs_mixed;
@@ -418,11 +425,12 @@ static int run_compress(cli_call *call)
         status = *cli_cancelled()
             ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
             : cli_fail_error(call, &error);
+    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the others wait for this one */
     listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);
-    if (status == CLI_OK && v->page) status = write_page(call, v, &o, &rows, began_ns);
-    if (status == CLI_OK) status = report_result(call, v, &listener);
+    if (status == CLI_OK && v->page && is_first) status = write_page(call, v, &o, &rows, began_ns);
+    if (status == CLI_OK && is_first) status = report_result(call, v, &listener);
     json_decref(listener.matrices);
     whit_buf_free(&ids);
     whit_buf_free(&rows);

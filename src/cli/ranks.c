@@ -11,15 +11,25 @@ static whit_ranks ranks; /* `user` is NULL before the process has joined them */
 int cli_split_model(cli_call *call, whit_model *model)
 {
     whit_error error;
-    if (!whit_ranks_are_wanted() || model->split) return CLI_OK;
-    if (ranks.user && ranks.n_ranks == 1) return CLI_OK;
-    if (ranks.user) return cli_fail(call, CLI_USAGE, "several machines run one model at a time");
-    if (whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    if (ranks.n_ranks == 1) return CLI_OK;
+    const whit_ranks *joined;
+    if (model->split) return CLI_OK;
+    if (ranks.n_ranks > 1) return cli_fail(call, CLI_USAGE, "several machines run one model at a time");
+    const int status_joined = cli_join_ranks(call, &joined);
+    if (status_joined != CLI_OK || ranks.n_ranks <= 1) return status_joined;
     whit_status status = whit_model_split(model, &ranks, &error);
     if (status == WHIT_OK && !ranks.rank) return CLI_OK;
     if (status == WHIT_OK) status = whit_model_follow(model, &error);
     return status == WHIT_OK ? CLI_FOLLOWED : cli_fail_error(call, &error);
+}
+
+int cli_join_ranks(cli_call *call, const whit_ranks **joined)
+{
+    whit_error error;
+    *joined = NULL;
+    if (!whit_ranks_are_wanted()) return CLI_OK;
+    if (!ranks.user && whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    *joined = &ranks;
+    return CLI_OK;
 }
 
 int cli_refuse_ranks(cli_call *call)

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "cli/names.h"
 #include "cli/plot.h"
-#include "ranks/ranks.h"
+#include "cli/ranks.h"
 #include "runtime/model.h"
 
 #define WINDOW_TOKENS 256u
@@ -400,19 +400,15 @@ static int train_first(cli_call *call, const cli_training_flags *flags, const wh
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options)
 {
-    whit_ranks ranks = {.n_ranks = 1};
-    whit_error error;
+    const whit_ranks *ranks;
     const uint32_t n_ctx = start->config.n_ctx;
     int status = cli_training_check(call, flags, n_ctx);
     if (status != CLI_OK) return status;
     if (!options->n_tokens) options->n_tokens = n_ctx && n_ctx < WINDOW_TOKENS ? n_ctx : WINDOW_TOKENS;
-    if (whit_ranks_are_wanted()) {
-        if (whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
-        options->ranks = &ranks;
-        if (!ranks.rank) cli_note("training on %u rank%s", ranks.n_ranks, whit_plural(ranks.n_ranks));
-    }
-    status =
-        ranks.rank ? train_quietly(call, start, teacher, options) : train_first(call, flags, start, teacher, options);
-    whit_ranks_close(&ranks, status != CLI_OK && status != CLI_INTERRUPTED);
-    return status;
+    status = cli_join_ranks(call, &ranks);
+    if (status != CLI_OK) return status;
+    options->ranks = ranks;
+    if (ranks && ranks->rank) return train_quietly(call, start, teacher, options);
+    if (ranks) cli_note("training on %u rank%s", ranks->n_ranks, whit_plural(ranks->n_ranks));
+    return train_first(call, flags, start, teacher, options);
 }

@@ -284,6 +284,12 @@ static void send_reports(struct compression *c, bool rotated)
 
 /* ---- a stage ---------------------------------------------------------------------------------------- */
 
+/* Whether this process writes files: all but one of the ranks do not. */
+static bool is_first(const struct compression *c)
+{
+    return !c->options->ranks || !c->options->ranks->rank;
+}
+
 static whit_status progress(const struct compression *c, double share)
 {
     const whit_compress_options *o = c->options;
@@ -362,6 +368,10 @@ static whit_status run_expert_stage(struct compression *c, const struct stage *s
         m->finished = finished_of(c, m->param);
         experts.n++;
     }
+    if (experts.n && c->options->ranks)
+        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: experts are compressed on one machine: start the program without mpirun",
+                         c->source->path);
     if (experts.n) WHIT_TRY(whit_experts_solve(&experts, c->error));
     whit_stream_rest(&c->stream);
     for (uint32_t i = 0; i < experts.n; i++)
@@ -424,7 +434,8 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
 static whit_status try_rotation(struct compression *c, const struct stage *stage)
 {
     WHIT_TRY(whit_stream_wake(&c->stream, c->error));
-    double plain = whit_rotation_error(&c->rotation);
+    double plain, rotated = 0;
+    WHIT_TRY(whit_rotation_measure(&c->rotation, &plain, c->error));
     whit_rotation_swap_originals(&c->rotation);
     swap_variant(c, WHIT_ROTATED_V);
     swap_variant(c, WHIT_ROTATED_O);
@@ -432,7 +443,8 @@ static whit_status try_rotation(struct compression *c, const struct stage *stage
     whit_status status = run_stage(c, stage);
     c->rotated = false;
     if (status == WHIT_OK) status = whit_stream_wake(&c->stream, c->error);
-    bool better = status == WHIT_OK && whit_rotation_error(&c->rotation) < (1 - LEAST_GAIN) * plain;
+    if (status == WHIT_OK) status = whit_rotation_measure(&c->rotation, &rotated, c->error);
+    bool better = status == WHIT_OK && rotated < (1 - LEAST_GAIN) * plain;
     whit_rotation_swap_originals(&c->rotation);
     if (!better) swap_variant(c, WHIT_ROTATED_V);
     if (!better) swap_variant(c, WHIT_ROTATED_O);
@@ -487,7 +499,7 @@ static whit_status save_layer(struct compression *c)
     while (next_stage(c, &at, &stage))
         for (uint32_t i = 0; i < stage.n; i++)
             if (finished_of(c, stage.params[i])->name[0]) finished[n++] = finished_of(c, stage.params[i]);
-    whit_status status = n ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK;
+    whit_status status = n && is_first(c) ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK;
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++) whit_finished_spool(finished[i], c->folder, c->allocator);
     whit_free(c->allocator, finished, n_params * sizeof(whit_finished *));
     return status;
@@ -602,6 +614,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
     for (size_t i = 0; i < o->n_mixed; i++) whit_hash_add(&hash, o->mixed[i], strlen(o->mixed[i]) + 1);
     whit_hash_add(&hash, o->ids, o->n_ids * sizeof *o->ids);
     add_config(&hash, &c->source->config);
+    if (o->ranks) whit_hash_add(&hash, "ranks", 5); /* other sums */
     whit_hash_add(&hash, job.digests, digests_bytes);
     whit_hash_end(&hash, settings);
     whit_free(c->allocator, job.digests, digests_bytes);
@@ -629,6 +642,24 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     return status;
 }
 
+/* Waits until rank 0 has opened the work file, and compares the settings of all ranks, the weights among them. */
+static whit_status agree(struct compression *c, const uint8_t settings[WHIT_HASH_BYTES], whit_status status)
+{
+    const whit_ranks *ranks = c->options->ranks;
+    uint8_t first[WHIT_HASH_BYTES + 1];
+    memcpy(first, settings, WHIT_HASH_BYTES);
+    first[WHIT_HASH_BYTES] = status != WHIT_OK;
+    if (!ranks->broadcast(ranks->user, first, sizeof first))
+        return whit_fail(c->error, WHIT_ERROR_IO, "a rank is lost");
+    if (status == WHIT_OK && first[WHIT_HASH_BYTES])
+        return whit_fail(c->error, WHIT_ERROR_IO, "rank 0 could not open its work file");
+    if (status == WHIT_OK && memcmp(first, settings, WHIT_HASH_BYTES) != 0)
+        return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
+                         "%s: rank %u has another model, text or kind of CPU than rank 0", c->source->path,
+                         ranks->rank);
+    return status;
+}
+
 static whit_status open_work(struct compression *c, const char *path)
 {
     uint8_t settings[WHIT_HASH_BYTES];
@@ -639,8 +670,13 @@ static whit_status open_work(struct compression *c, const char *path)
     else
         whit_buf_printf(&name, "%s.work", path);
     if (!whit_buf_append(&name, "", 1)) return whit_fail_memory(c->error, "a file name", strlen(path));
-    whit_status status = whit_work_open(&c->work, whit_chars(&name), settings, c->options->resume, take_finished, c,
-                                        c->allocator, c->error);
+    whit_status status = WHIT_OK;
+    if (is_first(c))
+        status = whit_work_open(&c->work, whit_chars(&name), settings, c->options->resume, take_finished, c,
+                                c->allocator, c->error);
+    if (c->options->ranks) status = agree(c, settings, status);
+    if (status == WHIT_OK && !is_first(c) && c->options->resume)
+        status = whit_work_read(whit_chars(&name), settings, take_finished, c, c->allocator, c->error);
     whit_buf_free(&name);
     return status;
 }
@@ -688,6 +724,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
         status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos, &embed_type,
                                   c->folder, c->pool, c->allocator, c->error);
         c->stream.multiply_adds = o->multiply_adds;
+        c->stream.ranks = o->ranks;
         if (status == WHIT_OK) status = run_layers(c);
     }
     whit_stream_close(&c->stream);
@@ -776,7 +813,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
         if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
     } /* otherwise the conversion rounds row by row and keeps nothing in memory */
-    if (status == WHIT_OK) status = write_file(&c, &convert, path);
+    if (status == WHIT_OK && is_first(&c)) status = write_file(&c, &convert, path);
     whit_work_close(&c.work, status == WHIT_OK && !options->keep_work);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);
     whit_free(allocator, c.finished, source->n_tensors * sizeof *c.finished);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/hessian.h"
 
+#include "train/tree.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -103,42 +105,135 @@ static whit_status check_finite(const whit_stream *s, const whit_hessian *hessia
                      s->graph.values[bad - 1].name);
 }
 
+/* ---- sums over batches ------------------------------------------------------------------------- */
+
+/* A gathering of one input: values and weights, and the sums of ranks. */
+struct sums {
+    whit_hessian_pair *pair;
+    whit_stream *stream;
+    const whit_blas *blas;
+    whit_ref value, residual, until;
+    const float *row_weights;
+    bool is_held_out;   /* some batches are held out */
+    whit_tree trees[2]; /* ranks: sums of batches of the text, and of held-out ones */
+};
+
+static size_t count_values(const whit_hessian *h)
+{
+    return (size_t)h->n * h->n * (h->shift ? 2 : 1) + (size_t)h->n_out * h->n;
+}
+
+/* A Hessian of the same shape in the values of a tree's node. */
+static whit_hessian hessian_in(float *values, const whit_hessian *shape)
+{
+    const size_t square = (size_t)shape->n * shape->n;
+    whit_hessian h = {.n = shape->n, .n_out = shape->n_out, .h = values};
+    values += square;
+    if (shape->shift) {
+        h.shift = values;
+        values += square;
+    }
+    if (shape->lost) h.lost = values;
+    return h;
+}
+
+/* Runs a batch and adds its products to a Hessian. */
+static void add_batch_products(const struct sums *sums, uint32_t batch, const whit_hessian *to)
+{
+    whit_stream *s = sums->stream;
+    const whit_blas *blas = sums->blas;
+    const uint32_t n = to->n, n_out = to->n_out;
+    const float *weights = sums->row_weights ? sums->row_weights + (size_t)batch * s->n_rows : NULL;
+    whit_stream_run(s, batch, sums->until);
+    float *x = whit_tape_value(&s->tape[1], sums->value), *original = whit_tape_value(&s->tape[0], sums->value);
+    struct weigh_job job = {
+        .loops = blas->loops, .x = x, .other = to->shift ? original : NULL, .weights = weights, .width = n};
+    whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
+    add_product(blas, s->pool, x, n, x, n, s->n_rows, to->h);
+    if (to->shift) add_product(blas, s->pool, original, n, x, n, s->n_rows, to->shift);
+    if (!n_out) return;
+    job = (struct weigh_job){.loops = blas->loops,
+                             .x = whit_tape_value(&s->tape[1], sums->residual),
+                             .other = whit_tape_value(&s->tape[0], sums->residual),
+                             .weights = weights,
+                             .width = n_out,
+                             .subtract = true};
+    if (sums->residual != sums->value) /* otherwise the first call has computed the losses */
+        whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
+    add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
+}
+
+/* Sums the batches in their order, in this process alone. */
+static void sum_here(const struct sums *sums)
+{
+    for (uint32_t batch = 0; batch < sums->stream->n_batches; batch++) {
+        const bool is_held = sums->is_held_out && whit_stream_is_held(sums->stream, batch);
+        add_batch_products(sums, batch, is_held ? &sums->pair->held : &sums->pair->text);
+    }
+}
+
+/* Sums this rank's batches, each by itself, in a tree (train/tree.h), and then those of all ranks. */
+static whit_status sum_on_ranks(struct sums *sums, whit_error *error)
+{
+    whit_stream *s = sums->stream;
+    uint32_t batch, end = whit_stream_own_batches(s, &batch);
+    for (; batch < end; batch++) {
+        const bool is_held = sums->is_held_out && whit_stream_is_held(s, batch);
+        whit_tree *tree = &sums->trees[is_held];
+        const whit_hessian *shape = is_held ? &sums->pair->held : &sums->pair->text;
+        whit_tree_node *node = whit_tree_next(tree);
+        if (!node) return whit_fail_memory(error, "a Hessian", tree->n_values * sizeof(float));
+        memset(node->values, 0, tree->n_values * sizeof(float));
+        const whit_hessian part = hessian_in(node->values, shape);
+        add_batch_products(sums, batch, &part);
+        node->first = whit_stream_place(s, batch, sums->is_held_out);
+        node->n = 1;
+        memset(node->losses, 0, sizeof node->losses);
+        whit_tree_add(tree);
+    }
+    for (int held = 0; held <= sums->is_held_out; held++) {
+        const whit_hessian *to = held ? &sums->pair->held : &sums->pair->text;
+        const size_t square = (size_t)to->n * to->n * sizeof(float);
+        WHIT_TRY(whit_tree_reduce(&sums->trees[held], s->ranks, error));
+        const whit_hessian sum = hessian_in(sums->trees[held].nodes[0].values, to);
+        memcpy(to->h, sum.h, square);
+        if (to->shift) memcpy(to->shift, sum.shift, square);
+        if (to->lost) memcpy(to->lost, sum.lost, (size_t)to->n_out * to->n * sizeof(float));
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error)
 {
-    uint32_t n = s->graph.values[value - 1].width;
-    bool held = whit_stream_is_held(s, 7);
-    whit_ref until = later(&s->block, value, residual); /* some layers compute the residual after the matrix */
+    const uint32_t n = s->graph.values[value - 1].width;
+    struct sums sums = {.pair = pair,
+                        .stream = s,
+                        .blas = blas,
+                        .value = value,
+                        .residual = residual,
+                        .until = later(&s->block, value, residual), /* some compute the residual after the matrix */
+                        .row_weights = row_weights,
+                        .is_held_out = whit_stream_is_held(s, 7)};
     *pair = (whit_hessian_pair){.allocator = s->allocator};
     WHIT_TRY(whit_stream_wake(s, error));
     if (!residual) n_out = 0;
     if (!make_hessian(s->allocator, &pair->text, n, n_out, moved) ||
-        (held && !make_hessian(s->allocator, &pair->held, n, n_out, moved)))
+        (sums.is_held_out && !make_hessian(s->allocator, &pair->held, n, n_out, moved)))
         return whit_fail_memory(error, "a Hessian", (size_t)n * n * sizeof(float));
-    for (uint32_t batch = 0; batch < s->n_batches; batch++) {
-        whit_hessian *to = held && whit_stream_is_held(s, batch) ? &pair->held : &pair->text;
-        const float *weights = row_weights ? row_weights + (size_t)batch * s->n_rows : NULL;
-        whit_stream_run(s, batch, until);
-        float *x = whit_tape_value(&s->tape[1], value), *original = whit_tape_value(&s->tape[0], value);
-        struct weigh_job job = {
-            .loops = blas->loops, .x = x, .other = moved ? original : NULL, .weights = weights, .width = n};
-        whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
-        add_product(blas, s->pool, x, n, x, n, s->n_rows, to->h);
-        if (moved) add_product(blas, s->pool, original, n, x, n, s->n_rows, to->shift);
-        if (!n_out) continue;
-        job = (struct weigh_job){.loops = blas->loops,
-                                 .x = whit_tape_value(&s->tape[1], residual),
-                                 .other = whit_tape_value(&s->tape[0], residual),
-                                 .weights = weights,
-                                 .width = n_out,
-                                 .subtract = true};
-        if (residual != value) /* otherwise the first call has computed the losses */
-            whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
-        add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
+    whit_status status = WHIT_OK;
+    if (s->ranks) {
+        for (int i = 0; i < 2; i++)
+            whit_tree_open(&sums.trees[i], blas->loops, s->pool, s->allocator, count_values(&pair->text));
+        status = sum_on_ranks(&sums, error);
+        for (int i = 0; i < 2; i++) whit_tree_close(&sums.trees[i]);
+    } else {
+        sum_here(&sums);
     }
-    WHIT_TRY(check_finite(s, &pair->text, value, residual, error));
-    return check_finite(s, &pair->held, value, residual, error);
+    if (status == WHIT_OK) status = check_finite(s, &pair->text, value, residual, error);
+    if (status == WHIT_OK) status = check_finite(s, &pair->held, value, residual, error);
+    return status;
 }
 
 /* ---- experts -------------------------------------------------------------------------------------- */

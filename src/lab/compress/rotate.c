@@ -121,19 +121,35 @@ void whit_rotation_swap_rounded(whit_rotation *r, int i, whit_finished *finished
     swap(r->values[i], whit_stream_values(r->stream, WHIT_STREAM_COMPRESSED, r->params[i]), n_elems(r, i));
 }
 
-double whit_rotation_error(const whit_rotation *r)
+/* Exchanges the errors of all ranks' batches. */
+static bool gather_errors(const whit_stream *s, double *errors)
+{
+    size_t offsets[WHIT_RANKS_MAX + 1];
+    for (uint32_t r = 0; r <= s->ranks->n_ranks; r++)
+        offsets[r] = whit_rank_begin(s->ranks, r, s->n_batches) * sizeof *errors;
+    return s->ranks->gather(s->ranks->user, errors, offsets);
+}
+
+whit_status whit_rotation_measure(const whit_rotation *r, double *error_sum, whit_error *error)
 {
     whit_stream *s = r->stream;
-    size_t n = (size_t)s->n_rows * s->n_embd;
-    bool held = whit_stream_is_held(s, 7);
-    double error = 0;
-    for (uint32_t batch = 0; batch < s->n_batches; batch++) {
+    const size_t n = (size_t)s->n_rows * s->n_embd;
+    const bool held = whit_stream_is_held(s, 7);
+    whit_status status = WHIT_OK;
+    double *errors = whit_zalloc_array(s->allocator, s->n_batches, sizeof *errors);
+    if (!errors) return whit_fail_memory(error, "errors of the text", s->n_batches * sizeof *errors);
+    uint32_t batch, end = whit_stream_own_batches(s, &batch);
+    for (; batch < end; batch++) {
         if (held && !whit_stream_is_held(s, batch)) continue;
         whit_stream_run(s, batch, r->sum);
         const float *x = whit_tape_value(&s->tape[WHIT_STREAM_ORIGINAL], r->sum),
                     *rounded = whit_tape_value(&s->tape[WHIT_STREAM_COMPRESSED], r->sum);
         for (size_t i = 0; i < n; i++)
-            error += ((double)x[i] - (double)rounded[i]) * ((double)x[i] - (double)rounded[i]);
+            errors[batch] += ((double)x[i] - (double)rounded[i]) * ((double)x[i] - (double)rounded[i]);
     }
-    return error;
+    if (s->ranks && !gather_errors(s, errors)) status = whit_fail(error, WHIT_ERROR_IO, "a rank is lost");
+    *error_sum = 0;
+    for (uint32_t i = 0; i < s->n_batches; i++) *error_sum += errors[i];
+    whit_free(s->allocator, errors, s->n_batches * sizeof *errors);
+    return status;
 }

@@ -34,8 +34,8 @@ void whit_rotation_close(whit_rotation *rotation); /* zero-initialised is closed
 void whit_rotation_swap_originals(whit_rotation *rotation);
 /* Exchanges the rounded values and codes of matrix i (v, o) with those kept here. */
 void whit_rotation_swap_rounded(whit_rotation *rotation, int i, whit_finished *finished);
-/* Sum of squared losses of the residual stream after o over the held-out windows, or over all windows if none is held
- * out. */
-double whit_rotation_error(const whit_rotation *rotation);
+/* *error_sum: squared losses of the residual stream after o over the held-out windows, or over all windows if none is
+ * held out. Errors: memory, io (a rank is lost). */
+whit_status whit_rotation_measure(const whit_rotation *rotation, double *error_sum, whit_error *error);
 
 #endif

@@ -379,6 +379,12 @@ uint32_t whit_stream_own_batches(const whit_stream *s, uint32_t *begin)
     return s->ranks ? whit_rank_begin(s->ranks, s->ranks->rank + 1, s->n_batches) : s->n_batches;
 }
 
+uint32_t whit_stream_place(const whit_stream *s, uint32_t batch, bool is_held_out)
+{
+    const uint32_t n_held = is_held_out ? batch / HELD_EVERY : 0;
+    return is_held_out && whit_stream_is_held(s, batch) ? n_held : batch - n_held;
+}
+
 void whit_stream_advance(whit_stream *s)
 {
     size_t n = (size_t)s->n_rows * s->n_embd;

@@ -60,6 +60,8 @@ float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int3
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
 /* The batches of this rank: [*begin, end). Without ranks all. Only these are run and moved past blocks here. */
 uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
+/* The number of a batch among those of its kind, held out or not; is_held_out: some are held out. */
+uint32_t whit_stream_place(const whit_stream *stream, uint32_t batch, bool is_held_out);
 /* Moves the text past the block: its outputs become the next block's inputs. */
 void whit_stream_advance(whit_stream *stream);
 /* One row of a tensor as f32, (n_cols). */

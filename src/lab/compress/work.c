@@ -160,6 +160,18 @@ whit_status whit_work_open(whit_work *work, const char *path, const uint8_t sett
     return status;
 }
 
+whit_status whit_work_read(const char *path, const uint8_t settings[WHIT_HASH_BYTES], whit_work_fn *take, void *user,
+                           const whit_allocator *allocator, whit_error *error)
+{
+    whit_work work = {.fd = open(path, O_RDONLY | O_CLOEXEC), .path = (char *)(uintptr_t)path, .allocator = allocator};
+    size_t end;
+    if (work.fd < 0) return errno == ENOENT ? WHIT_OK : whit_fail_errno(error, path, "open");
+    memcpy(work.settings, settings, sizeof work.settings);
+    const whit_status status = go_on(&work, &end, take, user, error);
+    close(work.fd);
+    return status;
+}
+
 whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint32_t n, whit_error *error)
 {
     whit_buf payload = {.allocator = work->allocator};
