@@ -43,7 +43,7 @@ static inline bool loopback_meet(loopback *all)
     return !all->is_cut;
 }
 
-static inline bool loopback_gather(void *user, void *data, const size_t *offsets)
+static inline bool loopback_gather(void *user, void *data, const size_t *offsets, bool to_first)
 {
     const loopback_rank *own = user;
     loopback *all = own->all;
@@ -52,7 +52,7 @@ static inline bool loopback_gather(void *user, void *data, const size_t *offsets
     bool ok = loopback_meet(all);
     for (uint32_t r = 0; ok && r < all->n_ranks; r++) {
         const size_t n = offsets[r + 1] - offsets[r];
-        if (r == own->rank || !n) continue;
+        if (r == own->rank || !n || (to_first && own->rank)) continue;
         memcpy((char *)data + offsets[r], (const char *)all->posts[r].data + offsets[r], n);
         all->n_messages++;
         all->n_bytes += n;

@@ -16,8 +16,9 @@ typedef struct whit_ranks {
     bool (*receive)(void *user, uint32_t from, void *data, size_t n_bytes);
     bool (*broadcast)(void *user, void *data, size_t n_bytes); /* from rank 0 to all */
     /* Piece r of `data` is bytes [offsets[r], offsets[r + 1]). Each rank has filled its own piece; afterwards all
-     * pieces are filled. Every rank sends its piece to each other rank, unless the piece is empty. */
-    bool (*gather)(void *user, void *data, const size_t *offsets);
+     * pieces are filled, to_first: those of rank 0. Every rank sends its piece, unless it is empty, to each other rank,
+     * or to rank 0 alone. */
+    bool (*gather)(void *user, void *data, const size_t *offsets, bool to_first);
     void *user;
 } whit_ranks;
 

@@ -22,6 +22,11 @@ int cli_split_model(cli_call *call, whit_model *model)
     return status == WHIT_OK ? CLI_FOLLOWED : cli_fail_error(call, &error);
 }
 
+bool cli_under_mpirun(void)
+{
+    return whit_ranks_are_wanted();
+}
+
 int cli_join_ranks(cli_call *call, const whit_ranks **joined)
 {
     whit_error error;
@@ -38,15 +43,15 @@ int cli_refuse_ranks(cli_call *call)
     return cli_fail(call, CLI_USAGE, "%s works on one machine: start it without mpirun", call->verb->name);
 }
 
-void cli_note_ranks(const whit_session *session, uint64_t n_tokens)
+void cli_note_ranks(const whit_session *session)
 {
     const whit_model_ranks *split = session->model->split;
     const whit_exec_traffic *traffic = &session->exec.traffic;
-    if (!split || !n_tokens) return;
-    cli_note("%u ranks; rank 0, a token: %.1f messages and %.0f bytes sent, %.0f bytes received", ranks.n_ranks,
-             (double)(traffic->n_messages + split->n_messages) / (double)n_tokens,
-             (double)(traffic->sent_bytes + split->sent_bytes) / (double)n_tokens,
-             (double)traffic->received_bytes / (double)n_tokens);
+    if (!split || !split->n_passes) return;
+    const double n = (double)split->n_passes;
+    cli_note("%u ranks; rank 0, a pass: %.1f exchanges, %.1f messages and %.0f bytes sent, %.0f bytes received",
+             ranks.n_ranks, (double)traffic->n_gathers / n, (double)(traffic->n_messages + split->n_messages) / n,
+             (double)(traffic->sent_bytes + split->sent_bytes) / n, (double)traffic->received_bytes / n);
 }
 
 void cli_ranks_end(bool failed)

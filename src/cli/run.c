@@ -450,7 +450,7 @@ static int continue_text(cli_call *call, whit_model *model)
         cli_flush(call);
         if (!values->no_statistics) print_statistics(session, &result, seed);
         if (!values->no_statistics) cli_note_experts(session);
-        if (!values->no_statistics) cli_note_ranks(session, result.n_prompt_tokens + result.n_generated_tokens);
+        if (!values->no_statistics) cli_note_ranks(session);
         if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))
             cli_note("tales, the built-in toy, can do nothing but tell tales; for a model that answers: 'whit "
                      "pull " CLI_FIRST_MODEL "'");

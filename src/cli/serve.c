@@ -183,6 +183,8 @@ static whit_status open_again(void *user, const char *path, whit_model **model, 
 {
     const struct served *served = user;
     whit_model_options wanted = whit_model_options_default();
+    if (cli_under_mpirun())
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "several machines open a model once: start the server again");
     if (!path) return cli_tales_open(model, error);
     wanted.no_cache = served->no_cache;
     if (served->family.data && path == served->models[0].path) wanted.family_program = served->family.data;
@@ -340,13 +342,23 @@ static bool drafts_by_block(const struct serve_values *values)
     return draft ? !strcmp(draft, "mtp") : values->n_draft == WHIT_DRAFT_BY_COST;
 }
 
+/* Under mpirun all ranks run the one model that is served. The server is not confined then, since OpenMPI opens
+ * connections and shared memory while it runs. */
+static int split_served(cli_call *call, const struct serve_values *values, struct served *served)
+{
+    if (!cli_under_mpirun()) return CLI_OK;
+    if (served->n_models > 1 || served->n_adapters || values->cache_dir)
+        return cli_fail(call, CLI_USAGE, "several machines serve one model, without adapters and --cache-dir");
+    const int status = cli_split_model(call, served->models->model);
+    if (status == CLI_OK && !values->no_sandbox) cli_note("OpenMPI needs the network: the server is not confined");
+    return status;
+}
+
 static int run_serve(cli_call *call)
 {
     struct serve_values *values = call->values;
     struct served served = {.n_models = 0};
     whit_error error;
-    const int refused = cli_refuse_ranks(call);
-    if (refused != CLI_OK) return refused;
     if (!whit_server_library())
         return cli_fail(call, CLI_REFUSED,
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
@@ -362,6 +374,7 @@ static int run_serve(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--allow-pull wants a key, which requests give: --api-key-file FILE");
     if (values->allow_pull && whit_cache_folder(NULL, folder, &error) != WHIT_OK) return cli_fail_error(call, &error);
     int status = open_served(call, values, &served);
+    if (status == CLI_OK) status = split_served(call, values, &served);
     if (status != CLI_OK) {
         free_served(&served);
         return status;
@@ -390,7 +403,7 @@ static int run_serve(cli_call *call)
                                   .store = values->allow_pull ? &store : NULL,
                                   .log_path = values->log,
                                   .log_texts = values->log_texts,
-                                  .is_unconfined = values->no_sandbox,
+                                  .is_unconfined = values->no_sandbox || cli_under_mpirun(),
                                   .confined = confined,
                                   .n_parallel = values->n_parallel,
                                   .n_queue = values->n_queue,

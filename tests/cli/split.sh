@@ -23,7 +23,7 @@ done
 whit run -m model.gguf -p "the land" --raw -n 12 --temp 0 -t 1 >whole 2>err || complain "$(cat err)"
 ranks 2 run -m model.gguf -p "the land" --raw -n 12 --temp 0 -t 1
 cmp -s whole out || complain "another text: $(cat out)"
-[ "$(grep -c '2 ranks; rank 0, a token: ' err)" = 1 ] || complain "nothing is said of what travels: $(cat err)"
+[ "$(grep -c '2 ranks; rank 0, a pass: ' err)" = 1 ] || complain "nothing is said of what travels: $(cat err)"
 whit run -m chat.gguf "the time" -n 8 --temp 0 -t 1 >whole 2>err || complain "$(cat err)"
 ranks 3 run -m chat.gguf "the time" -n 8 --temp 0 -t 1
 # mpirun's pipe is a terminal, where the program shows no control characters.
@@ -36,6 +36,33 @@ if [ -d "$SHARED/models-tiny/qwen3-moe/hf" ]; then
 fi
 mpirun -np 2 "$BUILD/whit" run -m model.gguf -p a -n 1 --session kept >out 2>err && complain "a session file was kept"
 [ "$(grep -c 'session files are not supported' err)" = 1 ] || complain "$(cat err)"
+# A server: the answer of one process, for requests at the same time, until SIGTERM.
+ask() {
+    for i in 1 2; do
+        curl -s --unix-socket socket -o "$1$i" http://localhost/completion -d "{\"prompt\": \"the land $i\", \"n_predict\": 8, \"temperature\": 0}" &
+    done
+    wait $!
+    wait -n 2>/dev/null
+    for i in 1 2; do python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["content"])' "$1$i" >"$1$i.text" || complain "no answer: $(cat "$1$i")"; done
+}
+# serve NAME COMMAND...: starts a server, asks it, and ends it; the answers land in NAME1.text and NAME2.text.
+serve() {
+    local name=$1
+    shift
+    rm -f socket
+    "$@" serve -m model.gguf --socket socket -t 1 -np 2 --no-sandbox >out 2>err &
+    local started=$!
+    for _ in $(seq 300); do [ -S socket ] && break; sleep 0.1; done
+    ask "$name"
+    # shellcheck disable=SC2046 # all ranks, of which the others wait for the first
+    kill -TERM $(pgrep -P $started -x whit || echo $started)
+    wait $started || complain "the server ended with $?: $(cat err)"
+}
+if command -v curl >/dev/null && command -v python3 >/dev/null; then
+    serve alone "$BUILD/whit"
+    serve both mpirun -np 2 "$BUILD/whit"
+    for i in 1 2; do cmp -s alone$i.text both$i.text || complain "the server's answer $i is $(cat both$i), $(cat err)"; done
+fi
 # A dead rank ends the run.
 mpirun -np 3 "$BUILD/whit" run -m model.gguf -p "the end" --endless --ignore-eos -n -1 -t 1 >out 2>err &
 started=$!

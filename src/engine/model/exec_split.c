@@ -142,13 +142,7 @@ static bool exchange_pieces(whit_exec *exec, const size_t *offsets, bool to_firs
         exec->traffic.sent_bytes += own_bytes * n_receivers;
     }
     exec->traffic.received_bytes += receives ? offsets[n] - own_bytes : 0;
-    if (!to_first) return ranks->gather(ranks->user, exec->gathered, offsets);
-    if (own) return !own_bytes || ranks->send(ranks->user, 0, exec->gathered + offsets[own], own_bytes);
-    bool ok = true;
-    for (uint32_t r = 1; r < n && ok; r++)
-        if (offsets[r + 1] > offsets[r])
-            ok = ranks->receive(ranks->user, r, exec->gathered + offsets[r], offsets[r + 1] - offsets[r]);
-    return ok;
+    return ranks->gather(ranks->user, exec->gathered, offsets, to_first);
 }
 
 void whit_exec_run_gather_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)

@@ -48,7 +48,7 @@ whit_status whit_split_join(const whit_model *model, whit_status status, whit_er
     struct outcome *own = &outcomes[ranks->rank];
     *own = (struct outcome){.status = status};
     if (status != WHIT_OK && error) own->error = *error;
-    if (split->is_lost || !ranks->gather(ranks->user, outcomes, offsets)) return lose(split, error);
+    if (split->is_lost || !ranks->gather(ranks->user, outcomes, offsets, false)) return lose(split, error);
     for (uint32_t r = 0; r < ranks->n_ranks; r++) {
         if (outcomes[r].status != WHIT_OK && r != ranks->rank && status == WHIT_OK)
             return whit_fail(error, (whit_status)outcomes[r].status, "rank %u: %.400s", r, outcomes[r].error.message);
@@ -119,6 +119,7 @@ whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error
     bool *verdict = session->is_damaged; /* (n), then whether the step is cancelled */
     if (whit_split_leads(session->model)) verdict[n] = whit_flag_is_set(session->options.cancel);
     WHIT_TRY(broadcast(session->model->split, verdict, (n + 1) * sizeof *verdict, error));
+    session->model->split->n_passes++;
     *is_damaged = false;
     for (uint32_t i = 0; i < n; i++) *is_damaged |= verdict[i];
     return verdict[n] ? whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled") : WHIT_OK;

@@ -18,7 +18,8 @@ struct whit_model_ranks {
     const whit_ranks *ranks;
     whit_session *sessions[WHIT_SPLIT_SESSIONS_MAX]; /* by number, which all ranks agree on */
     bool is_lost;                                    /* a rank is lost */
-    uint64_t n_messages, sent_bytes;                 /* messages of rank 0 beside those of passes */
+    uint64_t n_messages, sent_bytes;                 /* messages of rank 0 beside the exchanges of passes */
+    uint64_t n_passes;
 };
 
 /* Calls that change a session, as rank 0 tells the others. */

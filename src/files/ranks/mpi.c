@@ -72,13 +72,16 @@ static bool broadcast_bytes(void *user, void *data, size_t n_bytes)
     return mpi->rank ? end_call(mpi, from_ns, n_bytes, ok) : ok; /* rank 0 does not wait for answers */
 }
 
-static bool gather_bytes(void *user, void *data, const size_t *offsets)
+static bool gather_bytes(void *user, void *data, const size_t *offsets, bool to_first)
 {
     const struct mpi *mpi = user;
     const uint64_t from_ns = whit_now_ns();
-    const size_t n_mine = offsets[mpi->rank + 1] - offsets[mpi->rank], n_sent = n_mine * (mpi->n_ranks - 1);
+    const size_t n_mine = offsets[mpi->rank + 1] - offsets[mpi->rank];
+    const size_t n_sent = n_mine * (to_first ? 1 : mpi->n_ranks - 1);
     const size_t n_received = offsets[mpi->n_ranks] - offsets[0] - n_mine;
-    return end_call(mpi, from_ns, n_sent > n_received ? n_sent : n_received, mpi->calls->gather(data, offsets) == 0);
+    const bool ok = mpi->calls->gather(data, offsets, to_first) == 0;
+    if (to_first && mpi->rank) return ok; /* does not wait for an answer */
+    return end_call(mpi, from_ns, n_sent > n_received ? n_sent : n_received, ok);
 }
 
 /* Reads WHIT_RANKS_DELAY. */

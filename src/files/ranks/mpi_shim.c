@@ -99,23 +99,26 @@ static int broadcast_all(void *data, size_t n_bytes)
     return status;
 }
 
-/* Every rank sends its piece to all others at once: one latency, and no byte travels twice. */
-static int gather_all(void *data, const size_t *offsets)
+/* All messages travel at once: one latency, and no byte travels twice. */
+static int gather_all(void *data, const size_t *offsets, bool to_first)
 {
     MPI_Request requests[2 * WHIT_RANKS_MAX];
     int n = 0;
     for (int r = 0; r < n_world; r++) {
         if (offsets[r + 1] - offsets[r] > PIECE_BYTES) return 1;
-        if (r == my_rank || offsets[r + 1] == offsets[r]) continue;
+        if (r == my_rank || offsets[r + 1] == offsets[r] || (to_first && my_rank)) continue;
         if (MPI_Irecv((char *)data + offsets[r], (int)(offsets[r + 1] - offsets[r]), MPI_BYTE, r, 0, MPI_COMM_WORLD,
                       &requests[n++]) != MPI_SUCCESS)
             return 1;
     }
     const size_t mine = offsets[my_rank], n_mine = offsets[my_rank + 1] - mine;
-    for (int k = 1; k < n_world && n_mine; k++) /* different ranks begin with different receivers */
-        if (MPI_Isend((const char *)data + mine, (int)n_mine, MPI_BYTE, (my_rank + k) % n_world, 0, MPI_COMM_WORLD,
-                      &requests[n++]) != MPI_SUCCESS)
+    for (int k = 1; k < n_world && n_mine; k++) { /* different ranks begin with different receivers */
+        const int to = (my_rank + k) % n_world;
+        if (to_first && to) continue;
+        if (MPI_Isend((const char *)data + mine, (int)n_mine, MPI_BYTE, to, 0, MPI_COMM_WORLD, &requests[n++]) !=
+            MPI_SUCCESS)
             return 1;
+    }
     return wait_all(requests, n);
 }
 

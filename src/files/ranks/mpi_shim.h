@@ -13,7 +13,7 @@ typedef struct whit_mpi_calls {
     int (*send)(uint32_t to, const void *data, size_t n_bytes);
     int (*receive)(uint32_t from, void *data, size_t n_bytes);
     int (*broadcast)(void *data, size_t n_bytes);
-    int (*gather)(void *data, const size_t *offsets);
+    int (*gather)(void *data, const size_t *offsets, bool to_first);
     void (*close)(bool failed);
 } whit_mpi_calls;
 

@@ -127,7 +127,7 @@ static bool gather_errors(const whit_stream *s, double *errors)
     size_t offsets[WHIT_RANKS_MAX + 1];
     for (uint32_t r = 0; r <= s->ranks->n_ranks; r++)
         offsets[r] = whit_rank_begin(s->ranks, r, s->n_batches) * sizeof *errors;
-    return s->ranks->gather(s->ranks->user, errors, offsets);
+    return s->ranks->gather(s->ranks->user, errors, offsets, false);
 }
 
 whit_status whit_rotation_measure(const whit_rotation *r, double *error_sum, whit_error *error)
