@@ -27,7 +27,7 @@ typedef whit_status whit_work_fn(void *user, whit_finished *finished, whit_error
  * `take`. A file of other settings is refused; an absent file, or one with a torn header, is started anew. */
 whit_status whit_work_open(whit_work *work, const char *path, const uint8_t settings[WHIT_HASH_BYTES], bool resume,
                            whit_work_fn *take, void *user, const whit_allocator *allocator, whit_error *error);
-/* Passes the complete records of an existing file to `take`, and changes nothing. An absent file has none. */
+/* Passes the complete records of an existing file to `take`, and changes nothing. An absent file counts as empty. */
 whit_status whit_work_read(const char *path, const uint8_t settings[WHIT_HASH_BYTES], whit_work_fn *take, void *user,
                            const whit_allocator *allocator, whit_error *error);
 /* Appends n matrices as one record and flushes it to the disk. */
