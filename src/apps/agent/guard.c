@@ -290,6 +290,7 @@ static bool is_key_char(char c)
 static size_t token_bytes(const char *text, size_t n)
 {
     for (size_t i = 0; i < COUNT(forms); i++) {
+        if (n < 2 || text[0] != forms[i].begin[0] || text[1] != forms[i].begin[1]) continue; /* nearly always */
         size_t n_begin = strlen(forms[i].begin), end = n_begin;
         bool digit = false, letter = false;
         if (n <= n_begin || memcmp(text, forms[i].begin, n_begin) != 0) continue;
