@@ -589,6 +589,17 @@ static bool cored_by_other_call(void)
     return false;
 #endif
 }
+static bool notified(void)
+{
+    int fd = open("/usr", O_RDONLY | O_DIRECTORY);
+    return fd >= 0 && fcntl(fd, 1026 /* F_NOTIFY */, 1) == 0;
+}
+static bool hinted(void)
+{
+    uint64_t hint = 0; /* not set */
+    int fd = open("/usr/bin/env", O_RDONLY);
+    return fd >= 0 && fcntl(fd, 1036 /* F_SET_RW_HINT */, &hint) == 0;
+}
 /* Each sets what already is, so that a way that leads out changes nothing. */
 static bool slowed(void)
 {
@@ -932,6 +943,8 @@ static const struct {
     WAY(ipc_shm),
     WAY(ipc_queue),
     WAY(prlimit_parent),
+    WAY(notified),
+    WAY(hinted),
     WAY(cored),
     WAY(cored_by_other_call),
     WAY(slowed),

@@ -110,6 +110,11 @@ const whit_call whit_calls[] = {
     {"ioctl", CALL_REQUEST, 0, 1, 0, 0, 0},
     /* A lease makes the next program that writes the file wait; it can be had for files that are only read. */
     REFUSE_AT("fcntl", 1, 1024),
+    /* The watches of before inotify (F_NOTIFY); hints that stay with a file which is only read (F_SET_RW_HINT,
+     * F_SET_FILE_RW_HINT). */
+    REFUSE_AT("fcntl", 1, 1026),
+    REFUSE_AT("fcntl", 1, 1036),
+    REFUSE_AT("fcntl", 1, 1038),
     /* Landlock has no hook for watches, which tell the names and uses of files in folders that cannot be opened. */
     {"inotify_add_watch", CALL_WATCH, -1, 1, 0, 0, 0},
     /* Leaving the group of processes that is ended with the command. */
