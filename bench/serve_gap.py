@@ -81,7 +81,8 @@ def measure(server, seed):
     return gaps[-1], gaps[len(gaps) * 99 // 100], ended - begun, len(gaps)
 
 
-make_model(options.build, model, options.shape, options.vocabulary, "--layers", options.layers, "--divide", options.divide)
+make_model(options.build, model, options.shape, options.vocabulary, "--layers", options.layers,
+           "--divide", options.divide)
 print("seven streams and a prompt of %d tokens, %s, %d threads" % (options.prompt, options.shape, options.threads))
 print("--step-budget  largest gap  99 of 100  first token  tokens of the streams meanwhile  prompt tokens a step")
 for budget in (int(text) for text in options.budgets.split(",")):

@@ -228,8 +228,8 @@ wanted(done.returncode == 0 and got[0] == got[1] == got[2] == got[3] and "0.txt"
 wanted("own state" in got[4] or "not read" in got[4], f"the program's own state: {got[4]}")
 
 # Configuration: one line says what is wrong with it; a project's file can widen nothing.
-for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"read": ["/"]}', "no setting of a project"),
-                    ('{"mcp": {}}', "no setting of a project"), ("[]", "no JSON object")):
+for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"read": ["/"]}', "not a setting of a project"),
+                    ('{"mcp": {}}', "not a setting of a project"), ("[]", "no JSON object")):
     project(text)
     done, got = agent([END], status=3)
     lines = [x for x in done.stderr.splitlines() if x.startswith("whit agent:")]

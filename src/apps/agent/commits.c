@@ -9,22 +9,13 @@
 #if WHIT_HAVE_GIT2
 #include "code/libgit2.h"
 
-#include "base/clock.h"
+#include "base/apart.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define PATIENCE_MS      10000
-#define CALL_CLOSE_RANGE 436
+#define PATIENCE_MS 10000
 
 struct work {
     whit_libgit2 api;
@@ -132,62 +123,37 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     return status;
 }
 
-/* The result that the process hands over. It is smaller than a pipe holds, so it is written at once. */
-struct outcome {
-    whit_status status;
-    bool made;
-    whit_error error;
+/* A commit to be made, and its outcome, which the process hands over. */
+struct turn {
+    const char *project, *message;
+    const whit_change *changes;
+    size_t n;
+    struct outcome {
+        whit_status status;
+        bool made;
+        whit_error error;
+    } outcome;
 };
 
-/* Reads the outcome until the deadline; false if the process ended, or hung, before it was whole. */
-static bool read_outcome(int fd, struct outcome *outcome)
+static void commit_changes(void *user)
 {
-    const uint64_t begin = whit_now_ns();
-    size_t n = 0;
-    while (n < sizeof *outcome) {
-        const int64_t left = PATIENCE_MS - (int64_t)((whit_now_ns() - begin) / 1000000);
-        struct pollfd wanted = {.fd = fd, .events = POLLIN};
-        if (left <= 0) return false;
-        if (poll(&wanted, 1, (int)left) <= 0) continue;
-        ssize_t got = read(fd, (char *)outcome + n, sizeof *outcome - n);
-        if (got == 0 || (got < 0 && errno != EINTR)) return false;
-        if (got > 0) n += (size_t)got;
-    }
-    return true;
+    struct turn *t = user;
+    t->outcome.status = make_commit(t->project, t->changes, t->n, t->message, &t->outcome.made, &t->outcome.error);
 }
 
 whit_status whit_commit_turn(const char *project, const whit_change *changes, size_t n, const char *message, bool *made,
                              whit_error *error)
 {
-    struct outcome outcome = {0};
-    int ends[2], status;
+    struct turn t = {.project = project, .message = message, .changes = changes, .n = n};
+    const whit_apart how = whit_run_apart(commit_changes, &t, &t.outcome, sizeof t.outcome, PATIENCE_MS);
     *made = false;
-    if (pipe2(ends, O_CLOEXEC) != 0) return whit_fail_errno(error, project, "make a pipe for");
-    pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        /* Locks, terminals and pipes that others wait for are not held open. */
-        if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
-        (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);
-        outcome.status = make_commit(project, changes, n, message, &outcome.made, &outcome.error);
-        ssize_t put = write(ends[1], &outcome, sizeof outcome);
-        _exit(put != (ssize_t)sizeof outcome);
-    }
-    int failure = errno;
-    close(ends[1]);
-    bool is_whole = child > 0 && read_outcome(ends[0], &outcome);
-    close(ends[0]);
-    if (child > 0) kill(child, SIGKILL);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    errno = failure;
-    if (child < 0) return whit_fail_errno(error, project, "start a process for");
-    if (!is_whole)
+    if (how == WHIT_APART_FAILED) return whit_fail_errno(error, project, "start a process for");
+    if (how == WHIT_APART_LATE)
         return whit_fail(error, WHIT_ERROR_IO, "%s: git did not answer within %d s: a file that it reads may be a pipe",
                          WHIT_COMMITS_REF, PATIENCE_MS / 1000);
-    *made = outcome.made;
-    if (outcome.status != WHIT_OK && error) *error = outcome.error;
-    return outcome.status;
+    *made = t.outcome.made;
+    if (t.outcome.status != WHIT_OK && error) *error = t.outcome.error;
+    return t.outcome.status;
 }
 
 #else

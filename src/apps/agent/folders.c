@@ -6,10 +6,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,7 +129,7 @@ void whit_agent_remove_all(int folder, const char *name)
     struct removal r = {.top = folder};
     char moved[64];
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return;
-    if (getrandom(&r.random, sizeof r.random, 0) != (ssize_t)sizeof r.random) return;
+    randombytes_buf(&r.random, sizeof r.random);
     remove_below(&r, folder, name, 0);
     for (uint32_t i = 0; i < r.n_moved; i++) { /* n_moved may grow */
         name_moved(&r, i, moved);

@@ -5,8 +5,6 @@
 
 #include "sandbox/walls.h"
 
-#include <sys/types.h>
-
 /* A message that a child sends over its pipe. */
 typedef struct whit_child_word {
     enum { CHILD_STARTED, CHILD_FAILED, CHILD_NO_SPACES, CHILD_ENDED } kind;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define CALL_CLOSE_RANGE 436
+
+/* Reads the result until the deadline; false if the process ended, or hung, before it was whole. */
+static bool read_result(int fd, char *result, size_t result_bytes, uint32_t patience_ms)
+{
+    const uint64_t begin = whit_now_ns();
+    size_t n = 0;
+    while (n < result_bytes) {
+        const int64_t left = (int64_t)patience_ms - (int64_t)((whit_now_ns() - begin) / 1000000);
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        if (left <= 0) return false;
+        if (poll(&wanted, 1, (int)left) <= 0) continue;
+        ssize_t got = read(fd, result + n, result_bytes - n);
+        if (got == 0 || (got < 0 && errno != EINTR)) return false;
+        if (got > 0) n += (size_t)got;
+    }
+    return true;
+}
+
+whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, size_t result_bytes, uint32_t patience_ms)
+{
+    int ends[2], status;
+    if (pipe2(ends, O_CLOEXEC) != 0) return WHIT_APART_FAILED;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        /* Locks, terminals and pipes that others wait for are not held open. */
+        if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
+        (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);
+        work(user);
+        _exit(write(ends[1], result, result_bytes) != (ssize_t)result_bytes);
+    }
+    int failure = errno;
+    close(ends[1]);
+    bool is_whole = child > 0 && read_result(ends[0], result, result_bytes, patience_ms);
+    close(ends[0]);
+    if (child > 0) kill(child, SIGKILL);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    errno = failure;
+    return child < 0 ? WHIT_APART_FAILED : is_whole ? WHIT_APART_DONE : WHIT_APART_LATE;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Work in a process of its own, which may take a bounded time: for libraries that open what they are told to, since a
+ * pipe in place of a file would hold the caller up for ever. */
+#ifndef WHIT_BASE_APART_H
+#define WHIT_BASE_APART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum whit_apart {
+    WHIT_APART_DONE,
+    WHIT_APART_LATE,  /* it ended before its result was whole, or its time was over */
+    WHIT_APART_FAILED /* it could not be started: errno */
+} whit_apart;
+
+/* Forks, calls `work(user)` there, and copies the result_bytes at `result`, which `work` has filled, to the same place
+ * here. The process is killed after patience_ms, and when the caller ends; of open files it keeps the result's pipe
+ * alone. result_bytes is at most what a pipe holds (64 KiB). */
+whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, size_t result_bytes,
+                          uint32_t patience_ms);
+
+#endif
