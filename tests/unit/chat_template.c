@@ -248,6 +248,42 @@ static void roles_and_parts(void **state)
     whit_chat_template_close(chat);
 }
 
+/* Several calls of a message, for templates that refuse or drop all but one: each has a message of its own, with its
+ * results after it. */
+static void calls_one_by_one(void **state)
+{
+    (void)state;
+    static const char refusing[] =
+        "{% for m in messages %}{% if m.tool_calls and m.tool_calls | length > 1 %}{{ "
+        "raise_exception('one') }}{% endif "
+        "%}[{{ m.role }}:{{ m.content or '' }}{% for c in m.tool_calls %} {{ c.function.name }}{{ "
+        "c.function.arguments | tojson "
+        "}}{% endfor %}]{% endfor %}";
+    static const char calls[] =
+        "[" USER ", " ASSISTANT("\"I look.\"", CALL("1", "a", "\"{}\"") ", " CALL("2", "b", "\"{}\"")) ", " TOOL(
+            "2", "second") ", " TOOL("1", "first") ", " TOOL("1", "again") ", " USER "]";
+    static const char unnamed[] =
+        "[" USER ", " ASSISTANT("null", CALL("1", "a", "\"{}\"") ", " CALL("2", "b", "\"{}\"")) ", " TOOL(
+            "x", "first") ", " TOOL("y", "second") ", " TOOL("z", "third") "]";
+    whit_chat_template *chat = open_chat(refusing, "t");
+    char *text = rendered(chat, calls, false);
+    assert_string_equal(
+        text,
+        "[user:The weather?][assistant:I look. a{}][tool:first][tool:again][assistant: b{}][tool:second]"
+        "[user:The weather?]");
+    free(text);
+    text = rendered(chat, unnamed, false);
+    assert_string_equal(text,
+                        "[user:The weather?][assistant: a{}][tool:first][assistant: b{}][tool:second][tool:third]");
+    free(text);
+    whit_chat_template_close(chat);
+    chat = open_chat(own_llama, "llama"); /* which drops a second call without a word */
+    text = rendered(chat, calls, false);
+    assert_non_null(strstr(text, "{\"name\": \"b\", \"parameters\": "));
+    free(text);
+    whit_chat_template_close(chat);
+}
+
 /* A message that the template would drop without a word is refused; its own roles are taken. */
 static void roles_that_no_template_writes(void **state)
 {
@@ -439,10 +475,15 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_survive_own_templates),    cmocka_unit_test(roles_and_parts),
-        cmocka_unit_test(roles_that_no_template_writes),  cmocka_unit_test(contents_forge_nothing),
-        cmocka_unit_test(what_makes_no_sense_is_refused), cmocka_unit_test(tools_without_a_template),
-        cmocka_unit_test(every_allocation_may_fail),      cmocka_unit_test(calls_survive_shared_templates),
+        cmocka_unit_test(calls_survive_own_templates),
+        cmocka_unit_test(calls_one_by_one),
+        cmocka_unit_test(roles_and_parts),
+        cmocka_unit_test(roles_that_no_template_writes),
+        cmocka_unit_test(contents_forge_nothing),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(tools_without_a_template),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(calls_survive_shared_templates),
     };
     return cmocka_run_group_tests_name("chat_template", tests, set_up, tear_down);
 }

@@ -6,11 +6,15 @@
 #include "base/items.h"
 #include "base/json.h"
 
+enum { SINGLE_CALLS_MAX = 128 };
+
 struct rewrite {
     const whit_tool_style *style;
     const whit_json *json;
     whit_buf *out;
     uint32_t i_message; /* the message that is written, for errors */
+    uint32_t only_call; /* the message's call that is written; WHIT_JSON_NONE: all */
+    bool is_rest;       /* the message's content is written already */
 };
 
 /* The text of a value, as it stands. */
@@ -213,11 +217,13 @@ static whit_status write_message(const struct rewrite *r, uint32_t at, bool *ok,
     *ok = whit_buf_append_str(r->out, "{\"role\": ") &&
         (!r->style->developer && whit_json_is(r->json, role, "developer") ? whit_buf_append_str(r->out, "\"system\"")
                                                                           : copy_value(r, role));
-    if (*ok) WHIT_TRY(write_content(r, whit_json_get(r->json, at, "content"), has_calls, ok, error));
+    uint32_t content = r->is_rest ? WHIT_JSON_NONE : whit_json_get(r->json, at, "content");
+    if (*ok) WHIT_TRY(write_content(r, content, has_calls, ok, error));
     if (has_calls) *ok = *ok && whit_buf_append_str(r->out, ", \"tool_calls\": [");
     bool first = true;
     for (uint32_t call = has_calls ? whit_json_first(r->json, calls) : WHIT_JSON_NONE; *ok && call != WHIT_JSON_NONE;
          call = whit_json_next(r->json, calls, call)) {
+        if (r->only_call != WHIT_JSON_NONE && r->only_call != call) continue;
         *ok = first || whit_buf_append_str(r->out, ", ");
         if (*ok) WHIT_TRY(write_call(r, call, ok, error));
         first = false;
@@ -225,7 +231,74 @@ static whit_status write_message(const struct rewrite *r, uint32_t at, bool *ok,
     if (has_calls) *ok = *ok && whit_buf_append_str(r->out, "]");
     if (call_id != WHIT_JSON_NONE)
         *ok = *ok && whit_buf_append_str(r->out, ", \"tool_call_id\": ") && write_id(r, call_id);
-    *ok = *ok && copy_others(r, at, names) && whit_buf_append_str(r->out, "}");
+    *ok = *ok && (r->is_rest || copy_others(r, at, names)) && whit_buf_append_str(r->out, "}");
+    return WHIT_OK;
+}
+
+/* ---- several calls of a message, for templates that take one ---------------------------------- */
+
+static bool is_same_text(const whit_json *json, uint32_t a, uint32_t b)
+{
+    size_t n_a, n_b;
+    const char *text_a = whit_json_string(json, a, &n_a), *text_b = whit_json_string(json, b, &n_b);
+    return text_a && text_b && n_a == n_b && memcmp(text_a, text_b, n_a) == 0;
+}
+
+/* The call that a result belongs to: the first with its id, else the one in its place, at most the last. */
+static uint32_t call_of_result(const struct rewrite *r, uint32_t calls, uint32_t result, uint32_t place)
+{
+    uint32_t id = whit_json_get(r->json, result, "tool_call_id"), found = WHIT_JSON_NONE, i = 0;
+    for (uint32_t call = whit_json_first(r->json, calls); call != WHIT_JSON_NONE;
+         call = whit_json_next(r->json, calls, call), i++) {
+        if (is_same_text(r->json, whit_json_get(r->json, call, "id"), id)) return call;
+        if (i <= place) found = call;
+    }
+    return found;
+}
+
+static bool is_result(const struct rewrite *r, uint32_t at)
+{
+    return at != WHIT_JSON_NONE && whit_json_is(r->json, whit_json_get(r->json, at, "role"), "tool");
+}
+
+/* Whether a message has several calls, which are to be written singly. Longer runs of calls and results than any agent
+ * makes are left to the template: each result is looked for among the calls. */
+static bool has_several_calls(const struct rewrite *r, uint32_t message)
+{
+    size_t n_calls = whit_json_count(r->json, whit_json_get(r->json, message, "tool_calls")), n_results = 0;
+    if (!r->style->single_calls || n_calls < 2 || n_calls > SINGLE_CALLS_MAX) return false;
+    uint32_t at = whit_json_next(r->json, WHIT_JSON_ROOT, message);
+    for (; is_result(r, at) && n_results <= SINGLE_CALLS_MAX; at = whit_json_next(r->json, WHIT_JSON_ROOT, at))
+        n_results++;
+    return n_results <= SINGLE_CALLS_MAX;
+}
+
+/* Writes a message for each of the calls, with the results of the call after it; *at, a message with several calls,
+ * becomes the last of the results that follow it. */
+static whit_status write_single_calls(struct rewrite *r, uint32_t *at, bool *ok, whit_error *error)
+{
+    const uint32_t message = *at, calls = whit_json_get(r->json, message, "tool_calls");
+    for (uint32_t call = whit_json_first(r->json, calls); *ok && call != WHIT_JSON_NONE;
+         call = whit_json_next(r->json, calls, call)) {
+        r->only_call = call;
+        *ok = !r->is_rest || whit_buf_append_str(r->out, ", ");
+        if (*ok) WHIT_TRY(write_message(r, message, ok, error));
+        r->is_rest = true;
+        uint32_t place = 0, result = whit_json_next(r->json, WHIT_JSON_ROOT, message);
+        struct rewrite plain = *r;
+        plain.only_call = WHIT_JSON_NONE;
+        plain.is_rest = false;
+        for (; *ok && is_result(r, result); result = whit_json_next(r->json, WHIT_JSON_ROOT, result), place++) {
+            plain.i_message = r->i_message + place + 1;
+            *at = result;
+            if (call_of_result(r, calls, result, place) != call) continue;
+            *ok = whit_buf_append_str(r->out, ", ");
+            if (*ok) WHIT_TRY(write_message(&plain, result, ok, error));
+        }
+        if (whit_json_next(r->json, calls, call) == WHIT_JSON_NONE) r->i_message += place;
+    }
+    r->only_call = WHIT_JSON_NONE;
+    r->is_rest = false;
     return WHIT_OK;
 }
 
@@ -292,7 +365,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
     whit_buf out = {.allocator = pool->allocator};
     if (!text) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
     WHIT_TRY(whit_json_parse("messages", text, n_bytes, pool->allocator, &json, error));
-    struct rewrite r = {.style = style, .json = &json, .out = &out};
+    struct rewrite r = {.style = style, .json = &json, .out = &out, .only_call = WHIT_JSON_NONE};
     whit_status status = WHIT_OK;
     bool ok = whit_buf_append_str(&out, "["), first = true;
     if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
@@ -302,7 +375,10 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); status == WHIT_OK && ok && at != WHIT_JSON_NONE;
          at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
         ok = first || whit_buf_append_str(&out, ", ");
-        if (ok) status = write_message(&r, at, &ok, error);
+        if (ok && has_several_calls(&r, at))
+            status = write_single_calls(&r, &at, &ok, error);
+        else if (ok)
+            status = write_message(&r, at, &ok, error);
         r.i_message++;
         first = false;
     }

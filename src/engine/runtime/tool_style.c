@@ -30,6 +30,15 @@ static whit_call_syntax find_syntax(const whit_prompter *p)
     "\"id\": \"%s\", \"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME                                   \
     "\", \"arguments\": {\"" PROBE_KEY                                                                                 \
     "\": 1}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"%s\", \"name\": \"" PROBE_NAME "\", \"content\": \"y\"}]"
+#define PROBE_SECOND "xcxcxc"
+#define PROBE_TWO_CALLS                                                                                                \
+    "[{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{"       \
+    "\"id\": \"abcdef123\", \"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME                            \
+    "\", \"arguments\": {}}}, {\"id\": \"abcdef124\", \"type\": \"function\", \"function\": {\"name\": "               \
+    "\"" PROBE_SECOND                                                                                                  \
+    "\", \"arguments\": {}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"abcdef123\", \"name\": \"" PROBE_NAME         \
+    "\", \"content\": \"y\"}, {\"role\": \"tool\", \"tool_call_id\": \"abcdef124\", \"name\": \"" PROBE_SECOND         \
+    "\", \"content\": \"y\"}]"
 #define PROBE_ROLE                                                                                                     \
     "[{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"" PROBE_KEY "\", \"content\": \"" PROBE_NAME "\"}]"
 #define PROBE_SYSTEM                                                                                                   \
@@ -63,7 +72,7 @@ static whit_status try(const whit_prompter *p, const whit_tool_style *style, con
 
 whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style, whit_error *error)
 {
-    static const char *const named[] = {PROBE_NAME, NULL},
+    static const char *const named[] = {PROBE_NAME, NULL}, *const both[] = {PROBE_NAME, PROBE_SECOND, NULL},
                              *const json_called[] = {PROBE_NAME, "\"" PROBE_KEY "\":", NULL},
                              *const gemma_called[] = {"call:" PROBE_NAME "{", PROBE_KEY ":", NULL},
                              *const xml_called[] = {"<function=" PROBE_NAME ">", "<parameter=" PROBE_KEY ">", NULL};
@@ -93,6 +102,9 @@ whit_status whit_tool_style_find(const whit_prompter *p, whit_tool_style *style,
     if (ok) {
         WHIT_TRY(try(p, style, long_ids, NULL, called, &takes_long, error));
         style->short_ids = !takes_long;
+        bool takes_two = false;
+        WHIT_TRY(try(p, style, PROBE_TWO_CALLS, NULL, both, &takes_two, error));
+        style->single_calls = !takes_two;
         return WHIT_OK;
     }
     style->renders_calls = false;
@@ -110,4 +122,5 @@ void whit_tool_style_make_plain(whit_tool_style *style)
     style->arguments_text = true;
     style->content_null = false;
     style->short_ids = false;
+    style->single_calls = false;
 }

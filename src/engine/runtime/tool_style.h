@@ -25,6 +25,7 @@ typedef struct whit_tool_style {
     bool renders_calls;  /* writes the calls of messages; else they are put into contents */
     bool arguments_text; /* wants arguments as JSON text, not as an object */
     bool content_null;   /* wants null, not empty, content beside calls */
+    bool single_calls;   /* refuses or drops calls after a message's first: each becomes a message of its own */
     bool short_ids;      /* wants ids of nine letters and digits */
     bool developer;      /* knows the role "developer" */
     bool any_role;       /* writes the contents of roles that it does not know */
