@@ -452,6 +452,27 @@ static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark,
     return c->status;
 }
 
+/* Parses the text, without keywords whose value is null: it is replaced if it has such. */
+static whit_status parse_schema(whit_json_schema_compiler *c, whit_buf *text)
+{
+    whit_buf kept = {.allocator = text->allocator};
+    bool dropped;
+    WHIT_TRY(whit_json_parse(c->name, text->data ? whit_chars(text) : "", text->size_bytes, text->allocator, &c->json,
+                             c->error));
+    if (whit_json_schema_drop_nulls(&c->json, &kept, &dropped) && !dropped) {
+        whit_buf_free(&kept);
+        return WHIT_OK;
+    }
+    whit_json_close(&c->json);
+    if (kept.failed) {
+        whit_buf_free(&kept);
+        return whit_fail_memory(c->error, "a schema", text->size_bytes);
+    }
+    whit_buf_free(text);
+    *text = kept;
+    return whit_json_parse(c->name, whit_chars(text), text->size_bytes, text->allocator, &c->json, c->error);
+}
+
 static whit_status compile_text(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                 const char *mark, uint32_t *rule, whit_error *error)
 {
@@ -463,8 +484,7 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
     whit_buf shortened = {.allocator = graph->allocator};
     whit_status parsed;
     if (whit_decimal_shorten(text, n_bytes, &shortened))
-        parsed = whit_json_parse(name, shortened.data ? whit_chars(&shortened) : "", shortened.size_bytes,
-                                 graph->allocator, &c.json, error);
+        parsed = parse_schema(&c, &shortened);
     else
         parsed = whit_fail_memory(error, "a schema", n_bytes);
     if (parsed != WHIT_OK) {
