@@ -173,6 +173,23 @@ static void every_matrix_gives_the_same_bits(void **state)
     check_same(in_folder("one_head.gguf"), WHIT_KV_K4V2, WHIT_ACT_I8, 3, 3);
 }
 
+static void every_family_gives_the_same_bits(void **state)
+{
+    static const char *const names[] = {"bitnet-b158",   "gemma3-text", "gemma4-e2b",    "gemma4-moe", "granite",
+                                        "gpt-oss",       "lfm2",        "lfm2-moe",      "maple",      "olmo3",
+                                        "phi3-longrope", "qwen3-moe",   "qwen35-hybrid", "qwen35-moe"};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[2048];
+        snprintf(path, sizeof path, "%s/models-tiny/%s/hf", WHIT_SHARED_DIR, names[i]);
+        if (access(path, R_OK) != 0) {
+            print_message("skipped: no %s\n", path);
+            continue;
+        }
+        check_same(path, i % 2 ? WHIT_KV_I8 : WHIT_KV_F16, WHIT_ACT_I8, 2 + i % 3, 2 + i % 3);
+    }
+}
+
 /* ---- what travels, and what a rank has ------------------------------------------------------- */
 
 /* Bytes of a value that all ranks receive but for their own share: f32, or int8 in groups with scale and sum. */
@@ -344,9 +361,13 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kv_type_gives_the_same_bits), cmocka_unit_test(every_matrix_gives_the_same_bits),
-        cmocka_unit_test(bytes_are_those_of_the_formula),    cmocka_unit_test(a_rank_has_its_part_of_weights_and_heads),
-        cmocka_unit_test(a_lost_rank_fails_a_step),          cmocka_unit_test(another_model_is_refused),
+        cmocka_unit_test(every_kv_type_gives_the_same_bits),
+        cmocka_unit_test(every_matrix_gives_the_same_bits),
+        cmocka_unit_test(every_family_gives_the_same_bits),
+        cmocka_unit_test(bytes_are_those_of_the_formula),
+        cmocka_unit_test(a_rank_has_its_part_of_weights_and_heads),
+        cmocka_unit_test(a_lost_rank_fails_a_step),
+        cmocka_unit_test(another_model_is_refused),
         cmocka_unit_test(what_is_not_supported_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, remove_folder);

@@ -144,7 +144,7 @@ static void run_experts(void *context, uint32_t worker, uint32_t begin, uint32_t
             const whit_exec_step *step = &run->phase->steps[i];
             const uint32_t n = step->n_tiles;
             const uint32_t last = b < n ? b : n;
-            if (a < last) step->run_tiles(step, run->exec, worker, rows, a, last);
+            if (a < last) step->run_tiles(step, run->exec, worker, rows, step->tile_begin + a, step->tile_begin + last);
             a = a > n ? a - n : 0;
             b = b > n ? b - n : 0;
         }
@@ -159,7 +159,7 @@ void whit_exec_run_experts_phase(whit_exec *exec, const whit_exec_phase *phase, 
                   whit_exec_chunk_tiles(n_items, whit_pool_size(exec->pool), n_rows / n_active));
 }
 
-/* Adds the row of a matrix (experts, width) that the row's expert has. */
+/* Adds the row of a matrix (experts, width) that the row's expert has, or this rank's columns of it. */
 void whit_exec_add_expert_bias(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                uint32_t end)
 {
@@ -168,8 +168,8 @@ void whit_exec_add_expert_bias(const whit_exec_step *step, const whit_exec *exec
         float *out = OUTPUT(r);
         const float *x = INPUT(0, r);
         if (out != x) memcpy(out, x, step->width * sizeof *out);
-        whit_codec_get_rows(step->tensor, &exec->pairs.expert_of[r], 1, bias, step->width);
-        exec->kernels->add(out, bias, step->width);
+        whit_codec_get_rows(step->tensor, &exec->pairs.expert_of[r], 1, bias, step->tensor->type.n_cols);
+        exec->kernels->add(out, bias + step->columns.begin, step->width);
     }
 }
 

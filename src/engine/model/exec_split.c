@@ -37,7 +37,8 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
 {
     switch (step->plan->op) {
     case WHIT_PLAN_LINEAR:
-    case WHIT_PLAN_LINEAR_GATED: narrow_product(exec, step); return;
+    case WHIT_PLAN_LINEAR_GATED:
+    case WHIT_PLAN_EXPERT_LINEAR: narrow_product(exec, step); return;
     case WHIT_PLAN_APPEND:
     case WHIT_PLAN_ATTEND:
     case WHIT_PLAN_ROPE_ATTEND:
@@ -50,7 +51,8 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
         step->run = whit_exec_split_acts;
         return;
     }
-    for (int j = 0; j < 3; j++) move_rows(&step->input[j], step->columns.begin);
+    const int n_moved = whit_split_reads_row(step->plan) ? 1 : 3;
+    for (int j = 0; j < n_moved; j++) move_rows(&step->input[j], step->columns.begin);
     move_rows(&step->output, step->columns.begin);
     step->width = step->columns.end - step->columns.begin;
     if (step->plan->op == WHIT_PLAN_BIAS) step->vector += step->columns.begin;
@@ -90,6 +92,7 @@ void whit_exec_place_gathers(whit_exec *exec, uint32_t n_batch_rows, whit_arena 
         size_t bytes = 0;
         for (uint32_t r = 0; r < plan->ranks->n_ranks; r++)
             bytes += whit_split_row_bytes(value, whit_split_share(plan->ranks, r, value));
+        if (value->rows == WHIT_ROWS_EXPERT) bytes *= plan->n_used;
         if (bytes > row_bytes) row_bytes = bytes;
     }
     exec->gathered = whit_arena_take(arena, n_batch_rows, row_bytes);

@@ -51,8 +51,9 @@ void whit_split_kv_layers(const whit_ranks *ranks, whit_kv_layer *layers, uint32
 /* The bytes of tiles that cover a rank's columns of a matrix's outputs. */
 static uint64_t tile_bytes(const whit_plan *plan, const whit_plan_step *step, const whit_tensor *tensor)
 {
-    const uint64_t n_tiles = (tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
-    const whit_columns own = whit_split_columns(plan->ranks, &plan->values[step->output - 1]);
+    const whit_plan_value *output = &plan->values[step->output - 1]; /* experts: the outputs of one of them */
+    const uint64_t n_tiles = (output->width + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    const whit_columns own = whit_split_columns(plan->ranks, output);
     const uint64_t n_own = (own.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - own.begin / WHIT_TILE_ROWS;
     return whit_codec_tensor_bytes(tensor) * n_own / n_tiles;
 }
@@ -67,7 +68,8 @@ uint64_t whit_split_weight_bytes(const whit_plan *plan, const whit_tensor *tenso
         const whit_tensor *tensor = &tensors[step->weight];
         const uint64_t whole = whit_codec_tensor_bytes(tensor);
         *whole_bytes += whole;
-        bytes += step->op == WHIT_PLAN_LINEAR && step->is_split ? tile_bytes(plan, step, tensor) : whole;
+        const bool is_matrix = step->op == WHIT_PLAN_LINEAR || step->op == WHIT_PLAN_EXPERT_LINEAR;
+        bytes += is_matrix && step->is_split ? tile_bytes(plan, step, tensor) : whole;
     }
     return bytes;
 }
@@ -101,6 +103,9 @@ static bool is_elementwise(const whit_plan_step *step)
 {
     switch (step->op) {
     case WHIT_PLAN_BIAS:
+    case WHIT_PLAN_EXPERT_BIAS:
+    case WHIT_PLAN_COMBINE:
+    case WHIT_PLAN_SCALE_ROWS:
     case WHIT_PLAN_GATE:
     case WHIT_PLAN_ADD:
     case WHIT_PLAN_SCALE:
@@ -234,7 +239,8 @@ static void split_columns(struct splitter *s, whit_plan_step *step)
     const whit_plan_value *input = value_of(s, step->input[0]);
     bool fits = is_partial(s, step->input[0]) &&
         (is_elementwise(step) || (is_headwise(s, step) && input->unit_cols % step->head_dim == 0));
-    for (int j = 1; j < 3; j++)
+    if (whit_split_reads_row(step)) gather_value(s, step->input[1], false);
+    for (int j = whit_split_reads_row(step) ? 2 : 1; j < 3; j++)
         if (step->input[j])
             fits = fits && is_partial(s, step->input[j]) && value_of(s, step->input[j])->n_units == input->n_units &&
                 value_of(s, step->input[j])->unit_cols == input->unit_cols;
@@ -247,20 +253,16 @@ static void split_columns(struct splitter *s, whit_plan_step *step)
 }
 
 /* Notes in attention steps how many KV heads their layer has. */
-static whit_status note_heads(const struct splitter *s, whit_plan_step *steps, whit_error *error)
+static void note_heads(const struct splitter *s, whit_plan_step *steps)
 {
     for (uint32_t i = 0; i < s->n_from; i++) {
         whit_plan_step *step = &steps[i];
-        if (step->op == WHIT_PLAN_EXPERT_LINEAR)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "models with experts run on one machine: start the program without mpirun");
         if (step->op == WHIT_PLAN_APPEND) step->n_key_heads = value_of(s, step->input[0])->width / step->head_dim;
         if (step->op != WHIT_PLAN_ATTEND) continue;
         for (uint32_t k = i; k-- > 0 && !step->n_key_heads;) /* the attention that has appended the layer's keys */
             if (steps[k].op == WHIT_PLAN_APPEND && steps[k].layer == step->layer)
                 step->n_key_heads = steps[k].n_key_heads;
     }
-    return WHIT_OK;
 }
 
 static void split_steps(struct splitter *s)
@@ -268,7 +270,8 @@ static void split_steps(struct splitter *s)
     for (uint32_t i = 0; i < s->n_from; i++) {
         whit_plan_step step = s->from[i];
         switch (step.op) {
-        case WHIT_PLAN_LINEAR: split_linear(s, i, &step); break;
+        case WHIT_PLAN_LINEAR:
+        case WHIT_PLAN_EXPERT_LINEAR: split_linear(s, i, &step); break;
         case WHIT_PLAN_ACTS: split_acts(s, &step); break;
         case WHIT_PLAN_APPEND:
         case WHIT_PLAN_ATTEND: split_attention(s, &step); break;
@@ -291,9 +294,7 @@ whit_status whit_plan_split(whit_plan *plan, whit_error *error)
     whit_status status = from && s.is_partial ? WHIT_OK : whit_fail_memory(error, "the plan", steps_bytes);
     if (status == WHIT_OK) {
         memcpy(from, plan->steps, steps_bytes);
-        status = note_heads(&s, from, error);
-    }
-    if (status == WHIT_OK) {
+        note_heads(&s, from);
         plan->n_steps = 0;
         split_steps(&s);
     }

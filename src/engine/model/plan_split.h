@@ -14,9 +14,14 @@
 #include "kv/cache.h"
 #include "model/plan.h"
 
-/* Marks the steps of a plan that are split and inserts its gathers; called before phases are made. Errors: unsupported
- * (experts). */
+/* Marks the steps of a plan that are split and inserts its gathers; called before phases are made. Errors: memory. */
 whit_status whit_plan_split(whit_plan *plan, whit_error *error);
+
+/* Whether a step on columns reads whole rows of its second input: weights of experts, a gate of the row. */
+static inline bool whit_split_reads_row(const whit_plan_step *step)
+{
+    return step->op == WHIT_PLAN_COMBINE || step->op == WHIT_PLAN_SCALE_ROWS;
+}
 
 /* Columns [begin, end) of a value. */
 typedef struct whit_columns {

@@ -318,6 +318,7 @@ whit_status whit_session_limit_experts(whit_session *s, uint64_t bytes_max, whit
     const void *address;
     const char *path;
     size_t size_bytes;
+    WHIT_TRY(whit_split_refuse(s, "limits of the experts' memory are", error));
     if (!whit_ndf_mapping(s->model->file, 0, &address, &size_bytes, &path))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: experts are read from a file, but the model is in memory",
                          s->model->path);
