@@ -8,7 +8,7 @@
 #include "model/convert.h"
 #include "tiny_model.h"
 
-enum { N_TOKENS = 40, N_TOP = 40 };
+enum { N_TOKENS = 40, N_TOP = 40, MAX_COLUMNS = 20 };
 
 static char model_path[] = "/tmp/whit-head-XXXXXX";
 
@@ -32,8 +32,8 @@ static whit_session *open_session(const whit_model *model, bool exact, uint32_t 
     whit_session_options options = whit_session_options_default();
     options.exact_head = exact;
     options.n_threads = n_threads;
-    options.n_sequences = 4;
-    options.n_logits = 4;
+    options.n_sequences = MAX_COLUMNS;
+    options.n_logits = MAX_COLUMNS;
     options.n_ctx_tokens = N_TOKENS;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     return session;
@@ -69,7 +69,7 @@ static void compare(uint32_t n_columns, uint32_t n_top, uint32_t n_threads)
     assert_non_null(sorted);
     whit_rng rng = {n_columns};
     for (uint32_t i = 0; i < N_TOKENS; i++) {
-        whit_step_token tokens[4];
+        whit_step_token tokens[MAX_COLUMNS];
         for (uint32_t c = 0; c < n_columns; c++)
             tokens[c] = (whit_step_token){
                 .sequence = c, .want_logits = true, .n_top = n_top, .id = (int32_t)whit_rng_below(&rng, n_vocab)};
@@ -81,7 +81,8 @@ static void compare(uint32_t n_columns, uint32_t n_top, uint32_t n_threads)
             n_different += memcmp(right, found, n_vocab * sizeof *right) != 0;
         }
     }
-    assert_true(n_different > 0); /* else nothing was screened */
+    /* Few columns are screened on every machine; 20 with AMX. */
+    assert_true(n_different > 0 || n_columns > 8);
     free(sorted);
     whit_session_close(exact);
     whit_session_close(screened);
@@ -94,6 +95,7 @@ static void check_model(void)
     compare(1, N_TOP, 2);
     compare(4, 1, 2);
     compare(3, N_TOP, 1);
+    compare(MAX_COLUMNS, 1, 2);
 }
 
 static void random_head(void **state)

@@ -9,9 +9,10 @@ extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model, whit_matmul_i
     whit_matmul_i8_i4_32x32_amx_model, whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model,
     whit_matmul_i8_t2_rows_amx_model, whit_matmul_i8_t5_rows_amx_model, whit_matmul_i8_i8_rows_amx_model,
     whit_matmul_i8_t2_16x16_amx_model, whit_matmul_i8_t5_16x16_amx_model, whit_matmul_i8_i8_16x16_amx_model,
-    whit_matmul_i8_i8s_16x16_amx_model;
+    whit_matmul_i8_i8s_16x16_amx_model, whit_matmul_i8_codes_64x16_amx_model;
 
 whit_kv_attend_fn whit_kv_attend_i8_amx_model, whit_kv_attend_f16_amx_model;
+whit_screen_fn whit_screen_amx_model;
 
 static float *product(const whit_matmul_kernel *kernel, const test_matrix *matrix, const whit_acts *acts)
 {
@@ -50,6 +51,10 @@ static void the_model_equals_generic(void **state)
         {&whit_matmul_i8_t5_16x16_amx_model, WHIT_CODEC_T5, true},
         {&whit_matmul_i8_i8_16x16_amx_model, WHIT_CODEC_I8, true},
         {&whit_matmul_i8_i8s_16x16_amx_model, WHIT_CODEC_I8S, true},
+        {&whit_matmul_i8_codes_64x16_amx_model, WHIT_CODEC_T2, .whole_steps_only = true},
+        {&whit_matmul_i8_codes_64x16_amx_model, WHIT_CODEC_B1, .whole_steps_only = true},
+        {&whit_matmul_i8_codes_64x16_amx_model, WHIT_CODEC_I4, .whole_steps_only = true},
+        {&whit_matmul_i8_codes_64x16_amx_model, WHIT_CODEC_L2, false, true, WHIT_SCALE_L6},
     };
     static const uint32_t columns[] = {1, 16, 17, 33, 64};
     whit_kernels generic, machine;
@@ -86,6 +91,38 @@ static void the_model_equals_generic(void **state)
                 floats_free(&x);
                 matrix_free(&matrix);
             }
+}
+
+static void screen_of_the_model_equals_generic(void **state)
+{
+    (void)state;
+    static const uint32_t columns[] = {4, 16, 17, 32, 37}, rows[] = {8, 33, 200};
+    whit_kernels generic, machine;
+    both_levels(&generic, &machine);
+    if (!whit_kernel_runs(&machine, WHIT_ISA_AVX512, 0)) skip();
+    whit_rng rng = {test_seed()};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
+            whit_tensor_type type =
+                type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, rows[r], n % 2 ? 704 : 64);
+            if (n == 3) type.act = WHIT_TENSOR_ACT_TOKEN;
+            whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
+            test_matrix matrix;
+            matrix_random(&matrix, &type, &rng, 0);
+            guarded_floats x = floats_random(&rng, (size_t)columns[n] * type.n_cols, INPUT_UNIFORM);
+            guarded_floats found = floats_alloc((size_t)columns[n] * type.n_rows, 0), expected = floats_copy(&found);
+            uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, columns[n], type.n_cols), 0);
+            whit_acts acts = whit_acts_place(&spec, columns[n], type.n_cols, memory);
+            const uint32_t n_tiles = (type.n_rows + 15) / 16, middle = n_tiles * 5 / 6;
+            generic.quantise(x.data, type.n_cols, &acts, 0, columns[n]);
+            whit_screen_amx_model(&matrix.tensor, &acts, 0, middle, found.data, type.n_rows);
+            whit_screen_amx_model(&matrix.tensor, &acts, middle, n_tiles, found.data, type.n_rows);
+            generic.screen(&matrix.tensor, &acts, 0, n_tiles, expected.data, type.n_rows);
+            assert_same_floats(found.data, expected.data, found.n, "screen_amx", "logits");
+            guarded_free(memory, 0);
+            floats_free(&x), floats_free(&found), floats_free(&expected);
+            matrix_free(&matrix);
+        }
 }
 
 static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_attend_fn *model, uint32_t n,
@@ -140,6 +177,7 @@ static void attention_of_the_model_equals_generic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_equals_generic),
+                                       cmocka_unit_test(screen_of_the_model_equals_generic),
                                        cmocka_unit_test(attention_of_the_model_equals_generic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

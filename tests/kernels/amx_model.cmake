@@ -2,10 +2,12 @@
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   whit_test(kernels_amx_model ${CMAKE_CURRENT_LIST_DIR}/amx_model.c
             ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_block_amx.c ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_rows_amx.c
-            ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_gemv_amx.c ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/attention_amx.c)
+            ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_gemv_amx.c ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/attention_amx.c
+            ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_strip_amx.c)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_block_amx.c
                               ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_rows_amx.c
                               ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_gemv_amx.c
-                              ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/attention_amx.c PROPERTIES COMPILE_OPTIONS
+                              ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/attention_amx.c
+                              ${PROJECT_SOURCE_DIR}/src/engine/kernels/x86/matmul_i8_strip_amx.c PROPERTIES COMPILE_OPTIONS
     "-DWHIT_AMX_MODEL;-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vbmi;-mavx512vnni")
 endif()

@@ -627,7 +627,7 @@ static void head_close(head_case *head)
 static void compare_screen(const trial *t)
 {
     head_case head;
-    head_open(t, 1 + (uint32_t)whit_rng_below(t->rng, 9), &head);
+    head_open(t, 1 + (uint32_t)whit_rng_below(t->rng, whit_rng_below(t->rng, 4) ? 9 : 40), &head);
     uint32_t n_rows = head.matrix.tensor.type.n_rows, middle = (uint32_t)whit_rng_below(t->rng, head.n_tiles + 1);
     size_t stride = n_rows + whit_rng_below(t->rng, 20);
     guarded_floats found = floats_alloc((head.acts.n_tokens - 1) * stride + n_rows, whit_rng_below(t->rng, 16)),

@@ -229,6 +229,7 @@ typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t 
 typedef struct whit_kernels {
     whit_isa isa;         /* the level in use: the machine's, or a lower cap */
     uint32_t features;    /* extra instruction sets in use; 0 if the cap is below their level */
+    uint32_t screen_rows; /* tokens up to which screening a head is faster than reading it whole */
     uint32_t kv_queries;  /* preferred number of queries that share one read of a block */
     bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers and needs a cache for them */
     whit_quantise_fn *quantise;

@@ -70,11 +70,15 @@ void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
+/* Passes of few rows have small chunks, from FOURS_ROWS on multiples of four: kernels may multiply four tiles at once. */
+enum { FEW_ROWS = 8, FOURS_ROWS = 4 };
+
 /* Products of many rows read all activations once per chunk and unpack four tiles at a time, so chunks are then large
  * multiples of four: the size that minimises the tiles of the busiest worker. */
 uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows)
 {
-    if (n_rows <= 8) return (n_tiles - 1) / (16 * n_workers) + 1;
+    const uint32_t small = (n_tiles - 1) / (16 * n_workers) + 1;
+    if (n_rows <= FEW_ROWS) return n_rows < FOURS_ROWS ? small : (small + 3) / 4 * 4;
     uint32_t best = 0, least = UINT32_MAX;
     for (uint32_t n = 4; n <= 8; n++) { /* chunks of a worker */
         uint32_t even = (n_tiles + n * n_workers - 1) / (n * n_workers), chunk = (even + 3) / 4 * 4;
@@ -114,9 +118,9 @@ void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-static bool may_screen(const whit_batch *batch)
+static bool may_screen(const whit_exec *exec, const whit_batch *batch)
 {
-    if (!batch->tops || batch->n_selected > WHIT_EXEC_SCREENED_ROWS) return false;
+    if (!batch->tops || batch->n_selected > exec->kernels->screen_rows) return false;
     for (uint32_t i = 0; i < batch->n_selected; i++)
         if (batch->tops[i] == 0 || batch->tops[i] > WHIT_SCREEN_MAX_BEST) return false;
     return true;
@@ -154,7 +158,7 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     whit_exec_make_rope_tables(exec);
     whit_exec_make_query_blocks(exec);
     int mode[WHIT_ROWS_COUNT] = {exec->adapt.n_segments ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
-                                 may_screen(batch) ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
+                                 may_screen(exec, batch) ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
         uint32_t n = exec->n_rows[rows];
         if (n && !run_schedule(exec, whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n), cancel)) return false;

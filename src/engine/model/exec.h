@@ -100,6 +100,7 @@ typedef struct whit_exec_schedules {
     uint32_t n;
     uint8_t of[WHIT_ROWS_COUNT][WHIT_EXEC_MODES][WHIT_EXEC_BUCKETS]; /* indices into `list` */
     uint32_t n_buckets[WHIT_ROWS_COUNT];
+    uint32_t screen_rows; /* selected rows up to which a head is screened */
 } whit_exec_schedules;
 
 /* whit_exec_choose chooses the kernels of a plan's matrices; whit_exec_schedules_make then makes its schedules for
@@ -228,8 +229,5 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounti
 /* Returns the memory that the first mounting takes; the exec may have been counted only. */
 size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting);
 void whit_exec_adapt_free(whit_exec_adapt *adapt);
-
-/* Selected rows of a pass up to which screening reads less time than the whole product. */
-#define WHIT_EXEC_SCREENED_ROWS 8
 
 #endif

@@ -92,7 +92,7 @@ static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const w
 whit_status whit_exec_choose(const whit_plan *plan, const whit_tensor *tensors, const whit_kernels *kernels,
                              whit_exec_schedules *s, whit_error *error)
 {
-    *s = (whit_exec_schedules){0};
+    *s = (whit_exec_schedules){.screen_rows = kernels->screen_rows};
     for (uint32_t i = 0; i < plan->n_steps; i++) s->capacity += is_linear(&plan->steps[i]);
     s->choice_of = whit_zalloc_array(plan->allocator, plan->n_steps, sizeof *s->choice_of);
     s->choices = whit_zalloc_array(plan->allocator, s->capacity, sizeof *s->choices);
@@ -146,8 +146,7 @@ static bool offers_added(void *context, const whit_plan_step *linear)
 static bool is_as_before(const whit_exec_schedules *s, const whit_plan *plan, whit_row_set rows, int mode, uint32_t b)
 {
     if (rows == WHIT_ROWS_BATCH && whit_exec_bucket_rows(b) == ROTATING_ROWS) return false;
-    if (rows == WHIT_ROWS_SELECTED && mode == WHIT_EXEC_SCREENED &&
-        whit_exec_bucket_rows(b - 1) == WHIT_EXEC_SCREENED_ROWS)
+    if (rows == WHIT_ROWS_SELECTED && mode == WHIT_EXEC_SCREENED && whit_exec_bucket_rows(b - 1) == s->screen_rows)
         return false;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         if (!is_linear(&plan->steps[i]) || plan->steps[i].rows != rows) continue;
@@ -165,7 +164,7 @@ static whit_status make_schedule(whit_exec_schedules *s, const whit_plan *plan, 
     whit_fuse_options options = {.rows = rows,
                                  .is_adapted = rows == WHIT_ROWS_BATCH && mode == WHIT_EXEC_ADAPTED,
                                  .is_screened = rows == WHIT_ROWS_SELECTED && mode == WHIT_EXEC_SCREENED &&
-                                     n_rows <= WHIT_EXEC_SCREENED_ROWS,
+                                     n_rows <= s->screen_rows,
                                  .rotates_in_attend = n_rows >= ROTATING_ROWS,
                                  .context = &offer,
                                  .offers_gated = offers_gated,
