@@ -66,9 +66,8 @@ static const cli_option options[] = {
      "rtn rounds to the nearest level and needs no text; gptq adds error feedback; full, the default, is every stage.",
      0, 0},
     {"--without", CLI_REPEAT, AT(without), "STAGE",
-     "Leave out a stage of full: qep, residual, order, descent, outliers, plane, lowrank or rotation; may be given "
-     "several "
-     "times.",
+     "Leave out a stage of full: qep, residual, order, anneal, descent, outliers, plane, lowrank or rotation; may be "
+     "given several times.",
      0, 0},
     {"--outliers", CLI_REAL, AT(outliers), "PERCENT",
      "Of the weights of each matrix: kept beside the codes as bytes, 16 or 24 bits each; 0.3 at most. By default what "
@@ -387,9 +386,10 @@ static int run_compress(cli_call *call)
     for (size_t i = 0; i < v->without.n; i++) {
         unsigned stage = whit_compress_stage_named(v->without.items[i]);
         if (!stage)
-            return cli_fail(call, CLI_USAGE,
-                            "'%s' is no stage: qep, residual, order, descent, outliers, plane, lowrank, rotation",
-                            v->without.items[i]);
+            return cli_fail(
+                call, CLI_USAGE,
+                "'%s' is no stage: qep, residual, order, anneal, descent, outliers, plane, lowrank, rotation",
+                v->without.items[i]);
         o.without |= stage;
     }
     snprintf(command, sizeof command,

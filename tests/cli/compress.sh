@@ -47,10 +47,21 @@ for t in 1 3; do
     expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 -t $t -o again.ndf
     cmp -s q2.ndf again.ndf || complain "$t threads gave another file"
 done
-for stage in qep residual order descent; do
+for stage in qep residual order anneal descent; do
     expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --without $stage -o without.ndf
     [ $stage = order ] || { cmp -s t.ndf without.ndf && complain "--without $stage changed nothing"; }
 done
+# ---- annealing leaves minima of descent that are not the least: less error in most matrices and in sum
+for without in outliers anneal; do
+    expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --without outliers --without rotation \
+        --without $without --json -o without.ndf
+    cp out without.$without.json
+done
+python3 -c 'import json
+drawn, plain = ([m["error"] for m in json.load(open(f"without.{name}.json"))["matrices"]] for name in ("outliers", "anneal"))
+assert sum(a < b for a, b in zip(drawn, plain)) > len(drawn) * 0.7 and sum(drawn) < 0.97 * sum(plain), (drawn, plain)' ||
+    complain "annealing: $(cat without.*.json)"
+
 # ---- a weight in each row of v and o that no level reaches: both are turned, and the model keeps more
 expect 0 whit export original.ndf --type f32 --float-type f32 -o even.gguf
 python3 "$SOURCE/tests/cli/uneven.py" even.gguf uneven.gguf 10 || complain "no uneven model"

@@ -23,7 +23,7 @@
 #define LONGEST 512 /* tokens of a window */
 #define REPORTS 16  /* reports per stage, including both variants of v and o */
 /* Incremented with every change of results, so that no run resumes from matrices of another solver. */
-#define SOLVER_VERSION 2
+#define SOLVER_VERSION 3
 
 /* Share of the error that a rotation must save to be kept. Smaller gains are chance: 0.4 % either way on most layers of
  * prose-6M. */
@@ -55,8 +55,8 @@ struct compression {
 
 unsigned whit_compress_stage_named(const char *name)
 {
-    static const char *const names[] = {"qep",      "residual", "order",   "descent",
-                                        "outliers", "plane",    "lowrank", "rotation"};
+    static const char *const names[] = {"qep",   "residual", "order",    "descent", "outliers",
+                                        "plane", "lowrank",  "rotation", "anneal"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i])) return 1u << i;
     return 0;
@@ -224,6 +224,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                            .factor = factor,
                            .moved = c->types.stages & WHIT_STAGE_QEP,
                            .descends = c->types.stages & WHIT_STAGE_DESCENT,
+                           .anneals = c->types.stages & WHIT_STAGE_ANNEAL,
                            .only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V,
                            .sizes = whit_compress_correction_sizes(&c->types, type)};
     whit_status status = whit_matrix_run(&m, &c->blas, c->pool, c->allocator, c->error);
@@ -300,7 +301,7 @@ static whit_status progress(const struct compression *c, double share)
 /* Approximate cost of a matrix: products with the Hessian of its inputs. */
 static double cost_of_matrix(const whit_tensor_type *type)
 {
-    const double products = 24;
+    const double products = 80;
     return products * type->n_rows * type->n_cols * type->n_cols;
 }
 

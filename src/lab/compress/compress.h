@@ -26,6 +26,7 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_OUTLIERS = 1 << 4, /* single weights */
     WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane on the columns that need it */
     WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, of matrices that are large enough */
+    WHIT_STAGE_ANNEAL = 1 << 8,   /* with descent: codes drawn at a falling temperature first */
     WHIT_STAGE_ROTATION = 1 << 7, /* values of attention turned within their heads, where the layer loses less */
 } whit_compress_stage;
 

@@ -22,7 +22,8 @@ static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m,
                                .hessians = hessians,
                                .factor = factor,
                                .moved = hessians->text.shift != NULL,
-                               .descends = s->stages & WHIT_STAGE_DESCENT};
+                               .descends = s->stages & WHIT_STAGE_DESCENT,
+                               .anneals = s->stages & WHIT_STAGE_ANNEAL};
     whit_status status = whit_matrix_run(&solve, s->blas, s->stream->pool, a, error);
     if (status == WHIT_OK)
         status = whit_finished_put(

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define SWEEPS 6
+#define SWEEPS        6
+#define ANNEAL_SWEEPS 40
 
 static size_t count_elems(const whit_matrix_solve *m)
 {
@@ -67,6 +68,7 @@ whit_status whit_matrix_run(whit_matrix_solve *m, const whit_blas *blas, whit_po
                         .held_h = held ? m->hessians->held.h : NULL,
                         .held_target = held_target,
                         .order = m->factor->order,
+                        .n_anneal = m->descends && m->anneals ? ANNEAL_SWEEPS : 0,
                         .n_sweeps = m->descends ? SWEEPS : 0,
                         .codes = m->codes,
                         .fields = m->fields,

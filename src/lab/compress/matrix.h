@@ -15,6 +15,7 @@ typedef struct whit_matrix_solve {
     const whit_factor *factor;   /* factor of hessians->text */
     bool moved;                  /* the target is corrected for the inputs' errors */
     bool descends;               /* codes move one at a time after GPTQ */
+    bool anneals;                /* with descends: they are drawn at a falling temperature first */
     bool only;                   /* no other matrix needs the Hessians' shift, which is freed early */
     whit_correction_sizes sizes;
     /* Results, to be freed by whit_matrix_free: */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/solve.h"
 
+#include "base/rng.h"
 #include "compress/codebook.h"
 #include "compress/levels.h"
 #include "compress/permute.h"
@@ -9,6 +10,15 @@
 #include <math.h>
 
 #define BLOCK 128 /* columns whose errors are propagated at once; at least whole groups */
+
+/* Annealing: sweeps of descent before it, first and last temperature, and how often scales are refitted. */
+#define ANNEAL_DESCENTS 2
+#define ANNEAL_FIRST    4.0f
+#define ANNEAL_LAST     0.05f
+#define ANNEAL_REFIT    4
+/* Levels beside the nearest one that a code may be drawn from where there are many. */
+#define DRAW_BESIDE 3
+#define DRAW_SEED   0xD1342543DE82EF95u /* odd: spreads the numbers of draws over all seeds */
 
 /* State of one solve, in the order of the walk; groups are indexed by their place in it. */
 struct walk {
@@ -31,6 +41,10 @@ struct walk {
     float *scratch; /* per worker */
     size_t scratch_elems;
     double *row_errors; /* (m, 3): error, weight, held-out error */
+    float *heat;        /* (m) unit of temperature of each row */
+    float temperature;  /* of the current sweep, in these units; 0: descent */
+    bool keeps_scales;  /* the current sweep moves codes alone */
+    uint64_t sweep;     /* number of the annealing sweep */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -238,18 +252,48 @@ static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, flo
     return moved;
 }
 
-/* Every code of a row's group to its best level, given r = H (q - w), which is kept up in the group's own columns;
+/* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature), by Gumbel's trick: the level of
+ * least energy minus temperature times Gumbel noise. Levels that cost over 16 temperatures more than the nearest are
+ * left out. */
+static uint32_t draw_level(const whit_levels *levels, float w, float h, float temperature, uint64_t seed)
+{
+    const uint32_t nearest = whit_levels_nearest(levels, w);
+    if (!(temperature > 0)) return nearest;
+    const bool few = levels->n <= 4; /* those of q2 and l2 do not rise */
+    const uint32_t begin = few || nearest < DRAW_BESIDE ? 0 : nearest - DRAW_BESIDE;
+    const uint32_t end = few || nearest + DRAW_BESIDE >= levels->n ? levels->n : nearest + DRAW_BESIDE + 1;
+    const float off = w - levels->value[nearest], lowest = h * off * off;
+    uint32_t best = nearest;
+    float least = INFINITY;
+    whit_rng rng = {seed};
+    for (uint32_t i = begin; i < end; i++) {
+        const float energy = h * (w - levels->value[i]) * (w - levels->value[i]);
+        const float uniform = ((float)(whit_rng_next(&rng) >> 41) + 0.5f) * 0x1p-23f;
+        if (energy - lowest > 16 * temperature) continue;
+        const float score = energy + temperature * logf(-logf(uniform));
+        if (score < least) {
+            least = score;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Every code of a row's group to its best level, or to one drawn at the current temperature, given r = H (q - w), which is kept up in the group's own columns;
  * delta: by how much each value moved. Whether any did. */
 static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
     whit_levels levels = whit_levels_at(k->s->type, k->fields + ((size_t)row * k->n_groups + group) * 2);
     uint32_t from = k->begin[group], to = k->begin[group + 1];
+    const float temperature = k->temperature * k->heat[row];
+    const uint64_t elems = (uint64_t)k->m * k->n;
     bool moved = false;
     for (uint32_t j = from; j < to; j++) {
         const float *h = k->h + (size_t)j * k->n;
         size_t at = (size_t)row * k->n + j;
-        uint32_t level = whit_levels_nearest(&levels, k->values[at] - r[j] / h[j]);
+        uint32_t level =
+            draw_level(&levels, k->values[at] - r[j] / h[j], h[j], temperature, (k->sweep * elems + at) * DRAW_SEED);
         delta[j - from] = 0;
         if (level == k->levels[at]) continue;
         delta[j - from] = levels.value[level] - k->values[at];
@@ -364,7 +408,7 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
             push_on(k, worker, d, n_rows, group, 0, k->begin[group], r);
             push_on(k, worker, d, n_rows, group, k->begin[group + 1], k->n, r);
         }
-        for (uint32_t group = 0; group < k->n_groups; group++) {
+        for (uint32_t group = 0; group < k->n_groups && !k->keeps_scales; group++) {
             bool any = false;
             find_parts(k, worker, row, n_rows, group, &parts);
             for (uint32_t i = 0; i < n_rows; i++)
@@ -519,11 +563,42 @@ static void copy_state(const struct walk *k, float *values, float *fields, uint8
     copy_bytes(k->levels, levels, n, back);
 }
 
+/* Sweeps that draw codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984), after some
+ * of descent. The unit of temperature is the error that a weight of the row then has on average. Scales, which hardly
+ * follow single codes, are refitted in one sweep of ANNEAL_REFIT. */
+static void anneal(struct walk *k, whit_pool *pool)
+{
+    const uint32_t n = k->s->n_anneal;
+    for (uint32_t i = 0; i < ANNEAL_DESCENTS; i++) whit_pool_run(pool, descend_rows, k, n_items(k), 1);
+    for (uint32_t row = 0; row < k->m; row++)
+        k->heat[row] = (float)fmax(k->row_errors[3 * (size_t)row], 0) / (float)k->n;
+    for (k->sweep = 0; k->sweep < n; k->sweep++) {
+        k->temperature = ANNEAL_FIRST * powf(ANNEAL_LAST / ANNEAL_FIRST, (float)k->sweep / (float)n);
+        k->keeps_scales = k->sweep % ANNEAL_REFIT != 0;
+        whit_pool_run(pool, descend_rows, k, n_items(k), 1);
+    }
+    k->temperature = 0;
+    k->keeps_scales = false;
+}
+
 /* Sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */
 static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double held)
 {
     whit_solve *s = k->s;
     double best = k->held_h ? held : s->error;
+    if (s->n_anneal && !s->goes_on && !has_codebook(k)) {
+        copy_state(k, kept->values, kept->fields, kept->levels, false);
+        anneal(k, pool);
+        double error = measure_walk(k, pool, &held), now = k->held_h ? held : error;
+        if (now < best) {
+            best = now;
+            s->error = error;
+            s->sweeps = ANNEAL_DESCENTS + s->n_anneal;
+        } else {
+            copy_state(k, kept->values, kept->fields, kept->levels, true);
+            whit_pool_run(pool, measure_rows, k, n_items(k), 1);
+        }
+    }
     for (uint32_t sweep = 0; sweep < s->n_sweeps; sweep++) {
         copy_state(k, kept->values, kept->fields, kept->levels, false);
         whit_pool_run(pool, descend_rows, k, n_items(k), 1);
@@ -571,14 +646,15 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     k.scratch = whit_zalloc_array(a, k.scratch_elems * whit_pool_size(pool), sizeof(float));
     if (k.h) k.r = whit_zalloc_array(a, n, sizeof(float));
     k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
+    k.heat = whit_zalloc_array(a, k.m, sizeof(float));
     if (s->n_sweeps) {
         kept.values = whit_zalloc_array(a, n, sizeof(float));
         kept.fields = whit_zalloc_array(a, n_fields, sizeof(float));
         kept.levels = whit_zalloc_array(a, n, 1);
     }
     whit_status status = WHIT_OK;
-    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || (k.h && !k.r) ||
-        (k.shared && !k.factors) || (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
+    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || !k.heat ||
+        (k.h && !k.r) || (k.shared && !k.factors) || (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
         status = whit_fail_memory(error, "a matrix", n * sizeof(float));
     if (status == WHIT_OK) {
         k.number = k.begin + k.n_groups + 1;
@@ -608,6 +684,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     whit_free(a, k.factors, n_factors * sizeof(float));
     whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
     whit_free(a, k.r, n * sizeof(float));
+    whit_free(a, k.heat, k.m * sizeof(float));
     whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));
     whit_free(a, kept.values, n * sizeof(float));
     whit_free(a, kept.fields, n_fields * sizeof(float));

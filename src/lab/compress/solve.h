@@ -5,7 +5,9 @@
  * the inputs. GPTQ (Frantar et al. 2023) rounds column by column and pushes each error on to the columns
  * that follow, along the Cholesky factor of H's inverse; scales of a group are fitted when the walk comes to
  * it, each weight by its loss 1 / U_jj^2. Descent then moves one code at a time to the level that is best
- * for the others as they are, and refits the scales by least squares under H.
+ * for the others as they are, and refits the scales by least squares under H. Annealing before it relaxes the codes:
+ * each is drawn from the distribution over its levels given all others, exp(-error / temperature), while the temperature
+ * falls, so that codes leave the local minima of descent.
  *
  * Rows are independent: they are partitioned into blocks that do not depend on the number of threads. */
 #ifndef WHIT_COMPRESS_SOLVE_H
@@ -25,6 +27,7 @@ typedef struct whit_solve {
     const float *held_target;
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups, or superblocks where scales share
                             * factors; NULL: as they are */
+    uint32_t n_anneal;     /* sweeps of annealing before descent; 0: no annealing; codebooks have none */
     uint32_t n_sweeps;     /* descent sweeps, at most; 0: no descent */
     bool goes_on;          /* start from the given codes and scales instead of rounding anew */
     int8_t *codes;         /* out: (m, n) */
@@ -33,7 +36,7 @@ typedef struct whit_solve {
     float *values;         /* out: (m, n) */
     double error;          /* out: relative to tr(W* H W*^T) */
     double error_gptq;     /* out: before descent */
-    uint32_t sweeps;       /* out: kept */
+    uint32_t sweeps;       /* out: kept, those of annealing counted */
 } whit_solve;
 
 whit_status whit_solve_run(whit_solve *solve, const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
