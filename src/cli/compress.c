@@ -13,6 +13,7 @@
 #include "cli/ranks.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
+#include "compress/budget.h"
 #include "compress/compress.h"
 #include "compress/text.h"
 #include "kernels/codec.h"
@@ -24,7 +25,7 @@ struct compress_values {
     int codec, method, group, embedding, scales;
     cli_list mixed, calib, without;
     uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads, n_tune_tokens;
-    float tune_minutes, tune_rate, outliers, plane;
+    float tune_minutes, tune_rate, outliers, plane, bits;
     uint32_t rank;
     int64_t seed;
     bool verbose, json, resume, pure;
@@ -44,6 +45,11 @@ static const cli_option options[] = {
      "Of the layers' matrices: ternary (the default), signs, four levels; q2-planes, as before 28 November 2026: two "
      "planes of signs, larger and slower, for --act q2.",
      0, 0},
+    {"--bits", CLI_REAL, AT(bits), "BITS",
+     "Choose codec, group and corrections of every matrix by measured loss, in at most so many true bits a weight of "
+     "the "
+     "layers, 1.2 to 4; in place of --codec.",
+     0, 4},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
      "Another codec (also i8, f16) for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
     {"--pure", CLI_FLAG, AT(pure), NULL,
@@ -109,6 +115,7 @@ struct listener {
     cli_call *call;
     bool verbose;
     json_t *matrices; /* NULL without --json */
+    json_t *choice;   /* lines of a budget's choice; NULL: no budget, or no --json */
     whit_buf *rows;   /* rows of the page; NULL without --report */
     double seconds;   /* time of the compression, without tuning */
     _Atomic uint64_t multiply_adds;
@@ -148,6 +155,21 @@ static void on_matrix(void *user, const whit_compress_report *r)
 }
 
 /* Reads the ids of the given text. */
+/* Prints what a budget chose: the summary, with -v a line for each matrix. */
+static void on_choice(void *user, const char *text)
+{
+    struct listener *listener = user;
+    if (listener->matrices) listener->choice = json_array();
+    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        if (listener->choice)
+            json_array_append_new(listener->choice, json_stringn(line, (size_t)(end - line)));
+        else if (line == text)
+            cli_note("%.*s", (int)(end - line), line);
+        else if (listener->verbose)
+            cli_print(listener->call, "%.*s\n", (int)(end - line), line);
+    }
+}
+
 static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids)
 {
     whit_error error;
@@ -314,9 +336,10 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
     whit_model_close(model);
     if (v->json)
         cli_print_json(call,
-                       json_pack("{s:o, s:s, s:f, s:f, s:I, s:O}", "output", cli_json_path(v->output), "codec",
-                                 codecs[v->codec], "body_bits_per_weight", bits, "seconds", listener->seconds,
-                                 "multiply_adds", (json_int_t)listener->multiply_adds, "matrices", listener->matrices));
+                       json_pack("{s:o, s:s, s:f, s:f, s:I, s:O, s:O*}", "output", cli_json_path(v->output), "codec",
+                                 v->bits > 0 ? "mixed" : codecs[v->codec], "body_bits_per_weight", bits, "seconds",
+                                 listener->seconds, "multiply_adds", (json_int_t)listener->multiply_adds, "matrices",
+                                 listener->matrices, "choice", listener->choice));
     else
         cli_note("%s: %.3f bits per weight of the layers", v->output, bits);
     return CLI_OK;
@@ -356,7 +379,17 @@ static int run_compress(cli_call *call)
                         "by 'whit tune'");
     if (tuned && v->embedding == 1)
         return cli_fail(call, CLI_USAGE, "an embedding of i4 cannot be tuned: --embedding i8 or f16");
-    whit_compress_options o = {.codec = codecs[v->codec],
+    if (v->bits > 0) {
+        if (v->bits < (float)WHIT_BUDGET_BITS_MIN)
+            return cli_fail(call, CLI_USAGE, "--bits is from 1.2 to 4 bits a weight");
+        if (v->method != WHIT_COMPRESS_FULL || v->imatrix)
+            return cli_fail(call, CLI_USAGE, "--bits needs a text and every stage: leave out --method and --imatrix");
+        if (v->codec || v->mixed.n || v->pure || v->group || v->scales || v->outliers > 0 || v->plane > 0 || v->rank)
+            return cli_fail(call, CLI_USAGE,
+                            "--bits chooses codec, group and corrections: leave out --codec, --mixed, --pure, --group, "
+                            "--scales, --outliers, --plane and --rank");
+    }
+    whit_compress_options o = {.codec = v->bits > 0 ? "q2" : codecs[v->codec],
                                .mixed = v->mixed.items,
                                .n_mixed = v->mixed.n,
                                .method = (whit_compress_method)v->method,
@@ -378,6 +411,8 @@ static int run_compress(cli_call *call)
                                .multiply_adds = &listener.multiply_adds,
                                .progress = is_first ? cli_progress : NULL,
                                .report = is_first ? on_matrix : NULL,
+                               .chosen = is_first ? on_choice : NULL,
+                               .bits = (double)v->bits,
                                .user = &listener};
     if (v->method == WHIT_COMPRESS_FULL && !v->pure && !v->mixed.n && !strcmp(o.codec, "b1")) {
         o.mixed = signs_mixed;
@@ -392,10 +427,14 @@ static int run_compress(cli_call *call)
                 v->without.items[i]);
         o.without |= stage;
     }
-    snprintf(command, sizeof command,
-             "whit compress --codec %s --method %s%s --group %u --scales %s --embedding %s --seed %lld", o.codec,
-             methods[v->method], v->imatrix ? " --imatrix" : "", o.group, scale_types[v->scales], o.embedding,
-             (long long)v->seed);
+    if (v->bits > 0)
+        snprintf(command, sizeof command, "whit compress --bits %.3f --embedding %s --seed %lld", (double)v->bits,
+                 o.embedding, (long long)v->seed);
+    else
+        snprintf(command, sizeof command,
+                 "whit compress --codec %s --method %s%s --group %u --scales %s --embedding %s --seed %lld", o.codec,
+                 methods[v->method], v->imatrix ? " --imatrix" : "", o.group, scale_types[v->scales], o.embedding,
+                 (long long)v->seed);
     cli_guard_likely(call->operands[0]);
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK ||
         whit_source_open(found, NULL, &source, &error) != WHIT_OK)
@@ -432,6 +471,7 @@ static int run_compress(cli_call *call)
     if (status == CLI_OK && v->page && is_first) status = write_page(call, v, &o, &rows, began_ns);
     if (status == CLI_OK && is_first) status = report_result(call, v, &listener);
     json_decref(listener.matrices);
+    json_decref(listener.choice);
     whit_buf_free(&ids);
     whit_buf_free(&rows);
     whit_imatrix_close(&imatrix);

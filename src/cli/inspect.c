@@ -163,6 +163,16 @@ static double read_number(const json_t *facts, const char *key)
     return json_number_value(json_object_get(facts, key));
 }
 
+/* Prints what a budget of bits chose for each matrix (whit compress --bits). */
+static void print_choice(cli_call *call, const json_t *metadata)
+{
+    const char *line = json_string_value(json_object_get(metadata, "whit.bits"));
+    if (!line) return;
+    cli_print(call, "\nchoice of codecs\n");
+    for (const char *end; (end = strchr(line, '\n')); line = end + 1)
+        cli_print(call, "  %.*s\n", (int)(end - line < 200 ? end - line : 200), line);
+}
+
 static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
 {
     const json_t *tensors = json_object_get(facts, "tensors");
@@ -185,6 +195,7 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
         cli_print_adapter(call, frame);
     cli_print_table(call, "configuration", json_object_get(facts, "config"));
     cli_print_table(call, "metadata", json_object_get(facts, "metadata"));
+    print_choice(call, json_object_get(facts, "metadata"));
     if (!all_tensors) return;
     cli_print(call, "\ntensors\n");
     size_t i;

@@ -1,5 +1,6 @@
 whit_script(cli_compress ${CMAKE_CURRENT_LIST_DIR}/compress.sh)
 whit_script(cli_refine ${CMAKE_CURRENT_LIST_DIR}/refine.sh)
+whit_script(cli_compress_bits ${CMAKE_CURRENT_LIST_DIR}/compress_bits.sh)
 whit_script(cli_compress_family ${CMAKE_CURRENT_LIST_DIR}/compress_family.sh)
 # Twenty kills: ctest -C Long, make test-long.
 if(NOT CMAKE_CROSSCOMPILING)

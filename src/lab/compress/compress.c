@@ -9,6 +9,7 @@
 #include "compress/hessian.h"
 #include "compress/matrix.h"
 #include "compress/rotate.h"
+#include "compress/stages.h"
 #include "compress/targets.h"
 #include "compress/types.h"
 #include "compress/weighted.h"
@@ -39,9 +40,11 @@ struct compression {
     whit_blas blas;
     whit_stream stream;
     whit_work work;
-    whit_finished *finished; /* indexed by the source's tensor numbers; an empty name: not finished yet */
-    bool has_form;           /* matrices get types of GGUF files */
-    char folder[PATH_MAX];   /* folder of OUT, for unnamed files (spool.h) */
+    whit_budget_choice *choices; /* (n_tensors) */
+    whit_buf choice_text;        /* why the budget chose them */
+    whit_finished *finished;     /* indexed by the source's tensor numbers; an empty name: not finished yet */
+    bool has_form;               /* matrices get types of GGUF files */
+    char folder[PATH_MAX];       /* folder of OUT, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
     /* State of the current layer: the rotation that is tried, whether its weights are on the stream, and the reports
@@ -92,49 +95,6 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
         to->digest = finished->digest;
     }
     return true;
-}
-
-/* ---- one stage of a block: the matrices that read one input ---------------------------------------- */
-
-struct stage {
-    whit_ref input;
-    int32_t params[8];
-    whit_ref outputs[8];
-    uint32_t n;
-    uint32_t n_experts; /* its matrices are those of so many experts, stacked; 0: of all tokens */
-};
-
-/* Is the node a product with a matrix that may be compressed? */
-static bool is_product(const whit_node *node)
-{
-    return node->op == WHIT_OP_LINEAR || node->op == WHIT_OP_EXPERT_LINEAR;
-}
-
-/* Has a node before node `at` the same matrix? A family's program may use one twice; the first use decides. */
-static bool is_used_before(const whit_graph *block, uint32_t at)
-{
-    for (uint32_t i = 0; i < at; i++)
-        if (is_product(&block->nodes[i]) && block->nodes[i].weight == block->nodes[at].weight) return true;
-    return false;
-}
-
-/* Finds the next stage from node *at on; false after the last stage. */
-static bool next_stage(const struct compression *c, uint32_t *at, struct stage *stage)
-{
-    const whit_graph *block = &c->stream.block;
-    *stage = (struct stage){0};
-    for (; *at < block->n_nodes; ++*at) {
-        const whit_node *node = &block->nodes[*at];
-        if (!is_product(node) || is_used_before(block, *at)) continue;
-        const whit_source_tensor *tensor = whit_source_find(c->source, c->stream.params[0].items[node->weight].name);
-        if (!whit_compress_is_layer_matrix(tensor)) continue;
-        if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
-        stage->input = node->input[0];
-        stage->n_experts = node->n_experts;
-        stage->params[stage->n] = node->weight;
-        stage->outputs[stage->n++] = node->output;
-    }
-    return stage->n > 0;
 }
 
 /* Finds the value that an output is added to. *residual is 0 if there is no such value, or if it is computed from the
@@ -211,7 +171,7 @@ static void add_report(struct compression *c, whit_compress_report report)
     c->reports[c->n_reports++] = report;
 }
 
-static whit_status solve_matrix(struct compression *c, const struct stage *stage, uint32_t i,
+static whit_status solve_matrix(struct compression *c, const whit_layer_stage *stage, uint32_t i,
                                 whit_hessian_pair *hessians, const whit_factor *factor, const whit_tensor_type *type)
 {
     int32_t param = stage->params[i];
@@ -226,7 +186,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                            .descends = c->types.stages & WHIT_STAGE_DESCENT,
                            .anneals = c->types.stages & WHIT_STAGE_ANNEAL,
                            .only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V,
-                           .sizes = whit_compress_correction_sizes(&c->types, type)};
+                           .sizes = whit_compress_correction_sizes(&c->types, whit_source_find(c->source, name), type)};
     whit_status status = whit_matrix_run(&m, &c->blas, c->pool, c->allocator, c->error);
     if (status == WHIT_OK)
         status = whit_finished_make(finished, name, type,
@@ -306,7 +266,7 @@ static double cost_of_matrix(const whit_tensor_type *type)
 }
 
 /* Approximate cost of the text before a stage: the Hessians, and running both streams for them. */
-static double cost_of_text(const struct compression *c, const struct stage *stage)
+static double cost_of_text(const struct compression *c, const whit_layer_stage *stage)
 {
     const whit_tensor_type *type = &c->stream.params[0].items[stage->params[0]].type;
     double tokens = (double)c->stream.n_batches * c->stream.n_rows;
@@ -315,9 +275,9 @@ static double cost_of_text(const struct compression *c, const struct stage *stag
 
 static double cost_of_layer(const struct compression *c)
 {
-    struct stage stage;
+    whit_layer_stage stage;
     double cost = 0;
-    for (uint32_t at = 0; next_stage(c, &at, &stage);) {
+    for (uint32_t at = 0; whit_layer_next_stage(&c->stream, &at, &stage);) {
         cost += cost_of_text(c, &stage);
         for (uint32_t i = 0; i < stage.n; i++) cost += cost_of_matrix(&c->stream.params[0].items[stage.params[i]].type);
     }
@@ -333,7 +293,7 @@ static whit_status spend(struct compression *c, double cost)
 }
 
 /* Columns that the walk keeps together: the largest that a matrix of the stage needs, which all others divide. */
-static uint32_t stage_group(const struct compression *c, const struct stage *stage)
+static uint32_t stage_group(const struct compression *c, const whit_layer_stage *stage)
 {
     uint32_t group = 0;
     for (uint32_t i = 0; i < stage->n; i++) {
@@ -347,7 +307,7 @@ static uint32_t stage_group(const struct compression *c, const struct stage *sta
 }
 
 /* The matrices of a layer's experts. */
-static whit_status run_expert_stage(struct compression *c, const struct stage *stage)
+static whit_status run_expert_stage(struct compression *c, const whit_layer_stage *stage)
 {
     const whit_params *params = &c->stream.params[0];
     whit_expert_stage experts = {.stream = &c->stream,
@@ -387,7 +347,7 @@ static whit_status run_expert_stage(struct compression *c, const struct stage *s
     return spend(c, cost_of_text(c, stage));
 }
 
-static whit_status run_stage(struct compression *c, const struct stage *stage)
+static whit_status run_stage(struct compression *c, const whit_layer_stage *stage)
 {
     if (stage->n_experts) return run_expert_stage(c, stage);
     whit_hessian_pair hessians = {0};
@@ -432,7 +392,7 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
 
 /* After stage `o`: tries again with v and o rotated and keeps the better result. The original weights are restored, so
  * that a run resumed after this layer sees the same text. */
-static whit_status try_rotation(struct compression *c, const struct stage *stage)
+static whit_status try_rotation(struct compression *c, const whit_layer_stage *stage)
 {
     WHIT_TRY(whit_stream_wake(&c->stream, c->error));
     double plain, rotated = 0;
@@ -454,7 +414,7 @@ static whit_status try_rotation(struct compression *c, const struct stage *stage
     return status;
 }
 
-static whit_status solve_stage(struct compression *c, const struct stage *stage)
+static whit_status solve_stage(struct compression *c, const whit_layer_stage *stage)
 {
     WHIT_TRY(run_stage(c, stage));
     for (uint32_t i = 0; i < stage->n; i++)
@@ -464,7 +424,7 @@ static whit_status solve_stage(struct compression *c, const struct stage *stage)
 }
 
 /* The stage of a layer that a run before this one finished: its values as the file will give them. */
-static whit_status restore_stage(struct compression *c, const struct stage *stage)
+static whit_status restore_stage(struct compression *c, const whit_layer_stage *stage)
 {
     whit_status status = WHIT_OK;
     for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++) {
@@ -484,8 +444,8 @@ static whit_status restore_stage(struct compression *c, const struct stage *stag
 /* Did the resumed run finish the current layer? Then all its matrices are there, since a record is a layer. */
 static bool is_finished(const struct compression *c)
 {
-    struct stage stage;
-    for (uint32_t at = 0; next_stage(c, &at, &stage);)
+    whit_layer_stage stage;
+    for (uint32_t at = 0; whit_layer_next_stage(&c->stream, &at, &stage);)
         for (uint32_t i = 0; i < stage.n; i++)
             if (finished_of(c, stage.params[i])->name[0]) return true;
     return false;
@@ -495,9 +455,9 @@ static whit_status save_layer(struct compression *c)
 {
     uint32_t n_params = c->stream.params[0].n, n = 0, at = 0;
     whit_finished **finished = whit_zalloc_array(c->allocator, n_params, sizeof(whit_finished *));
-    struct stage stage;
+    whit_layer_stage stage;
     if (!finished) return whit_fail_memory(c->error, "a finished layer", n_params * sizeof(whit_finished *));
-    while (next_stage(c, &at, &stage))
+    while (whit_layer_next_stage(&c->stream, &at, &stage))
         for (uint32_t i = 0; i < stage.n; i++)
             if (finished_of(c, stage.params[i])->name[0]) finished[n++] = finished_of(c, stage.params[i]);
     whit_status status = n && is_first(c) ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK;
@@ -511,21 +471,22 @@ static whit_status run_layers(struct compression *c)
     uint32_t n_layers = c->source->config.n_layers;
     whit_status status = WHIT_OK;
     for (c->layer = 0; status == WHIT_OK && c->layer < n_layers; c->layer++) {
-        struct stage stage;
+        whit_layer_stage stage;
         uint32_t at = 0;
         status = whit_stream_load(&c->stream, c->layer, c->error);
         c->done_cost = 0;
         if (status == WHIT_OK) c->layer_cost = cost_of_layer(c);
         bool restored = status == WHIT_OK && is_finished(c);
         if (status == WHIT_OK && !restored) status = begin_rotation(c);
-        while (status == WHIT_OK && next_stage(c, &at, &stage)) {
+        while (status == WHIT_OK && whit_layer_next_stage(&c->stream, &at, &stage)) {
             status = (restored ? restore_stage : solve_stage)(c, &stage);
             if (status == WHIT_OK && restored) status = spend(c, c->layer_cost / 4);
         }
         if (status == WHIT_OK && !restored) status = save_layer(c);
         if (status == WHIT_OK && c->layer + 1 < n_layers) {
             status = whit_stream_wake(&c->stream, c->error);
-            if (status == WHIT_OK) whit_stream_advance(&c->stream);
+            for (int side = 0; status == WHIT_OK && side < WHIT_STREAM_SIDES; side++)
+                whit_stream_advance(&c->stream, (whit_stream_side)side);
         }
         whit_rotation_close(&c->rotation);
     }
@@ -599,7 +560,8 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
                                o->u8_scales,
                                (uint64_t)(o->outlier_percent * 1e6f),
                                (uint64_t)(o->plane_percent * 1e6f),
-                               o->rank};
+                               o->rank,
+                               (uint64_t)(o->bits * 1e6)};
     const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
     struct digest_job job = {c, whit_zalloc_array(c->allocator, c->source->n_tensors, sizeof *job.digests)};
     size_t digests_bytes = c->source->n_tensors * sizeof *job.digests;
@@ -696,6 +658,33 @@ static bool all_finished(const struct compression *c)
     return true;
 }
 
+/* Chooses the types of the matrices under the budget. A resumed run chooses again, the same. */
+static whit_status choose_codecs(struct compression *c, uint32_t n_tokens, const whit_tensor_type *embed_type)
+{
+    const whit_compress_options *o = c->options;
+    whit_budget budget = {.source = c->source,
+                          .bits = o->bits,
+                          .ids = o->ids,
+                          .n_ids = o->n_ids,
+                          .n_tokens = n_tokens,
+                          .bos = o->bos,
+                          .embed = embed_type,
+                          .folder = c->folder,
+                          .blas = &c->blas,
+                          .pool = c->pool,
+                          .allocator = c->allocator,
+                          .multiply_adds = o->multiply_adds,
+                          .progress = o->progress,
+                          .user = o->user,
+                          .choices = c->choices,
+                          .text = {.allocator = c->allocator}};
+    whit_status status = whit_budget_choose(&budget, c->error);
+    c->types.choices = c->choices;
+    c->choice_text = budget.text;
+    if (status == WHIT_OK && o->chosen) o->chosen(o->user, whit_chars(&c->choice_text));
+    return status;
+}
+
 static whit_status solve_all(struct compression *c, const whit_convert_options *convert, const char *path)
 {
     const whit_compress_options *o = c->options;
@@ -717,10 +706,12 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     WHIT_TRY(whit_blas_open(&c->blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, whit_pool_size(c->pool),
                             c->allocator, c->error));
     c->blas.multiply_adds = o->multiply_adds;
+    whit_status status = WHIT_OK;
     const char *slash = strrchr(path, '/');
     int n_folder = slash ? (int)(slash - path) + 1 : 1;
     snprintf(c->folder, sizeof c->folder, "%.*s", n_folder, slash ? path : ".");
-    whit_status status = open_work(c, path);
+    if (o->bits > 0) status = choose_codecs(c, n_tokens, &embed_type);
+    if (status == WHIT_OK) status = open_work(c, path);
     if (status == WHIT_OK && !all_finished(c)) {
         status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos, &embed_type,
                                   c->folder, c->pool, c->allocator, c->error);
@@ -773,6 +764,9 @@ static whit_status write_file(struct compression *c, const whit_convert_options 
 {
     whit_ndf_writer *writer = NULL;
     whit_status status = whit_ndf_writer_open(path, NULL, c->allocator, &writer, c->error);
+    if (status == WHIT_OK && c->choice_text.size_bytes)
+        whit_table_set_string_n(whit_ndf_writer_meta(writer), "whit.bits", whit_chars(&c->choice_text),
+                                c->choice_text.size_bytes);
     if (status == WHIT_OK) status = whit_convert(c->source, convert, writer, c->error);
     whit_ndf_writer_close(writer);
     return status;
@@ -806,7 +800,9 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     WHIT_TRY(whit_compress_types_check(&c.types, error));
     whit_compress_find_corrections(&c.types);
     c.finished = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.finished);
-    if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
+    c.choices = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.choices);
+    if (!c.finished || !c.choices)
+        return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;
     bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix by itself */
     if (!alone || options->imatrix || options->u8_scales || c.has_form) {
@@ -818,5 +814,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     whit_work_close(&c.work, status == WHIT_OK && !options->keep_work);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);
     whit_free(allocator, c.finished, source->n_tensors * sizeof *c.finished);
+    whit_free(allocator, c.choices, source->n_tensors * sizeof *c.choices);
+    whit_buf_free(&c.choice_text);
     return status;
 }

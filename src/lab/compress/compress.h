@@ -53,7 +53,10 @@ typedef struct whit_compress_report {
 typedef struct whit_compress_options {
     /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form). */
     const char *codec;
-    const whit_source *like;  /* matrices get the types that they have in this source; NULL: not given */
+    const whit_source *like; /* matrices get the types that they have in this source; NULL: not given */
+    /* Bits per weight of a budget (budget.h), which chooses codecs, groups and sizes of corrections in place of the
+     * options for them; 0: no budget. */
+    double bits;
     const char *const *mixed; /* "down=t": another codec, or i8 or f16, for the matrices of that name */
     size_t n_mixed;
     whit_compress_method method;
@@ -81,6 +84,7 @@ typedef struct whit_compress_options {
     _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_compress_report *report);
+    void (*chosen)(void *user, const char *text); /* a budget's choice, a line per matrix; NULL: not told */
     void *user;
 } whit_compress_options;
 

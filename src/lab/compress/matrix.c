@@ -69,7 +69,7 @@ whit_status whit_matrix_run(whit_matrix_solve *m, const whit_blas *blas, whit_po
                         .held_target = held_target,
                         .order = m->factor->order,
                         .n_anneal = m->descends && m->anneals ? ANNEAL_SWEEPS : 0,
-                        .n_sweeps = m->descends ? SWEEPS : 0,
+                        .n_sweeps = m->descends ? SWEEPS : m->n_sweeps,
                         .codes = m->codes,
                         .fields = m->fields,
                         .fields_u8 = m->fields_u8,

@@ -14,7 +14,8 @@ typedef struct whit_matrix_solve {
     whit_hessian_pair *hessians; /* its inputs' statistics */
     const whit_factor *factor;   /* factor of hessians->text */
     bool moved;                  /* the target is corrected for the inputs' errors */
-    bool descends;               /* codes move one at a time after GPTQ */
+    uint32_t n_sweeps;           /* sweeps of descent after GPTQ, at most */
+    bool descends;               /* the usual number of sweeps, and held-out windows end them */
     bool anneals;                /* with descends: they are drawn at a falling temperature first */
     bool only;                   /* no other matrix needs the Hessians' shift, which is freed early */
     whit_correction_sizes sizes;

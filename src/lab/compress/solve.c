@@ -42,7 +42,7 @@ struct walk {
     size_t scratch_elems;
     double *row_errors; /* (m, 3): error, weight, held-out error */
     float *heat;        /* (m) unit of temperature of each row */
-    float temperature;  /* of the current sweep, in these units; 0: descent */
+    float temperature;  /* temperature of the current sweep, in these units; 0: descent */
     bool keeps_scales;  /* the current sweep moves codes alone */
     uint64_t sweep;     /* number of the annealing sweep */
 };
@@ -259,7 +259,7 @@ static uint32_t draw_level(const whit_levels *levels, float w, float h, float te
 {
     const uint32_t nearest = whit_levels_nearest(levels, w);
     if (!(temperature > 0)) return nearest;
-    const bool few = levels->n <= 4; /* those of q2 and l2 do not rise */
+    const bool few = levels->n <= 4; /* levels of q2 and l2 are not sorted */
     const uint32_t begin = few || nearest < DRAW_BESIDE ? 0 : nearest - DRAW_BESIDE;
     const uint32_t end = few || nearest + DRAW_BESIDE >= levels->n ? levels->n : nearest + DRAW_BESIDE + 1;
     const float off = w - levels->value[nearest], lowest = h * off * off;
@@ -279,8 +279,8 @@ static uint32_t draw_level(const whit_levels *levels, float w, float h, float te
     return best;
 }
 
-/* Every code of a row's group to its best level, or to one drawn at the current temperature, given r = H (q - w), which is kept up in the group's own columns;
- * delta: by how much each value moved. Whether any did. */
+/* Moves every code of a row's group to its best level, or to a level drawn at the current temperature, given
+ * r = H (q - w), which is updated in the group's own columns. delta: by how much each value moved. True if any did. */
 static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
@@ -563,8 +563,8 @@ static void copy_state(const struct walk *k, float *values, float *fields, uint8
     copy_bytes(k->levels, levels, n, back);
 }
 
-/* Sweeps that draw codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984), after some
- * of descent. The unit of temperature is the error that a weight of the row then has on average. Scales, which hardly
+/* Draws codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984), after some sweeps of
+ * descent. The unit of temperature is the error that a weight of the row then has on average. Scales, which hardly
  * follow single codes, are refitted in one sweep of ANNEAL_REFIT. */
 static void anneal(struct walk *k, whit_pool *pool)
 {
@@ -586,7 +586,7 @@ static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double h
 {
     whit_solve *s = k->s;
     double best = k->held_h ? held : s->error;
-    if (s->n_anneal && !s->goes_on && !has_codebook(k)) {
+    if (s->n_anneal && s->n_sweeps && !s->goes_on && !has_codebook(k)) {
         copy_state(k, kept->values, kept->fields, kept->levels, false);
         anneal(k, pool);
         double error = measure_walk(k, pool, &held), now = k->held_h ? held : error;

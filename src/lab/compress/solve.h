@@ -5,9 +5,9 @@
  * the inputs. GPTQ (Frantar et al. 2023) rounds column by column and pushes each error on to the columns
  * that follow, along the Cholesky factor of H's inverse; scales of a group are fitted when the walk comes to
  * it, each weight by its loss 1 / U_jj^2. Descent then moves one code at a time to the level that is best
- * for the others as they are, and refits the scales by least squares under H. Annealing before it relaxes the codes:
- * each is drawn from the distribution over its levels given all others, exp(-error / temperature), while the temperature
- * falls, so that codes leave the local minima of descent.
+ * for the others as they are, and refits the scales by least squares under H.
+ * Annealing before it relaxes the codes: each is drawn from exp(-error / temperature) over its levels, given all
+ * others, while the temperature falls, so that codes leave the local minima of descent.
  *
  * Rows are independent: they are partitioned into blocks that do not depend on the number of threads. */
 #ifndef WHIT_COMPRESS_SOLVE_H

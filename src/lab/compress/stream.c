@@ -314,6 +314,7 @@ void whit_stream_close(whit_stream *s)
     }
     for (uint32_t i = 0; i < WHIT_ROPES_MAX; i++) whit_free(a, s->divisors[i], s->n_divisors[i] * sizeof(float));
     whit_free(a, s->ids, n * sizeof *s->ids);
+    whit_free(a, s->head, s->head_elems * sizeof(float));
     *s = (whit_stream){0};
 }
 
@@ -343,6 +344,31 @@ whit_status whit_stream_load(whit_stream *s, uint32_t layer, whit_error *error)
     return WHIT_OK;
 }
 
+whit_status whit_stream_load_head(whit_stream *s, whit_error *error)
+{
+    size_t at = 0;
+    whit_stream_rest(s);
+    WHIT_TRY(cut_block(s, s->source->config.n_layers - 1, error));
+    const whit_node *end = s->graph.nodes + s->graph.n_nodes;
+    s->block.nodes += s->block.n_nodes;
+    s->block.n_nodes = (uint32_t)(end - s->block.nodes);
+    s->input = s->output;
+    s->output = s->block.output = s->graph.output;
+    s->head_elems = block_elems(s);
+    s->head = whit_zalloc_array(s->allocator, s->head_elems, sizeof(float));
+    if (!s->head) return whit_fail_memory(error, "the head", s->head_elems * sizeof(float));
+    for (uint32_t i = 0; i < s->block.n_nodes; i++) {
+        const int32_t params[] = {s->block.nodes[i].weight, s->block.nodes[i].bias};
+        for (int k = 0; k < 2; k++) {
+            if (params[k] < 0) continue;
+            WHIT_TRY(read_tensor(s, params[k], s->head + at, error));
+            for (int side = 0; side < WHIT_STREAM_SIDES; side++) s->params[side].items[params[k]].value = s->head + at;
+            at += whit_round_up(s->params[0].items[params[k]].n, 16);
+        }
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_stream_wake(whit_stream *s, whit_error *error)
 {
     if (s->awake) return WHIT_OK;
@@ -364,13 +390,17 @@ float *whit_stream_values(const whit_stream *s, whit_stream_side side, int32_t p
     return s->params[side].items[param].value;
 }
 
-void whit_stream_run(whit_stream *s, uint32_t batch, whit_ref value)
+static void run_side(whit_stream *s, int side, uint32_t batch, whit_ref value)
 {
     size_t n = (size_t)s->n_rows * s->n_embd;
-    for (int side = 0; side < WHIT_STREAM_SIDES; side++) {
-        memcpy(whit_tape_value(&s->tape[side], s->input), s->x[side] + batch * n, n * sizeof(float));
-        whit_tape_forward_to(&s->tape[side], s->ids + (size_t)batch * s->n_rows, value);
-    }
+    memcpy(whit_tape_value(&s->tape[side], s->input), s->x[side] + batch * n, n * sizeof(float));
+    whit_tape_forward_to(&s->tape[side], s->ids + (size_t)batch * s->n_rows, value);
+}
+
+void whit_stream_run(whit_stream *s, uint32_t batch, whit_ref value)
+{
+    for (int side = s->is_single ? WHIT_STREAM_COMPRESSED : 0; side < WHIT_STREAM_SIDES; side++)
+        run_side(s, side, batch, value);
 }
 
 uint32_t whit_stream_own_batches(const whit_stream *s, uint32_t *begin)
@@ -385,14 +415,13 @@ uint32_t whit_stream_place(const whit_stream *s, uint32_t batch, bool is_held_ou
     return is_held_out && whit_stream_is_held(s, batch) ? n_held : batch - n_held;
 }
 
-void whit_stream_advance(whit_stream *s)
+void whit_stream_advance(whit_stream *s, whit_stream_side side)
 {
     size_t n = (size_t)s->n_rows * s->n_embd;
     uint32_t batch, end = whit_stream_own_batches(s, &batch);
     for (; batch < end; batch++) {
-        whit_stream_run(s, batch, s->output);
-        for (int side = 0; side < WHIT_STREAM_SIDES; side++)
-            memcpy(s->x[side] + batch * n, whit_tape_value(&s->tape[side], s->output), n * sizeof(float));
+        run_side(s, side, batch, s->output);
+        memcpy(s->x[side] + batch * n, whit_tape_value(&s->tape[side], s->output), n * sizeof(float));
     }
 }
 

@@ -25,9 +25,12 @@ typedef struct whit_stream {
     whit_ref input, output;                /* values at the start and end of the block */
     whit_tape tape[WHIT_STREAM_SIDES];
     bool awake;                        /* the tapes are open */
+    bool is_single;                    /* only the compressed side runs */
     _Atomic uint64_t *multiply_adds;   /* counter that the tapes add to; NULL: not counted */
     float *weights[WHIT_STREAM_SIDES]; /* weights of the current layer */
     size_t weight_elems;
+    float *head; /* weights after the last layer; NULL: not loaded */
+    size_t head_elems;
     float *divisors[WHIT_ROPES_MAX]; /* divisors of the RoPE tables */
     size_t n_divisors[WHIT_ROPES_MAX];
     int32_t *ids; /* (n_batches, n_rows) */
@@ -50,6 +53,9 @@ void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
 /* Reads the layer's tensors; both sides have the original's values then. WHIT_ERROR_NUMERIC names a tensor
  * that holds something that is no number. */
 whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *error);
+/* Reads the tensors that follow the last layer; the block's input is then the residual stream, its output the logits.
+ * Both sides share the original's values. The caller opens its own tape. */
+whit_status whit_stream_load_head(whit_stream *stream, whit_error *error);
 /* Opens the layer's tapes where they are not; for whit_stream_run and whit_stream_advance. */
 whit_status whit_stream_wake(whit_stream *stream, whit_error *error);
 /* Closes the tapes; values taken from them become invalid. */
@@ -62,8 +68,8 @@ void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
 uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
 /* The number of a batch among those of its kind, held out or not; is_held_out: some are held out. */
 uint32_t whit_stream_place(const whit_stream *stream, uint32_t batch, bool is_held_out);
-/* Moves the text past the block: its outputs become the next block's inputs. */
-void whit_stream_advance(whit_stream *stream);
+/* Moves one side's text past the block: its outputs become the next block's inputs. */
+void whit_stream_advance(whit_stream *stream, whit_stream_side side);
 /* One row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,
                                  const whit_allocator *allocator, whit_error *error);

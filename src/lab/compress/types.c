@@ -84,6 +84,10 @@ static const char *codec_of(const whit_compress_options *o, const char *name)
 whit_status whit_compress_type_of(const whit_compress_types *t, const whit_source_tensor *tensor,
                                   whit_tensor_type *type, whit_error *error)
 {
+    if (t->choices && t->choices[tensor - t->source->tensors].name) {
+        *type = t->choices[tensor - t->source->tensors].type;
+        return WHIT_OK;
+    }
     const char *codec = codec_of(t->options, tensor->name);
     uint32_t n_cols = tensor->type.n_cols, group = t->options->group ? t->options->group : GROUP;
     *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = tensor->type.n_rows, .n_cols = n_cols};
@@ -196,10 +200,10 @@ static uint32_t rank_of(const whit_compress_types *t, const whit_tensor_type *ty
     return affords || t->options->rank ? t->rank : 0;
 }
 
-static double plane_bits(const whit_compress_types *t, const whit_tensor_type *type)
+static double plane_bits(const whit_tensor_type *type, uint32_t n_columns)
 {
     uint64_t bytes = 0;
-    whit_tensor_type plane = whit_plane_type(type, plane_columns(t, type));
+    whit_tensor_type plane = whit_plane_type(type, n_columns);
     if (!plane.n_cols) return 0;
     (void)whit_codec_total_bytes(&plane, &bytes);
     return 8.0 * (double)(bytes + 64 + whit_round_up(2 * (uint64_t)plane.n_cols, 64));
@@ -213,6 +217,28 @@ static double pair_bits(const whit_tensor_type *type, uint32_t rank)
     (void)whit_codec_total_bytes(&types[0], &a);
     (void)whit_codec_total_bytes(&types[1], &b);
     return 8.0 * (double)(a + b + 64);
+}
+
+/* Bits of the outliers' heads, and of one outlier. */
+static double outlier_head_bits(const whit_tensor_type *type)
+{
+    uint32_t n_tiles = whit_codec_geometry(type).n_tiles;
+    uint32_t odd = whit_outlier_column_bytes(type->n_cols) % 2 ? 0 : 1;
+    return 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + (2ull * WHIT_OUTLIERS_HEAD_UNITS + odd) * n_tiles);
+}
+
+static double outlier_bits(const whit_tensor_type *type)
+{
+    return 8.0 * (whit_outlier_column_bytes(type->n_cols) + 1);
+}
+
+double whit_compress_matrix_bits(const whit_tensor_type *type, const whit_correction_sizes *sizes)
+{
+    uint64_t bytes = 0;
+    (void)whit_codec_total_bytes(type, &bytes);
+    double bits = 8.0 * (double)bytes + plane_bits(type, sizes->n_columns) + pair_bits(type, sizes->rank);
+    if (sizes->n_outliers) bits += outlier_head_bits(type) + outlier_bits(type) * (double)sizes->n_outliers;
+    return bits;
 }
 
 /* The stacked matrices of a layer's experts, which have no corrections. */
@@ -230,20 +256,17 @@ static double count_bits(const whit_compress_types *t, double *elems, double *ea
     for (uint32_t i = 0; i < t->source->n_tensors; i++) {
         const whit_source_tensor *tensor = &t->source->tensors[i];
         whit_tensor_type type;
-        uint64_t bytes = 0;
         if (!whit_compress_is_layer_matrix(tensor) || whit_compress_type_of(t, tensor, &type, NULL) != WHIT_OK)
             continue;
         double n = (double)type.n_rows * type.n_cols;
-        (void)whit_codec_total_bytes(&type, &bytes);
+        const bool is_corrected = whit_compress_is_solved(&type) && !has_experts(tensor);
+        const whit_correction_sizes sizes = {.n_columns = is_corrected ? plane_columns(t, &type) : 0,
+                                             .rank = is_corrected ? rank_of(t, &type) : 0};
         *elems += n;
-        bits += 8.0 * (double)bytes;
-        if (!whit_compress_is_solved(&type) || has_experts(tensor)) continue;
-        bits += plane_bits(t, &type) + pair_bits(&type, rank_of(t, &type));
-        if (type.n_cols > OUTLIER_COLS) continue;
-        uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
-        uint32_t column_bytes = whit_outlier_column_bytes(type.n_cols), odd = column_bytes % 2 ? 0 : 1;
-        *each += 8.0 * n * (column_bytes + 1);
-        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + (2ull * WHIT_OUTLIERS_HEAD_UNITS + odd) * n_tiles);
+        bits += whit_compress_matrix_bits(&type, &sizes);
+        if (!is_corrected || type.n_cols > OUTLIER_COLS) continue;
+        *each += n * outlier_bits(&type);
+        *heads += outlier_head_bits(&type);
     }
     return bits;
 }
@@ -268,8 +291,11 @@ void whit_compress_find_corrections(whit_compress_types *t)
     if (share >= LEAST_OUTLIERS) t->outlier_share = share < MOST_OUTLIERS ? share : MOST_OUTLIERS;
 }
 
-whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *t, const whit_tensor_type *type)
+whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *t, const whit_source_tensor *tensor,
+                                                     const whit_tensor_type *type)
 {
+    const whit_budget_choice *choice = t->choices ? &t->choices[tensor - t->source->tensors] : NULL;
+    if (choice && choice->name) return choice->sizes;
     double n = (double)type->n_rows * type->n_cols;
     return (whit_correction_sizes){.n_columns = plane_columns(t, type),
                                    .n_outliers = type->n_cols > OUTLIER_COLS ? 0 : (size_t)(t->outlier_share * n),

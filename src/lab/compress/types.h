@@ -4,6 +4,7 @@
 #ifndef WHIT_COMPRESS_TYPES_H
 #define WHIT_COMPRESS_TYPES_H
 
+#include "compress/budget.h"
 #include "compress/compress.h"
 #include "compress/correct.h"
 
@@ -11,6 +12,7 @@ typedef struct whit_compress_types {
     const whit_source *source;
     const whit_compress_options *options;
     unsigned stages;
+    const whit_budget_choice *choices; /* (n_tensors) of a budget (budget.h); NULL: the options' codecs */
     double plane_share, outlier_share; /* plane columns over columns, outliers over weights; 0: none */
     uint32_t rank;
 } whit_compress_types;
@@ -29,6 +31,9 @@ whit_status whit_compress_types_check(const whit_compress_types *types, whit_err
 /* Sets the shares and the rank: what the budget leaves goes to the sign plane, then to the low-rank pair, then to
  * outliers, the same share for every matrix. Explicitly requested sizes do not count against the budget. */
 void whit_compress_find_corrections(whit_compress_types *types);
-whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *types, const whit_tensor_type *type);
+whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *types, const whit_source_tensor *tensor,
+                                                     const whit_tensor_type *type);
+/* Bits of a matrix with corrections of these sizes, scales and padding counted. */
+double whit_compress_matrix_bits(const whit_tensor_type *type, const whit_correction_sizes *sizes);
 
 #endif
