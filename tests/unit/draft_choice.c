@@ -35,6 +35,26 @@ struct play {
     uint32_t n_steps, n_guessed, n_right;
 };
 
+/* Share of a step that the draft model takes for a guess, in percent; 0: guesses are looked up. */
+static uint32_t guess_share;
+
+/* The number of guesses chosen for a step; sets the time that making them took. */
+static uint32_t choose_guesses(const whit_draft_account *account, whit_step_costs *costs, const whit_draft_odds *odds,
+                               uint64_t *made_ns)
+{
+    *made_ns = 0;
+    if (!guess_share)
+        return whit_draft_choose(account, costs, whit_draft_odds_of(odds, WHIT_DRAFT_MATCH_MAX), WHIT_DRAFT_BY_COST_MAX,
+                                 0);
+    uint64_t guess_ns = whit_step_costs_guess(costs);
+    if (!guess_ns) guess_ns = whit_step_costs_columns(costs, 1) / 2 + 1;
+    const float share = whit_draft_odds_of(odds, WHIT_DRAFT_MATCH_MODEL);
+    const uint32_t n = whit_draft_choose(account, costs, share, WHIT_DRAFT_BY_COST_MAX, guess_ns);
+    *made_ns = (uint64_t)n * ONE_NS * guess_share / 100;
+    whit_step_costs_add_guesses(costs, n, *made_ns);
+    return n;
+}
+
 /* Makes n_tokens; `percent_of` gives the share of right guesses at a position. */
 static struct play play_text(uint32_t n_tokens, uint32_t (*percent_of)(size_t), uint32_t slope, whit_step_costs *costs,
                              whit_draft_account *account)
@@ -44,18 +64,19 @@ static struct play play_text(uint32_t n_tokens, uint32_t (*percent_of)(size_t), 
     for (size_t at = 0; at < n_tokens;) {
         int32_t ids[WHIT_DRAFT_BY_COST_MAX];
         uint32_t n_right = 0;
+        uint64_t made_ns;
         for (uint32_t i = 0; i < WHIT_DRAFT_BY_COST_MAX; i++)
             ids[i] = is_right(at + i, percent_of(at + i)) ? (int32_t)(at + i) : -1;
-        whit_draft_odds_watch(&odds, ids, WHIT_DRAFT_BY_COST_MAX, WHIT_DRAFT_MATCH_MAX);
-        uint32_t k = whit_draft_choose(account, costs, whit_draft_odds_of(&odds, WHIT_DRAFT_MATCH_MAX),
-                                       WHIT_DRAFT_BY_COST_MAX, 0);
+        if (!guess_share) whit_draft_odds_watch(&odds, ids, WHIT_DRAFT_BY_COST_MAX, WHIT_DRAFT_MATCH_MAX);
+        const uint32_t k = choose_guesses(account, costs, &odds, &made_ns);
+        if (guess_share) whit_draft_odds_watch(&odds, ids, k, WHIT_DRAFT_MATCH_MODEL);
         while (n_right < k && ids[n_right] >= 0) n_right++;
         for (uint32_t i = 0; i <= n_right; i++) whit_draft_odds_see(&odds, (int32_t)(at + i));
-        uint64_t ns = step_ns(1 + k, slope);
+        const uint64_t ns = step_ns(1 + k, slope);
         whit_step_costs_add(costs, 1 + k, 0, ns);
-        whit_draft_book(account, costs, k, n_right, 0);
+        whit_draft_book(account, costs, k, n_right, made_ns);
         at += 1 + n_right;
-        play.ns += ns;
+        play.ns += ns + made_ns;
         play.n_steps++;
         play.n_guessed += k;
         play.n_right += n_right;
@@ -94,6 +115,31 @@ static void guesses_never_cost_more_than_three_percent(void **state)
                 fail_msg("80 %% right, a column %u %%: %.2f", slopes[s], speed);
             if (slopes[s] == 100) assert_true(play.n_guessed <= 3 * 3); /* three trials of three, and no more */
         }
+}
+
+/* Guesses that take time to make are chosen where they pay with that time, and never cost more than 3 %. */
+static void guesses_of_a_model_pay_for_themselves(void **state)
+{
+    (void)state;
+    enum { N_TOKENS = 4000 };
+    static const uint32_t shares[] = {5, 15, 40, 100};
+    for (size_t g = 0; g < sizeof shares / sizeof *shares; g++)
+        for (size_t s = 0; s < sizeof slopes / sizeof *slopes; s++)
+            for (size_t p = 0; p < sizeof percents / sizeof *percents; p++) {
+                whit_step_costs costs = {0};
+                whit_draft_account account = {0};
+                percent_now = percents[p];
+                guess_share = shares[g];
+                const struct play play = play_text(N_TOKENS, constant_percent, slopes[s], &costs, &account);
+                const double speed = (double)N_TOKENS * ONE_NS / (double)play.ns;
+                guess_share = 0;
+                if (speed < 0.97)
+                    fail_msg("%u %% right, a column %u %%, a guess %u %%: %.3f", percents[p], slopes[s], shares[g],
+                             speed);
+                if (percents[p] == 80 && slopes[s] <= 10 && shares[g] == 5) assert_true(speed > 2);
+                if (percents[p] == 80 && slopes[s] <= 10 && shares[g] == 15) assert_true(speed > 1.5);
+                if (percents[p] == 100 && slopes[s] <= 10 && shares[g] == 40) assert_true(speed > 1.7);
+            }
 }
 
 static void guesses_stop_where_the_text_stops_repeating(void **state)
@@ -288,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(guesses_never_cost_more_than_three_percent),
+        cmocka_unit_test(guesses_of_a_model_pay_for_themselves),
         cmocka_unit_test(guesses_stop_where_the_text_stops_repeating),
         cmocka_unit_test(a_changed_machine_is_noticed),
         cmocka_unit_test(a_disturbed_trial_is_repeated),
