@@ -176,6 +176,16 @@ static const struct shape {
       .kinds = {{.mixer = WHIT_MIXER_SHORT_CONV}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 8}},
       .kind_of_layer = {1, 0}}, {GROUP_SCALES(Q2, 32, F16, 0)}, ROW_SCALES(I8S)},
 };
+/* A draft model for the model of family gemma4 above: its windows and sizes of heads, more queries. */
+static const struct shape draft_shape = {
+    {SIZES("gemma4-draft", 3, 40, 56, 4, 2, 24, 24, 66), .gate = WHIT_GATE_GELU, .tied_head = true,
+     .attention_scale = 1, .layer_scale = true, .draft_width = 48, .n_kinds = 2,
+     .kinds = {{.rope = 1, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 23, .n_ff = 56},
+      {.n_heads = 3, .n_kv_heads = 1, .head_dim = 24, .rope_dim = 24, .n_ff = 56}},
+     .kind_of_layer = {0, 0, 1}, .rope_factors = true, .n_ropes = 2,
+     .ropes = {{.theta = 1e6, .dims = 24, .has_factors = true, .magnitude = 1}, {.theta = 1e4, .dims = 16,
+      .magnitude = 1}}},
+    {ROW_SCALES(I8)}, FLOAT(F16), FLOAT(F16)};
 /* clang-format on */
 
 uint32_t random_model_count(void)
@@ -506,7 +516,8 @@ static whit_status attention_tensors(struct maker *m, const struct shape *shape,
                                             {"o", "o_bias", c->n_embd, q, c->out_bias},
                                             {"attn_gate", NULL, q, c->n_embd, false}};
     const bool is_gemma = strncmp(c->family, "gemma", 5) == 0, is_olmo = strncmp(c->family, "olmo", 4) == 0;
-    const bool is_shared = c->n_shared_layers && (uint32_t)layer >= c->n_layers - c->n_shared_layers;
+    const bool is_shared =
+        c->draft_width || (c->n_shared_layers && (uint32_t)layer >= c->n_layers - c->n_shared_layers);
     const bool has_norms = c->qk_norm || is_gemma || is_olmo;
     if (has_norms) WHIT_TRY(vector(m, layer, "q_norm", is_olmo ? q : k.head_dim));
     if (has_norms && !is_shared) WHIT_TRY(vector(m, layer, "k_norm", is_olmo ? kv : k.head_dim));
@@ -634,21 +645,25 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
         WHIT_TRY(matrix(m, -1, "side_context_proj", shape->matrices[0], c->n_layers * c->side_width, c->n_embd));
         WHIT_TRY(vector(m, -1, "side_context_norm", c->side_width));
     }
+    if (c->draft_width) {
+        WHIT_TRY(matrix(m, -1, "draft_in", shape->matrices[0], c->n_embd, 2 * c->draft_width));
+        WHIT_TRY(matrix(m, -1, "draft_out", shape->matrices[0], c->draft_width, c->n_embd));
+    }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
     if (!c->tied_head) WHIT_TRY(matrix(m, -1, "head", shape->head, c->n_vocab, c->n_embd));
     return WHIT_OK;
 }
 
-whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error)
+/* Builds the model of a shape from random numbers that begin with `seed`. */
+static whit_status make_shape(struct shape shape, uint64_t seed, uint64_t salt, whit_ndf_writer **writer,
+                              whit_config *config, whit_error *error)
 {
-    bool is_drawn = i >= random_model_count();
-    struct shape shape = is_drawn ? draw_shape(i) : shapes[i];
     shape.config.n_ctx = 4096;
     shape.config.norm_eps = 1e-5;
     shape.config.rope_theta = 1e4;
     *config = shape.config;
     WHIT_TRY(whit_ndf_writer_open(NULL, NULL, NULL, writer, error));
-    struct maker m = {.writer = *writer, .rng = {i}, .salt = is_drawn ? i : 0, .error = error};
+    struct maker m = {.writer = *writer, .rng = {seed}, .salt = salt, .error = error};
     whit_config_save(config, whit_ndf_writer_config(*writer));
     whit_table_set_string(whit_ndf_writer_meta(*writer), "general.name", "random");
     whit_status status = tensors(&m, &shape);
@@ -660,6 +675,18 @@ whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config 
     whit_ndf_writer_close(*writer);
     *writer = NULL;
     return status;
+}
+
+whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error)
+{
+    const bool is_drawn = i >= random_model_count();
+    return make_shape(is_drawn ? draw_shape(i) : shapes[i], i, is_drawn ? i : 0, writer, config, error);
+}
+
+whit_status random_model_make_drafter(whit_ndf_writer **writer, whit_error *error)
+{
+    whit_config config;
+    return make_shape(draft_shape, 99, 0, writer, &config, error);
 }
 
 whit_status random_model_open_source(uint32_t i, whit_ndf_writer **writer, char path[64], whit_source *source,

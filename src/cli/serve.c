@@ -176,6 +176,7 @@ struct served {
     size_t n_adapters;
     cli_text family; /* family's program of the first model */
     cli_text template;
+    whit_model *drafter; /* draft model of the first model; NULL: none of its own */
     bool no_cache;
 };
 
@@ -199,6 +200,7 @@ static void free_served(struct served *served)
         free((char *)served->models[i].file);
     }
     for (size_t i = 0; i < served->n_adapters; i++) free((char *)served->adapters[i].name);
+    whit_model_close(served->drafter);
     free(served->family.data);
     free(served->template.data);
     free(served->models);
@@ -339,7 +341,7 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
 static bool drafts_by_block(const struct serve_values *values)
 {
     const char *draft = values->session.draft;
-    return draft ? !strcmp(draft, "mtp") : values->n_draft == WHIT_DRAFT_BY_COST;
+    return draft ? strcmp(draft, "none") != 0 : values->n_draft == WHIT_DRAFT_BY_COST;
 }
 
 /* Under mpirun all ranks run the one model that is served. The server is not confined then, since OpenMPI opens
@@ -363,8 +365,6 @@ static int run_serve(cli_call *call)
         return cli_fail(call, CLI_REFUSED,
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
                         "cannot serve");
-    if (values->session.draft && !drafts_by_block(values) && strcmp(values->session.draft, "none") != 0)
-        return cli_fail(call, CLI_USAGE, "serve guesses with the models' own blocks: --draft mtp, or none");
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
         return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -379,6 +379,15 @@ static int run_serve(cli_call *call)
         free_served(&served);
         return status;
     }
+    const whit_model *drafter = NULL;
+    if (served.models[0].model)
+        status = cli_choose_drafter(call, &values->session, values->n_draft, served.models[0].model, &drafter,
+                                    &served.drafter);
+    if (status != CLI_OK) {
+        free_served(&served);
+        return status;
+    }
+    served.models[0].drafter = served.drafter;
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     const uint32_t tuned_batch = cli_profile_in_use()->values[CLI_TUNED_BATCH];
     const uint32_t n_batch = values->session.n_batch ? values->session.n_batch : tuned_batch;

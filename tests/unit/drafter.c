@@ -4,26 +4,35 @@
 
 #include <math.h>
 
+#include "base/file.h"
+#include "base/items.h"
+#include "base/json.h"
 #include "kernels/codec.h"
 #include "random_model.h"
 #include "runtime/generation.h"
 
 enum { N_PROMPT = 60, N_MADE = 90, N_IDS = N_PROMPT + N_MADE };
 
-static whit_model *open_random(uint32_t i, whit_ndf_writer **writer)
+static whit_model *open_written(whit_ndf_writer **writer)
 {
     whit_error error;
-    whit_config config;
     whit_model *model;
     char path[64];
-    assert_ok(random_model_make(i, writer, &config, &error), error);
     snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(*writer));
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     assert_ok(whit_model_open(path, &options, &model, &error), error);
     return model;
 }
 
-/* Returns the number of the n-th random model with a block, and opens it. */
+static whit_model *open_random(uint32_t i, whit_ndf_writer **writer)
+{
+    whit_error error;
+    whit_config config;
+    assert_ok(random_model_make(i, writer, &config, &error), error);
+    return open_written(writer);
+}
+
+/* Opens the n-th random model with a block; NULL after the last. */
 static whit_model *open_drafting(uint32_t n, whit_ndf_writer **writer)
 {
     for (uint32_t i = 0; i < random_model_count(); i++) {
@@ -296,31 +305,40 @@ static void generate_texts(const whit_model *model, const whit_model *drafter, s
     whit_session_close(session);
 }
 
+/* Settings of which none may change a text; the last ones have a packed or endless cache. */
+static const struct setting settings[] = {
+    {.n_threads = 1, .n_batch = 64, .n_draft = 1, .n_sequences = 1},
+    {.n_threads = 2, .n_batch = 7, .n_draft = 3, .n_sequences = 1, .temperature = 0.8f},
+    {.n_threads = 3, .n_batch = 64, .n_draft = 7, .n_sequences = 3, .kv = WHIT_KV_I8},
+    {.n_threads = 2, .n_batch = 33, .n_draft = 2, .n_sequences = 2, .kv = WHIT_KV_F32, .temperature = 0.8f},
+    {.n_threads = 2, .n_batch = 64, .n_draft = WHIT_DRAFT_BY_COST, .n_sequences = 1},
+    {.n_threads = 1, .n_batch = 64, .n_draft = WHIT_DRAFT_BY_COST, .n_sequences = 3, .temperature = 0.8f},
+    {.n_threads = 1, .n_batch = 64, .n_draft = 5, .n_sequences = 1, .kv = WHIT_KV_K4V2},
+    {.n_threads = 2, .n_batch = 1, .n_draft = 7, .n_sequences = 1, .kv = WHIT_KV_BITMAP},
+    {.n_threads = 2, .n_batch = 16, .n_draft = 3, .n_sequences = 1, .is_endless = true},
+};
+enum { N_SETTINGS = sizeof settings / sizeof *settings, N_OWN_CACHE = 3 };
+
+static void compare_texts(const whit_model *model, const whit_model *drafter, uint32_t n_settings)
+{
+    for (uint32_t i = 0; i < n_settings; i++) {
+        static int32_t plain[3][N_IDS], guessed[3][N_IDS];
+        struct setting without = settings[i];
+        without.n_draft = 0;
+        generate_texts(model, NULL, without, plain);
+        generate_texts(model, drafter, settings[i], guessed);
+        assert_memory_equal(guessed, plain, settings[i].n_sequences * sizeof *plain);
+    }
+}
+
 static void no_setting_changes_a_text(void **state)
 {
     (void)state;
-    static const struct setting settings[] = {
-        {.n_threads = 1, .n_batch = 64, .n_draft = 1, .n_sequences = 1},
-        {.n_threads = 2, .n_batch = 7, .n_draft = 3, .n_sequences = 1, .temperature = 0.8f},
-        {.n_threads = 3, .n_batch = 64, .n_draft = 7, .n_sequences = 3, .kv = WHIT_KV_I8},
-        {.n_threads = 2, .n_batch = 33, .n_draft = 2, .n_sequences = 2, .kv = WHIT_KV_F32, .temperature = 0.8f},
-        {.n_threads = 1, .n_batch = 64, .n_draft = 5, .n_sequences = 1, .kv = WHIT_KV_K4V2},
-        {.n_threads = 2, .n_batch = 1, .n_draft = 7, .n_sequences = 1, .kv = WHIT_KV_BITMAP},
-        {.n_threads = 2, .n_batch = 64, .n_draft = WHIT_DRAFT_BY_COST, .n_sequences = 1},
-        {.n_threads = 1, .n_batch = 64, .n_draft = WHIT_DRAFT_BY_COST, .n_sequences = 3, .temperature = 0.8f},
-    };
     uint32_t n_models = 0;
     for (whit_ndf_writer *writer;; n_models++) {
         whit_model *model = open_drafting(n_models, &writer);
         if (!model) break;
-        for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-            static int32_t plain[3][N_IDS], guessed[3][N_IDS];
-            struct setting without = settings[i];
-            without.n_draft = 0;
-            generate_texts(model, NULL, without, plain);
-            generate_texts(model, model, settings[i], guessed);
-            assert_memory_equal(guessed, plain, settings[i].n_sequences * sizeof *plain);
-        }
+        compare_texts(model, model, N_SETTINGS);
         whit_model_close(model);
         whit_ndf_writer_close(writer);
     }
@@ -364,6 +382,129 @@ static void guesses_do_not_depend_on_the_past(void **state)
     whit_ndf_writer_close(writer);
 }
 
+/* ---- a draft model that reads the model's keys --------------------------------------------------- */
+
+/* Opens the random model of family gemma4, and the draft model for it. */
+static whit_model *open_gemma(whit_ndf_writer *writers[2], whit_model **drafter)
+{
+    whit_error error;
+    whit_model *model = NULL;
+    for (uint32_t i = 0; !model && i < random_model_count(); i++) {
+        model = open_random(i, &writers[0]);
+        if (strcmp(model->config.family, "gemma4") == 0) break;
+        whit_model_close(model);
+        whit_ndf_writer_close(writers[0]);
+        model = NULL;
+    }
+    assert_non_null(model);
+    assert_ok(random_model_make_drafter(&writers[1], &error), error);
+    *drafter = open_written(&writers[1]);
+    return model;
+}
+
+static void a_reading_draft_model_changes_no_text(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_ndf_writer *writers[2], *other_writer;
+    whit_model *drafter, *model = open_gemma(writers, &drafter), *other = open_random(0, &other_writer);
+    whit_session *session;
+    compare_texts(model, drafter, N_SETTINGS - N_OWN_CACHE);
+    whit_session_options options = whit_session_options_default();
+    options.kv = WHIT_KV_K4V2;
+    assert_int_equal(whit_session_open_drafting(model, &options, drafter, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "must be f16, f32 or i8"));
+    options.kv = WHIT_KV_F16;
+    assert_int_equal(whit_session_open_drafting(other, &options, drafter, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "the draft model reads rows of 48"));
+    assert_int_equal(whit_session_open(drafter, &options, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "only guesses tokens for another model"));
+    whit_model_close(other);
+    whit_ndf_writer_close(other_writer);
+    whit_model_close(drafter);
+    whit_model_close(model);
+    for (int i = 0; i < 2; i++) whit_ndf_writer_close(writers[i]);
+}
+
+/* The published assistant's graph: guesses and logits of golden.json, from a folder and a GGUF file. */
+static void check_assistant(const char *path, const whit_json *json, uint32_t golden, const int32_t *ids,
+                            const float *logits)
+{
+    enum { N_STEPS = 4, N_VOCAB = 512 };
+    whit_error error;
+    whit_model *model, *drafter;
+    whit_session *session;
+    const whit_model_options no_cache = {.struct_bytes = sizeof no_cache, .no_cache = true};
+    const uint32_t positions = whit_json_get(json, golden, "positions"),
+                   drafted = whit_json_get(json, golden, "drafted");
+    assert_ok(whit_model_open(shared_path("models-tiny/gemma4-e2b/hf"), &no_cache, &model, &error), error);
+    assert_ok(whit_model_open(path, &no_cache, &drafter, &error), error);
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = 64;
+    options.n_threads = 1;
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    assert_ok(whit_session_open_drafting(model, &options, drafter, &session, &error), error);
+    uint32_t row = whit_json_first(json, drafted), n_fed = 0, n_rows = 0;
+    for (uint32_t at = whit_json_first(json, positions); at != WHIT_JSON_NONE;
+         at = whit_json_next(json, positions, at)) {
+        int64_t p, id;
+        assert_true(whit_json_i64(json, at, &p));
+        feed(session, ids + n_fed, (uint32_t)p - n_fed);
+        n_fed = (uint32_t)p;
+        uint32_t wanted = whit_json_first(json, row);
+        for (uint32_t k = 0; k < N_STEPS; k++, wanted = whit_json_next(json, row, wanted)) {
+            int32_t guesses[N_STEPS];
+            assert_int_equal(whit_drafter_guess(session->drafter, 0, n_fed, ids[p], k + 1, guesses, NULL), k + 1);
+            assert_true(whit_json_i64(json, wanted, &id));
+            assert_int_equal(guesses[k], id);
+            const float *given = whit_exec_row(&session->drafter->exec, session->drafter->plan.output, 0);
+            const float *golden_row = logits + ((size_t)n_rows * N_STEPS + k) * N_VOCAB;
+            for (uint32_t i = 0; i < N_VOCAB; i++)
+                if (fabs((double)given[i] - (double)golden_row[i]) > 1e-3)
+                    fail_msg("position %d, guess %u, logit %u: %g, not %g", (int)p, k, i, (double)given[i],
+                             (double)golden_row[i]);
+        }
+        row = whit_json_next(json, drafted, row);
+        n_rows++;
+    }
+    assert_int_equal(n_rows, 12);
+    whit_session_close(session);
+    whit_model_close(drafter);
+    whit_model_close(model);
+}
+
+static void the_assistant_guesses_what_its_golden_says(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_json json;
+    whit_buf text = {0}, logits = {0}, tokens = {0};
+    int32_t ids[48];
+    uint32_t n_ids = 0, golden = WHIT_JSON_NONE;
+    assert_ok(whit_read_file(shared_path("models-tiny/gemma4-e2b/golden.json"), 1 << 20, &text, &error), error);
+    assert_ok(whit_read_file(shared_path("models-tiny/gemma4-e2b/draft-logits.f32"), 1 << 20, &logits, &error), error);
+    assert_ok(whit_read_file(shared_path("models-tiny/gemma4-e2b/tokens.txt"), 1 << 20, &tokens, &error), error);
+    assert_ok(whit_json_parse("golden.json", whit_chars(&text), text.size_bytes, NULL, &json, &error), error);
+    whit_buf_append(&tokens, "", 1);
+    for (char *at = (char *)tokens.data, *end; n_ids < 48; at = end) {
+        ids[n_ids++] = (int32_t)strtol(at, &end, 10);
+        while (*end && (*end < '0' || *end > '9')) end++;
+    }
+    const uint32_t goldens = whit_json_get(&json, 0, "goldens");
+    for (uint32_t at = whit_json_first(&json, goldens); at != WHIT_JSON_NONE; at = whit_json_next(&json, goldens, at))
+        if (whit_json_is(&json, whit_json_get(&json, at, "logits_file"), "draft-logits.f32")) golden = at;
+    assert_int_not_equal(golden, WHIT_JSON_NONE);
+    const float *rows = (const float *)(const void *)logits.data;
+    check_assistant(shared_path("models-tiny/gemma4-e2b/assistant/hf"), &json, golden, ids, rows);
+    check_assistant(shared_path("models-tiny/gemma4-e2b/assistant/gemma4-e2b-assistant-bf16.gguf"), &json, golden, ids,
+                    rows);
+    whit_json_close(&json);
+    whit_buf_free(&text);
+    whit_buf_free(&logits);
+    whit_buf_free(&tokens);
+}
+
 static void models_without_a_block_are_refused(void **state)
 {
     (void)state;
@@ -384,6 +525,8 @@ int main(void)
         cmocka_unit_test(guesses_are_those_of_the_block),
         cmocka_unit_test(no_setting_changes_a_text),
         cmocka_unit_test(guesses_do_not_depend_on_the_past),
+        cmocka_unit_test(a_reading_draft_model_changes_no_text),
+        cmocka_unit_test(the_assistant_guesses_what_its_golden_says),
         cmocka_unit_test(models_without_a_block_are_refused),
     };
     return cmocka_run_group_tests_name("drafter", tests, NULL, NULL);

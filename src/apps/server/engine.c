@@ -687,6 +687,7 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
 
 const whit_model *whit_engine_drafter(const whit_model *model, const whit_engine_options *options)
 {
+    if (options->drafter) return options->drafter;
     return options->has_draft_block && whit_model_has_draft_block(model) ? model : NULL;
 }
 

@@ -108,10 +108,11 @@ typedef struct whit_engine_options {
     uint64_t state_bytes;  /* memory for checkpoints; 0: the session's default number */
     uint64_t expert_bytes; /* memory for the experts of a mixture; 0: no limit */
     whit_act_type act;
-    uint32_t n_batch_tokens; /* most tokens of a step; 0: the engine's own choice */
-    uint64_t step_budget_ns; /* time that a step in which answers grow should take at most; 0: no limit */
-    uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
-    bool has_draft_block;    /* the model's own block guesses tokens, if it has one */
+    uint32_t n_batch_tokens;   /* most tokens of a step; 0: the engine's own choice */
+    uint64_t step_budget_ns;   /* time that a step in which answers grow should take at most; 0: no limit */
+    uint32_t n_draft_tokens;   /* as in whit_generate_options, at most 15 */
+    bool has_draft_block;      /* the model's own block guesses tokens, if it has one */
+    const whit_model *drafter; /* another model that guesses them; NULL: none */
     bool exact_head;
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */

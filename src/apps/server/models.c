@@ -90,7 +90,7 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
 static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_error *error)
 {
     whit_mount mounts[WHIT_MOUNTS_MAX];
-    whit_engine_options engine = whit_api_engine_options(api->options);
+    whit_engine_options engine = whit_api_engine_options(api->options, api->name);
     whit_session_options session = whit_engine_session_options(&engine);
     size_t n = 0, n_with, n_without, n_bytes;
     const void *address;
@@ -144,7 +144,7 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     const void *address;
     const char *path;
     size_t n_bytes, n_arena, n_drafter, n_embedder;
-    whit_engine_options engine = whit_api_engine_options(site->options);
+    whit_engine_options engine = whit_api_engine_options(site->options, entry->options->name);
     whit_session_options session = whit_engine_session_options(&engine);
     whit_session_options embedder = whit_embedder_options(model, &engine);
     whit_embedder_suit(model, &session);

@@ -8,11 +8,12 @@
 #include "whit.h"
 
 typedef struct whit_server_model {
-    const char *name;  /* name in requests and replies */
-    const char *path;  /* path for open_model; NULL: the built-in model */
-    whit_model *model; /* an opened model; the server takes it over */
-    const char *file;  /* the file that the model is in; NULL: no file */
-    bool is_converted; /* `file` is a converted copy of `path`, which may be made again */
+    const char *name;          /* name in requests and replies */
+    const char *path;          /* path for open_model; NULL: the built-in model */
+    whit_model *model;         /* an opened model; the server takes it over */
+    const char *file;          /* the file that the model is in; NULL: no file */
+    bool is_converted;         /* `file` is a converted copy of `path`, which may be made again */
+    const whit_model *drafter; /* another model that guesses its tokens, and outlives the server; NULL: none */
 } whit_server_model;
 
 enum { WHIT_SERVER_MOST_ADAPTERS = 64 };

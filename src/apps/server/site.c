@@ -65,8 +65,11 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     return WHIT_OK;
 }
 
-whit_engine_options whit_api_engine_options(const whit_server_options *options)
+whit_engine_options whit_api_engine_options(const whit_server_options *options, const char *name)
 {
+    const whit_model *drafter = NULL;
+    for (size_t i = 0; i < options->n_models; i++)
+        if (!strcmp(options->models[i].name, name)) drafter = options->models[i].drafter;
     return (whit_engine_options){.n_slots = options->n_parallel,
                                  .n_threads = options->n_threads,
                                  .n_ctx_tokens = options->n_ctx_tokens,
@@ -80,6 +83,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .step_budget_ns = (uint64_t)options->step_budget_ms * 1000000,
                                  .n_draft_tokens = options->n_draft_tokens,
                                  .has_draft_block = options->has_draft_blocks,
+                                 .drafter = drafter,
                                  .exact_head = options->exact_head,
                                  .drawn = options->drawn,
                                  .cache_dir = options->cache_dir};
@@ -87,7 +91,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
 
 whit_status whit_api_start(whit_api *api, whit_error *error)
 {
-    whit_engine_options engine = whit_api_engine_options(api->options);
+    whit_engine_options engine = whit_api_engine_options(api->options, api->name);
     engine.i_twin = whit_models_twin(api->site, api->name);
     engine.events = whit_events_channel(api->site->events, api->name);
     engine.adapters = api->adapters;

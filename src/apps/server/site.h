@@ -63,7 +63,8 @@ whit_status whit_site_open(whit_site *site, whit_error *error);
 void whit_site_close(whit_site *site);
 /* Answers one request: the handler of the HTTP server, whose `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
-whit_engine_options whit_api_engine_options(const whit_server_options *options);
+/* Options of the engine of the model with that name. */
+whit_engine_options whit_api_engine_options(const whit_server_options *options, const char *name);
 
 /* Reads files; then whit_api_start, which starts threads and reads none. */
 whit_status whit_api_open(whit_api *api, whit_error *error);

@@ -32,6 +32,7 @@ typedef struct whit_batch {
     /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all logits of
      * all rows. The others may be estimates, each below the exact ones. */
     const uint32_t *tops;
+    uint32_t rope_ahead; /* added to positions where queries and keys are rotated */
 } whit_batch;
 
 typedef struct whit_exec whit_exec;

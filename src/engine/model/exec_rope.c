@@ -54,7 +54,7 @@ static void make_tables(void *context, uint32_t worker, uint32_t begin, uint32_t
         const whit_exec_rope *rope = &exec->ropes[i];
         for (uint32_t r = begin; r < end; r++) {
             float *table = rope->tables + (size_t)r * 2 * rope->pairs;
-            whit_rope_table(rope->frequencies, rope->pairs, exec->batch->positions[r], table);
+            whit_rope_table(rope->frequencies, rope->pairs, exec->batch->positions[r] + exec->batch->rope_ahead, table);
             for (uint32_t j = 0; rope->magnitude != 1.0f && j < 2 * rope->pairs; j++) table[j] *= rope->magnitude;
             if (rope->sink_tables) make_sink_table(exec, rope, r);
         }

@@ -55,6 +55,7 @@ enum {
     FN_ATTENTION_SINKS,
     FN_JOINED,
     FN_GIVEN,
+    FN_ATTENTION_TARGET,
     N_FUNCTIONS
 };
 
@@ -95,6 +96,7 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},      /* layer, attention, weight */
     [FN_JOINED] = {"joined", "ithh:h"},                       /* layer, name, a, b */
     [FN_GIVEN] = {"given", "ti:h"},                           /* name, width */
+    [FN_ATTENTION_TARGET] = {"attention_target", "ithif:h"},  /* layer, name, q, head size, scale */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -204,9 +206,15 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
     case FN_ATTENTION_SINKS: ref = whit_graph_attention_sinks(g, layer, REF(1), a[2].text); break;
     case FN_JOINED: ref = whit_graph_join(g, layer, a[1].text, REF(2), REF(3)); break;
     case FN_GIVEN:
-        if (!SIZE(1) || SIZE(1) != builder->config->draft_width)
+        if (!SIZE(1) || (SIZE(1) != builder->config->draft_width && SIZE(1) != 2 * builder->config->draft_width))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'given': only draft models read rows of another model");
         ref = whit_graph_given(g, a[0].text, SIZE(1));
+        break;
+    case FN_ATTENTION_TARGET:
+        if (!builder->config->draft_width)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "'attention_target': only draft models read another model's keys");
+        ref = whit_graph_attention_target(g, layer, a[1].text, REF(2), SIZE(3), a[4].f);
         break;
     case FN_COMBINE: ref = whit_graph_combine(g, layer, a[1].text, REF(2), REF(3)); break;
     case FN_TEMPERATURE: ref = whit_graph_temperature(g, layer, a[1].text, REF(2), a[3].f, SIZE(4)); break;
@@ -237,6 +245,7 @@ static const struct family {
     {"decoder-experts", whit_family_decoder},
     {"hybrid-experts", whit_family_hybrid},
     {"gemma4-experts", whit_family_gemma},
+    {"gemma4-draft", whit_family_gemma},
     {"hybrid-grouped", whit_family_hybrid},
     {"decoder-vectors", whit_family_decoder},
     {"gemma3-vectors", whit_family_gemma},
@@ -267,7 +276,10 @@ void whit_config_name_family(whit_config *config)
     const struct {
         bool is_used;
         const char *name;
-    } ends[] = {{config->delta_grouped, "grouped"}, {config->n_experts, "experts"}, {makes_vectors, "vectors"}};
+    } ends[] = {{config->delta_grouped, "grouped"},
+                {config->n_experts, "experts"},
+                {makes_vectors, "vectors"},
+                {config->draft_width, "draft"}};
     const char *end = NULL;
     for (size_t i = 0; !end && i < sizeof ends / sizeof *ends; i++)
         if (ends[i].is_used) end = ends[i].name;

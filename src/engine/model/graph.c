@@ -368,6 +368,23 @@ whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *n
                                  .constant = (float)scale});
 }
 
+whit_ref whit_graph_attention_target(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t head_dim,
+                                     double scale)
+{
+    const uint32_t width = width_of(graph, q, name);
+    if (graph->status == WHIT_OK && (layer < 0 || !head_dim || width % head_dim))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: %u elements do not divide into heads of %u", name, width, head_dim);
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_ATTENTION_SHARED,
+                                 .input = {q},
+                                 .weight = -1,
+                                 .bias = -1,
+                                 .owner = (uint32_t)layer,
+                                 .head_dim = head_dim,
+                                 .constant = (float)scale});
+}
+
 whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width)
 {
     uint32_t whole = width_of(graph, x, name);

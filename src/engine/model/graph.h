@@ -172,6 +172,9 @@ whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref atten
  * number and size of heads must equal the owner's; the window is the owner's. Queries may be selected rows. */
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
                                      uint32_t head_dim, double scale);
+/* The same of a draft model: keys and values are the target's, of its last layer that sees as far as layer `layer`. */
+whit_ref whit_graph_attention_target(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t head_dim,
+                                     double scale);
 /* Elements [first, first + width) of each row. */
 whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width);
 /* The elements of each row of a, then those of the same row of b. */

@@ -60,6 +60,8 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
     WHIT_TRY(whit_hf_read_u32(config, "num_kv_shared_layers", false, &c->n_shared_layers, error));
     WHIT_TRY(whit_hf_read_u32(config, "hidden_size_per_layer_input", false, &c->side_width, error));
     WHIT_TRY(whit_hf_read_float(config, "final_logit_softcapping", &c->logit_cap, error));
+    WHIT_TRY(whit_hf_read_u32(&importer->hf->config, "backbone_hidden_size", false, &c->draft_width, error));
+    if (c->draft_width) c->n_shared_layers = 0; /* an assistant: all keys are its target's */
     whit_layer_kind of[WHIT_MAX_LAYERS];
     for (uint32_t i = 0; i < c->n_layers; i++) {
         of[i] = whit_config_kind(c, i);
@@ -89,6 +91,12 @@ whit_status whit_import_gguf_gemma4(const whit_gguf_keys *k, whit_config *c)
     WHIT_TRY(whit_gguf_key_f64(k, "final_logit_softcapping", &c->logit_cap));
     WHIT_TRY(whit_gguf_key_u32(k, "attention.shared_kv_layers", false, &c->n_shared_layers));
     WHIT_TRY(whit_gguf_key_u32(k, "embedding_length_per_layer_input", false, &c->side_width));
+    WHIT_TRY(whit_gguf_key_u32(k, "embedding_length_out", false, &c->draft_width));
+    if (c->draft_width) { /* an assistant: all keys are its target's, and logits are not capped */
+        c->n_shared_layers = 0;
+        c->logit_cap = 0;
+        return WHIT_OK;
+    }
     for (uint32_t i = 0; i + c->n_shared_layers < c->n_layers; i++)
         c->value_from_key |= !whit_config_kind(c, i).window && !has_value(k, i);
     return WHIT_OK;

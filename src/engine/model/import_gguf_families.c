@@ -92,6 +92,23 @@ static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attenti
                                           "attention.shared_kv_layers", "rope.dimension_count_swa",
                                           "rope.freq_base_swa",         "embedding_length_per_layer_input",
                                           "final_logit_softcapping",    NULL};
+/* The assistant of Gemma 4. Clusters of tokens are passed over: they are a shorter way to the same guess, mostly. */
+static const whit_import_name gemma4_draft_names[] = {
+    {"nextn.pre_projection.weight", "draft_in", .is_projection = true},
+    {"nextn.post_projection.weight", "draft_out", .is_projection = true},
+    {"masked_embd_centroids.weight", NULL},
+    {"masked_embd_ordering", NULL},
+    {"masked_embd_ordering.weight", NULL},
+    {"post_attention_norm.weight", "attn_post_norm"},
+    {"post_ffw_norm.weight", "ffn_post_norm"},
+    {"layer_output_scale.weight", "layer_scale"},
+    {NULL},
+};
+static const char *const gemma4_draft_keys[] = {
+    "attention.key_length_swa", "attention.value_length_swa", "attention.shared_kv_layers",
+    "rope.dimension_count_swa", "rope.freq_base_swa",         "embedding_length_out",
+    "final_logit_softcapping",  "nextn_predict_layers",       "n_centroids",
+    "centroid_top_k",           "use_ordered_embeddings",     NULL};
 static const char *const gemma3_keys[] = {"rope.freq_base_swa", NULL};
 
 static const whit_import_name gemma_embedding_names[] = {
@@ -275,6 +292,8 @@ static const whit_gguf_architecture architectures[] = {
      .keys = gemma3_keys, .finish = whit_import_gguf_gemma3},
     {"gemma4", "gemma4", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000, .names = gemma4_names,
      .keys = gemma4_keys, .experts = WHIT_GGUF_EXPERTS_BESIDE, .finish = whit_import_gguf_gemma4},
+    {"gemma4-assistant", "gemma4", .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000,
+     .names = gemma4_draft_names, .keys = gemma4_draft_keys, .finish = whit_import_gguf_gemma4},
     {"gemma-embedding", "gemma3", .is_encoder = true, .gate = WHIT_GATE_GELU, .full_interval = 6, .local_theta = 10000,
      .names = gemma_embedding_names, .keys = gemma_embedding_keys, .finish = whit_import_gguf_gemma_embedding},
     {"bert", "bert", .is_encoder = true, .names = bert_names, .keys = bert_keys, .finish = whit_import_gguf_bert},

@@ -53,7 +53,8 @@ typedef struct whit_hf_class {
     bool window_switch;                           /* the window is used only if use_sliding_window is true, */
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
     bool tied;                                    /* if config.json does not say */
-    bool is_nested;             /* its fields may be in "text_config", its tensors after "language_model." */
+    bool is_nested;                  /* its fields may be in "text_config", its tensors after "language_model." */
+    const char *const *outer_fields; /* fields that stand beside text_config alone; NULL: none */
     const char *draft_prefix;   /* begins the names of the block that predicts one more token; NULL: it has no block */
     const char *recurrent_type; /* entry of layer_types that marks recurrent layers; NULL if it has no such layers */
     uint8_t recurrent_mixer;    /* whit_mixer of the recurrent layers */

@@ -64,12 +64,25 @@ static const whit_import_name gemma4_names[] = {
     {"experts.down_proj", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},
     {NULL},
 };
+static const whit_import_name gemma4_draft_names[] = {
+    {"pre_projection.weight", "draft_in", .is_projection = true},
+    {"post_projection.weight", "draft_out", .is_projection = true},
+    {"masked_embedding.centroids.weight", NULL}, /* clusters of tokens: a shorter way to the same guess, mostly */
+    {"masked_embedding.token_ordering", NULL},
+    {"post_attention_layernorm.weight", "attn_post_norm"},
+    {"pre_feedforward_layernorm.weight", "ffn_norm"},
+    {"post_feedforward_layernorm.weight", "ffn_post_norm"},
+    {"layer_scalar", "layer_scale"},
+    {NULL},
+};
 static const whit_hf_experts gemma4_experts = {.is_optional = true, .is_beside = true, .always_normalised = true};
 static const char *const gemma4_fields[] = {"hidden_activation",           "global_head_dim",
                                             "num_global_key_value_heads",  "attention_k_eq_v",
                                             "hidden_size_per_layer_input", "vocab_size_per_layer_input",
                                             "use_double_wide_mlp",         "num_kv_shared_layers",
                                             "final_logit_softcapping",     NULL};
+static const char *const gemma4_draft_fields[] = {"backbone_hidden_size", "num_centroids",
+                                                  "centroid_intermediate_top_k", "use_ordered_embeddings", NULL};
 static const char *const gemma3_fields[] = {"hidden_activation",
                                             "rope_local_base_freq",
                                             "sliding_window_pattern",
@@ -427,6 +440,11 @@ static const whit_hf_class classes[] = {
      .tied = true, .local_theta = 10000, .n_kv_heads = 4, .head_dim = 256, .window = 512, .full_interval = 6,
      .last_is_full = true, .names = gemma4_names, .fields = gemma4_fields, .experts = &gemma4_experts,
      .finish = whit_import_hf_gemma4},
+    {CLASS("Gemma4Assistant", "gemma4_assistant", "gemma4", "gelu_pytorch_tanh", 1e-6, 1000000, 131072),
+     .is_nested = true, .tied = true, .local_theta = 10000, .n_kv_heads = 1, .head_dim = 256, .window = 512,
+     .full_interval = 6, .last_is_full = true, .names = gemma4_draft_names, .fields = gemma4_fields,
+     .outer_fields = gemma4_draft_fields,
+     .experts = &gemma4_experts, .finish = whit_import_hf_gemma4},
     {.name = "Bert", ENCODER("bert", "bert.", encoder_names), .norm_eps = 1e-12},
     {.name = "BertForSequenceClassification", ENCODER("bert", "bert.", bert_score_names), .norm_eps = 1e-12,
      .has_scores = true},

@@ -236,8 +236,8 @@ static bool is_understood(const whit_hf_class *class, const whit_json *json, uin
         in_list(harmless, COUNT(harmless), json, key);
 }
 
-/* Fields beside text_config: of other kinds of input, and ids of their tokens. */
-static bool is_outer(const whit_json *json, uint32_t key)
+/* Fields beside text_config: the class's, those of other kinds of input, and ids of their tokens. */
+static bool is_outer(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     static const char *const ends[] = {"_config", "_token_id", "_token_index", "_token_ids", "_per_image"};
     static const char *const names[] = {"text_config",          "projector_hidden_act",
@@ -245,6 +245,8 @@ static bool is_outer(const whit_json *json, uint32_t key)
                                         "vision_feature_layer", "language_model_only"};
     size_t n;
     const char *name = whit_json_string(json, key, &n);
+    for (const char *const *field = class->outer_fields; field && *field; field++)
+        if (whit_json_is(json, key, *field)) return true;
     for (size_t i = 0; i < COUNT(ends); i++) {
         size_t m = strlen(ends[i]);
         if (n > m && memcmp(name + n - m, ends[i], m) == 0 && !whit_json_is(json, key, "quantization_config"))
@@ -299,7 +301,7 @@ static whit_status check_object(const struct whit_hf_importer *importer, uint32_
         size_t n;
         const char *name = whit_json_string(json, key, &n);
         if (is_outside) WHIT_TRY(check_outer(importer, key, error));
-        if (is_understood(class, json, key) || (is_outside && is_outer(json, key))) continue;
+        if (is_understood(class, json, key) || (is_outside && is_outer(class, json, key))) continue;
         if (importer->source && in_list(describing, COUNT(describing), json, key)) {
             WHIT_TRY(whit_source_pass_over(importer->source, name, n, error));
             continue;

@@ -2,6 +2,7 @@
 #include "runtime/drafter.h"
 
 #include "base/fpenv.h"
+#include "kernels/codec.h"
 #include "model/draft_block.h"
 #include "model/families.h"
 #include "runtime/draft.h"
@@ -41,12 +42,95 @@ static whit_status build_graph(whit_drafter *drafter, whit_error *error)
     const whit_model *model = drafter->model;
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&model->weights);
     whit_error inner = {0};
-    if (!whit_draft_block_config(&model->config, &resolver, &drafter->config))
+    if (model->config.program)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model with a program of its own is no draft model",
+                         model->path);
+    if (model->config.draft_width)
+        drafter->config = model->config;
+    else if (!whit_draft_block_config(&model->config, &resolver, &drafter->config))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model has no block that predicts further tokens (mtp, nextn)", model->path);
+                         "%s: the model has no block that predicts further tokens (mtp, nextn), and is no draft model",
+                         model->path);
     whit_graph_begin(&drafter->graph, drafter->allocator, resolver, &inner);
     whit_status status = whit_family_build(&drafter->config, &drafter->graph);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", model->path, inner.message);
+    return WHIT_OK;
+}
+
+/* Finds the target's table of embeddings, and the factor that its program gives them. */
+static bool find_embedding(whit_drafter *drafter)
+{
+    const whit_graph *graph = &drafter->target->graph;
+    whit_ref rows = 0;
+    drafter->embedding_scale = 1;
+    for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        const whit_node *node = &graph->nodes[i];
+        const bool is_table = node->op == WHIT_OP_EMBED && node->gate == WHIT_INDEX_ID &&
+            graph->values[node->output - 1].width == drafter->width;
+        if (is_table && !rows) {
+            rows = node->output;
+            drafter->embedding = &drafter->target->weights.tensors[node->weight];
+        }
+        if (rows && node->op == WHIT_OP_SCALE && node->input[0] == rows) drafter->embedding_scale = node->constant;
+    }
+    return rows != 0;
+}
+
+/* Finds the target's last layer with keys whose window is layer `layer`'s; false if its heads do not fit. */
+static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, const whit_kv_layer *target)
+{
+    const whit_layer_kind kind = whit_config_kind(&drafter->config, layer);
+    const whit_kv_layer *owner = NULL;
+    for (uint32_t i = 0; i < drafter->target->config.n_layers; i++) {
+        if (!target[i].n_kv_heads || target[i].window != kind.window) continue;
+        owner = &target[i];
+        drafter->owners[layer] = i;
+    }
+    return owner && kind.window != 1 && owner->head_dim == kind.head_dim && n_heads % owner->n_kv_heads == 0;
+}
+
+/* Finds the layers whose keys and values the draft model reads; none if it has keys of its own. */
+static whit_status find_owners(whit_drafter *drafter, const whit_session_options *options, whit_error *error)
+{
+    const whit_model *target = drafter->target, *model = drafter->model;
+    const uint32_t n_layers = target->config.n_layers;
+    for (uint32_t i = 0; i < drafter->graph.n_nodes; i++)
+        drafter->reads_target |= drafter->graph.nodes[i].op == WHIT_OP_ATTENTION_SHARED;
+    if (!drafter->reads_target) return WHIT_OK;
+    if (whit_kv_is_packed(options->kv) || options->endless)
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: this draft model reads the model's KV cache, which must be f16, f32 or i8 and not endless",
+            model->path);
+    drafter->owners = whit_zalloc_array(drafter->allocator, drafter->config.n_layers, sizeof *drafter->owners);
+    whit_kv_layer *layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *layers);
+    bool fits = drafter->owners && layers && whit_exec_kv_layers(&target->graph, layers, n_layers);
+    for (uint32_t i = 0; fits && i < drafter->graph.n_nodes; i++) {
+        const whit_node *node = &drafter->graph.nodes[i];
+        if (node->op != WHIT_OP_ATTENTION_SHARED) continue;
+        const uint32_t n_heads = drafter->graph.values[node->output - 1].width / node->head_dim;
+        fits = find_owner(drafter, node->layer, n_heads, layers);
+    }
+    whit_free(drafter->allocator, layers, n_layers * sizeof *layers);
+    if (!drafter->owners) return whit_fail_memory(error, "the draft model", n_layers * sizeof *layers);
+    if (fits) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: its layers read keys that %s has not: windows or sizes of heads differ", model->path,
+                     target->path);
+}
+
+/* Checks the values that are exchanged with the target: rows that are given, and the state for a further guess. */
+static whit_status check_values(whit_drafter *drafter, whit_error *error)
+{
+    const whit_plan *plan = &drafter->plan;
+    const uint32_t width = drafter->width;
+    if (!drafter->given || !plan->output || !plan->hidden || plan->values[plan->hidden - 1].width != width)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a draft model reads and makes rows of %u elements",
+                         drafter->model->path, width);
+    const bool has_embedding = plan->values[drafter->given - 1].width == 2 * width;
+    if (has_embedding && !find_embedding(drafter))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no table of embeddings",
+                         drafter->target->path);
     return WHIT_OK;
 }
 
@@ -59,12 +143,18 @@ static whit_status compile_plan(whit_drafter *drafter, const whit_session_option
     if (!drafter->kv_layers) return whit_fail_memory(error, "the draft model", n_layers * sizeof *drafter->kv_layers);
     if (!whit_exec_kv_layers(&drafter->graph, drafter->kv_layers, n_layers))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", drafter->model->path);
-    for (uint32_t i = 0; i < n_layers; i++) drafter->kv_layers[i].window = 0; /* its cache is short */
+    for (uint32_t i = 0; i < n_layers; i++) {
+        if (drafter->kv_layers[i].state.n_channels || drafter->kv_layers[i].state.n_heads)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a draft model with recurrent layers",
+                             drafter->model->path);
+        drafter->kv_layers[i].window = 0; /* its cache is short */
+    }
     const whit_plan_options plan = {.act = options->act, .keep_hidden = true, .no_fuse = options->no_fuse};
     WHIT_TRY(whit_plan_compile(&drafter->graph, &plan, drafter->allocator, &drafter->plan, error));
     for (uint32_t i = 0; i < drafter->graph.n_nodes; i++)
         if (drafter->graph.nodes[i].op == WHIT_OP_GIVEN) given = drafter->graph.nodes[i].output;
     drafter->given = find_value(&drafter->plan, given);
+    WHIT_TRY(check_values(drafter, error));
     WHIT_TRY(whit_exec_choose(&drafter->plan, tensors, drafter->kernels, &drafter->schedules, error));
     return whit_exec_schedules_make(&drafter->plan, tensors, BATCH, 1, &drafter->schedules, error);
 }
@@ -79,6 +169,7 @@ static whit_status open_parts(whit_drafter *drafter, const whit_session_options 
                          "%s: the draft model reads rows of %u and guesses %u tokens, %s has rows of %u and %u tokens",
                          drafter->model->path, drafter->config.draft_width, drafter->config.n_vocab, target->path,
                          target->config.n_embd, target->config.n_vocab);
+    WHIT_TRY(find_owners(drafter, options, error));
     return compile_plan(drafter, options, error);
 }
 
@@ -112,6 +203,7 @@ void whit_drafter_close(whit_drafter *drafter)
     whit_exec_schedules_free(&drafter->plan, &drafter->schedules);
     whit_plan_free(&drafter->plan);
     whit_free(drafter->allocator, drafter->kv_layers, drafter->config.n_layers * sizeof *drafter->kv_layers);
+    whit_free(drafter->allocator, drafter->owners, drafter->config.n_layers * sizeof *drafter->owners);
     whit_graph_free(&drafter->graph);
     whit_free(drafter->allocator, drafter, sizeof *drafter);
 }
@@ -121,13 +213,9 @@ const char *whit_drafter_source(const whit_drafter *drafter)
     return drafter->target->graph.values[drafter->source - 1].name;
 }
 
-void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, whit_arena *arena)
+/* Takes the memory of the cache of the draft model's own layers. */
+static void place_cache(whit_drafter *drafter, whit_arena *arena)
 {
-    const uint64_t n_rows = (uint64_t)drafter->n_sequences * ROWS;
-    drafter->sequences = whit_arena_take(arena, drafter->n_sequences, sizeof *drafter->sequences);
-    drafter->ids = whit_arena_take(arena, n_rows, sizeof *drafter->ids);
-    drafter->hidden = whit_arena_take(arena, n_rows * drafter->width, sizeof *drafter->hidden);
-    if (drafter->sequences) memset(drafter->sequences, 0, drafter->n_sequences * sizeof *drafter->sequences);
     const whit_kv_shape shape = {.type = WHIT_KV_F16,
                                  .layers = drafter->kv_layers,
                                  .n_layers = drafter->config.n_layers,
@@ -141,6 +229,44 @@ void whit_drafter_place(whit_drafter *drafter, const whit_session_options *optio
     }
     void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
     if (kv_memory) whit_kv_init(&drafter->kv, &shape, kv_memory);
+}
+
+/* Makes the draft model's cache a view of the target's: the same blocks, with the number of its own queries. A query at
+ * the last position is that of the token after it: it sees one position less of a window. */
+static void view_cache(whit_drafter *drafter, const whit_kv *target, whit_arena *arena)
+{
+    drafter->kv = *target;
+    drafter->kv.shape.layers = drafter->kv_layers;
+    drafter->kv.shape.n_layers = drafter->config.n_layers;
+    drafter->kv.layers = whit_arena_take(arena, drafter->config.n_layers, sizeof *drafter->kv.layers);
+    for (uint32_t c = 0; c < drafter->kv.n_classes; c++)
+        if (drafter->kv.classes[c].window) drafter->kv.classes[c].window--;
+    for (uint32_t i = 0; i < drafter->graph.n_nodes; i++) {
+        const whit_node *node = &drafter->graph.nodes[i];
+        if (node->op != WHIT_OP_ATTENTION_SHARED) continue;
+        const uint32_t window = whit_config_kind(&drafter->config, node->layer).window;
+        for (uint32_t c = 0; c < drafter->kv.n_classes; c++) {
+            whit_kv_class *class = &drafter->kv.classes[c];
+            if (class->head_dim == node->head_dim && (class->window != 0) == (window != 0))
+                class->n_heads = drafter->graph.values[node->output - 1].width / node->head_dim;
+        }
+        if (drafter->kv.layers) drafter->kv.layers[node->layer] = target->layers[drafter->owners[node->layer]];
+    }
+}
+
+void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,
+                        whit_arena *arena)
+{
+    const uint64_t n_rows = (uint64_t)drafter->n_sequences * ROWS;
+    drafter->sequences = whit_arena_take(arena, drafter->n_sequences, sizeof *drafter->sequences);
+    drafter->ids = whit_arena_take(arena, n_rows, sizeof *drafter->ids);
+    drafter->hidden = whit_arena_take(arena, n_rows * drafter->width, sizeof *drafter->hidden);
+    if (drafter->sequences) memset(drafter->sequences, 0, drafter->n_sequences * sizeof *drafter->sequences);
+    if (drafter->reads_target)
+        view_cache(drafter, target, arena);
+    else
+        place_cache(drafter, arena);
+    if (arena->overflow) return;
     const whit_tensor *tensors = drafter->model->weights.tensors;
     const whit_resolver resolver = drafter->graph.resolver;
     whit_exec_options exec = {.n_batch_rows = BATCH,
@@ -212,10 +338,17 @@ struct rows {
 static void add_row(whit_drafter *drafter, struct rows *rows, uint32_t sequence, uint32_t position, int32_t id,
                     const float *hidden)
 {
+    const uint32_t width = drafter->width;
+    float *row = whit_exec_row(&drafter->exec, drafter->given, rows->n);
     rows->ids[rows->n] = id;
     rows->sequences[rows->n] = sequence;
-    rows->positions[rows->n] = position;
-    memcpy(whit_exec_row(&drafter->exec, drafter->given, rows->n++), hidden, drafter->width * sizeof *hidden);
+    rows->positions[rows->n++] = position;
+    if (drafter->embedding) {
+        whit_codec_get_rows(drafter->embedding, &id, 1, row, width);
+        for (uint32_t i = 0; i < width; i++) row[i] *= drafter->embedding_scale;
+        row += width;
+    }
+    memcpy(row, hidden, width * sizeof *hidden);
 }
 
 /* Runs the draft model over rows of one sequence. The logits of the last one are wanted if `guesses`. */
@@ -228,10 +361,12 @@ static bool run_rows(whit_drafter *drafter, struct rows *rows, bool guesses, con
                               .positions = rows->positions,
                               .selected = &last,
                               .n_selected = guesses,
-                              .tops = drafter->exact_head ? NULL : &one};
+                              .tops = drafter->exact_head ? NULL : &one,
+                              .rope_ahead = drafter->reads_target};
     rows->n = 0;
-    return whit_kv_extend(&drafter->kv, sequence, batch.positions[last] + 1, NULL) == WHIT_OK &&
-        whit_exec_run(&drafter->exec, &batch, cancel);
+    if (!drafter->reads_target && whit_kv_extend(&drafter->kv, sequence, batch.positions[last] + 1, NULL) != WHIT_OK)
+        return false;
+    return whit_exec_run(&drafter->exec, &batch, cancel);
 }
 
 /* The token with the largest logit of the last pass. */
@@ -273,6 +408,22 @@ static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_token
     return done;
 }
 
+/* Feeds what precedes the first guess: to a draft model with a cache of its own the rows that it has not seen, else the
+ * last one. */
+static bool feed_sequence(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
+                          const volatile bool *cancel)
+{
+    whit_drafter_sequence *s = &drafter->sequences[sequence];
+    if (drafter->reads_target) {
+        add_row(drafter, rows, sequence, n_tokens - 1, next, row_of(drafter, sequence, n_tokens - 1));
+        return run_rows(drafter, rows, true, cancel);
+    }
+    /* The row of the last token is fed again: the token after it may be another one than at the last call. */
+    if (s->n_fed && s->first + s->n_fed >= n_tokens) s->n_fed = n_tokens - 1 - s->first;
+    begin_rows(drafter, sequence, n_tokens);
+    return feed_rows(drafter, sequence, n_tokens, next, rows, cancel);
+}
+
 uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, uint32_t n_most,
                             int32_t *ids, const volatile bool *cancel)
 {
@@ -281,18 +432,16 @@ uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n
     uint32_t n = 0;
     if (!n_most || s->begin == s->end || s->end != n_tokens) return 0;
     const whit_fpenv caller = whit_fpenv_enter();
-    /* The row of the last token is fed again: the token after it may be another one than at the last call. */
-    if (s->n_fed && s->first + s->n_fed >= n_tokens) s->n_fed = n_tokens - 1 - s->first;
-    begin_rows(drafter, sequence, n_tokens);
-    bool done = feed_rows(drafter, sequence, n_tokens, next, &rows, cancel);
+    bool done = feed_sequence(drafter, sequence, n_tokens, next, &rows, cancel);
     while (done) {
         ids[n] = best_token(drafter);
         if (++n == n_most) break;
-        add_row(drafter, &rows, sequence, n_tokens - 1 - s->first + n, ids[n - 1],
-                whit_exec_row(&drafter->exec, drafter->plan.hidden, 0));
+        /* Without a cache of its own it guesses all tokens from one position. */
+        const uint32_t position = drafter->reads_target ? n_tokens - 1 : n_tokens - 1 - s->first + n;
+        add_row(drafter, &rows, sequence, position, ids[n - 1], whit_exec_row(&drafter->exec, drafter->plan.hidden, 0));
         done = run_rows(drafter, &rows, true, cancel);
     }
-    whit_kv_truncate(&drafter->kv, sequence, s->n_fed);
+    if (!drafter->reads_target) whit_kv_truncate(&drafter->kv, sequence, s->n_fed);
     whit_fpenv_leave(caller);
     return n;
 }

@@ -37,8 +37,12 @@ typedef struct whit_drafter {
     whit_plan plan;
     whit_exec_schedules schedules;
     whit_exec exec;
-    whit_kv kv;     /* cache of the draft model's own layers */
-    uint32_t given; /* plan value that the target's hidden states are written to */
+    whit_kv kv;        /* cache of the draft model's own layers */
+    bool reads_target; /* it has no keys of its own, and reads the target's */
+    uint32_t *owners;  /* (config.n_layers) the target's layers whose keys and values its layers read; NULL: none */
+    const whit_tensor *embedding; /* the target's table, for rows that begin with an embedding; NULL: they do not */
+    float embedding_scale;        /* factor of these embeddings */
+    uint32_t given;               /* plan value that the target's hidden states are written to */
     uint32_t n_sequences;
     uint32_t n_ctx_tokens; /* positions of a sequence in `kv` */
     uint32_t width;        /* elements of a hidden state */
@@ -58,8 +62,9 @@ whit_status whit_drafter_open(const whit_model *target, const whit_model *model,
 void whit_drafter_close(whit_drafter *drafter);
 /* Name of the target's value that must be kept by its plan. */
 const char *whit_drafter_source(const whit_drafter *drafter);
-/* Takes its memory from the arena, which counts it or hands it out. */
-void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, whit_arena *arena);
+/* Takes its memory from the arena, which counts it or hands it out. target: the session's cache, placed before. */
+void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,
+                        whit_arena *arena);
 /* Copies the hidden states of a pass that the target's executor has just run. */
 void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whit_batch *batch);
 /* Forgets a sequence from position n_tokens on; 0: all of it. */

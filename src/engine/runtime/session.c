@@ -159,7 +159,7 @@ static void place_arrays(whit_session *s, whit_arena *arena)
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&s->model->weights);
     whit_exec_find_ropes(c, &resolver, s->model->weights.tensors, &exec);
     whit_exec_place(&s->exec, &s->plan, &s->schedules, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
-    if (s->drafter) whit_drafter_place(s->drafter, o, arena);
+    if (s->drafter) whit_drafter_place(s->drafter, o, &s->kv, arena);
 }
 
 static whit_status prepare_session(whit_session *s, const whit_model *model, const whit_session_options *options,
