@@ -171,7 +171,7 @@ static void look_at_libraries(json_t *report)
         {"tree-sitter", "grammars in the editor", WHIT_HAVE_TREE_SITTER},
         {"libgit2", "git changes in the editor, commits of an agent's turns", WHIT_HAVE_GIT2},
         {"libzmq", "KV events of the server", WHIT_HAVE_ZMQ},
-        {"openmpi", "training on several machines", WHIT_HAVE_MPI},
+        {"openmpi", "models, training and compression on several machines", WHIT_HAVE_MPI},
     };
     json_t *object = json_object();
     char left_out[400] = "";

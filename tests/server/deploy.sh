@@ -13,6 +13,17 @@ for path in sys.argv[1:]:
     for document in yaml.safe_load_all(open(path, encoding="utf-8")):
         assert isinstance(document, dict), path
         assert "apiVersion" not in document or document["kind"] and document["metadata"]["name"], path
+# llm-d-router's file discovery ends at a field of another form: literal IPv4 addresses, ports as text, labels as text.
+import ipaddress
+folder = sys.argv[1].rsplit("/deploy/", 1)[0] + "/deploy/fleet/"
+endpoints = yaml.safe_load(open(folder + "endpoints.yaml", encoding="utf-8"))
+assert list(endpoints) == ["endpoints"] and endpoints["endpoints"]
+for endpoint in endpoints["endpoints"]:
+    assert {"name", "address", "port"} <= set(endpoint) <= {"name", "namespace", "address", "port", "labels"}, endpoint
+    ipaddress.IPv4Address(endpoint["address"])
+    assert isinstance(endpoint["port"], str) and 1 <= int(endpoint["port"]) <= 65535, endpoint
+    assert all(isinstance(value, str) for value in endpoint.get("labels", {}).values()), endpoint
+assert len({endpoint["name"] for endpoint in endpoints["endpoints"]}) == len(endpoints["endpoints"])
 END
 else
     echo "not tested: no module yaml"
