@@ -71,7 +71,7 @@ void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_
 }
 
 /* Passes of few rows have small chunks, from FOURS_ROWS on multiples of four: kernels may take four tiles at once. */
-enum { FEW_ROWS = 8, FOURS_ROWS = 4 };
+enum { FEW_ROWS = 8, FOURS_ROWS = 5 };
 
 /* Products of many rows read all activations once per chunk and unpack four tiles at a time, so chunks are then large
  * multiples of four: the size that minimises the tiles of the busiest worker. */

@@ -40,7 +40,7 @@ static void run_codes(const whit_tensor *w, const whit_acts *x, uint32_t tile_be
 const whit_matmul_kernel AMX_NAME(whit_matmul_i8_codes_64x16_amx) = {
     .name = "matmul_i8_codes_64x16_amx",
     .isa = AMX_LEVEL,
-    .min_tokens = 4,
+    .min_tokens = 5,
     .max_tokens = AMX_ROWS,
     .accepts = accepts_steps,
     .scratch_bytes = scratch_bytes,
