@@ -19,18 +19,23 @@ static bool refuse_field(whit_web_reply *reply, const char *param, const char *w
     return false;
 }
 
-/* Tools that the client runs and whose schema the vendor keeps. */
+/* Tools that the client runs and whose schema the vendor keeps. `least` has the members that an item's `member` must
+ * have, also while the call is written and if it was cut. */
 static const struct {
-    const char *type, *call, *output, *member, *about, *schema;
+    const char *type, *call, *output, *member, *least, *about, *schema;
 } known[] = {
-    {"local_shell", "local_shell_call", "local_shell_call_output", "action", "Runs a command on the person's machine.",
+    {"local_shell", "local_shell_call", "local_shell_call_output", "action",
+     "{\"type\":\"exec\",\"command\":[],\"env\":{}}", "Runs a command on the person's machine.",
      "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
      "\"working_directory\":{\"type\":\"string\"},\"timeout_ms\":{\"type\":\"integer\"}},\"required\":[\"command\"]}"},
-    {"shell", "shell_call", "shell_call_output", "action", "Runs commands in a shell on the person's machine.",
+    {"shell", "shell_call", "shell_call_output", "action",
+     "{\"commands\":[],\"timeout_ms\":null,\"max_output_length\":null}",
+     "Runs commands in a shell on the person's machine.",
      "{\"type\":\"object\",\"properties\":{\"commands\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
      "\"timeout_ms\":{\"type\":\"integer\"},\"max_output_length\":{\"type\":\"integer\"}},\"required\":[\"commands\"]"
      "}"},
     {"apply_patch", "apply_patch_call", "apply_patch_call_output", "operation",
+     "{\"type\":\"update_file\",\"path\":\"\",\"diff\":\"\"}",
      "Creates, changes or deletes a file; `diff` is in the V4A form.",
      "{\"type\":\"object\",\"properties\":{\"type\":{\"enum\":[\"create_file\",\"update_file\",\"delete_file\"]},"
      "\"path\":{\"type\":\"string\"},\"diff\":{\"type\":\"string\"}},\"required\":[\"type\",\"path\"]}"},
@@ -311,12 +316,12 @@ json_t *whit_response_call_item(const json_t *kinds, const char *name, const cha
             result = json_pack("{s:s, s:s, s:O}", "type", "custom_tool_call", "name", name, "input",
                                json_is_string(input) ? input : text);
         } else {
+            json_t *least = json_loads(known[k].least, 0, NULL);
             if (!values) values = json_object();
-            if (!strcmp(known[k].type, "local_shell")) {
-                json_object_set_new(values, "type", json_string("exec"));
-                if (!json_object_get(values, "env")) json_object_set_new(values, "env", json_object());
-            }
+            json_object_update_missing(values, least);
             result = json_pack("{s:s, s:O}", "type", known[k].call, known[k].member, values);
+            if (!strcmp(known[k].type, "shell")) json_object_set_new(result, "environment", json_null());
+            json_decref(least);
         }
         json_decref(values);
     }
