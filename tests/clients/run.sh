@@ -36,6 +36,8 @@ for _ in $(seq 300); do
 done
 export BASE
 [ ! -e "$texts" ] || export TEXTS=stories
+REQUESTS=$here/requests
+export REQUESTS
 status=0
 node_modules/.bin/node clients.mjs || status=$?
 kill $server
