@@ -11,3 +11,7 @@ whit_script(cli_compress_shape ${CMAKE_CURRENT_LIST_DIR}/compress_shape.sh 4 130
 if(NOT CMAKE_CROSSCOMPILING)
   whit_script_long(cli_compress_shape_long 3600 ${CMAKE_CURRENT_LIST_DIR}/compress_shape.sh 1 1400)
 endif()
+# A budget of bits on prose-6M: how near the files are.
+if(NOT CMAKE_CROSSCOMPILING)
+  whit_script_long(cli_compress_bars_long 3600 ${CMAKE_CURRENT_LIST_DIR}/compress_bars.sh)
+endif()
