@@ -21,7 +21,7 @@ typedef struct loopback {
     } posts[WHIT_RANKS_MAX];
     uint32_t n_in, n_out;
     uint64_t round;
-    bool is_cut;
+    bool is_cut, fails_gathers;
     uint64_t n_messages, n_bytes; /* that have travelled from rank to rank */
 } loopback;
 
@@ -49,7 +49,7 @@ static inline bool loopback_gather(void *user, void *data, const size_t *offsets
     loopback *all = own->all;
     pthread_mutex_lock(&all->lock);
     all->posts[own->rank].data = data;
-    bool ok = loopback_meet(all);
+    bool ok = loopback_meet(all) && !all->fails_gathers;
     for (uint32_t r = 0; ok && r < all->n_ranks; r++) {
         const size_t n = offsets[r + 1] - offsets[r];
         if (r == own->rank || !n || (to_first && own->rank)) continue;

@@ -288,6 +288,26 @@ static void a_lost_rank_fails_a_step(void **state)
     for (uint32_t r = 1; r < 3; r++) assert_int_equal(world.ranks[r].status, WHIT_ERROR_IO);
 }
 
+static void a_lost_exchange_fails_a_step(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct world world;
+    whit_session *session;
+    const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+    const whit_step_token token = {.id = 5, .want_logits = true};
+    const char *path = in_folder("plain.gguf");
+    assert_ok(open_world(&world, 2, path, path, &error), error);
+    assert_ok(whit_session_open(world.model, &options, &session, &error), error);
+    world.all.fails_gathers = true; /* within the pass: orders still arrive */
+    for (int i = 0; i < 2; i++) assert_int_equal(whit_session_step(session, &token, 1, &error), WHIT_ERROR_IO);
+    assert_int_equal(whit_session_position(session, 0), 0);
+    assert_null(whit_session_logits(session, 0));
+    whit_session_close(session);
+    close_world(&world);
+    assert_int_equal(world.ranks[1].status, WHIT_ERROR_IO);
+}
+
 static void another_model_is_refused(void **state)
 {
     (void)state;
@@ -367,6 +387,7 @@ int main(void)
         cmocka_unit_test(bytes_are_those_of_the_formula),
         cmocka_unit_test(a_rank_has_its_part_of_weights_and_heads),
         cmocka_unit_test(a_lost_rank_fails_a_step),
+        cmocka_unit_test(a_lost_exchange_fails_a_step),
         cmocka_unit_test(another_model_is_refused),
         cmocka_unit_test(what_is_not_supported_is_refused),
     };

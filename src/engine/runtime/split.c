@@ -113,6 +113,11 @@ whit_status whit_split_refuse(const whit_session *session, const char *what, whi
                      session->model->path, what);
 }
 
+whit_status whit_split_lose(const whit_session *session, whit_error *error)
+{
+    return lose(session->model->split, error);
+}
+
 whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error *error)
 {
     const uint32_t n = session->options.n_sequences;

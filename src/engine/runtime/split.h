@@ -56,6 +56,8 @@ whit_status whit_split_tell(const whit_session *session, whit_split_call call, c
 void whit_split_tell_close(const whit_session *session);
 /* Refuses what a model that is split cannot do; what: "adapters are". */
 whit_status whit_split_refuse(const whit_session *session, const char *what, whit_error *error);
+/* Gives up a model whose ranks could not exchange a value: its sessions can run no further step. Returns io. */
+whit_status whit_split_lose(const whit_session *session, whit_error *error);
 /* After a pass: all ranks learn which sequences are damaged, and whether the step is cancelled. */
 whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error *error);
 /* Tells the other ranks to open a session with these options, and gives it a number. */
