@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The block that predicts one more token, added to the tiny hybrid in a Hugging Face folder and in a GGUF file: the same
- * guesses from both and from .ndf files, and texts that they do not change. */
+ * The block that predicts one more token, added to the tiny hybrid in a Hugging Face folder and in a GGUF file: both
+ * give the same guesses, as do .ndf files, and guesses change no text. */
 #include "test.h"
 #include "test_folder.h"
 
