@@ -683,10 +683,16 @@ whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config 
     return make_shape(is_drawn ? draw_shape(i) : shapes[i], i, is_drawn ? i : 0, writer, config, error);
 }
 
-whit_status random_model_make_drafter(whit_ndf_writer **writer, whit_error *error)
+whit_status random_model_make_drafter(bool is_uneven, whit_ndf_writer **writer, whit_error *error)
 {
     whit_config config;
-    return make_shape(draft_shape, 99, 0, writer, &config, error);
+    struct shape shape = draft_shape;
+    if (is_uneven) {
+        shape.config.kinds[shape.config.n_kinds] = shape.config.kinds[0];
+        shape.config.kinds[shape.config.n_kinds].n_heads = 2;
+        shape.config.kind_of_layer[1] = (uint8_t)shape.config.n_kinds++;
+    }
+    return make_shape(shape, 99, 0, writer, &config, error);
 }
 
 whit_status random_model_open_source(uint32_t i, whit_ndf_writer **writer, char path[64], whit_source *source,

@@ -397,7 +397,7 @@ static whit_model *open_gemma(whit_ndf_writer *writers[2], whit_model **drafter)
         model = NULL;
     }
     assert_non_null(model);
-    assert_ok(random_model_make_drafter(&writers[1], &error), error);
+    assert_ok(random_model_make_drafter(false, &writers[1], &error), error);
     *drafter = open_written(&writers[1]);
     return model;
 }
@@ -419,6 +419,12 @@ static void a_reading_draft_model_changes_no_text(void **state)
     assert_non_null(strstr(error.message, "the draft model reads rows of 48"));
     assert_int_equal(whit_session_open(drafter, &options, &session, &error), WHIT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "only guesses tokens for another model"));
+    whit_model_close(other);
+    whit_ndf_writer_close(other_writer);
+    assert_ok(random_model_make_drafter(true, &other_writer, &error), error);
+    other = open_written(&other_writer);
+    assert_int_equal(whit_session_open_drafting(model, &options, other, &session, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "windows, sizes or numbers of heads differ"));
     whit_model_close(other);
     whit_ndf_writer_close(other_writer);
     whit_model_close(drafter);

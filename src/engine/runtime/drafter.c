@@ -34,7 +34,7 @@ static bool find_source(const whit_graph *graph, whit_drafter *drafter)
         value = node->input[0];
     }
     drafter->source = value;
-    return drafter->norm != NULL;
+    return drafter->norm && drafter->norm->weight >= 0 && drafter->norm->head_dim == drafter->width;
 }
 
 static whit_status build_graph(whit_drafter *drafter, whit_error *error)
@@ -104,18 +104,21 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
             model->path);
     drafter->owners = whit_zalloc_array(drafter->allocator, drafter->config.n_layers, sizeof *drafter->owners);
     whit_kv_layer *layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *layers);
+    uint32_t n_queries[2] = {0}; /* heads of layers without and with a window: a cache has one number for each */
     bool fits = drafter->owners && layers && whit_exec_kv_layers(&target->graph, layers, n_layers);
     for (uint32_t i = 0; fits && i < drafter->graph.n_nodes; i++) {
         const whit_node *node = &drafter->graph.nodes[i];
         if (node->op != WHIT_OP_ATTENTION_SHARED) continue;
         const uint32_t n_heads = drafter->graph.values[node->output - 1].width / node->head_dim;
-        fits = find_owner(drafter, node->layer, n_heads, layers);
+        uint32_t *expected = &n_queries[whit_config_kind(&drafter->config, node->layer).window != 0];
+        if (!*expected) *expected = n_heads;
+        fits = *expected == n_heads && find_owner(drafter, node->layer, n_heads, layers);
     }
     whit_free(drafter->allocator, layers, n_layers * sizeof *layers);
     if (!drafter->owners) return whit_fail_memory(error, "the draft model", n_layers * sizeof *layers);
     if (fits) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                     "%s: its layers read keys that %s has not: windows or sizes of heads differ", model->path,
+                     "%s: its layers read keys that %s has not: windows, sizes or numbers of heads differ", model->path,
                      target->path);
 }
 
@@ -245,10 +248,12 @@ static void view_cache(whit_drafter *drafter, const whit_kv *target, whit_arena 
         const whit_node *node = &drafter->graph.nodes[i];
         if (node->op != WHIT_OP_ATTENTION_SHARED) continue;
         const uint32_t window = whit_config_kind(&drafter->config, node->layer).window;
+        const uint32_t n_heads = drafter->graph.values[node->output - 1].width / node->head_dim;
         for (uint32_t c = 0; c < drafter->kv.n_classes; c++) {
             whit_kv_class *class = &drafter->kv.classes[c];
-            if (class->head_dim == node->head_dim && (class->window != 0) == (window != 0))
-                class->n_heads = drafter->graph.values[node->output - 1].width / node->head_dim;
+            if (class->head_dim == node->head_dim && (class->window != 0) == (window != 0) &&
+                n_heads % class->n_kv_heads == 0)
+                class->n_heads = n_heads;
         }
         if (drafter->kv.layers) drafter->kv.layers[node->layer] = target->layers[drafter->owners[node->layer]];
     }
