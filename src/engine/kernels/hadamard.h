@@ -2,23 +2,32 @@
  * The Hadamard transform of values in packed caches. A head is cut into powers of two, 64 at most, the largest
  * first; each is rotated by itself: butterflies at distances 1, 2, 4 ..., lower + upper and lower - upper.
  * Then a power of two, so that nothing is rounded there: forth 2^-floor(k / 2), back 2^-ceil(k / 2) for 2^k
- * elements. Plain C, so that compilers vectorise it for every ISA, with the same bits. */
+ * elements. Inputs of rotated matrices have blocks of any power of two (whit_hadamard_row). Plain C, so that compilers
+ * vectorise it for every ISA, with the same bits. */
 #ifndef WHIT_KERNELS_HADAMARD_H
 #define WHIT_KERNELS_HADAMARD_H
 
 #include "base/half.h"
 
+#include <math.h>
 #include <stdbool.h>
 
-static inline __attribute__((always_inline)) void whit_hadamard_chunk(float *x, const uint32_t n, const float scale)
+/* Butterflies at distances from `first` up to n / 2. */
+static inline __attribute__((always_inline)) void whit_hadamard_butterflies(float *x, const uint32_t n,
+                                                                            const uint32_t first)
 {
-    for (uint32_t h = 1; h < n; h *= 2)
+    for (uint32_t h = first; h < n; h *= 2)
         for (uint32_t i = 0; i < n; i += 2 * h)
             for (uint32_t j = i; j < i + h; j++) {
                 const float lower = x[j], upper = x[j + h];
                 x[j] = lower + upper;
                 x[j + h] = lower - upper;
             }
+}
+
+static inline __attribute__((always_inline)) void whit_hadamard_chunk(float *x, const uint32_t n, const float scale)
+{
+    whit_hadamard_butterflies(x, n, 1);
     for (uint32_t i = 0; i < n; i++) x[i] *= scale;
 }
 
@@ -37,6 +46,21 @@ static inline void whit_hadamard(float *x, uint32_t n, bool is_back)
     CHUNK(4, 0.5f, 0.5f)
     CHUNK(2, 1.0f, 0.5f)
 #undef CHUNK
+}
+
+/* Transforms each block of a row: out = H (signs x) / sqrt(block), or back, out = signs (H x) / sqrt(block). H is
+ * Sylvester's matrix; signs (n) are 1 or -1, NULL: all 1. block is a power of two that divides n. `out` may be x. */
+static inline __attribute__((always_inline)) void whit_hadamard_row(const float *x, const float *signs, uint32_t n,
+                                                                    uint32_t block, bool is_back, float *out)
+{
+    const float scale = 1.0f / sqrtf((float)block);
+    for (uint32_t i = 0; i < n; i++) out[i] = signs && !is_back ? x[i] * signs[i] : x[i];
+    if (block < 64)
+        for (uint32_t i = 0; i < n; i += block) whit_hadamard_butterflies(out + i, block, 1);
+    else
+        for (uint32_t i = 0; i < n; i += 64) whit_hadamard_butterflies(out + i, 64, 1);
+    for (uint32_t i = 0; block > 64 && i < n; i += block) whit_hadamard_butterflies(out + i, block, 64);
+    for (uint32_t i = 0; i < n; i++) out[i] *= signs && is_back ? scale * signs[i] : scale;
 }
 
 #endif

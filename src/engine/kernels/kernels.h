@@ -212,6 +212,9 @@ typedef void whit_outliers_fn(const whit_tensor *w, const whit_outlier_acts *x, 
 
 /* ---- probes: the speed of this machine, for the bench --------------------------------------- */
 
+/* Rotates blocks of a row, or turns them back: whit_hadamard_row (kernels/hadamard.h). */
+typedef void whit_hadamard_fn(const float *x, const float *signs, uint32_t n, uint32_t block, bool is_back, float *out);
+
 /* Reads memory once, as fast as it goes; returns the sum of its 64-bit words. size_bytes is a
  * multiple of 64, memory 64-byte aligned. */
 typedef uint64_t whit_probe_read_fn(const void *memory, size_t size_bytes);
@@ -249,6 +252,7 @@ typedef struct whit_kernels {
     whit_weighted_add_fn *weighted_add;
     whit_scale_fn *softcap;   /* factor tanh(x / factor) */
     whit_scale_fn *fix_scale; /* factor times x / factor rounded to -128..127; NaN stays, zeros are +0 */
+    whit_hadamard_fn *hadamard_row;
     whit_norm_acts_fn *norm_acts;
     whit_argmax_fn *argmax;
     whit_all_finite_fn *all_finite;

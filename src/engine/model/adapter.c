@@ -126,10 +126,15 @@ static whit_status bind_pair(whit_adapter_weights *weights, uint32_t i, const wh
 whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model, const char *place,
                               const whit_allocator *allocator, whit_adapter_weights *weights, whit_error *error)
 {
+    uint64_t block = 0;
     *weights = (whit_adapter_weights){.n_pairs = view->n_pairs,
                                       .n_tensors = whit_ndf_n_tensors(model),
                                       .max_rank = view->max_rank,
                                       .allocator = allocator};
+    whit_table_get_u64(whit_ndf_config(model), "hadamard_block", &block);
+    if (block)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model's matrices are rotated (Hadamard), which adapters are not", place);
     if (memcmp(view->identity, whit_ndf_identity(model), WHIT_HASH_BYTES) != 0) {
         char belongs[2 * WHIT_HASH_BYTES + 1], is[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(view->identity, belongs);

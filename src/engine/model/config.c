@@ -3,6 +3,7 @@
 
 #include "kernels/kernels.h"
 #include "model/families.h"
+#include "model/hadamard.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -50,6 +51,9 @@ static const struct field {
     {"delta_key_heads", offsetof(whit_config, delta_key_heads), FIELD_U32, true},
     {"delta_key_dim", offsetof(whit_config, delta_key_dim), FIELD_U32, true},
     {"delta_value_dim", offsetof(whit_config, delta_value_dim), FIELD_U32, true},
+    {"hadamard_block", offsetof(whit_config, hadamard_block), FIELD_U32, true},
+    {"hadamard_matrices", offsetof(whit_config, hadamard_matrices), FIELD_U32, true},
+    {"hadamard_signs", offsetof(whit_config, hadamard_signs), FIELD_BOOL, true},
     {"delta_grouped", offsetof(whit_config, delta_grouped), FIELD_BOOL, true},
     {"value_norm", offsetof(whit_config, value_norm), FIELD_BOOL, true},
     {"value_from_key", offsetof(whit_config, value_from_key), FIELD_BOOL, true},
@@ -230,6 +234,10 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
     if (c->delta_heads && (!c->delta_key_heads || c->delta_heads % c->delta_key_heads))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u value heads of a delta rule cannot share %u key heads", path,
                          c->delta_heads, c->delta_key_heads);
+    if (c->hadamard_block > WHIT_HADAMARD_BLOCK_MAX || c->hadamard_block == 1 ||
+        (c->hadamard_block & (c->hadamard_block - 1)))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of %u rotated inputs are not a power of two", path,
+                         c->hadamard_block);
     if ((uint64_t)c->n_heads * c->head_dim > 65536)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads of %u are too wide", path, c->n_heads, c->head_dim);
     if (c->n_shared_layers >= c->n_layers || c->side_width > 65536 / c->n_layers)

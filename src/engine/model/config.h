@@ -96,6 +96,10 @@ typedef struct whit_config {
     bool attn_gate;              /* attention is multiplied by the sigmoid of a gate from its input */
     uint32_t conv_taps;          /* number of taps of the causal convolutions in recurrent layers */
     uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* gated delta rule */
+    /* Rotated matrices (model/hadamard.h): elements of a block (0: no matrices are rotated), bits of the matrices, and
+     * whether there are signs. */
+    uint32_t hadamard_block, hadamard_matrices;
+    bool hadamard_signs;
     bool delta_grouped;       /* value heads of a key head follow each other, else they are tiled (kernels/delta.h) */
     bool value_norm;          /* RMSNorm without a weight over each head of v */
     bool value_from_key;      /* layers without a window have no matrix for v: it is k before its norm */

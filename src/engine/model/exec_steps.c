@@ -176,6 +176,14 @@ ROW_STEP(run_temperature)
     }
 }
 
+ROW_STEP(run_hadamard)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++)
+        exec->kernels->hadamard_row(INPUT(0, r), step->vector, step->width, step->head_dim, step->plan->is_inverse,
+                                    OUTPUT(r));
+}
+
 ROW_STEP(run_softcap)
 {
     (void)worker;
@@ -318,6 +326,7 @@ void whit_exec_bind_items(whit_exec_step *step)
         [WHIT_PLAN_TEMPERATURE] = run_temperature,
         [WHIT_PLAN_CONV] = whit_exec_convolve,
         [WHIT_PLAN_DELTA] = whit_exec_run_delta,
+        [WHIT_PLAN_HADAMARD] = run_hadamard,
         [WHIT_PLAN_SOFTCAP] = run_softcap,
         [WHIT_PLAN_SLICE] = run_slice,
         [WHIT_PLAN_JOIN] = run_join,

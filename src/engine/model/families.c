@@ -247,6 +247,8 @@ static const struct family {
     {"gemma4-experts", whit_family_gemma},
     {"gemma4-draft", whit_family_gemma},
     {"hybrid-grouped", whit_family_hybrid},
+    {"decoder-rotated", whit_family_decoder},
+    {"hybrid-rotated", whit_family_hybrid},
     {"decoder-vectors", whit_family_decoder},
     {"gemma3-vectors", whit_family_gemma},
     {"olmo2", whit_family_olmo},
@@ -276,7 +278,8 @@ void whit_config_name_family(whit_config *config)
     const struct {
         bool is_used;
         const char *name;
-    } ends[] = {{config->delta_grouped, "grouped"},
+    } ends[] = {{config->hadamard_block, "rotated"},
+                {config->delta_grouped, "grouped"},
                 {config->n_experts, "experts"},
                 {makes_vectors, "vectors"},
                 {config->draft_width, "draft"}};
@@ -406,6 +409,10 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
     const struct family *family = find_family(config->family);
     whit_error own, error = {0};
     if (!graph->error) graph->error = &own;
+    graph->hadamard_block = config->hadamard_block;
+    graph->hadamard_matrices = config->hadamard_matrices;
+    graph->hadamard_layers = config->n_layers;
+    graph->hadamard_signs = config->hadamard_signs;
     if (config->program) {
         const char *name = config->program_name ? config->program_name : config->family;
         graph->status = run_program(name, config->program, config, graph, &error);

@@ -2,6 +2,7 @@
 #include "model/graph.h"
 
 #include "kernels/kernels.h"
+#include "model/hadamard.h"
 
 #include <stdio.h>
 
@@ -22,6 +23,7 @@ const char *whit_op_name(whit_op op)
         [WHIT_OP_TEMPERATURE] = "temperature",
         [WHIT_OP_CONV] = "conv",
         [WHIT_OP_DELTA] = "delta",
+        [WHIT_OP_HADAMARD] = "hadamard",
         [WHIT_OP_SOFTCAP] = "softcap",
         [WHIT_OP_SLICE] = "slice",
         [WHIT_OP_SCALE_BY] = "scale_by",
@@ -98,6 +100,7 @@ static bool takes_pairs(uint8_t op)
     case WHIT_OP_GATE:
     case WHIT_OP_ADD:
     case WHIT_OP_SCALE:
+    case WHIT_OP_HADAMARD:
     case WHIT_OP_SOFTCAP:
     case WHIT_OP_SLICE:
     case WHIT_OP_SCALE_BY:
@@ -208,13 +211,55 @@ static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
+/* Rotates x, or turns it back, by the configuration's blocks and the signs of its width. */
+static whit_ref rotate_blocks(whit_graph *graph, int layer, const char *name, whit_ref x, bool is_inverse)
+{
+    const uint32_t width = width_of(graph, x, name), block = graph->hadamard_block;
+    char signs[32];
+    snprintf(signs, sizeof signs, "hadamard.%u", width);
+    if (graph->status == WHIT_OK && (!block || width % block))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: %u inputs are not rotated blocks of %u",
+                                  name, width, block);
+    const int32_t weight = graph->hadamard_signs ? vector_of(graph, -1, signs, width) : -1;
+    return push_node(graph, layer, name, width,
+                     (whit_node){.op = WHIT_OP_HADAMARD,
+                                 .input = {x},
+                                 .weight = weight,
+                                 .bias = -1,
+                                 .head_dim = block,
+                                 .is_inverse = is_inverse});
+}
+
+static bool is_rotated(const whit_graph *graph, int layer, const char *weight)
+{
+    const bool has_rotation = layer < 0 || (uint32_t)layer < graph->hadamard_layers;
+    return has_rotation && (graph->hadamard_matrices & whit_hadamard_bit(weight));
+}
+
+/* The input of a matrix: x, or its rotation, which all matrices that read x share. `name`: the product's. */
+static whit_ref input_of(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
+{
+    enum { NEAR = 64 }; /* matrices of one input are in one layer */
+    char rotated[WHIT_VALUE_NAME_BYTES];
+    if (!is_rotated(graph, layer, weight)) return x;
+    for (uint32_t i = graph->n_nodes; i-- > 0 && graph->n_nodes - i <= NEAR;) {
+        const whit_node *node = &graph->nodes[i];
+        if (node->op == WHIT_OP_HADAMARD && node->input[0] == x && !node->is_inverse) return node->output;
+    }
+    snprintf(rotated, sizeof rotated, "%.32s_rotated", name);
+    return rotate_blocks(graph, layer, rotated, x, false);
+}
+
 whit_ref whit_graph_embed_by(whit_graph *graph, const char *name, const char *table, uint32_t n_rows,
                              whit_row_index index)
 {
     whit_tensor_type type = {0};
     int32_t weight = weight_of(graph, -1, table, n_rows, 0, WHIT_LAYOUT_TILE16, &type);
-    return push_node(graph, -1, name, type.n_cols,
-                     (whit_node){.op = WHIT_OP_EMBED, .gate = (uint8_t)index, .weight = weight, .bias = -1});
+    const whit_node node = {.op = WHIT_OP_EMBED, .gate = (uint8_t)index, .weight = weight, .bias = -1};
+    if (!is_rotated(graph, -1, table)) return push_node(graph, -1, name, type.n_cols, node);
+    char rotated[WHIT_VALUE_NAME_BYTES];
+    snprintf(rotated, sizeof rotated, "%.32s_rotated", name);
+    return rotate_blocks(graph, -1, name, push_node(graph, -1, rotated, type.n_cols, node), true);
 }
 
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab)
@@ -276,6 +321,7 @@ whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, wh
 whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                            const char *bias, uint32_t width)
 {
+    x = input_of(graph, layer, name, x, weight);
     uint32_t k = width_of(graph, x, name);
     whit_tensor_type type = {0};
     int32_t index = weight_of(graph, layer, weight, width, k, WHIT_LAYOUT_TILE16, &type);
@@ -630,6 +676,7 @@ whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whi
 whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                                   const char *bias, uint32_t width)
 {
+    x = input_of(graph, layer, name, x, weight);
     const uint32_t k = width_of(graph, x, name);
     whit_tensor_type type = {0};
     if (graph->status == WHIT_OK && graph->values[x - 1].rows != WHIT_ROWS_EXPERT)

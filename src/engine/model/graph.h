@@ -31,6 +31,7 @@ typedef enum whit_op {
     WHIT_OP_TEMPERATURE,      /* x * (1 + constant ln(1 + floor(position / window))) */
     WHIT_OP_CONV,             /* causal convolution over time of each channel, with state */
     WHIT_OP_DELTA,            /* gated delta rule, with state */
+    WHIT_OP_HADAMARD,         /* a rotation of blocks (model/hadamard.h) */
     WHIT_OP_SOFTCAP,          /* constant tanh(x / constant) */
     WHIT_OP_SLICE,            /* elements [first, first + width) of a row */
     WHIT_OP_SCALE_BY,         /* x * the weight's only element */
@@ -70,6 +71,7 @@ typedef struct whit_node {
     uint8_t route;         /* route: whit_route_flag bits */
     bool is_bidirectional; /* attention: a query sees positions at most window / 2 away, on both sides; 0: all */
     uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
+    bool is_inverse;                          /* Hadamard: turns back */
     bool is_grouped;                          /* delta rule: order of value heads (kernels/delta.h) */
     uint32_t n_experts;                       /* route, dispatch, expert matrices, combine: experts of the layer, */
     uint32_t n_used;                          /* and the number that a token takes */
@@ -128,7 +130,10 @@ typedef struct whit_graph {
     whit_ref hidden;     /* the head's input */
     whit_ref vector;     /* the value that a text's vector is pooled from; the head's input if the program names none */
     whit_ref dispatched; /* newest value of a dispatch: the pairs of an earlier one are gone */
-    uint32_t n_experts, n_used; /* numbers of all its routes; 0: it has no experts */
+    uint32_t n_experts, n_used;                 /* numbers of all its routes; 0: it has no experts */
+    uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: inputs of these matrices are rotated, */
+    uint32_t hadamard_layers;                   /* in layers below this */
+    bool hadamard_signs;
     whit_status status;
     whit_error *error;
 } whit_graph;

@@ -157,6 +157,7 @@ static void close_importer(whit_source *source)
 {
     struct whit_gguf_importer *importer = source->importer;
     if (!importer) return;
+    whit_import_gguf_close_rotation(importer->gguf, &importer->rotation);
     whit_gguf_close(importer->gguf);
     whit_free(source->allocator, importer->tensors, importer->capacity * sizeof *importer->tensors);
     whit_free(source->allocator, importer, sizeof *importer);
@@ -212,7 +213,11 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
         linear = config->ropes[0].scaling == WHIT_ROPE_LINEAR ? config->ropes[0].factor : 0;
         config->ropes[0] = (whit_rope){0};
     }
+    WHIT_TRY(whit_import_gguf_hadamard(gguf, source, &importer->rotation, error));
     whit_config_name_family(config);
+    if (config->hadamard_block && !config->program && !strstr(config->family, "-rotated"))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: rotated matrices of architecture '%s' are not supported",
+                         source->path, architecture->name);
     WHIT_TRY(whit_config_check(config, source->path, error));
     if (!config->program) WHIT_TRY(whit_import_gguf_keys(gguf, source, architecture, error));
     WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));

@@ -3,6 +3,7 @@
  *
  *   import_gguf.c           opens files, reads the configuration
  *   import_gguf_families.c  the architectures, their names of tensors and keys: a new family is rows there
+ *   import_gguf_hadamard.c  rotated matrices
  *   import_gguf_keys.c      which keys a file may have
  *   import_gguf_layers.c    RoPE and layers that differ
  *   import_gguf_tensors.c   weights
@@ -71,13 +72,27 @@ struct whit_gguf_import {
     whit_ggml_twin twin;
     float inverse; /* 1 / s, if a float matrix of {-s, 0, s} is read as its signs */
     float constant;
-    uint8_t form; /* whit_import_form */
+    const float *values; /* a vector that is computed here; NULL: the file's */
+    uint8_t form;        /* whit_import_form */
     const struct whit_gguf_importer *importer;
     const whit_gguf_tensor *file;
 };
 
+#define WHIT_GGUF_SIGN_WIDTHS_MAX 8
+
+/* The rotated matrices of a file (import_gguf_hadamard.c). */
+struct whit_gguf_rotation {
+    bool *is_rotated;  /* (tensors of the file) NULL: no tensor is */
+    uint32_t plain;    /* bits of matrices that are not (model/hadamard.h) */
+    bool groups_heads; /* value heads of delta rules, tiled in the file, become grouped ones */
+    float *signs;      /* (n_signs) those of each width in turn */
+    size_t n_signs;
+    uint32_t widths[WHIT_GGUF_SIGN_WIDTHS_MAX], n_widths;
+};
+
 struct whit_gguf_importer {
     whit_gguf *gguf;
+    struct whit_gguf_rotation rotation;
     struct whit_gguf_import *tensors; /* capacity fixed before the first is used: addresses stay */
     size_t n_tensors, capacity;
 };
@@ -96,8 +111,16 @@ whit_status whit_import_gguf_gemma4(const whit_gguf_keys *keys, whit_config *con
 const whit_gguf_architecture *whit_gguf_find_architecture(const char *name, size_t n);
 /* Whether files of an architecture, known or not, have RoPE pairs side by side. */
 bool whit_gguf_is_permuted(const char *name, size_t n);
-/* The other way round, for export: "layers.0.q" to "blk.0.attn_q.weight"; *rotary where its rows hold
- * RoPE pairs. False where GGUF has no name for it. */
+/* The row of an architecture's tables (NULL: of the common ones) for a tensor of ours, for export; NULL if GGUF has no
+ * name for it. *layer: UINT32_MAX outside layers. */
+const whit_import_name *whit_gguf_find_row(const whit_gguf_architecture *architecture, const char *ours,
+                                           uint32_t *layer);
+/* The first row of the file's tensor that `row` is a part of. */
+const whit_import_name *whit_gguf_first_row(const whit_gguf_architecture *architecture, const whit_import_name *row);
+/* The name of a row's tensor in files. */
+void whit_gguf_row_name(const whit_import_name *row, uint32_t layer, char out[96]);
+/* By the common tables alone: "layers.0.q" to "blk.0.attn_q.weight"; *rotary where its rows hold RoPE pairs. False
+ * where GGUF has no name for it. */
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
 
 /* Refuses (unsupported, by name) a key that may change the arithmetic and that nobody here reads. */
@@ -108,6 +131,23 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
 /* A vector that is `value` everywhere. */
 whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_importer *importer, const char *name,
                                       uint32_t n, float value, whit_error *error);
+/* A vector of n values, which must live as long as the importer. */
+whit_status whit_import_gguf_vector(whit_source *source, struct whit_gguf_importer *importer, const char *name,
+                                    const float *values, uint32_t n, whit_error *error);
+
+/* Reads the keys of rotated matrices into the configuration and `rotation`, which is zeroed; close it also after a
+ * failure. */
+whit_status whit_import_gguf_hadamard(const whit_gguf *gguf, whit_source *source, struct whit_gguf_rotation *rotation,
+                                      whit_error *error);
+void whit_import_gguf_close_rotation(const whit_gguf *gguf, struct whit_gguf_rotation *rotation);
+/* Whether whit_import_gguf_hadamard reads a key. */
+bool whit_import_gguf_is_of_hadamard(const char *name, size_t n);
+/* Notes whether a tensor, part of the file's tensor number `file`, is rotated; refuses matrices that cannot be, or that
+ * are in some layers only. */
+whit_status whit_import_gguf_rotate(whit_source *source, struct whit_gguf_importer *importer, size_t file,
+                                    const whit_source_tensor *tensor, whit_error *error);
+/* Adds the vectors of signs. */
+whit_status whit_import_gguf_signs(whit_source *source, struct whit_gguf_importer *importer, whit_error *error);
 whit_status whit_import_gguf_tokenizer(whit_source *source, const whit_gguf *gguf, whit_error *error);
 
 #endif

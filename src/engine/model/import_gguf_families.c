@@ -173,24 +173,27 @@ static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
     return finish_lfm2(k, c);
 }
 
-/* Rows that all of Qwen's hybrids have. The block that predicts one more token may have copies of the embedding and the
- * head. */
+/* Rows that all of Qwen's hybrids have; heads are only reordered where rotated matrices need it. The block that
+ * predicts one more token may have copies of the embedding and the head. */
 #define GGUF_QWEN_HYBRID                                                                                               \
     {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                             \
         {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                                \
-        {"post_attention_norm.weight", "ffn_norm"}, {"attn_qkv.weight", "mixed", .is_projection = true},               \
-        {"attn_gate.weight", "z", .is_projection = true}, {"ssm_conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS},     \
-        {"ssm_a", "delta_a"}, {"ssm_dt.bias", "delta_dt"}, {"ssm_norm.weight", "delta_norm"},                          \
-        {"nextn.eh_proj.weight", "draft_in", .is_projection = true}, {"nextn.enorm.weight", "draft_embed_norm"},       \
-        {"nextn.hnorm.weight", "draft_hidden_norm"}, {"nextn.shared_head_norm.weight", "draft_norm"},                  \
-        {"nextn.embed_tokens.weight", NULL}, {"nextn.shared_head_head.weight", NULL},                                  \
+        {"post_attention_norm.weight", "ffn_norm"},                                                                    \
+        {"attn_qkv.weight", "mixed", .is_projection = true, .order = WHIT_IMPORT_MIXED},                               \
+        {"attn_gate.weight", "z", .is_projection = true, .order = WHIT_IMPORT_VALUES},                                 \
+        {"ssm_conv1d.weight", "conv", .form = WHIT_IMPORT_TAPS, .order = WHIT_IMPORT_MIXED},                           \
+        {"ssm_a", "delta_a", .order = WHIT_IMPORT_HEADS}, {"ssm_dt.bias", "delta_dt", .order = WHIT_IMPORT_HEADS},     \
+        {"ssm_norm.weight", "delta_norm"}, {"nextn.eh_proj.weight", "draft_in", .is_projection = true},                \
+        {"nextn.enorm.weight", "draft_embed_norm"}, {"nextn.hnorm.weight", "draft_hidden_norm"},                       \
+        {"nextn.shared_head_norm.weight", "draft_norm"}, {"nextn.embed_tokens.weight", NULL},                          \
+        {"nextn.shared_head_head.weight", NULL},                                                                       \
     {                                                                                                                  \
         "ssm_out.weight", "delta_o", .is_projection = true                                                             \
     }
 static const whit_import_name qwen35_names[] = {
     GGUF_QWEN_HYBRID,
-    {"ssm_beta.weight", "beta", .is_projection = true},
-    {"ssm_alpha.weight", "decay", .is_projection = true},
+    {"ssm_beta.weight", "beta", .is_projection = true, .order = WHIT_IMPORT_HEADS},
+    {"ssm_alpha.weight", "decay", .is_projection = true, .order = WHIT_IMPORT_HEADS},
     GGUF_EXPERTS,
     {NULL},
 };

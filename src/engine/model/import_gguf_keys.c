@@ -139,7 +139,10 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
             in_list(harmless, COUNT(harmless), name, n) || is_neutral(key, name, n);
     const char *dot = memchr(key->name, '.', key->name_bytes);
     size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;
-    return key->type == WHIT_GGUF_STRING || in_list(describing, COUNT(describing), key->name, n_space);
+    static const char rotation[] = "prism.hadamard."; /* texts of this space do not only describe */
+    const bool is_rotation = key->name_bytes > strlen(rotation) && memcmp(key->name, rotation, strlen(rotation)) == 0;
+    return (key->type == WHIT_GGUF_STRING && !is_rotation) ||
+        in_list(describing, COUNT(describing), key->name, n_space);
 }
 
 /* Whether a text holds a word, whatever the case of its letters. */
@@ -175,6 +178,7 @@ whit_status whit_import_gguf_keys(const whit_gguf *gguf, whit_source *source,
     const char *path = source->path;
     for (size_t i = 0; i < gguf->n_keys; i++) {
         const whit_gguf_key *key = &gguf->keys[i];
+        if (source->config.hadamard_block && whit_import_gguf_is_of_hadamard(key->name, key->name_bytes)) continue;
         if (is_understood(key, architecture)) continue;
         if (is_passed_over(gguf, key)) {
             WHIT_TRY(whit_source_pass_over(source, key->name, key->name_bytes, error));

@@ -89,17 +89,43 @@ static bool find_tensor(const whit_gguf_architecture *architecture, const whit_g
     return snprintf(found->ours, sizeof found->ours, "layers.%u.%s", found->layer, rest) < WHIT_VALUE_NAME_BYTES;
 }
 
+static const whit_import_name *find_ours(const whit_import_name *row, const char *ours)
+{
+    for (; row && row->theirs; row++)
+        if (row->ours && strcmp(row->ours, ours) == 0) return row;
+    return NULL;
+}
+
+const whit_import_name *whit_gguf_find_row(const whit_gguf_architecture *architecture, const char *ours,
+                                           uint32_t *layer)
+{
+    *layer = UINT32_MAX;
+    const char *rest = whit_import_layer(ours, "layers", WHIT_MAX_LAYERS, layer), *name = rest ? rest : ours;
+    const whit_import_name *row = architecture ? find_ours(architecture->names, name) : NULL;
+    return row ? row : find_ours(rest ? layer_names : global_names, name);
+}
+
+const whit_import_name *whit_gguf_first_row(const whit_gguf_architecture *architecture, const whit_import_name *row)
+{
+    const whit_import_name *first = whit_import_find_name(architecture->names, NULL, row->theirs);
+    return first ? first : row;
+}
+
+void whit_gguf_row_name(const whit_import_name *row, uint32_t layer, char out[96])
+{
+    if (layer == UINT32_MAX)
+        snprintf(out, 96, "%s", row->theirs);
+    else
+        snprintf(out, 96, "blk.%u.%s", layer, row->theirs);
+}
+
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary)
 {
     uint32_t layer;
-    const char *rest = whit_import_layer(ours, "layers", WHIT_MAX_LAYERS, &layer);
-    *rotary = false;
-    for (const whit_import_name *row = rest ? layer_names : global_names; row->theirs; row++) {
-        if (strcmp(rest ? rest : ours, row->ours) != 0) continue;
-        *rotary = row->is_rotary;
-        return rest ? snprintf(out, 96, "blk.%u.%s", layer, row->theirs) > 0 : snprintf(out, 96, "%s", row->theirs) > 0;
-    }
-    return false;
+    const whit_import_name *row = whit_gguf_find_row(NULL, ours, &layer);
+    *rotary = row && row->is_rotary;
+    if (row) whit_gguf_row_name(row, layer, out);
+    return row != NULL;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -114,12 +140,16 @@ static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, c
         whit_import_read_taps(tensor, &import->view, out);
         return WHIT_OK;
     }
+    if (import->values) {
+        memcpy(out, import->values, n * sizeof *out);
+        return WHIT_OK;
+    }
     if (!import->view.data) {
         for (uint32_t i = 0; i < n; i++) out[i] = import->constant;
         return WHIT_OK;
     }
     whit_ggml_row_f32(&import->view, 0, out);
-    if (!tensor->unpermute_head_dim) return WHIT_OK;
+    if (!tensor->unpermute_head_dim && !tensor->order_dim) return WHIT_OK;
     float *copy = whit_alloc(NULL, n * sizeof *copy);
     if (!copy) return whit_fail_memory(error, tensor->name, n * sizeof *copy);
     memcpy(copy, out, n * sizeof *copy);
@@ -251,6 +281,11 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     if (tensor->unpermute_head_dim && n % tensor->unpermute_head_dim)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows, no multiple of the head size %u",
                          source->path, name, n, tensor->unpermute_head_dim);
+    if (row && importer->rotation.groups_heads) {
+        WHIT_TRY(whit_import_order_heads(source, tensor, row->order, error));
+        /* Back from tiled heads: the same reordering, with the value heads of a key head as the number of key heads. */
+        if (tensor->order_dim) tensor->order_key_heads = tensor->order_heads / tensor->order_key_heads;
+    }
     drop_pages(tensor);
     return WHIT_OK;
 }
@@ -260,6 +295,7 @@ static whit_status add_parts(whit_source *source, struct whit_gguf_importer *imp
                              const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
                              const struct found *found, whit_error *error)
 {
+    const size_t number = (size_t)(file - importer->gguf->tensors);
     if (!found->row) return add_tensor(source, importer, architecture, file, found->ours, NULL, found, error);
     for (const whit_import_name *row = found->row; row; row = whit_import_next_name(row)) {
         char name[WHIT_VALUE_NAME_BYTES];
@@ -267,6 +303,7 @@ static whit_status add_parts(whit_source *source, struct whit_gguf_importer *imp
         canonical_name(row, found->layer, name);
         WHIT_TRY(add_tensor(source, importer, architecture, file, name, row, found, error));
         WHIT_TRY(whit_import_split(source, &source->tensors[source->n_tensors - 1], found->layer, row->rows, error));
+        WHIT_TRY(whit_import_gguf_rotate(source, importer, number, &source->tensors[source->n_tensors - 1], error));
     }
     return WHIT_OK;
 }
@@ -322,7 +359,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                                      const whit_gguf_architecture *architecture, whit_error *error)
 {
     const whit_gguf *gguf = importer->gguf;
-    importer->capacity = 3 * gguf->n_tensors + 1; /* fused ones are of three at most; one more for RoPE factors */
+    /* Fused tensors are of three at most; one more for RoPE factors, and the vectors of signs. */
+    importer->capacity = 3 * gguf->n_tensors + 1 + WHIT_GGUF_SIGN_WIDTHS_MAX;
     importer->tensors = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->tensors);
     if (!importer->tensors)
         return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->tensors);
@@ -340,7 +378,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
         /* Blocks after the last layer predict further tokens: one is used. */
         const uint32_t n_used = source->config.n_layers + source->config.n_draft_layers;
         if (found.layer != UINT32_MAX && found.layer >= n_used && predicts(gguf, architecture)) continue;
-        if (strcmp(found.ours, "head") == 0 && same_data(file, embed)) {
+        if (strcmp(found.ours, "head") == 0 && same_data(file, embed) && !importer->rotation.is_rotated) {
             source->config.tied_head = true; /* some files hold the tied matrix twice */
             continue;
         }
@@ -354,7 +392,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
             WHIT_TRY(fold_scale(source, &gguf->tensors[i], found.ours, error));
         }
     }
-    return WHIT_OK;
+    return whit_import_gguf_signs(source, importer, error);
 }
 
 whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_importer *importer, const char *name,
@@ -367,5 +405,13 @@ whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_impo
     tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = n};
     tensor->read_row = read_vector;
     tensor->context = import;
+    return WHIT_OK;
+}
+
+whit_status whit_import_gguf_vector(whit_source *source, struct whit_gguf_importer *importer, const char *name,
+                                    const float *values, uint32_t n, whit_error *error)
+{
+    WHIT_TRY(whit_import_gguf_constant(source, importer, name, n, 0, error));
+    importer->tensors[importer->n_tensors - 1].values = values;
     return WHIT_OK;
 }

@@ -41,6 +41,7 @@ typedef enum whit_plan_op {
     WHIT_PLAN_TEMPERATURE,
     WHIT_PLAN_CONV,
     WHIT_PLAN_DELTA,
+    WHIT_PLAN_HADAMARD,
     WHIT_PLAN_SOFTCAP,
     WHIT_PLAN_SLICE,
     WHIT_PLAN_SCALE_BY,
@@ -84,6 +85,7 @@ typedef struct whit_plan_step {
     uint32_t rope;                                    /* rotation: index of the RoPE table */
     uint32_t n_taps, n_heads, n_key_heads, value_dim; /* convolution, delta rule */
     bool is_silu;
+    bool is_inverse;            /* Hadamard: turns back */
     bool is_grouped;            /* delta rule: order of value heads (kernels/delta.h) */
     uint32_t first;             /* slice: its first element */
     bool is_shared;             /* attention: reads keys and values that layer `layer` has appended before */

@@ -48,7 +48,7 @@ static bool may_overwrite(uint8_t op)
     return op == WHIT_PLAN_ADD || op == WHIT_PLAN_SCALE || op == WHIT_PLAN_ROPE || op == WHIT_PLAN_BIAS ||
         op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM || op == WHIT_PLAN_ATTEND || op == WHIT_PLAN_CLAMP ||
         op == WHIT_PLAN_SCALE_ROWS || op == WHIT_PLAN_EXPERT_BIAS || op == WHIT_PLAN_LAYER_NORM ||
-        op == WHIT_PLAN_ACTIVATE;
+        op == WHIT_PLAN_ACTIVATE || op == WHIT_PLAN_HADAMARD;
 }
 
 static void find_lives(const whit_plan *plan, struct lives *lives)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Norms, rotations, gates and searches on bare vectors, as specified. */
+#include "kernels/hadamard.h"
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"
@@ -148,4 +149,9 @@ bool whit_all_finite_generic(const float *x, uint32_t n)
         largest = magnitude > largest ? magnitude : largest;
     }
     return largest < 0x7F800000;
+}
+
+void whit_hadamard_row_generic(const float *x, const float *signs, uint32_t n, uint32_t block, bool is_back, float *out)
+{
+    whit_hadamard_row(x, signs, n, block, is_back, out);
 }
