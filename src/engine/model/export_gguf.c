@@ -8,9 +8,23 @@
 
 #include <stdio.h>
 
-/* How one tensor is exported. */
-struct target {
+#define PARTS_MAX 3
+
+/* A matrix of ours that is a part of the file's rows. */
+struct part {
     const whit_source_tensor *from;
+    whit_source_section sections[WHIT_SOURCE_SECTIONS_MAX]; /* (n_sections) its rows in order; none: all */
+    uint32_t n_sections;
+};
+
+/* How one tensor of the file is made. */
+struct target {
+    const whit_source_tensor *from; /* the first of its parts */
+    struct part parts[PARTS_MAX];
+    uint32_t n_parts, n_rows; /* n_rows: those of the file's tensor */
+    uint32_t n_taps;          /* a convolution by channel, ordered by tap in ours; 0: another tensor */
+    uint32_t n_experts;       /* matrices that follow each other, a dimension of their own in the file; 0: one */
+    bool is_float;            /* F32 whatever other matrices are: other programs read no other type here */
     char name[96];
     whit_ggml_kind kind;
     bool is_vector, permuted;
@@ -23,6 +37,7 @@ struct export
     const whit_source *source;
     const whit_export_options *options;
     const char *architecture;
+    const whit_gguf_architecture *table;
     struct target *targets;
     uint32_t n;
     int8_t *codes; /* one row, in its own element type */
@@ -69,17 +84,48 @@ static uint32_t our_row(const struct export *e, const struct target *target, uin
     return row - in_head + in_head / 2 + (in_head % 2) * (c->rope_dim / 2);
 }
 
+/* The part that has row `row` of the file, and its row there. */
+static const struct part *find_part(const struct target *target, uint32_t row, uint32_t *found)
+{
+    *found = row;
+    for (uint32_t i = 0; i < target->n_parts; i++) {
+        const struct part *part = &target->parts[i];
+        uint32_t before = 0;
+        if (!part->n_sections) return part;
+        for (uint32_t k = 0; k < part->n_sections; before += part->sections[k++].n) {
+            const whit_source_section *s = &part->sections[k];
+            const uint32_t at = row - s->begin, ours = s->run ? at / s->stride * s->run + at % s->stride : at;
+            if (row < s->begin || ours >= s->n || (s->run && at % s->stride >= s->run)) continue;
+            *found = before + ours;
+            return part;
+        }
+    }
+    return &target->parts[0];
+}
+
+/* The taps of a convolution by channel, from their order by tap. */
+static void order_by_channel(const float *values, uint32_t n, uint32_t n_taps, float *out)
+{
+    const uint32_t n_channels = n / n_taps;
+    for (uint32_t c = 0; c < n_channels; c++)
+        for (uint32_t j = 0; j < n_taps; j++) out[c * n_taps + j] = values[j * n_channels + c];
+}
+
 /* Encodes row `row` of the file into e->encoded; false if the kind cannot hold it. */
 static whit_status encode_row(struct export *e, const struct target *target, uint32_t row, bool *fits)
 {
-    const whit_tensor_type *type = &target->from->type;
+    uint32_t in_part;
+    const struct part *part = find_part(target, our_row(e, target, row), &in_part);
+    const whit_tensor_type *type = &part->from->type;
     whit_rows rows = {.elems = e->codes, .fields = e->fields, .fields_u8 = e->bytes};
-    WHIT_TRY(target->from->read_row(target->from, our_row(e, target, row), &rows, e->error));
+    WHIT_TRY(part->from->read_row(part->from, in_part, &rows, e->error));
     if (is_float_kind(target->kind)) {
         whit_requantise_values(type, &rows, e->values);
         for (uint32_t k = 0; target->is_vector && target->permuted && k < type->n_cols; k++)
             ((float *)(void *)e->codes)[k] = e->values[our_row(e, target, k)];
-        const float *values = target->is_vector && target->permuted ? (const float *)(void *)e->codes : e->values;
+        if (target->n_taps) order_by_channel(e->values, type->n_cols, target->n_taps, (float *)(void *)e->codes);
+        const bool is_ordered = target->n_taps || (target->is_vector && target->permuted);
+        const float *values = is_ordered ? (const float *)(void *)e->codes : e->values;
         *fits = whit_ggml_encode_floats(target->kind, type->n_cols, values, e->encoded);
         return WHIT_OK;
     }
@@ -103,6 +149,12 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
     return WHIT_OK;
 }
 
+static void drop_parts(const struct target *target)
+{
+    for (uint32_t i = 0; i < target->n_parts; i++)
+        if (target->parts[i].from->drop) target->parts[i].from->drop(target->parts[i].from);
+}
+
 static whit_status holds(struct export *e, struct target *target, whit_ggml_kind kind, bool *fits)
 {
     target->kind = kind;
@@ -110,8 +162,8 @@ static whit_status holds(struct export *e, struct target *target, whit_ggml_kind
     *fits = whit_ggml_size(kind, target->from->type.n_cols, 1, &bytes);
     if (!*fits) return WHIT_OK;
     target->row_bytes = bytes;
-    for (uint32_t row = 0; *fits && row < target->from->type.n_rows; row++) WHIT_TRY(encode_row(e, target, row, fits));
-    if (target->from->drop) target->from->drop(target->from);
+    for (uint32_t row = 0; *fits && row < target->n_rows; row++) WHIT_TRY(encode_row(e, target, row, fits));
+    drop_parts(target);
     return WHIT_OK;
 }
 
@@ -153,7 +205,7 @@ static whit_status choose_type(struct export *e, struct target *target)
             e->error, WHIT_ERROR_UNSUPPORTED,
             "%s: tensor '%s': GGUF has no type for %s with these scales; name a type to round it to, as q2_k",
             e->source->path, target->from->name, whit_codec_find(type->codec)->name);
-    if (target->is_vector) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
+    if (target->is_vector || target->is_float) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
     whit_ggml_kind own[3] = {WHIT_GGML_F32, WHIT_GGML_F16, WHIT_GGML_F32};
     if (!e->options->coded && whit_ggml_native_kind(type, &own[0])) return choose_kind(e, target, own, 3);
     if (type->scale_type > WHIT_SCALE_U8) return choose_kind(e, target, floats, 2);
@@ -193,46 +245,13 @@ static whit_status choose_type(struct export *e, struct target *target)
 
 /* ---- the head of the file ------------------------------------------------------------------- */
 
-static const char *architecture_of(const whit_config *c)
-{
-    if (strcmp(c->family, "bitnet") == 0) return c->gate == WHIT_GATE_RELU2 ? "bitnet-b1.58" : "bitnet";
-    return c->family;
-}
-
-static void put_u32(whit_gguf_writer *writer, const struct export *e, const char *suffix, uint32_t value)
-{
-    char name[128];
-    snprintf(name, sizeof name, "%s.%s", e->architecture, suffix);
-    whit_gguf_put_u32(writer, name, value);
-}
-
-static void put_f32(whit_gguf_writer *writer, const struct export *e, const char *suffix, double value)
-{
-    char name[128];
-    snprintf(name, sizeof name, "%s.%s", e->architecture, suffix);
-    whit_gguf_put_f32(writer, name, (float)value);
-}
-
 static void put_config(whit_gguf_writer *writer, const struct export *e)
 {
-    const whit_config *c = &e->source->config;
     const char *path = e->options->name ? e->options->name : e->source->path;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     whit_gguf_put_string(writer, "general.architecture", e->architecture, strlen(e->architecture));
     whit_gguf_put_string(writer, "general.name", name, strlen(name));
-    put_u32(writer, e, "vocab_size", c->n_vocab);
-    put_u32(writer, e, "context_length", c->n_ctx);
-    put_u32(writer, e, "embedding_length", c->n_embd);
-    put_u32(writer, e, "block_count", c->n_layers);
-    put_u32(writer, e, "feed_forward_length", c->n_ff);
-    put_u32(writer, e, "attention.head_count", c->n_heads);
-    put_u32(writer, e, "attention.head_count_kv", c->n_kv_heads);
-    put_u32(writer, e, "attention.key_length", c->head_dim);
-    put_u32(writer, e, "attention.value_length", c->head_dim);
-    put_u32(writer, e, "rope.dimension_count", c->rope_dim);
-    if (c->window) put_u32(writer, e, "attention.sliding_window", c->window);
-    put_f32(writer, e, "attention.layer_norm_rms_epsilon", c->norm_eps);
-    put_f32(writer, e, "rope.freq_base", c->rope_theta);
+    whit_export_put_config(writer, e->architecture, &e->source->config);
 }
 
 static whit_status put_templates(whit_gguf_writer *writer, const struct export *e)
@@ -275,9 +294,15 @@ static void put_tensors(whit_gguf_writer *writer, const struct export *e)
     for (uint32_t i = 0; i < e->n; i++) {
         const struct target *t = &e->targets[i];
         const whit_tensor_type *type = &t->from->type;
-        uint64_t dims[2] = {type->n_cols, type->n_rows};
-        whit_gguf_put_tensor(writer, t->name, whit_ggml_kind_info(t->kind)->id, t->is_vector ? 1 : 2, dims,
-                             t->row_bytes * type->n_rows);
+        const uint32_t n_matrices = t->n_experts ? t->n_experts : 1;
+        uint64_t dims[3] = {type->n_cols, t->n_rows / n_matrices, n_matrices};
+        uint32_t n_dims = t->is_vector ? 1 : t->n_experts ? 3 : 2;
+        if (t->n_taps) {
+            dims[0] = t->n_taps;
+            dims[1] = type->n_cols / t->n_taps;
+            n_dims = 2;
+        }
+        whit_gguf_put_tensor(writer, t->name, whit_ggml_kind_info(t->kind)->id, n_dims, dims, t->row_bytes * t->n_rows);
         if (!t->split_scale) continue;
         char name[96];
         scale_name(t->name, name);
@@ -292,31 +317,91 @@ static whit_status write_data(whit_gguf_writer *writer, struct export *e)
     for (uint32_t i = 0; i < e->n; i++) {
         const struct target *t = &e->targets[i];
         bool fits;
-        for (uint32_t row = 0; row < t->from->type.n_rows; row++) {
+        for (uint32_t row = 0; row < t->n_rows; row++) {
             WHIT_TRY(encode_row(e, t, row, &fits));
             WHIT_TRY(whit_gguf_write_data(writer, e->encoded, t->row_bytes, e->error));
         }
         if (t->split_scale) WHIT_TRY(whit_gguf_write_data(writer, &t->from->type.scale, 4, e->error));
-        if (t->from->drop) t->from->drop(t->from);
+        drop_parts(t);
         if (e->options->progress && !e->options->progress(e->options->user, "exporting", (double)(i + 1) / e->n))
             return whit_fail(e->error, WHIT_ERROR_CANCELLED, "%s: export cancelled", e->source->path);
     }
     return WHIT_OK;
 }
 
+static bool equal_types(const whit_tensor_type *a, const whit_tensor_type *b)
+{
+    return a->codec == b->codec && a->scale_kind == b->scale_kind && a->scale_type == b->scale_type &&
+        a->has_offset == b->has_offset && a->act == b->act && a->group == b->group && a->n_cols == b->n_cols;
+}
+
+/* Finds the parts of a fused matrix, of which `row` is the first row in the architecture's table. */
+static whit_status find_parts(struct export *e, struct target *t, const whit_import_name *row, uint32_t layer)
+{
+    for (; row; row = whit_import_next_name(row)) {
+        char name[WHIT_VALUE_NAME_BYTES];
+        snprintf(name, sizeof name, "layers.%u.%s", layer, row->ours);
+        const whit_source_tensor *from = whit_source_find(e->source, name);
+        if (!from || t->n_parts == PARTS_MAX || !equal_types(&from->type, &t->from->type))
+            return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: GGUF has '%s' and the matrices beside it as one, so that they must be of one type: "
+                             "name a type",
+                             e->source->path, name);
+        t->parts[t->n_parts++].from = from;
+        t->n_rows += from->type.n_rows;
+    }
+    return WHIT_OK;
+}
+
+/* Which rows of the fused matrix each part has: the importer's split, the other way round. */
+static whit_status place_parts(struct export *e, struct target *t, const whit_import_name *row, uint32_t layer)
+{
+    for (uint32_t i = 0; i < t->n_parts; i++, row = whit_import_next_name(row)) {
+        struct part *part = &t->parts[i];
+        whit_source_tensor split = {.type = part->from->type};
+        memcpy(split.name, part->from->name, sizeof split.name);
+        split.type.n_rows = t->n_rows;
+        WHIT_TRY(whit_import_split(e->source, &split, layer, row->rows, e->error));
+        memcpy(part->sections, split.sections, sizeof part->sections);
+        part->n_sections = split.n_sections;
+    }
+    return WHIT_OK;
+}
+
+/* Makes the target of a tensor; *is_done: another part of its matrix has made it. */
+static whit_status make_target(struct export *e, const whit_source_tensor *from, struct target *t, bool *is_done)
+{
+    uint32_t layer;
+    const whit_import_name *row = whit_gguf_find_row(e->table, from->name, &layer), *first;
+    *t = (struct target){.from = from};
+    if (!row)
+        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has no name in GGUF", e->source->path,
+                         from->name);
+    first = whit_gguf_first_row(e->table, row);
+    *is_done = first != row;
+    if (*is_done) return WHIT_OK;
+    whit_gguf_row_name(row, layer, t->name);
+    t->permuted = row->is_rotary && e->table->permuted;
+    t->is_vector = from->type.layout == WHIT_LAYOUT_PLAIN || row->rows == WHIT_IMPORT_ROW;
+    t->is_float = strcmp(row->ours, "router") == 0;
+    if (row->form == WHIT_IMPORT_TAPS) t->n_taps = e->source->config.conv_taps;
+    if (row->rows == WHIT_IMPORT_EXPERTS) t->n_experts = e->source->config.n_experts;
+    if (row->rows == WHIT_IMPORT_ALL || row->rows == WHIT_IMPORT_ROW || row->rows == WHIT_IMPORT_EXPERTS) {
+        t->parts[t->n_parts++].from = from;
+        t->n_rows = from->type.n_rows;
+        return WHIT_OK;
+    }
+    WHIT_TRY(find_parts(e, t, row, layer));
+    return place_parts(e, t, row, layer);
+}
+
 static whit_status find_targets(struct export *e)
 {
-    const whit_source *source = e->source;
-    bool llama = strcmp(e->architecture, "llama") == 0;
-    for (uint32_t i = 0; i < source->n_tensors; i++) {
+    for (uint32_t i = 0; i < e->source->n_tensors; i++) {
         struct target *t = &e->targets[e->n];
-        *t = (struct target){.from = &source->tensors[i]};
-        bool rotary;
-        if (!whit_gguf_tensor_name(t->from->name, t->name, &rotary))
-            return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has no name in GGUF", source->path,
-                             t->from->name);
-        t->permuted = rotary && llama;
-        t->is_vector = t->from->type.layout == WHIT_LAYOUT_PLAIN;
+        bool is_done;
+        WHIT_TRY(make_target(e, &e->source->tensors[i], t, &is_done));
+        if (is_done) continue;
         WHIT_TRY(choose_type(e, t));
         e->n++;
     }
@@ -340,20 +425,11 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
                              whit_error *error)
 {
     WHIT_TRY(check_options(options, error));
-    if (whit_config_is_extended(&source->config))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: only models of the families llama, qwen2, qwen3 and bitnet can be exported to GGUF yet",
-                         source->path);
-    if (source->config.program)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: GGUF has no place for the program that states what this model computes", source->path);
-    if (strcmp(source->config.family, "bitnet") != 0 && source->config.gate != WHIT_GATE_SILU)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: its gates are not SiLU, which is what a GGUF file of architecture %s means", source->path,
-                         source->config.family);
+    const char *architecture;
+    WHIT_TRY(whit_export_architecture(source, &architecture, error));
     const whit_allocator *a = source->allocator;
-    struct export e = {
-        .source = source, .options = options, .architecture = architecture_of(&source->config), .error = error};
+    struct export e = {.source = source, .options = options, .architecture = architecture, .error = error};
+    e.table = whit_gguf_find_architecture(architecture, strlen(architecture));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (source->tensors[i].type.n_cols > e.max_cols) e.max_cols = source->tensors[i].type.n_cols;
     size_t n_tensors = source->n_tensors, row_bytes = (e.max_cols + 256) * 4; /* no row of any type is longer */

@@ -18,10 +18,16 @@ typedef struct whit_export_options {
     void *user;
 } whit_export_options;
 
-/* Architectures: llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58. In the last
- * two a scale that is no float16 stands in a tensor of its own (blk.N.NAME.scale). */
+/* Architectures: llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58, qwen3moe, qwen35, qwen35moe,
+ * qwen3next, lfm2, lfm2moe. For bitnet's two a scale that is no float16 is in a tensor of its own
+ * (blk.N.NAME.scale). */
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
+
+/* Finds the architecture that says a model's configuration; WHIT_ERROR_UNSUPPORTED if no architecture does. */
+whit_status whit_export_architecture(const whit_source *source, const char **architecture, whit_error *error);
+/* Puts an architecture's keys. */
+void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, const whit_config *config);
 
 /* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own where both
  * have the same type. *n_replaced: number of replaced tensors. Tensors of other types, and those whose columns the

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ * Hybrids and mixtures of experts as GGUF files: what is written computes the same bits when it is read, and has the
+ * keys, names and shapes of the file that llama.cpp's converter made of the same folder. */
+#include "test_folder.h"
+
+#include "format/gguf.h"
+#include "model/export_gguf.h"
+#include "runtime/session.h"
+
+enum { N_TOKENS = 24 };
+
+/* Logits (N_TOKENS, vocabulary) of a prompt; the caller frees. */
+static float *run_prompt(const char *path, size_t *n)
+{
+    whit_error error;
+    whit_session *session;
+    whit_step_token tokens[N_TOKENS];
+    whit_session_options options = whit_session_options_default();
+    whit_model *model = open_model_at(path);
+    const size_t n_vocab = whit_model_vocab_size(model);
+    options.n_threads = 1;
+    options.n_ctx_tokens = options.n_logits = N_TOKENS;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    for (uint32_t i = 0; i < N_TOKENS; i++)
+        tokens[i] = (whit_step_token){.id = (int32_t)((i * 71 + i * i * 7 + 3) % 500), .want_logits = true};
+    assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
+    float *logits = malloc(N_TOKENS * n_vocab * sizeof *logits);
+    assert_non_null(logits);
+    for (uint32_t i = 0; i < N_TOKENS; i++)
+        memcpy(logits + i * n_vocab, whit_session_logits(session, i), n_vocab * sizeof *logits);
+    whit_session_close(session);
+    whit_model_close(model);
+    *n = N_TOKENS * n_vocab;
+    return logits;
+}
+
+static whit_status export_model(const char *from, const char *to, whit_error *error)
+{
+    whit_source source;
+    const whit_export_options options = {.no_tokenizer = true};
+    whit_status status = whit_source_open(from, NULL, &source, error);
+    assert_ok(status, *error);
+    status = whit_export_gguf(&source, &options, to, error);
+    whit_source_close(&source);
+    return status;
+}
+
+static void text_of(char out[128], const char *text, size_t n)
+{
+    snprintf(out, 128, "%.*s", (int)(n < 127 ? n : 127), text);
+}
+
+/* Keys of the architecture: the same names and numbers. feed_forward_length means nothing in a mixture. */
+static void compare_keys(const whit_gguf *have, const whit_gguf *wanted, const char *architecture)
+{
+    for (size_t i = 0; i < wanted->n_keys; i++) {
+        const whit_gguf_key *key = &wanted->keys[i];
+        char name[128];
+        text_of(name, key->name, key->name_bytes);
+        if (strncmp(name, architecture, strlen(architecture)) != 0 || strstr(name, ".feed_forward_length") ||
+            strstr(name, ".rope.dimension_sections"))
+            continue;
+        const whit_gguf_key *ours = whit_gguf_find(have, name);
+        if (!ours || ours->n_elems != key->n_elems) fail_msg("key %s is missing or of another length", name);
+        for (uint64_t k = 0; k < key->n_elems; k++) {
+            double a, b;
+            if (!whit_gguf_element_f64(key, k, &a)) continue;
+            if (!whit_gguf_element_f64(ours, k, &b) || a != b) fail_msg("key %s: %g in place of %g", name, b, a);
+        }
+    }
+}
+
+/* The same tensors of the same shapes; those of F32 hold the same numbers. */
+static void compare_tensors(const whit_gguf *have, const whit_gguf *wanted)
+{
+    assert_int_equal(have->n_tensors, wanted->n_tensors);
+    for (size_t i = 0; i < wanted->n_tensors; i++) {
+        const whit_gguf_tensor *t = &wanted->tensors[i];
+        char name[128];
+        text_of(name, t->name, t->name_bytes);
+        const whit_gguf_tensor *ours = whit_gguf_find_tensor(have, name);
+        if (!ours || ours->n_dims != t->n_dims || memcmp(ours->dims, t->dims, sizeof t->dims) != 0)
+            fail_msg("tensor %s is missing or has another shape", name);
+        if ((ours->id == 0) != (t->id == 0)) fail_msg("tensor %s is of type %u, not %u", name, ours->id, t->id);
+        for (uint64_t k = 0; t->id == 0 && k < t->size_bytes; k += 4) {
+            float a, b;
+            memcpy(&a, t->data + k, 4);
+            memcpy(&b, ours->data + k, 4);
+            const float difference = a - b;
+            if (difference > 1e-6f || difference < -1e-6f) fail_msg("tensor %s: %g in place of %g", name, b, a);
+        }
+    }
+}
+
+static void families_come_back(void **state)
+{
+    static const struct {
+        const char *folder, *file, *architecture;
+    } cases[] = {{"qwen3-moe", "qwen3-moe-f16.gguf", "qwen3moe"},
+                 {"lfm2", "lfm2-f16.gguf", "lfm2"},
+                 {"lfm2-moe", "lfm2-moe-bf16.gguf", "lfm2moe"},
+                 {"qwen35-hybrid", "qwen35-hybrid-bf16.gguf", "qwen35"},
+                 {"qwen35-moe", "qwen35-moe-f16.gguf", "qwen35moe"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char relative[128], folder[1100], file[1200];
+        whit_error error;
+        whit_gguf *have, *wanted;
+        size_t n, n_again;
+        snprintf(relative, sizeof relative, "models-tiny/%s", cases[i].folder);
+        snprintf(folder, sizeof folder, "%s/hf", shared_path(relative));
+        snprintf(file, sizeof file, "%s/%s", shared_path(relative), cases[i].file);
+        assert_ok(export_model(folder, in_folder("out.gguf"), &error), error);
+        float *logits = run_prompt(folder, &n), *again = run_prompt(in_folder("out.gguf"), &n_again);
+        assert_int_equal(n, n_again);
+        if (memcmp(logits, again, n * sizeof *logits) != 0) fail_msg("%s: other bits come back", cases[i].folder);
+        free(logits);
+        free(again);
+        assert_ok(whit_gguf_open(in_folder("out.gguf"), NULL, &have, &error), error);
+        assert_ok(whit_gguf_open(file, NULL, &wanted, &error), error);
+        compare_keys(have, wanted, cases[i].architecture);
+        compare_tensors(have, wanted);
+        whit_gguf_close(have);
+        whit_gguf_close(wanted);
+    }
+}
+
+static void others_are_refused(void **state)
+{
+    static const char *const folders[] = {"gpt-oss", "gemma4-moe", "maple", "granite", "olmo3", "smollm3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char relative[128], folder[1100];
+        whit_error error;
+        snprintf(relative, sizeof relative, "models-tiny/%s", folders[i]);
+        snprintf(folder, sizeof folder, "%s/hf", shared_path(relative));
+        assert_int_equal(export_model(folder, in_folder("no.gguf"), &error), WHIT_ERROR_UNSUPPORTED);
+        assert_int_not_equal(access(in_folder("no.gguf"), F_OK), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families_come_back), cmocka_unit_test(others_are_refused)};
+    return cmocka_run_group_tests_name("export families", tests, make_folder, remove_folder);
+}
