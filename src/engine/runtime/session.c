@@ -498,7 +498,8 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
     const whit_model_ranks *split = s->model->split;
-    if (!whit_exec_run(&s->exec, &batch, split ? NULL : s->options.cancel))
+    const volatile bool *cancel = split ? NULL : s->options.cancel;
+    if (!whit_exec_run(&s->exec, &batch, cancel))
         return split ? whit_split_lose(s, error) : whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
     bool is_damaged = (!split || whit_split_leads(s->model)) && find_damage(s, &batch);
     if (split) WHIT_TRY(whit_split_agree(s, &is_damaged, error));
