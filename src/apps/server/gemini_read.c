@@ -285,7 +285,9 @@ static bool read_contents(const json_t *body, json_t *messages, whit_web_reply *
     bool ok = true;
     if (json_is_string(system)) {
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", system));
-    } else if (system && whit_gemini_get(system, "parts")) {
+    } else if (system && !json_is_object(system)) {
+        ok = refuse_field(reply, "systemInstruction", "expected a text, or a content with parts");
+    } else if (whit_gemini_get(system, "parts")) {
         ok = read_content(system, 0, open, messages, reply);
         json_object_set_new(json_array_get(messages, 0), "role", json_string("system"));
         if (!json_string_length(json_object_get(json_array_get(messages, 0), "content"))) json_array_clear(messages);
