@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""draft.py FOLDER N_EMBD N_VOCAB: a Qwen3.5 of one layer with a block that predicts one more token, of random weights."""
+"""draft.py FOLDER N_EMBD N_VOCAB: a random Qwen3.5 of one layer, with a block that predicts one more token."""
 import json
 import os
 import random
