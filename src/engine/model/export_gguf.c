@@ -296,7 +296,8 @@ static void put_tensors(whit_gguf_writer *writer, const struct export *e)
         const whit_tensor_type *type = &t->from->type;
         const uint32_t n_matrices = t->n_experts ? t->n_experts : 1;
         uint64_t dims[3] = {type->n_cols, t->n_rows / n_matrices, n_matrices};
-        uint32_t n_dims = t->is_vector ? 1 : t->n_experts ? 3 : 2;
+        uint32_t n_dims = t->n_experts ? 3 : 2;
+        if (t->is_vector) n_dims = 1;
         if (t->n_taps) {
             dims[0] = t->n_taps;
             dims[1] = type->n_cols / t->n_taps;

@@ -102,7 +102,8 @@ const whit_import_name *whit_gguf_find_row(const whit_gguf_architecture *archite
     *layer = UINT32_MAX;
     const char *rest = whit_import_layer(ours, "layers", WHIT_MAX_LAYERS, layer), *name = rest ? rest : ours;
     const whit_import_name *row = architecture ? find_ours(architecture->names, name) : NULL;
-    return row ? row : find_ours(rest ? layer_names : global_names, name);
+    if (row) return row;
+    return find_ours(rest ? layer_names : global_names, name);
 }
 
 const whit_import_name *whit_gguf_first_row(const whit_gguf_architecture *architecture, const whit_import_name *row)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/apart.h"
+#include "agent/apart.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,5 +53,6 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     errno = failure;
-    return child < 0 ? WHIT_APART_FAILED : is_whole ? WHIT_APART_DONE : WHIT_APART_LATE;
+    if (child < 0) return WHIT_APART_FAILED;
+    return is_whole ? WHIT_APART_DONE : WHIT_APART_LATE;
 }
