@@ -57,8 +57,9 @@ const cli_option cli_session_options[] = {
      "Memory for checkpoints of recurrent layers and packed KV caches; 0, the default, is an eighth of what is free.",
      0, 1 << 24},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
-     "Activations in front of coded weights; auto is f32 in logits, perplexity, compare and eval, else i8. q2 "
-     "rounds to {-2, -1, 1, 2} before b1 and q2 matrices, whose products are bits alone then."},
+     "Activations that coded weights multiply: auto is f32 in logits, perplexity, compare and eval, else i8; q2 has "
+     "two "
+     "bits, for b1 and q2."},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head also where only the largest logits matter.",
      0, 0},
     {0},

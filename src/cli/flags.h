@@ -56,8 +56,7 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
 /* For the option tables of verbs that can continue beyond the context: AT is the offset of their cli_session_flags. */
 #define CLI_ENDLESS_OPTIONS(at)                                                                                        \
     {"--endless", CLI_FLAG, (at) + offsetof(cli_session_flags, endless), NULL,                                         \
-     "Go on beyond the context: a token sees the first ones and the newest, and forgets what lies between; no longer " \
-     "memory."},                                                                                                       \
+     "Continue beyond the context: the first and the newest tokens are seen."},                                        \
     {                                                                                                                  \
         "--sinks", CLI_COUNT, (at) + offsetof(cli_session_flags, n_sinks), "N",                                        \
             "With --endless, the first N tokens stay in sight; 4 by default.", 0, CLI_SINKS_MAX                        \
@@ -86,8 +85,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
 #define CLI_DRAFT_OPTION(at)                                                                                           \
     {                                                                                                                  \
         "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
-            "The model that guesses tokens ahead: mtp is the model's own block, the default where it has one and "     \
-            "--spec is not given; FILE is another model."                                                              \
+            "Guess ahead by the model's own block (mtp, usual) or by another model."                                   \
     }
 /* Chooses the draft model of a session of `model` by --draft and the default; NULL: none. *opened: a model that was
  * opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */

@@ -22,7 +22,7 @@ def nested(n, around, schema):
 
 
 GRAMMARS = [
-    "", "root", "nothing ::= \"a\"", "root ::= missing", "root ::= \"unterminated", "root ::= [unterminated",
+    " ", "root", "nothing ::= \"a\"", "root ::= missing", "root ::= \"unterminated", "root ::= [unterminated",
     "root ::= (\"a\"", "root ::= \"a\")", "root ::= *", "root ::= \"a\"{5,2}", "root ::= \"a\"{x}", "root ::= [z-a]",
     "root ::= \"\\xZZ\"", "root ::= \"\\U00110000\"", "root ::= \"\\uD800\"", "root ::= \"a\"\nroot ::= \"b\"",
     "root ::= \"a\" |" * 1000, "\0" * 1000, "#" * 2000000, "root ::= root \"a\"", "root ::= a\na ::= b\nb ::= a \"x\"",

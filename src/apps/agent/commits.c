@@ -9,7 +9,7 @@
 #if WHIT_HAVE_GIT2
 #include "code/libgit2.h"
 
-#include "agent/apart.h"
+#include "base/apart.h"
 
 #include <limits.h>
 #include <stdio.h>

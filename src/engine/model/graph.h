@@ -71,12 +71,12 @@ typedef struct whit_node {
     uint8_t route;         /* route: whit_route_flag bits */
     bool is_bidirectional; /* attention: a query sees positions at most window / 2 away, on both sides; 0: all */
     uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
-    bool is_inverse;                          /* Hadamard: turns back */
-    bool is_grouped;                          /* delta rule: order of value heads (kernels/delta.h) */
-    uint32_t n_experts;                       /* route, dispatch, expert matrices, combine: experts of the layer, */
-    uint32_t n_used;                          /* and the number that a token takes */
-    float added;                              /* route: what is added to the sum that divides the scores */
-    float constant;                           /* norm: eps; scale, temperature: factor; attention: scale of scores */
+    uint16_t is_grouped;                      /* delta rule: order of value heads (kernels/delta.h) */
+    uint16_t is_inverse; /* Hadamard: turns back; of 16 bits both, since nodes are compared without gaps */
+    uint32_t n_experts;  /* route, dispatch, expert matrices, combine: experts of the layer, */
+    uint32_t n_used;     /* and the number that a token takes */
+    float added;         /* route: what is added to the sum that divides the scores */
+    float constant;      /* norm: eps; scale, temperature: factor; attention: scale of scores */
 } whit_node;
 
 /* How a route scores experts. */

@@ -208,7 +208,7 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
     c->n_left_out = n_before;
     return whit_fail(error, WHIT_ERROR_LIMIT,
                      "the message and the texts that must stay with it are %zu tokens, but the context has "
-                     "%zu: shorten the message, or open a larger context",
+                     "%zu: shorten the message, or ask for a larger context",
                      n_prompt_ids(c), n_ctx);
 }
 

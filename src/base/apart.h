@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Work in a process of its own, which may take a bounded time: for libraries that open what they are told to, since a
  * pipe in place of a file would hold the caller up for ever. */
-#ifndef WHIT_AGENT_APART_H
-#define WHIT_AGENT_APART_H
+#ifndef WHIT_BASE_APART_H
+#define WHIT_BASE_APART_H
 
 #include <stddef.h>
 #include <stdint.h>

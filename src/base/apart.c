@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/apart.h"
+#include "base/apart.h"
 
 #include <errno.h>
 #include <fcntl.h>
