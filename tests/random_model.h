@@ -15,8 +15,8 @@ uint32_t random_model_count(void);
  * the writer after the model. */
 whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error);
 
-/* Builds a draft model that reads keys and values of the random model of family gemma4. is_uneven: its two layers with a
- * window differ in their numbers of queries, so that no cache serves both. */
+/* Builds a draft model that reads keys and values of the random model of family gemma4. is_uneven: its two layers with
+ * a window differ in their numbers of queries, so that no cache serves both. */
 whit_status random_model_make_drafter(bool is_uneven, whit_ndf_writer **writer, whit_error *error);
 
 /* The same as a source, at `path`; the caller closes it and then the writer. WHIT_ERROR_UNSUPPORTED, with nothing left

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Models whose matrices are stored rotated: a matrix W (rows, n) is held as W R^T, R = H diag(signs) / sqrt(block) for
  * each block of its n inputs, H Sylvester's Hadamard matrix. Its products are those with R x. A table of rows R w is
- * turned back after a look-up. A configuration names the matrices by a bit each; signs of inputs of n elements are the
+ * rotated back after a look-up. A configuration names the matrices by a bit each; signs of inputs of n elements are the
  * vector "hadamard.N". */
 #ifndef WHIT_MODEL_HADAMARD_H
 #define WHIT_MODEL_HADAMARD_H

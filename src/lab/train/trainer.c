@@ -269,7 +269,7 @@ void whit_trainer_close(whit_trainer *d)
 
 size_t whit_trainer_bytes(const whit_trainer *d)
 {
-    return whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
+    return sizeof *d + whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
         whit_tape_bytes(&d->teacher_tape) + whit_tape_bytes(&d->student_tape) +
         (d->text.capacity + d->held_out.capacity) * sizeof *d->ids +
         d->n_rows * (sizeof *d->ids + sizeof *d->targets + 2 * sizeof *d->loss.rows);
