@@ -491,10 +491,18 @@ def test_origins():
     check([one[0] for one in slow] == [200, 200, 429] and int(slow[2][1]["Retry-After"]) > 0, slow)
     check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")
     server.end()
-    for line, reason in (("a b c d e", "more than KEY NAME MODELS RATE"), ("a b c d", "requests a minute"), ("a b c -1", "requests a minute"), ("#", "no key")):
+    for line, reason in (("a b c d e", "more than KEY NAME MODELS RATE"), ("a b c d", "requests a minute"), ("a b c -1", "requests a minute"), ("#", "no key"),
+                         ("anna sk-1", "'anna' is in the place of a key"), ("k n no-such-model", "called 'no-such-model'"), ("k n one,two", "called 'two'")):
         with open("keys", "w", encoding="ascii") as keys:
             keys.write(line + "\n")
-        check(reason in client.refused("--keys", "keys", "-c", "512"), line)
+        check(reason in client.refused("--keys", "keys", "-c", "512", "-m", "one=tales"), line)
+    for line in ("sk-1 anna", "production-of-the-northern-town short"):
+        with open("keys", "w", encoding="ascii") as keys:
+            keys.write(line + "\n")
+        check("in the place of a key" in client.refused("--api-key-file", "keys", "-c", "512"), line)
+    # An origin that no browser sends would let nobody in.
+    for origin in ("chat.example.org", "https://chat.example.org/", "https://", "https://a.example,https://b.example"):
+        check("is no origin" in client.refused("--cors", origin, "-c", "512"), origin)
     with open("keys", "w", encoding="ascii") as keys:
         keys.write("secret\n")
     server = Server("-c", "512", "--api-key-file", "keys")

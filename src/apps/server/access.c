@@ -39,6 +39,22 @@ static whit_status add_key(whit_site *site, const char *place, const char *name,
     return WHIT_OK;
 }
 
+/* Whether a name and a key seem to be exchanged, as in a file for the other option: then the name would open the
+ * server, and the key would stand in its log. Keys begin with "sk-" by custom. */
+static bool are_exchanged(const char *name, size_t n_name, const char *key, size_t n_key)
+{
+    enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
+    bool is_name_key = n_name > 3 && !memcmp(name, "sk-", 3), is_key_key = n_key > 3 && !memcmp(key, "sk-", 3);
+    return (is_name_key && !is_key_key) || (n_name >= NAME_USUAL_BYTES && n_key < KEY_SHORT_BYTES);
+}
+
+static whit_status refuse_exchanged(const char *path, const char *name, size_t n_name, const char *wanted,
+                                    whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%.*s' is in the place of a key: lines are %s", path,
+                     (int)(n_name < 40 ? n_name : 40), name, wanted);
+}
+
 /* Adds the key of a line: "KEY" or "NAME KEY". Keys hold no blanks (RFC 6750, token68). */
 static whit_status add_line(whit_site *site, const char *path, const char *line, whit_error *error)
 {
@@ -49,8 +65,33 @@ static whit_status add_line(whit_site *site, const char *path, const char *line,
     if (!n || *word == '#') return WHIT_OK;
     if (second[n_second + strspn(second + n_second, " \t\r\n")])
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than a name and a key", path);
+    if (n_second && are_exchanged(word, n, second, n_second))
+        return refuse_exchanged(path, second, n_second, "NAME KEY (--keys has KEY NAME MODELS RATE)", error);
     return n_second ? add_key(site, path, word, n, second, n_second, error)
                     : add_key(site, path, "", 0, word, n, error);
+}
+
+/* Whether a key's list of models names this one of the server's models or adapters. */
+static bool is_served(const whit_server_options *options, const char *name, size_t n)
+{
+    for (size_t i = 0; i < options->n_models; i++)
+        if (strlen(options->models[i].name) == n && !memcmp(options->models[i].name, name, n)) return true;
+    for (size_t i = 0; i < options->n_adapters; i++)
+        if (strlen(options->adapters[i].name) == n && !memcmp(options->adapters[i].name, name, n)) return true;
+    return options->store != NULL; /* a request may name any pulled model */
+}
+
+static whit_status check_models(const whit_server_options *options, const char *path, const char *list, size_t n_list,
+                                whit_error *error)
+{
+    for (size_t i = 0, n; i < n_list; i += n + 1) {
+        const char *comma = memchr(list + i, ',', n_list - i);
+        n = comma ? (size_t)(comma - list) - i : n_list - i;
+        if (n && !is_served(options, list + i, n))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: no served model or adapter is called '%.*s'", path,
+                             (int)(n < 80 ? n : 80), list + i);
+    }
+    return WHIT_OK;
 }
 
 /* Adds the key of a line of --keys: KEY NAME MODELS RATE, of which the last three may be absent. */
@@ -74,6 +115,9 @@ static whit_status add_row(whit_site *site, const char *path, const char *line, 
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RATE is a number of requests a minute, not '%.*s'", path,
                          (int)(n[3] < 40 ? n[3] : 40), words[3]);
     bool is_unnamed = n[1] == 1 && words[1][0] == '-', is_free = n[2] == 1 && words[2][0] == '*';
+    if (are_exchanged(words[1], n[1], words[0], n[0]))
+        return refuse_exchanged(path, words[0], n[0], "KEY NAME MODELS RATE (--api-key-file has NAME KEY)", error);
+    if (!is_free) WHIT_TRY(check_models(site->options, path, words[2], n[2], error));
     WHIT_TRY(add_key(site, path, words[1], is_unnamed ? 0 : n[1], words[0], n[0], error));
     struct whit_key *key = &site->keys[site->n_keys - 1];
     key->n_minute = (uint32_t)rate;
@@ -102,9 +146,21 @@ static whit_status read_file_keys(whit_site *site, const char *path, read_line *
     return site->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
 }
 
-whit_status whit_keys_read(whit_site *site, whit_error *error)
+/* Refuses a --cors that no browser sends: an origin has a scheme and no path (RFC 6454, 7). */
+static whit_status check_origin(const char *origin, whit_error *error)
+{
+    const char *host = strstr(origin, "://");
+    if (!strcmp(origin, "*") || !strcmp(origin, "null") || (host && host[3] && !strpbrk(host + 3, "/ ,")))
+        return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "--cors: '%s' is no origin: give scheme and name without a path, as in https://chat.example.org",
+                     origin);
+}
+
+whit_status whit_access_read(whit_site *site, whit_error *error)
 {
     const whit_server_options *options = site->options;
+    if (options->cors_origin) WHIT_TRY(check_origin(options->cors_origin, error));
     if (options->key_file) WHIT_TRY(read_file_keys(site, options->key_file, add_line, error));
     if (options->key_table) WHIT_TRY(read_file_keys(site, options->key_table, add_row, error));
     for (size_t i = 0; i < options->n_keys; i++)

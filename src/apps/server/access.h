@@ -6,7 +6,7 @@
 #include "server/replies.h"
 
 /* Reads the API keys of the options into the site. */
-whit_status whit_keys_read(whit_site *site, whit_error *error);
+whit_status whit_access_read(whit_site *site, whit_error *error);
 /* The name of the key whose hash whit_key_allows gave; "" if it is unnamed. */
 const char *whit_access_key_name(const whit_site *site, uint64_t key);
 /* May the key of that hash use a model? All keys may if they have no list of models, and requests without a key. */

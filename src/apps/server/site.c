@@ -20,7 +20,7 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
     site->budget.all_bytes = (size_t)site->options->request_memory_mb << 20;
     site->budget.each_bytes = site->budget.all_bytes / 4;
     whit_page_open(site);
-    WHIT_TRY(whit_keys_read(site, error));
+    WHIT_TRY(whit_access_read(site, error));
     return whit_request_log_open(site->options->log_path, site->options->log_texts, &site->log, error);
 }
 
