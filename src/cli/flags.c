@@ -167,12 +167,16 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
 
 /* Set once a source is being converted, rather than opened from the cache. */
 struct conversion {
+    const cli_model_flags *flags;
     bool begun;
 };
 
 static bool on_conversion(void *user, const char *what, double share)
 {
-    ((struct conversion *)user)->begun = true;
+    struct conversion *conversion = user;
+    if (!conversion->begun && conversion->flags->announces && !isatty(STDERR_FILENO))
+        cli_note("%s: being converted, once; this can take minutes", conversion->flags->path);
+    conversion->begun = true;
     return cli_progress(NULL, what, share);
 }
 
@@ -211,7 +215,7 @@ static int open_model(cli_call *call, const cli_model_flags *flags, const cli_te
     char found[CLI_PATH_BYTES];
     whit_error error;
     if (cli_is_tales(path)) return cli_tales_open(model, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
-    struct conversion conversion = {0};
+    struct conversion conversion = {.flags = flags};
     whit_model_options options = whit_model_options_default();
     options.no_cache = flags->no_cache;
     options.strict = flags->strict;

@@ -23,6 +23,7 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
 typedef struct cli_model_flags {
     const char *path, *family;
     bool no_cache, strict;
+    bool announces; /* a line says that a conversion begins, where no terminal shows its progress */
 } cli_model_flags;
 extern const cli_option cli_model_options[];
 

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/parts.h"
 #include "cli/profile.h"
 #include "cli/ranks.h"
 #include "cli/tales.h"
@@ -115,9 +116,28 @@ static void on_hangup(int signal)
     reloading = 1;
 }
 
+/* What is said once the server listens. */
+struct ready_view {
+    const whit_server_options *options;
+    const whit_model *first; /* open while the server runs */
+    const bool *is_textual;  /* one for each model: it has no chat template */
+};
+
+/* Says which requests will disappoint: chats with a model without a template, texts beyond the trained context. */
+static void remark_models(const struct ready_view *view)
+{
+    const whit_server_options *o = view->options;
+    cli_remark_context(view->first, o->n_ctx_tokens);
+    for (size_t i = 0; i < o->n_models; i++)
+        if (view->is_textual[i] && (i || !o->chat_template))
+            cli_note("%s has no chat template: it continues texts at /v1/completions, and chats are refused%s",
+                     o->models[i].name, i ? "" : " (--chat-template NAME gives it a template)");
+}
+
 static void ready(void *user, const char *address, size_t n_bytes)
 {
-    const whit_server_options *o = user;
+    const struct ready_view *view = user;
+    const whit_server_options *o = view->options;
     char size[32];
     fprintf(stderr, "whit: serving %s", o->models[0].name);
     for (size_t i = 1; i < o->n_models; i++) fprintf(stderr, ", %s", o->models[i].name);
@@ -125,6 +145,7 @@ static void ready(void *user, const char *address, size_t n_bytes)
             o->socket_path ? "" : "; open it in a browser to chat");
     fprintf(stderr, "whit: the first model takes up to %s, its file included; -np and -c change it\n",
             cli_bytes(n_bytes, size));
+    remark_models(view);
 }
 
 static void confined(void *user, const char *why_not)
@@ -177,6 +198,7 @@ struct served {
     cli_text family; /* family's program of the first model */
     cli_text template;
     whit_model *drafter; /* draft model of the first model; NULL: none of its own */
+    bool *is_textual;    /* one for each model: it has no chat template, and is not for embeddings */
     bool no_cache;
 };
 
@@ -205,7 +227,13 @@ static void free_served(struct served *served)
     free(served->template.data);
     free(served->models);
     free(served->paths);
+    free(served->is_textual);
     free(served->adapters);
+}
+
+static bool has_no_template(const whit_model *model)
+{
+    return !cli_model_template(model) && whit_model_pooling(model) == WHIT_POOLING_OWN;
 }
 
 static int open_model(cli_call *call, const struct serve_values *values, const char *text, struct served *served)
@@ -225,9 +253,10 @@ static int open_model(cli_call *call, const struct serve_values *values, const c
     for (size_t i = 0; i + 1 < served->n_models; i++)
         if (!strcmp(served->models[i].name, model->name))
             return cli_fail(call, CLI_USAGE, "two models are called %s; name them: -m NAME=FILE", model->name);
-    cli_model_flags flags = {.path = path, .no_cache = values->no_cache};
+    cli_model_flags flags = {.path = path, .no_cache = values->no_cache, .announces = true};
     if (served->n_models == 1) flags.family = values->family;
     int status = cli_open_flagged_model(call, &flags, &model->model);
+    if (status == CLI_OK) served->is_textual[served->n_models - 1] = has_no_template(model->model);
     if (status != CLI_OK || cli_is_tales(path)) return status;
     if (cli_find_model(path, found, &error) != WHIT_OK) return cli_fail_error(call, &error);
     model->path = found;
@@ -244,7 +273,9 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
     served->models = calloc(n, sizeof *served->models);
     served->paths = calloc(n, sizeof *served->paths);
     served->adapters = calloc(values->adapters.n + 1, sizeof *served->adapters);
-    if (!served->models || !served->paths || !served->adapters) return cli_fail(call, CLI_LIMIT, "out of memory");
+    served->is_textual = calloc(n, sizeof *served->is_textual);
+    if (!served->models || !served->paths || !served->adapters || !served->is_textual)
+        return cli_fail(call, CLI_LIMIT, "out of memory");
     served->no_cache = values->no_cache;
     if (values->family) {
         int status = cli_read_text(call, values->family, &served->family);
@@ -443,7 +474,8 @@ static int run_serve(cli_call *call)
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
     if (*cli_cancelled()) ending = 1; /* a signal came while models were opened */
-    if (whit_server_run(&wanted, &ending, &reloading, ready, &wanted, &error) != WHIT_OK)
+    struct ready_view view = {&wanted, served.models[0].model, served.is_textual};
+    if (whit_server_run(&wanted, &ending, &reloading, ready, &view, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);

@@ -82,7 +82,10 @@ bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, w
                      whit_web_reply *reply)
 {
     const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
-    if (!api->chat) return whit_field_refuse(reply, "messages", "the model has no chat template; use /v1/completions");
+    if (!api->chat)
+        return whit_field_refuse(
+            reply, "messages",
+            "the model has no chat template; use /v1/completions, or start the server with --chat-template");
     if (!json_is_array(messages) || json_array_size(messages) == 0)
         return whit_field_refuse(reply, "messages", "expected a list of messages");
     struct texts texts = {.request = whit_chat_request_default()};
