@@ -98,7 +98,8 @@ static const char *option_for(const char *message)
     } hints[] = {
         {"ask for a larger context", " (-c)"},
         {"choose a larger context", " (-c)"},
-        {"it was not made for chats; give one", " (--template FILE)"},
+        {"choose a larger one", " (-c)"},
+        {"it was not made for chats; give one", " (--chat-template NAME)"},
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (strstr(message, hints[i].phrase)) return hints[i].hint;

@@ -109,7 +109,7 @@ static int refuse_value(const cli_call *call, const char *name, const cli_option
     char bounds[80] = "";
     if (option->min != option->max && option->max < LARGEST_SAID)
         snprintf(bounds, sizeof bounds, " from %.10g to %.10g", option->min, option->max);
-    else if (option->min != option->max && option->min >= 0)
+    else if (option->min != option->max && option->min > -LARGEST_SAID)
         snprintf(bounds, sizeof bounds, " of at least %.10g", option->min);
     return cli_fail(call, CLI_USAGE, "%s takes %s%s, not '%s': %s", name, what, bounds, text, option->help);
 }

@@ -91,7 +91,7 @@ static void report_pulled(cli_call *call, const whit_hub_name *name, const whit_
 static int run_pull(cli_call *call)
 {
     const struct pull_values *values = call->values;
-    char endpoint[WHIT_HUB_ENDPOINT_BYTES], token[WHIT_HUB_TOKEN_BYTES];
+    char endpoint[WHIT_HUB_ENDPOINT_BYTES], token[WHIT_HUB_TOKEN_BYTES], asking[WHIT_HUB_ENDPOINT_BYTES + 8];
     const char *from;
     struct meter meter = {0};
     const whit_hub_pull_options pull = {
@@ -103,7 +103,11 @@ static int run_pull(cli_call *call)
     if (status == WHIT_OK && values->revision) status = whit_hub_name_revise(&name, values->revision, &error);
     if (status == WHIT_OK) status = whit_hub_endpoint(endpoint, &error);
     if (status == WHIT_OK) status = whit_hub_token(values->token, token, &from, &error);
-    if (status == WHIT_OK) status = whit_hub_pull(&name, &pull, &pulled, &error);
+    if (status == WHIT_OK) {
+        snprintf(asking, sizeof asking, "asking %s", endpoint);
+        cli_progress(NULL, asking, 0); /* a name that cannot be resolved takes a while to fail */
+        status = whit_hub_pull(&name, &pull, &pulled, &error);
+    }
     cli_progress_end();
     if (status == WHIT_OK) {
         report_pulled(call, &name, &pulled, values->json);

@@ -435,7 +435,8 @@ static int continue_text(cli_call *call, whit_model *model)
     generate.stages = grammar.stages;
     generate.n_stages = grammar.n_stages;
     cli_keep_begin(&keep, sampler, grammar.n_stages);
-    if (!values->json && !values->no_display_prompt) on_text(&output, text.prompt.data, text.prompt.size_bytes);
+    bool fits = values->session.endless || n_given <= n_ctx; /* else it is refused, not shown */
+    if (!values->json && !values->no_display_prompt && fits) on_text(&output, text.prompt.data, text.prompt.size_bytes);
     whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(session, sampler, ids, n_given, &generate, &result, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {

@@ -94,7 +94,7 @@ one_line_of "-c"
 script 0 "$(for i in $(seq 12); do printf 'the ocean %s\\n' "$i"; done)/show context\n" -sys 'on land'
 grep -q 'no longer sees the oldest' err || complain "nothing was said about the full context: $(cat err)"
 expect 3 whit chat -m plain.gguf
-one_line plain.gguf "no chat template" "--template"
+one_line plain.gguf "no chat template" "--chat-template NAME"
 printf '{%% if %%}' >bad.jinja
 expect 3 whit chat -m model.ndf --template bad.jinja
 one_line bad.jinja "line 1"

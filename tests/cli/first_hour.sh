@@ -19,6 +19,22 @@ one_line 'cat big.gguf.part\* > big.gguf$'
 cp plain.gguf a-split-run.gguf
 expect 0 whit inspect a-split-run.gguf
 
+# ---- the wrong thing is named, and what to give instead
+mkdir -p downloads
+cp plain.gguf downloads/b.gguf
+cp plain.gguf downloads/a.gguf
+expect 5 whit run -m downloads -p x
+one_line 'name one of its files, such as downloads/a.gguf$'
+rm -r downloads
+echo '<!DOCTYPE html>' >page.gguf
+expect 3 whit run -m page.gguf -p x
+one_line 'looks like a web page; download the file itself'
+expect 4 whit run -m plain.ndf -p "$(yes the land | head -200)" -c 64 -n 1
+one_line 'shorten it, or choose a larger context (-c)'
+[ ! -s out ] || complain "a prompt that is refused is shown: $(cat out)"
+expect 2 whit run -n -9 x
+one_line '-n takes a whole number of at least -2, not'
+
 # ---- a model with a chat template answers, unless an option asks for the text
 # shellcheck disable=SC2086 # options are a list
 {

@@ -28,8 +28,10 @@ static whit_status read_options(const whit_session *session, const whit_generate
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,
                          o->n_present, position);
     if (n_ids - o->n_present > whit_session_room(session, o->sequence))
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the prompt has %zu tokens, the context of %u has room for %u", n_ids,
-                         n_ctx, n_ctx - position + o->n_present);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "the prompt has %zu tokens, the context of %u has room for %u: shorten it, or choose a larger "
+                         "context",
+                         n_ids, n_ctx, n_ctx - position + o->n_present);
     if (o->prompt_logprobs && o->n_present)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of tokens that are present are not known");
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)

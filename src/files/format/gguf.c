@@ -34,7 +34,8 @@ static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64
             if (memcmp(head, older[i], 4) == 0)
                 return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
                                  "%s: is in a ggml format older than GGUF; convert the original again", path);
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a GGUF file", path);
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a GGUF file%s", path,
+                         head[0] == '<' ? " but looks like a web page; download the file itself" : "");
     }
     *version = whit_load_u32(head + 4);
     if (*version == 1)

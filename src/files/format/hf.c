@@ -104,11 +104,28 @@ static whit_status find_file(const whit_hf *hf, const char *name, char **path, w
     return WHIT_OK;
 }
 
+/* Refuses a folder without a config.json. Names a GGUF file in it, the first by its bytes, if there is one. */
+static whit_status refuse_folder(const whit_hf *hf, whit_error *error)
+{
+    char first[256] = "";
+    DIR *folder = opendir(hf->folder);
+    const struct dirent *entry;
+    for (size_t i = 0; folder && i < MAX_FOLDER_ENTRIES && (entry = readdir(folder)); i++) {
+        size_t n = strlen(entry->d_name);
+        bool is_gguf = n > 5 && n < sizeof first && !strcmp(entry->d_name + n - 5, ".gguf");
+        if (is_gguf && (!first[0] || strcmp(entry->d_name, first) < 0)) memcpy(first, entry->d_name, n + 1);
+    }
+    if (folder) closedir(folder);
+    if (first[0])
+        return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json; name one of its files, such as %s/%s",
+                         hf->folder, hf->folder, first);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json, so it is no model folder", hf->folder);
+}
+
 static whit_status read_folder(whit_hf *hf, whit_error *error)
 {
     WHIT_TRY(read_document(hf, "config.json", &hf->config, error));
-    if (!hf->config.present)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json, so it is no model folder", hf->folder);
+    if (!hf->config.present) return refuse_folder(hf, error);
     WHIT_TRY(read_document(hf, "generation_config.json", &hf->generation_config, error));
     WHIT_TRY(read_document(hf, "tokenizer_config.json", &hf->tokenizer_config, error));
     WHIT_TRY(read_document(hf, "special_tokens_map.json", &hf->special_tokens, error));
