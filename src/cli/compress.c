@@ -345,6 +345,14 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
     return CLI_OK;
 }
 
+/* Says whether an interrupted run left layers that a run with --resume takes over. */
+static int fail_interrupted(cli_call *call, const char *work)
+{
+    if (access(work, F_OK) == 0)
+        return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished");
+    return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
+}
+
 static int run_compress(cli_call *call)
 {
     const struct compress_values *v = call->values;
@@ -461,9 +469,7 @@ static int run_compress(cli_call *call)
     uint64_t solve_ns = whit_now_ns();
     const char *output = tuned ? paths.untuned : v->output;
     if (status == CLI_OK && whit_compress(&source, &o, output, NULL, &error) != WHIT_OK)
-        status = *cli_cancelled()
-            ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
-            : cli_fail_error(call, &error);
+        status = *cli_cancelled() ? fail_interrupted(call, paths.work) : cli_fail_error(call, &error);
     if (status != CLI_OK && ranks) cli_ranks_end(true); /* the others wait for this one */
     listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();

@@ -95,6 +95,10 @@ interrupted("Ctrl-C twice", [signal.SIGINT, signal.SIGINT], *run)
 interrupted("Ctrl-C in perplexity", [signal.SIGINT], "perplexity", "-m", "model.ndf", "-f", "text", "-c", "8000")
 interrupted("Ctrl-C in logits", [signal.SIGINT], "logits", "-m", "model.ndf", "--tokens", "many", "-o", "lost.f32")
 check("Ctrl-C in logits", not any(name.startswith("lost.f32") for name in os.listdir(".")), "left its output")
+# Before the first layer is finished there is nothing that --resume could continue.
+_, err = interrupted("Ctrl-C in compress", [signal.SIGINT], "compress", "model.gguf", "--bits", "2.4", "--calib", "parts",
+                     "-c", "32", "-t", "1", "-o", "lost.ndf")
+check("Ctrl-C in compress", b"no layer was finished" in err and not os.path.exists("lost.ndf.work"), err)
 interrupted("Ctrl-C while reading stdin", [signal.SIGINT], "tokenize", "-m", "model.ndf", stdin=subprocess.PIPE)
 interrupted("Ctrl-C between lines", [signal.SIGINT], "template", "--jsonl", stdin=subprocess.PIPE)
 
