@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/program.h"
+#include "cli/tales.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
 #include "model/convert.h"
@@ -81,6 +82,20 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
+/* Does the conversion keep every codec and write one file, without JSON? */
+static bool is_plain(const struct convert_values *values)
+{
+    return !values->ternary && !values->embd && !values->head && !values->split_mb && !values->family && !values->json;
+}
+
+static int write_tales(cli_call *call, const char *output)
+{
+    whit_error error;
+    if (cli_tales_write(output, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    cli_note("%s: the built-in model as a file", output);
+    return CLI_OK;
+}
+
 static int run_convert(cli_call *call)
 {
     const struct convert_values *values = call->values;
@@ -97,6 +112,8 @@ static int run_convert(cli_call *call)
     if (values->append || values->name)
         return cli_fail(call, CLI_USAGE, "--append and --name are for adapters (--for MODEL)");
     if (!values->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
+    if (cli_is_tales(path) && is_plain(values) && cli_find_model(path, found, NULL) != WHIT_OK)
+        return write_tales(call, values->output);
 
     struct listener listener = {.call = call, .verbose = values->verbose};
     char command[256];
@@ -179,6 +196,7 @@ const cli_verb cli_convert_verb = {
     "adapter_model.safetensors), whose factors are rounded to int8 by rows, or an .ndf adapter to be put "
     "into the model's file.\n"
     "  whit convert model.gguf -o model.ndf\n"
+    "  whit convert tales -o tales.ndf\n"
     "  whit convert lora-folder --for model.ndf -o verse.ndf",
     {{"OPTIONS", options, 0}},
     sizeof(struct convert_values),

@@ -33,6 +33,11 @@ expect 0 whit run -m "$model" --raw -p 'Once upon a time' -s 1 -n -1
 cp out from_file
 expect 0 whit run -p 'Once upon a time' -s 1
 cmp -s out from_file || complain "the built-in model is not the file"
+expect 0 whit convert tales -o written.ndf
+cmp -s written.ndf "$model" || complain "whit convert tales is not the built-in model: $(cat err)"
+expect 2 whit convert tales --embd f16 -o other.ndf
+grep -q 'whit convert tales -o' err || complain "a codec of the built-in model: $(cat err)"
+[ ! -e other.ndf ] || complain "a refused conversion wrote a file"
 expect 0 whit inspect "$model" --json
 python3 -c 'import json
 m = json.load(open("out"))
