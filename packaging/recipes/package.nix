@@ -24,7 +24,7 @@ in stdenvNoCC.mkDerivation {
     installShellCompletion --cmd whit --bash completions/bash/whit --zsh completions/zsh/_whit \
       --fish completions/fish/whit.fish
     mkdir -p $out/share/doc/whit
-    cp -r README.md docs $out/share/doc/whit/
+    cp -r README.md docs examples $out/share/doc/whit/
     runHook postInstall
   '';
   meta = {

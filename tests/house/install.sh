@@ -7,7 +7,7 @@ cmake --install "$BUILD" --prefix "$PWD/staged" >install.log
 mv staged moved
 root=$PWD/moved
 for file in bin/whit include/whit.h include/whit/base.h include/whit/generation.h share/man/man1/whit.1 share/man/man1/whit-run.1 \
-    share/doc/whit/LICENSE share/doc/whit/README.md share/doc/whit/docs/use/json.md \
+    share/doc/whit/LICENSE share/doc/whit/README.md share/doc/whit/docs/use/json.md share/doc/whit/examples/chat.c \
     share/bash-completion/completions/whit share/zsh/site-functions/_whit \
     share/fish/vendor_completions.d/whit.fish; do
     [ -s "$root/$file" ] || { echo "not installed: $file"; exit 1; }
