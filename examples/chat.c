@@ -18,9 +18,10 @@ int main(int argc, char **argv)
     static whit_conversation *talk;
     whit_error error;
     char line[1024];
-    if (whit_model_open(argc == 2 ? argv[1] : "", NULL, &model, &error) ||
-        whit_session_open(model, NULL, &session, &error) || whit_sampler_open(model, NULL, &sampler, &error) ||
-        whit_chat_template_open(model, NULL, &chat, &error) || whit_conversation_open(session, 0, chat, &talk, &error))
+    if (argc != 2) return fputs("usage: chat FILE\n", stderr), 2;
+    if (whit_model_open(argv[1], NULL, &model, &error) || whit_session_open(model, NULL, &session, &error) ||
+        whit_sampler_open(model, NULL, &sampler, &error) || whit_chat_template_open(model, NULL, &chat, &error) ||
+        whit_conversation_open(session, 0, chat, &talk, &error))
         return fprintf(stderr, "chat: %s\n", error.message), 1;
     whit_answer_options options = whit_answer_options_default();
     options.on_text = print, options.user = stdout, options.n_tokens = 64;

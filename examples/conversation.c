@@ -19,7 +19,8 @@ int main(int argc, char **argv)
     static whit_chat_template *chat;
     static whit_conversation *talk;
     static const char *const demanded[] = {"weather", "clock", NULL}; /* the tool that each answer must call */
-    const char *question = argc == 3 ? argv[2] : "";
+    if (argc != 3) return fputs("usage: conversation FILE QUESTION\n", stderr), 2;
+    const char *question = argv[2];
     const whit_conversation_call *call;
     whit_error error;
     whit_session_options wide = whit_session_options_default();
@@ -27,9 +28,8 @@ int main(int argc, char **argv)
     whit_answer_options options = whit_answer_options_default();
     size_t n;
     wide.n_ctx_tokens = 2048, any.tool_fallback = options.single_call = true, options.n_tokens = 100;
-    if (whit_model_open(argc == 3 ? argv[1] : "", NULL, &model, &error) ||
-        whit_session_open(model, &wide, &session, &error) || whit_sampler_open(model, NULL, &sampler, &error) ||
-        whit_chat_template_open(model, &any, &chat, &error) ||
+    if (whit_model_open(argv[1], NULL, &model, &error) || whit_session_open(model, &wide, &session, &error) ||
+        whit_sampler_open(model, NULL, &sampler, &error) || whit_chat_template_open(model, &any, &chat, &error) ||
         whit_conversation_open(session, 0, chat, &talk, &error) ||
         whit_conversation_set_tools(talk, tools, sizeof tools - 1, &error) ||
         whit_conversation_say(talk, "user", question, strlen(question), &error))
