@@ -465,7 +465,9 @@ def test_origins():
     # A table of keys: which models each may use, and how many requests a minute.
     with open("keys", "w", encoding="ascii") as keys:
         keys.write("# KEY NAME MODELS RATE\nall\nfirst anna one\n slow - * 2\nboth ben two,one 100\n")
-    server = Server("-c", "512", "-m", "one=tales", "-m", "two=tales", "--keys", "keys")
+    if os.path.exists("keys.log"):
+        os.remove("keys.log")
+    server = Server("-c", "512", "-m", "one=tales", "-m", "two=tales", "--keys", "keys", "--log", "keys.log")
     for key, model, expected in (("all", "two", 200), ("first", "one", 200), ("first", "two", 403), ("both", "two", 200),
                                  ("both", "one", 200), ("none", "one", 401)):
         status, _, text = ask(server, "POST", "/v1/completions", {"model": model, "prompt": "a", "max_tokens": 1},
@@ -488,9 +490,14 @@ def test_origins():
         status, _, text = ask(server, "POST", "/slots/0?action=" + action, {"filename": "a"}, {"X-Api-Key": "first"})
         check(status == 403, action, status, text)
     slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": "slow"}) for _ in range(3)]
-    check([one[0] for one in slow] == [200, 200, 429] and int(slow[2][1]["Retry-After"]) > 0, slow)
+    check([one[0] for one in slow] == [200, 200, 429] and 10 < int(slow[2][1]["Retry-After"]) <= 30, slow)
     check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")
     server.end()
+    # The log tells whose requests were refused.
+    lines = [json.loads(line) for line in open("keys.log", encoding="utf-8")]
+    check({line.get("name") for line in lines if line["status"] == 403} == {"anna"}, [line for line in lines if line["status"] == 403])
+    check(all("key" in line and "name" not in line for line in lines if line["status"] == 429), "a key without a name")
+    check(not any("key" in line for line in lines if line["status"] == 401), "a key that is not the server's")
     for line, reason in (("a b c d e", "more than KEY NAME MODELS RATE"), ("a b c d", "requests a minute"), ("a b c -1", "requests a minute"), ("#", "no key"),
                          ("anna sk-1", "'anna' is in the place of a key"), ("k n no-such-model", "called 'no-such-model'"), ("k n one,two", "called 'two'")):
         with open("keys", "w", encoding="ascii") as keys:

@@ -45,7 +45,9 @@ static bool are_exchanged(const char *name, size_t n_name, const char *key, size
 {
     enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
     bool is_name_key = n_name > 3 && !memcmp(name, "sk-", 3), is_key_key = n_key > 3 && !memcmp(key, "sk-", 3);
-    return (is_name_key && !is_key_key) || (n_name >= NAME_USUAL_BYTES && n_key < KEY_SHORT_BYTES);
+    bool is_long_name =
+        n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* a longer one is refused as such */
+    return (is_name_key && !is_key_key) || (is_long_name && n_key < KEY_SHORT_BYTES);
 }
 
 static whit_status refuse_exchanged(const char *path, const char *name, size_t n_name, const char *wanted,
@@ -201,10 +203,14 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     return ok || !site->n_keys;
 }
 
-const char *whit_access_key_name(const whit_site *site, uint64_t key)
+void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line)
 {
     const struct whit_key *found = find_key(site, key);
-    return found ? found->name : "";
+    char digits[20];
+    if (!found) return;
+    snprintf(digits, sizeof digits, "%08x", (unsigned)key);
+    json_object_set_new(line, "key", json_string(digits));
+    if (found->name[0]) json_object_set_new(line, "name", json_string(found->name));
 }
 
 /* ---- limits of a key ------------------------------------------------------------------------------- */
@@ -249,12 +255,8 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
                           "this key may make %u requests a minute; try again in %llu s", found->n_minute,
                           (unsigned long long)wait_s);
             whit_api_set_code(reply, "rate_limit_exceeded");
-            const char *seconds = "60";
-            if (wait_s < 2)
-                seconds = "1";
-            else if (wait_s < 10)
-                seconds = "10";
-            whit_reply_header(reply, "Retry-After", seconds);
+            snprintf(reply->retry_after, sizeof reply->retry_after, "%llu", (unsigned long long)wait_s);
+            whit_reply_header(reply, "Retry-After", reply->retry_after);
             return false;
         }
     } while (!atomic_compare_exchange_weak(&found->due_ns, &due_ns, next_ns));

@@ -7,8 +7,9 @@
 
 /* Reads the API keys of the options into the site. */
 whit_status whit_access_read(whit_site *site, whit_error *error);
-/* The name of the key whose hash whit_key_allows gave; "" if it is unnamed. */
-const char *whit_access_key_name(const whit_site *site, uint64_t key);
+/* Adds to a line of the log the first digits of the key's hash, which whit_key_allows gave, and the key's name if it
+ * has one. Nothing is added for a key that is not the server's. */
+void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line);
 /* May the key of that hash use a model? All keys may if they have no list of models, and requests without a key. */
 bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model);
 /* Replies 403: the key may not use this model. */

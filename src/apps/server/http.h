@@ -30,6 +30,7 @@ typedef struct whit_web_reply {
     const char *headers[16]; /* pairs; they outlive the reply */
     size_t n_headers;
     whit_claim *claim;          /* memory of the request, released when the reply is sent; NULL: not counted */
+    char retry_after[24];       /* seconds, for a header */
     char id[132];               /* id of the request; "": no id */
     bool is_id_given;           /* the client, or a proxy, chose the id */
     bool is_logged;             /* whoever made the reply logs it */

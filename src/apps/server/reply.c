@@ -98,8 +98,6 @@ static void log_ask(const whit_ask *ask, int status)
         if (api->log.texts) json_array_append_new(answers, text_or_null(whit_chars(&job->text), job->text.size_bytes));
     }
     whit_engine_unlock(api->engine);
-    char key[20];
-    snprintf(key, sizeof key, "%08x", (unsigned)ask->key);
     const char *path = "completion";
     if (ask->path)
         path = ask->path;
@@ -107,13 +105,12 @@ static void log_ask(const whit_ask *ask, int status)
         path = "chat";
     uint64_t queue_us = queued_ns ? (queued_ns - begun_ns) / 1000 : 0;
     uint64_t first_us = first_ns ? (first_ns - begun_ns) / 1000 : 0;
-    json_t *line = json_pack("{s:s, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api", path,
-                             "status", status, "key", key, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
+    json_t *line = json_pack("{s:s, s:s, s:i, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api", path,
+                             "status", status, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
                              "cached_tokens", (json_int_t)n_cached, "generated_tokens", (json_int_t)n_generated,
                              "finish", finishes, "queue_us", (json_int_t)queue_us, "first_token_us",
                              (json_int_t)first_us, "total_us", (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
-    const char *who = whit_access_key_name(api->site, ask->key);
-    if (*who) json_object_set_new(line, "name", json_string(who));
+    whit_access_log_key(api->site, ask->key, line);
     if (ask->request_id[0]) json_object_set_new(line, "request_id", json_string(ask->request_id));
     if (api->log.texts) {
         json_object_set_new(line, "request", json_string(whit_or_empty(ask->body)));

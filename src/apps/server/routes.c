@@ -275,10 +275,11 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     }
     whit_api_translate_error(found.vendor, reply);
     bool refused = request->headers_only && reply->status;
-    if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)
-        whit_request_log_write(&site->log,
-                               json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",
-                                         whit_api_any_text(request->method), "path", whit_api_any_text(request->path),
-                                         "status", reply->status, "total_us",
-                                         (json_int_t)((whit_now_ns() - begun_ns) / 1000)));
+    if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0) {
+        json_t *line = json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",
+                                 whit_api_any_text(request->method), "path", whit_api_any_text(request->path), "status",
+                                 reply->status, "total_us", (json_int_t)((whit_now_ns() - begun_ns) / 1000));
+        whit_access_log_key(site, key, line);
+        whit_request_log_write(&site->log, line);
+    }
 }
