@@ -70,8 +70,11 @@ static void add_models(json_t *rows, const whit_hub_entry *entry)
         if (whit_hub_entry_path(entry, file->path, "", row.path, NULL) == WHIT_OK) add_row(rows, &row);
         whit_hub_choice_free(&choice);
     }
-    if (!entry->files.n_files) folder.format = "unfinished";
-    if (!entry->files.n_files) folder.modified_s = 0;
+    if (!entry->files.n_files) {
+        folder.format = "unfinished";
+        folder.modified_s = 0;
+        folder.size_bytes = whit_hub_entry_bytes(entry);
+    }
     if (is_folder || !entry->files.n_files || folder.size_bytes) {
         if (!is_folder && entry->files.n_files) folder.format = "files";
         add_row(rows, &folder);

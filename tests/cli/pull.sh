@@ -122,6 +122,7 @@ expect 5 whit run -m tiny-GGUF:f32 -p x
 one_line "not finished"
 expect 0 whit list
 grep -q unfinished out || complain "list of an unfinished download: $(cat out)"
+grep -q ' 0 bytes' out && complain "an unfinished download seems to be lost: $(cat out)"
 stop
 start 2000000
 expect 0 whit pull owner/tiny-GGUF:f32

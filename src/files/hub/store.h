@@ -26,6 +26,8 @@ void whit_hub_entry_close(whit_hub_entry *entry);
 whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error);
 /* After a pull without a result: removes the folder, if it is empty. */
 void whit_hub_entry_tidy(const whit_hub_entry *entry);
+/* Bytes of all files in the repository's folder, those of an unfinished download, too. */
+uint64_t whit_hub_entry_bytes(const whit_hub_entry *entry);
 /* Writes entry->files as the record, atomically. */
 whit_status whit_hub_entry_record(const whit_hub_entry *entry, whit_error *error);
 /* The path of a repository's file with an ending ("" or ".part"). */

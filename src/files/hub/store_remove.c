@@ -42,6 +42,11 @@ static uint64_t folder_bytes(const char *folder)
     return total;
 }
 
+uint64_t whit_hub_entry_bytes(const whit_hub_entry *entry)
+{
+    return folder_bytes(entry->folder);
+}
+
 /* Removes the converted files of every model in the record; returns their bytes. */
 static uint64_t forget_converted(const char *cache_dir, const whit_hub_entry *entry)
 {
