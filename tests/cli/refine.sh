@@ -55,6 +55,16 @@ expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --outli
 expect 3 whit export q2.ndf -o out.gguf
 expect 0 whit export q2.ndf --type q4_0 -o out.gguf
 [ $steps = 2 ] || less "$(divergence out.gguf)" "$(divergence q2_k.gguf)" "a q2 file in q4_0 against plain q2_k"
+# codes with scales of a kind that the type has not are rounded, never written as floats that were not asked for
+expect 0 whit compress original.ndf --codec q2 --method rtn -o plain.ndf
+expect 3 whit export plain.ndf -o out.gguf
+one_line "name a type to round it to"
+for source in plain.ndf q4_k.gguf; do
+    expect 0 whit export $source --type q2_k -o out.gguf
+    grep -q "matrices rounded" err || complain "$source is not rounded to q2_k: $(cat err)"
+    [ "$(wc -c <out.gguf)" -lt $(($(wc -c <q2_k.gguf) + 1000)) ] || complain "$source in q2_k is larger than q2_k"
+done
+expect 0 whit export plain.ndf --type f32 -o out.gguf
 # what a type holds is not rounded
 expect 0 whit compress original.ndf --codec t --group 256 --method rtn -o t.ndf
 expect 0 whit export t.ndf --type tq2_0 -o exact.gguf

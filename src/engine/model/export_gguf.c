@@ -134,6 +134,8 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         *fits = whit_ggml_encode_native(own, type->n_cols, &rows, e->encoded);
         return WHIT_OK;
     }
+    *fits = false;
+    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* factors of a superblock are no scales of its groups */
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales;
@@ -200,7 +202,10 @@ static whit_status choose_type(struct export *e, struct target *target)
     static const whit_ggml_kind codes[] = {WHIT_GGML_Q4_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     const whit_tensor_type *type = &target->from->type;
     whit_ggml_kind asked;
-    if (type->codec == WHIT_CODEC_Q2 || type->scale_type == WHIT_SCALE_U8)
+    const bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have another type */
+    const bool is_unnamed_l2 =
+        type->codec == WHIT_CODEC_L2 && !e->options->coded; /* floats hold it, ten times larger */
+    if (type->codec == WHIT_CODEC_Q2 || is_unnamed_l2 || type->scale_type == WHIT_SCALE_U8)
         return whit_fail(
             e->error, WHIT_ERROR_UNSUPPORTED,
             "%s: tensor '%s': GGUF has no type for %s with these scales; name a type to round it to, as q2_k",
@@ -208,6 +213,8 @@ static whit_status choose_type(struct export *e, struct target *target)
     if (target->is_vector || target->is_float) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
     whit_ggml_kind own[3] = {WHIT_GGML_F32, WHIT_GGML_F16, WHIT_GGML_F32};
     if (!e->options->coded && whit_ggml_native_kind(type, &own[0])) return choose_kind(e, target, own, 3);
+    if (type->scale_type > WHIT_SCALE_U8 && e->options->coded && is_layer && parse_kind(e->options->coded, &asked))
+        return choose_kind(e, target, &asked, 1);
     if (type->scale_type > WHIT_SCALE_U8) return choose_kind(e, target, floats, 2);
     if (whit_codec_find(type->codec)->is_float) {
         if (type->codec == WHIT_CODEC_F32)
@@ -221,7 +228,6 @@ static whit_status choose_type(struct export *e, struct target *target)
     }
     if (e->options->coded && parse_kind(e->options->coded, &asked)) {
         const whit_ggml_kind kinds[] = {asked, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
-        bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have another type */
         return choose_kind(e, target, kinds, is_layer ? 1 : sizeof kinds / sizeof *kinds);
     }
     /* Other programs infer int8 activations per token from the architecture alone. */
