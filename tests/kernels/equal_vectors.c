@@ -279,6 +279,21 @@ static void compare_softcap(const trial *t)
     floats_free(&x), floats_free(&expected);
 }
 
+static void compare_hadamard(const trial *t)
+{
+    const uint32_t block = 1u << whit_rng_below(t->rng, 10), n = block * (1 + (uint32_t)whit_rng_below(t->rng, 6));
+    const bool is_back = whit_rng_next(t->rng) & 1, has_signs = whit_rng_next(t->rng) & 1;
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng)), signs = floats_copy(&x);
+    guarded_floats out = floats_copy(&x), expected = floats_copy(&x);
+    for (uint32_t i = 0; i < n; i++) signs.data[i] = whit_rng_next(t->rng) & 1 ? 1.0f : -1.0f;
+    ((whit_hadamard_fn *)t->row->function)(x.data, has_signs ? signs.data : NULL, n, block, is_back, out.data);
+    t->generic->hadamard_row(x.data, has_signs ? signs.data : NULL, n, block, is_back, expected.data);
+    assert_same_floats(out.data, expected.data, n, t->name, "out");
+    ((whit_hadamard_fn *)t->row->function)(x.data, has_signs ? signs.data : NULL, n, block, is_back, x.data);
+    assert_same_floats(x.data, expected.data, n, t->name, "in place");
+    floats_free(&x), floats_free(&signs), floats_free(&out), floats_free(&expected);
+}
+
 static void compare_fix_scale(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
@@ -837,6 +852,7 @@ static const struct {
     {"low_rank", compare_low_rank},
     {"outlier_codes", compare_outliers},
     {"outliers", compare_outliers},
+    {"hadamard_row", compare_hadamard},
     {"probe_read", compare_probe_read},
     {"probe_int8", compare_probe_int8},
 };
