@@ -151,9 +151,16 @@ class Tab:
         return self.run("[...document.querySelectorAll('.message.%s .text')].map(e => e.textContent)" % role)
 
     def make_long(self, n=3500):
-        """Lets the next answers have that many tokens, whatever the model says."""
-        self.run("window.ownFetch ||= window.fetch; window.fetch = (a, o) => ownFetch(a, o && o.body ? {...o, "
-                 "body: JSON.stringify({...JSON.parse(o.body), ignore_eos: true, max_tokens: %d})} : o); 0" % n)
+        """Lets the next answers have that many tokens, whatever the model says. Each piece of a long one comes after a
+        pause, so that it still grows while the test looks, however fast the server is."""
+        self.run("window.ownFetch ||= window.fetch; window.fetch = async (a, o) => {"
+                 "  if (!o || !o.body) return ownFetch(a, o);"
+                 "  const body = JSON.stringify({...JSON.parse(o.body), ignore_eos: true, max_tokens: %d});"
+                 "  const reply = await ownFetch(a, {...o, body});"
+                 "  if (%d < 1000 || !reply.ok) return reply;"
+                 "  const pause = { transform: (piece, to) => new Promise(next => setTimeout(next, 25)).then(() => to.enqueue(piece)) };"
+                 "  return new Response(reply.body.pipeThrough(new TransformStream(pause)), { headers: reply.headers }); }; 0"
+                 % (n, n))
 
     def picture(self, name, width, height, dark=False):
         """Writes a picture into the folder PICTURES, if it is given; returns whether the page fits the width."""
