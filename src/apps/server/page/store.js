@@ -10,7 +10,8 @@
 const LIVE_MS = 90000, TELL_MS = 20000;
 const SAVE_MS = 400, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
 const library = {conversations: new Map(), messages: new Map()}; // messages: conversation -> id -> message
-const dirty = new Map(), heardOf = new Map(); // heardOf: answers that other tabs write -> time
+const dirty = new Map(), unwritten = new Map(); // to be written; handed to a transaction that has not ended
+const heardOf = new Map(); // answers that other tabs write -> time
 let database = null, saveTimer = 0, savedAt = 0, onStoreChange = () => {};
 
 const tabId = makeId();
@@ -52,15 +53,21 @@ function flushRecords() {
   const records = [...dirty.values()].map(r => structuredClone(r));
   tell({records});
   if (!database) { dirty.clear(); return }
+  const ended = () => { for (const r of records) if (unwritten.get(keyOf(r)) === r) unwritten.delete(keyOf(r)) };
   const failed = why => {
+    ended();
     for (const r of records) if (!dirty.has(keyOf(r))) dirty.set(keyOf(r), r);
     report(`The browser could not keep the conversation (${why}): Export saves it to a file.`);
   };
   try {
     const transaction = database.transaction("records", "readwrite"), store = transaction.objectStore("records");
+    transaction.oncomplete = ended;
     transaction.onabort = () => failed(transaction.error ? transaction.error.message : "aborted");
     dirty.clear();
-    for (const r of records) store.put({...r, key: keyOf(r)});
+    for (const r of records) {
+      unwritten.set(keyOf(r), r);
+      store.put({...r, key: keyOf(r)});
+    }
   } catch (e) { failed(e.message) } // the browser closed the database
 }
 
@@ -69,7 +76,8 @@ function dropConversation(id, quietly) {
   answers.get(id)?.abort.abort();
   library.conversations.delete(id);
   library.messages.delete(id);
-  for (const [key, r] of dirty) if (r.id === id || r.conversation === id) dirty.delete(key);
+  for (const records of [dirty, unwritten])
+    for (const [key, r] of records) if (r.id === id || r.conversation === id) records.delete(key);
   if (quietly) return;
   tell({dropped: id});
   if (!database) return;
@@ -146,13 +154,13 @@ function takeOldStore() {
   browserStorage.removeItem(OLD_STORE);
 }
 
-/* Answers that this page writes end with it, and what there is of them is kept. */
+/* Answers that this page writes end with it, and what there is of them is kept. A transaction may end with the page, too,
+ * before it has written anything. */
 function leavePage() {
   for (const {message} of answers.values()) saveRecord({...message, state: "cut"}, true);
-  if (!dirty.size) return;
-  const records = [...dirty.values()];
   flushRecords();
-  try { browserStorage.setItem(JOURNAL + tabId, JSON.stringify(records)) }
+  if (!unwritten.size) return;
+  try { browserStorage.setItem(JOURNAL + tabId, JSON.stringify([...unwritten.values()])) }
   catch { /* more than localStorage holds: the transaction above is then the only copy */ }
 }
 window.addEventListener("pagehide", leavePage);
