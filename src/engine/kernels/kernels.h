@@ -210,10 +210,10 @@ typedef void whit_outlier_codes_fn(const whit_acts *x, const whit_outlier_acts *
 typedef void whit_outliers_fn(const whit_tensor *w, const whit_outlier_acts *x, uint32_t tile_begin, uint32_t tile_end,
                               float *y, size_t y_stride);
 
-/* ---- probes: the speed of this machine, for the bench --------------------------------------- */
-
-/* Rotates blocks of a row, or turns them back: whit_hadamard_row (kernels/hadamard.h). */
+/* Rotates blocks of a row, or rotates them back: whit_hadamard_row (kernels/hadamard.h). */
 typedef void whit_hadamard_fn(const float *x, const float *signs, uint32_t n, uint32_t block, bool is_back, float *out);
+
+/* ---- probes: the speed of this machine, for the bench --------------------------------------- */
 
 /* Reads memory once, as fast as it goes; returns the sum of its 64-bit words. size_bytes is a
  * multiple of 64, memory 64-byte aligned. */
