@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * Hybrids and mixtures of experts as GGUF files: what is written computes the same bits when it is read, and has the
  * keys, names and shapes of the file that llama.cpp's converter made of the same folder. */
+#include "prompt_logits.h"
 #include "test_folder.h"
 
 #include "format/gguf.h"
 #include "model/export_gguf.h"
 #include "runtime/session.h"
 
-enum { N_TOKENS = 24 };
-
-/* Logits (N_TOKENS, vocabulary) of a prompt; the caller frees. */
+/* Logits of the prompt of the model at `path`, and their number; the caller frees. */
 static float *run_prompt(const char *path, size_t *n)
 {
-    whit_error error;
-    whit_session *session;
-    whit_step_token tokens[N_TOKENS];
     whit_session_options options = whit_session_options_default();
     whit_model *model = open_model_at(path);
-    const size_t n_vocab = whit_model_vocab_size(model);
     options.n_threads = 1;
-    options.n_ctx_tokens = options.n_logits = N_TOKENS;
-    assert_ok(whit_session_open(model, &options, &session, &error), error);
-    for (uint32_t i = 0; i < N_TOKENS; i++)
-        tokens[i] = (whit_step_token){.id = (int32_t)((i * 71 + i * i * 7 + 3) % 500), .want_logits = true};
-    assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
-    float *logits = malloc(N_TOKENS * n_vocab * sizeof *logits);
-    assert_non_null(logits);
-    for (uint32_t i = 0; i < N_TOKENS; i++)
-        memcpy(logits + i * n_vocab, whit_session_logits(session, i), n_vocab * sizeof *logits);
-    whit_session_close(session);
+    float *logits = prompt_logits(model, options);
+    *n = PROMPT_TOKENS * whit_model_vocab_size(model);
     whit_model_close(model);
-    *n = N_TOKENS * n_vocab;
     return logits;
 }
 

@@ -2,6 +2,7 @@
  * Rotated matrices: the rotation by its definition, and GGUF files as Bonsai 2's, made of tiny models by rotating their
  * matrices here. They compute what the plain models compute, with the same bits everywhere; files that say what is not
  * known are refused. */
+#include "prompt_logits.h"
 #include "test_folder.h"
 
 #include "base/half.h"
@@ -12,7 +13,7 @@
 
 #include <math.h>
 
-enum { N_TOKENS = 40, MAX_COLS = 2048, GROUP = 128 };
+enum { MAX_COLS = 2048, GROUP = 128 };
 
 static const char *const levels[] = {"generic", "avx2", "avx512", "amx"};
 
@@ -301,31 +302,17 @@ static void write_model(const struct form *f, bool is_plain, const char *path)
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* Logits (N_TOKENS, vocabulary) of a prompt; the caller frees. */
+/* Logits of the prompt at a level, with threads and a batch; the caller frees. */
 static float *run_prompt(const whit_model *model, const char *cpu, uint32_t n_threads, uint32_t n_batch,
                          whit_act_type act)
 {
-    whit_error error;
-    whit_session *session;
-    whit_step_token tokens[N_TOKENS];
     whit_session_options options = whit_session_options_default();
-    const size_t n_vocab = whit_model_vocab_size(model);
     options.cpu = cpu;
     options.n_threads = n_threads;
     options.kv = WHIT_KV_F32;
     options.act = act;
-    options.n_ctx_tokens = options.n_logits = N_TOKENS;
     options.n_batch_tokens = n_batch;
-    assert_ok(whit_session_open(model, &options, &session, &error), error);
-    for (uint32_t i = 0; i < N_TOKENS; i++)
-        tokens[i] = (whit_step_token){.id = (int32_t)((i * 71 + i * i * 7 + 3) % 500), .want_logits = true};
-    assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
-    float *logits = malloc(N_TOKENS * n_vocab * sizeof *logits);
-    assert_non_null(logits);
-    for (uint32_t i = 0; i < N_TOKENS; i++)
-        memcpy(logits + i * n_vocab, whit_session_logits(session, i), n_vocab * sizeof *logits);
-    whit_session_close(session);
-    return logits;
+    return prompt_logits(model, options);
 }
 
 static void check_agreement(const struct form *f, const char *family)
@@ -337,7 +324,7 @@ static void check_agreement(const struct form *f, const char *family)
     write_model(f, false, in_folder("rotated.gguf"));
     write_model(f, true, in_folder("plain.gguf"));
     whit_model *rotated = open_model("rotated.gguf"), *plain = open_model("plain.gguf");
-    const size_t n = N_TOKENS * (size_t)whit_model_vocab_size(plain);
+    const size_t n = PROMPT_TOKENS * (size_t)whit_model_vocab_size(plain);
     float *expected = run_prompt(plain, "generic", 1, 64, WHIT_ACT_F32), *one = NULL;
     for (int k = 0; k < 2; k++) { /* float and int8 activations */
         const whit_act_type act = k ? WHIT_ACT_I8 : WHIT_ACT_F32;

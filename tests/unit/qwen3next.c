@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Qwen3-Next: folders and GGUF files made of the weights of Qwen3.5's tiny models, with their projections fused by key
  * head as Qwen3-Next has them. They are the same models, to the bit; damaged ones are refused in one line. */
+#include "prompt_logits.h"
 #include "test_folder.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 #include "model/convert.h"
 #include "runtime/session.h"
 
-enum { N_TENSORS_MAX = 96, N_TOKENS = 40 };
+enum { N_TENSORS_MAX = 96 };
 
 /* ---- a model in memory ------------------------------------------------------------------------ */
 
@@ -450,34 +451,16 @@ static void one_value_head_a_key_is_qwen35(void **state)
     free_made(&fused);
 }
 
-static int32_t token_of(uint32_t i)
-{
-    return (int32_t)((i * 71 + i * i * 7 + 3) % 500);
-}
-
-/* Logits (N_TOKENS, vocabulary) of a prompt; the caller frees. */
+/* Logits of the prompt at a level, with threads and a batch; the caller frees. */
 static float *run_prompt(const whit_model *model, const char *cpu, uint32_t n_threads, uint32_t n_batch)
 {
-    whit_error error;
-    whit_session *session;
-    whit_step_token tokens[N_TOKENS];
     whit_session_options options = whit_session_options_default();
-    const size_t n_vocab = whit_model_vocab_size(model);
     options.cpu = cpu;
     options.n_threads = n_threads;
     options.kv = WHIT_KV_F32;
     options.act = WHIT_ACT_F32;
-    options.n_ctx_tokens = options.n_logits = N_TOKENS;
     options.n_batch_tokens = n_batch;
-    assert_ok(whit_session_open(model, &options, &session, &error), error);
-    for (uint32_t i = 0; i < N_TOKENS; i++) tokens[i] = (whit_step_token){.id = token_of(i), .want_logits = true};
-    assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
-    float *logits = malloc(N_TOKENS * n_vocab * sizeof *logits);
-    assert_non_null(logits);
-    for (uint32_t i = 0; i < N_TOKENS; i++)
-        memcpy(logits + i * n_vocab, whit_session_logits(session, i), n_vocab * sizeof *logits);
-    whit_session_close(session);
-    return logits;
+    return prompt_logits(model, options);
 }
 
 static void grouped_heads_have_their_key(void **state)
@@ -497,7 +480,7 @@ static void grouped_heads_have_their_key(void **state)
 
     whit_model *next = open_model_at(in_folder("next")), *same = open_model_at(in_folder("repeated")),
                *tiled = open_model_at(shared_path("models-tiny/qwen35-hybrid/hf"));
-    const size_t n = N_TOKENS * (size_t)whit_model_vocab_size(next);
+    const size_t n = PROMPT_TOKENS * (size_t)whit_model_vocab_size(next);
     float *expected = run_prompt(same, "generic", 1, 64), *other = run_prompt(tiled, "generic", 1, 64);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         float *logits = run_prompt(next, runs[i].cpu, runs[i].n_threads, runs[i].n_batch);
