@@ -667,17 +667,22 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
     return NULL;
 }
 
+whit_ask *whit_ask_open_own(const whit_call *call, json_t *own, json_t *kinds, bool is_chat)
+{
+    whit_ask *ask = own ? whit_ask_open(call, own, is_chat) : NULL;
+    json_decref(own);
+    if (ask)
+        ask->state.kinds = kinds;
+    else
+        json_decref(kinds);
+    return ask;
+}
+
 void whit_chat_post(whit_call *call)
 {
     json_t *kinds, *chat = whit_chat_tools_read(call->body, &kinds, call->reply);
-    whit_ask *ask = chat ? whit_ask_open(call, chat, true) : NULL;
-    json_decref(chat);
-    if (!ask) {
-        json_decref(kinds);
-        return;
-    }
-    ask->state.kinds = kinds;
-    whit_ask_reply(ask, call->reply);
+    whit_ask *ask = whit_ask_open_own(call, chat, kinds, true);
+    if (ask) whit_ask_reply(ask, call->reply);
 }
 
 void whit_completions_post(whit_call *call)

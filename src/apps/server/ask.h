@@ -77,6 +77,9 @@ struct whit_ask {
 /* Reads `body`, a request in OpenAI's form, which may be the call's own or one made of it, and submits its jobs; on
  * failure the reply is filled in and NULL comes back. */
 whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat);
+/* The same for a request that a dialect has read into OpenAI's form. Takes `own` (NULL: it could not be read, and the
+ * reply is filled in already) and `kinds`, the dialect's kinds of tools, which may be NULL. */
+whit_ask *whit_ask_open_own(const whit_call *call, json_t *own, json_t *kinds, bool is_chat);
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */
 /* Reads tools, tool_choice and parallel_tool_calls into `tools` and `calls`. */
 bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);

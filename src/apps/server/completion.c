@@ -201,8 +201,7 @@ static const whit_dialect dialect = {.whole = whole_answer,
 static void answer_call(whit_call *call, bool infill)
 {
     json_t *own = translate(call->body, infill, call->reply);
-    whit_ask *ask = own ? whit_ask_open(call, own, false) : NULL;
-    json_decref(own);
+    whit_ask *ask = whit_ask_open_own(call, own, NULL, false);
     if (!ask) return;
     ask->dialect = &dialect;
     ask->path = infill ? "infill" : "llama_completion";

@@ -139,8 +139,7 @@ static void answer_call(whit_call *call, bool stream)
     const char *form = whit_web_query(call->request, "alt");
     json_t *chat = whit_gemini_read(call->body, &shows_thoughts, call->reply);
     if (chat) json_object_set_new(chat, "stream", json_boolean(stream));
-    whit_ask *ask = chat ? whit_ask_open(call, chat, true) : NULL;
-    json_decref(chat);
+    whit_ask *ask = whit_ask_open_own(call, chat, NULL, true);
     if (!ask) return;
     ask->state.is_list = !form || strcmp(form, "sse") != 0;
     ask->state.shows_thoughts = shows_thoughts;

@@ -193,8 +193,7 @@ static const whit_dialect dialect = {whole_answer, begin_stream, write_event, en
 void whit_anthropic_post(whit_call *call)
 {
     json_t *own = whit_anthropic_read(call->body, false, call->reply);
-    whit_ask *ask = own ? whit_ask_open(call, own, true) : NULL;
-    json_decref(own);
+    whit_ask *ask = whit_ask_open_own(call, own, NULL, true);
     if (!ask) return;
     ask->dialect = &dialect;
     ask->path = "messages";

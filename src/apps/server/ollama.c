@@ -271,8 +271,7 @@ static void answer_call(whit_call *call, bool chat)
         json_array_append_new(list, json_pack("{s:s, s:O}", "role", "user", "content", prompt));
         json_object_set_new(own, "messages", list);
     }
-    whit_ask *ask = whit_ask_open(call, own, !raw);
-    json_decref(own);
+    whit_ask *ask = whit_ask_open_own(call, own, NULL, !raw);
     if (!ask) return;
     ask->ollama = true;
     ask->ollama_chat = chat;

@@ -319,16 +319,11 @@ static const whit_dialect dialect = {whole_answer, begin_stream, write_event, en
 void whit_responses_post(whit_call *call)
 {
     json_t *kinds, *chat = whit_responses_read(call->body, &kinds, call->reply);
-    whit_ask *ask = chat ? whit_ask_open(call, chat, true) : NULL;
-    json_decref(chat);
-    if (!ask) {
-        json_decref(kinds);
-        return;
-    }
+    whit_ask *ask = whit_ask_open_own(call, chat, kinds, true);
+    if (!ask) return;
     ask->dialect = &dialect;
     ask->path = "responses";
     ask->state.request = json_incref((json_t *)call->body);
-    ask->state.kinds = kinds;
     snprintf(ask->id, sizeof ask->id, "resp_%016llx", ask->number);
     whit_ask_reply(ask, call->reply);
 }
