@@ -12,7 +12,8 @@
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-/* Files that a model must not read have no places, either. Symbols come file by file: the last answer is kept. */
+/* Files that a model must not read have no places, either. Symbols and mentions come file by file, and
+ * each look goes to the disk, so the last answer is kept. */
 struct hiding {
     const char *project;
     char file[PATH_MAX];
@@ -28,24 +29,24 @@ static bool is_hidden(void *user, const char *file)
     return h->is_hidden;
 }
 
-static void definitions(const whit_graph *graph, const char *project, const char *name, whit_buf *result)
+static void definitions(const whit_graph *graph, struct hiding *hiding, const char *name, whit_buf *result)
 {
     whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
     whit_graph_symbol s;
     for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_symbol(graph, &run, &s);) {
-        if (whit_light_secret(project, s.file)) continue;
+        if (is_hidden(hiding, s.file)) continue;
         n_lines++;
         whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind), s.name);
     }
 }
 
-static void mentions(const whit_graph *graph, const char *project, const char *name, bool calls, whit_buf *result)
+static void mentions(const whit_graph *graph, struct hiding *hiding, const char *name, bool calls, whit_buf *result)
 {
     whit_graph_run run = whit_graph_mentions_of(graph, name, strlen(name));
     whit_graph_mention m;
     for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_mention(graph, &run, &m);) {
         whit_graph_symbol s = {.name = ""};
-        if ((calls && !m.calls) || whit_light_secret(project, m.file)) continue;
+        if ((calls && !m.calls) || is_hidden(hiding, m.file)) continue;
         bool inside = whit_graph_symbol_at(graph, m.symbol, &s);
         const char *place = inside ? "in " : "at the top";
         whit_buf_printf(result, "%s:%u: %s%s\n", m.file, m.line, place, inside ? s.name : "");
@@ -53,9 +54,9 @@ static void mentions(const whit_graph *graph, const char *project, const char *n
     }
 }
 
-static void imports(const whit_graph *graph, const char *project, const char *path, whit_buf *result)
+static void imports(const whit_graph *graph, struct hiding *hiding, const char *path, whit_buf *result)
 {
-    uint32_t file = whit_light_secret(project, path) ? WHIT_GRAPH_NONE : whit_graph_file_number(graph, path), n = 0;
+    uint32_t file = is_hidden(hiding, path) ? WHIT_GRAPH_NONE : whit_graph_file_number(graph, path), n = 0;
     uint32_t first = file == WHIT_GRAPH_NONE ? 0 : whit_graph_imports_of(graph, file, &n);
     const char *written;
     uint32_t target, line;
@@ -68,16 +69,16 @@ static void imports(const whit_graph *graph, const char *project, const char *pa
 
 #define LIKE_LINES 12
 
-static void likest(const whit_graph *graph, const char *project, const char *name, whit_buf *result)
+static void likest(const whit_graph *graph, struct hiding *hiding, const char *name, whit_buf *result)
 {
     whit_graph_hit hits[LIKE_LINES];
     whit_graph_symbol s;
     whit_error error;
     uint32_t n;
-    if (whit_graph_like(graph, project, NULL, name, hits, LIKE_LINES, &n, &error) != WHIT_OK)
+    if (whit_graph_like(graph, hiding->project, NULL, name, hits, LIKE_LINES, &n, &error) != WHIT_OK)
         whit_buf_printf(result, "error: %s", error.message);
     for (uint32_t i = 0; i < n && whit_graph_symbol_at(graph, hits[i].symbol, &s); i++)
-        if (!whit_light_secret(project, s.file))
+        if (!is_hidden(hiding, s.file))
             whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind),
                             s.name);
 }
@@ -101,13 +102,13 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
     if (is_map)
         (void)whit_graph_map(graph, project, MAP_TOKENS, is_hidden, &hiding, result, &error);
     else if (strcmp(query, "def") == 0)
-        definitions(graph, project, name, result);
+        definitions(graph, &hiding, name, result);
     else if (strcmp(query, "refs") == 0 || strcmp(query, "callers") == 0)
-        mentions(graph, project, name, *query == 'c', result);
+        mentions(graph, &hiding, name, *query == 'c', result);
     else if (strcmp(query, "like") == 0)
-        likest(graph, project, name, result);
+        likest(graph, &hiding, name, result);
     else if (strcmp(query, "imports") == 0)
-        imports(graph, project, name, result);
+        imports(graph, &hiding, name, result);
     else
         known = false;
     if (!known)
