@@ -55,6 +55,14 @@ def compare(server, subscriber):
           len(subscriber.held))
 
 
+def listen(server, subscriber):
+    """Asks until events come by the subscription itself, which connects again some time after a restart."""
+    deadline = time.time() + 60
+    while subscriber.heard + 1 < subscriber.next and time.time() < deadline:
+        ask(server, prompt())
+        subscriber.receive(100)
+
+
 def play(server, subscriber, n_events):
     before = subscriber.n_events
     while subscriber.n_events < before + n_events and not client.failures:
@@ -93,6 +101,7 @@ server = start("--cache-dir", "kept")
 compare(server, subscriber)
 check(subscriber.n_lost == 1, "the restart was not seen", subscriber.n_lost)
 play(server, subscriber, EVENTS // 4)
+listen(server, subscriber)
 server.end()
 subscriber.receive(2000)
 check(not subscriber.held, "after its end it holds", len(subscriber.held))

@@ -7,7 +7,8 @@ BLOCK = 64
 
 
 class Subscriber:
-    """Follows the topic of one model. `held`: hash -> (parent, tokens) of the blocks that the replica has."""
+    """Follows the topic of one model. `held`: hash -> (parent, tokens) of the blocks that the replica has; `heard`: the
+    last number that came by the subscription, not by a replay."""
 
     def __init__(self, events, replay, topic=""):
         self.context = zmq.Context.instance()
@@ -15,7 +16,7 @@ class Subscriber:
         self.events.setsockopt_string(zmq.SUBSCRIBE, topic)
         self.events.connect(events)
         self.replay_at, self.topic = replay, topic.encode()
-        self.held, self.next = {}, 0
+        self.held, self.next, self.heard = {}, 0, -1
         self.n_events = self.n_stored = self.n_removed = self.n_cleared = self.n_gaps = self.n_lost = 0
         self.loras = set()
 
@@ -70,6 +71,7 @@ class Subscriber:
             assert topic.startswith(b"kv@") and self.topic in (b"", topic), topic
             self.topic = self.topic or topic
             number, wait_ms = int.from_bytes(number, "big"), 0
+            self.heard = number
             if number > self.next:
                 self.n_gaps += 1
                 self.replay()
