@@ -129,7 +129,7 @@ made = [subprocess.run([*os.environ["WHIT"].split(), "tune", "--text", "text", "
 check(all(one.returncode == 0 for one in made), made)
 server = start("--adapter", "first=adapter1.ndf", "--adapter", "second=adapter2.ndf")
 told = Subscriber(*ENDPOINTS)
-ids = prompt() + [10] * 2 * BLOCK
+ids = prompt()[-5 * BLOCK:] + [10] * 2 * BLOCK  # within the context
 for fields in ({}, {"model": "second"}, {"adapters": {"first": 1, "second": 0.5}}):
     check(ask(server, ids, **fields) < BLOCK, "another adapter's blocks are taken", fields)
 compare(server, told)
