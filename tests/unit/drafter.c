@@ -382,6 +382,36 @@ static void guesses_do_not_depend_on_the_past(void **state)
     whit_ndf_writer_close(writer);
 }
 
+/* The cache of a long sequence begins late; a shorter one that replaces it may end before that position. */
+static void shorter_sequences_are_guessed_anew(void **state)
+{
+    (void)state;
+    enum { N_LONG = 300, N_GUESSES = 4, BEGIN = N_LONG - WHIT_DRAFTER_ROWS };
+    whit_error error;
+    whit_ndf_writer *writer;
+    whit_model *model = open_drafting(0, &writer);
+    int32_t ids[N_LONG], fresh[N_GUESSES], played[N_GUESSES];
+    for (int32_t i = 0; i < N_LONG; i++) ids[i] = i * 5 % 89;
+    whit_session *a = open_session(model, model, 16), *b = open_session(model, model, 16);
+    for (uint32_t n = BEGIN - WHIT_DRAFT_MAX; n <= BEGIN + 1; n++) {
+        assert_ok(whit_session_truncate(a, 0, 0, &error), error);
+        assert_ok(whit_session_truncate(b, 0, 0, &error), error);
+        feed(a, ids, N_LONG);
+        assert_int_equal(whit_drafter_guess(a->drafter, 0, N_LONG, 1, N_GUESSES, played, NULL), N_GUESSES);
+        assert_int_equal(a->drafter->sequences[0].first, BEGIN);
+        assert_ok(whit_session_truncate(a, 0, 0, &error), error);
+        feed(a, ids, n);
+        feed(b, ids, n);
+        assert_int_equal(whit_drafter_guess(a->drafter, 0, n, ids[n], N_GUESSES, played, NULL), N_GUESSES);
+        assert_int_equal(whit_drafter_guess(b->drafter, 0, n, ids[n], N_GUESSES, fresh, NULL), N_GUESSES);
+        assert_memory_equal(played, fresh, sizeof fresh);
+    }
+    whit_session_close(a);
+    whit_session_close(b);
+    whit_model_close(model);
+    whit_ndf_writer_close(writer);
+}
+
 /* ---- a draft model that reads the model's keys --------------------------------------------------- */
 
 /* Opens the random model of family gemma4, and the draft model for it. */
@@ -531,6 +561,7 @@ int main(void)
         cmocka_unit_test(guesses_are_those_of_the_block),
         cmocka_unit_test(no_setting_changes_a_text),
         cmocka_unit_test(guesses_do_not_depend_on_the_past),
+        cmocka_unit_test(shorter_sequences_are_guessed_anew),
         cmocka_unit_test(a_reading_draft_model_changes_no_text),
         cmocka_unit_test(the_assistant_guesses_what_its_golden_says),
         cmocka_unit_test(models_without_a_block_are_refused),

@@ -384,12 +384,13 @@ static int32_t best_token(const whit_drafter *drafter)
     return (int32_t)best;
 }
 
-/* Begins the draft model's cache anew if it lacks rows that are no longer kept, or has no room. */
+/* Begins the draft model's cache anew if it is empty, lacks rows that are no longer kept, or has no room. An empty one
+ * may be that of a sequence that began further on. */
 static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens)
 {
     whit_drafter_sequence *s = &drafter->sequences[sequence];
     const uint32_t next = s->first + s->n_fed;
-    if (next < s->begin || n_tokens - s->first + WHIT_DRAFT_MAX > drafter->n_ctx_tokens) {
+    if (!s->n_fed || next < s->begin || n_tokens - s->first + WHIT_DRAFT_MAX > drafter->n_ctx_tokens) {
         s->first = s->begin;
         s->n_fed = 0;
     }
