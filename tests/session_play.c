@@ -10,10 +10,13 @@
 
 #include "adapter_sample.h"
 #include "base/rng.h"
+#include "dirty_memory.h"
 #include "kv/state.h"
 #include "random_model.h"
 #include "format/ndf_append.h"
+#include "runtime/drafter.h"
 #include "runtime/model.h"
+#include "runtime/session.h"
 
 enum {
     MODELS_MAX = 32,
@@ -27,49 +30,6 @@ enum {
     N_ACTS = WHIT_ACT_Q2 + 1,
     N_LIMITS = 4,
 };
-
-/* ---- memory as others left it ---------------------------------------------------------------- */
-
-/* Gives blocks as they were freed, or full of a byte. */
-static struct dirty {
-    void *block[4];
-    size_t bytes[4];
-    uint8_t fill;
-    bool reuses;
-} dirty;
-
-static void *dirty_alloc(void *user, size_t size_bytes, size_t align_bytes)
-{
-    (void)user;
-    for (int i = 0; i < 4 && dirty.reuses; i++)
-        if (dirty.block[i] && dirty.bytes[i] >= size_bytes && dirty.bytes[i] < 2 * size_bytes) {
-            void *block = dirty.block[i];
-            dirty.block[i] = NULL;
-            return block;
-        }
-    size_t bytes = (size_bytes + align_bytes - 1) / align_bytes * align_bytes;
-    void *block = aligned_alloc(align_bytes, bytes);
-    if (block) memset(block, dirty.fill, bytes);
-    return block;
-}
-
-static void dirty_free(void *user, void *memory, size_t size_bytes)
-{
-    (void)user;
-    enum { LEAST_BYTES = 4096 }; /* arenas, but not what is small */
-    int at = 0;
-    for (int i = 0; i < 4; i++)
-        if (!dirty.block[i]) at = i;
-    if (!memory || size_bytes < LEAST_BYTES) {
-        free(memory);
-        return;
-    }
-    free(dirty.block[at]);
-    dirty.block[at] = memory;
-    dirty.bytes[at] = size_bytes;
-}
-
-static const whit_allocator dirty_allocator = {dirty_alloc, dirty_free, NULL};
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
@@ -95,6 +55,8 @@ typedef struct played_model {
     whit_ndf_writer *writer;
     whit_config config;
     whit_model *model;
+    whit_ndf_writer *drafter_writer;
+    whit_model *drafter; /* its draft model, which may be the model itself; NULL: it has none */
     whit_adapter *adapters[N_ADAPTERS];
     bool is_screened;
     size_t row_elems;
@@ -169,9 +131,32 @@ static void close_model(played_model *m)
         free(r);
     }
     for (uint32_t a = 0; a < N_ADAPTERS; a++) whit_adapter_close(m->adapters[a]);
+    if (m->drafter != m->model) whit_model_close(m->drafter);
+    whit_ndf_writer_close(m->drafter_writer);
     whit_model_close(m->model);
     whit_ndf_writer_close(m->writer);
     *m = (played_model){0};
+}
+
+static whit_model *open_written(whit_ndf_writer *writer)
+{
+    whit_error error;
+    char path[64];
+    whit_model *model;
+    whit_model_options options = {.struct_bytes = sizeof options, .allocator = &dirty_allocator, .no_cache = true};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+    MUST(whit_model_open(path, &options, &model, &error), error);
+    return model;
+}
+
+/* The block that predicts further tokens, or the draft model that reads Gemma 4's keys. */
+static void open_drafter(played_model *m)
+{
+    whit_error error;
+    if (m->model->has_draft_block) m->drafter = m->model;
+    if (strcmp(m->config.family, "gemma4") != 0 || m->number >= random_model_count()) return;
+    MUST(random_model_make_drafter(false, &m->drafter_writer, &error), error);
+    m->drafter = open_written(m->drafter_writer);
 }
 
 /* Of drawn ones the last is kept, the others always. */
@@ -182,11 +167,9 @@ static played_model *model_at(uint32_t i)
     close_model(m);
     m->number = i;
     whit_error error;
-    char path[64];
     MUST(random_model_make(i, &m->writer, &m->config, &error), error);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(m->writer));
-    whit_model_options options = {.struct_bytes = sizeof options, .allocator = &dirty_allocator, .no_cache = true};
-    MUST(whit_model_open(path, &options, &m->model, &error), error);
+    m->model = open_written(m->writer);
+    open_drafter(m);
     uint32_t head = (uint32_t)whit_ndf_find(m->model->file, m->config.tied_head ? "embed" : "head");
     m->is_screened = whit_ndf_tensor_type(m->model->file, head)->codec == WHIT_CODEC_I8S;
     if (strcmp(m->config.family, "qwen2") == 0) widen_a_layer(m->model);
@@ -634,16 +617,72 @@ static bool change_mounting(life *l)
     return mount_sequence(l, q, (uint8_t)below(l, N_MOUNTINGS));
 }
 
-/* A draft: up to 8 tokens in one step, of which the last ones are taken back. */
-static bool draft(life *l)
+/* Whether a sequence's rows so far are those of one that has had no adapters. */
+static bool is_plain(const sequence *s)
+{
+    bool plain = !s->mounting;
+    for (uint32_t i = 0; i < s->n; i++) plain &= !s->fed[i].mounting;
+    return plain;
+}
+
+/* Guesses of a new session that is fed the tokens of a sequence, if its cache of the draft model begins where that of
+ * the played session does: the same ones. */
+static bool check_guesses(life *l, uint32_t q, int32_t next, const int32_t *guesses, uint32_t n)
 {
     whit_error error;
-    uint32_t q = below(l, l->options.n_sequences), n = 1 + below(l, WHIT_STATE_BACK_TOKENS);
+    whit_session *fresh;
+    const sequence *s = &l->sequences[q];
+    int32_t expected[WHIT_DRAFT_MAX];
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = CTX_MAX;
+    options.n_batch_tokens = 64;
+    options.n_threads = 1;
+    options.kv = l->options.kv;
+    options.n_kv_window = l->options.n_kv_window;
+    options.act = l->options.act;
+    MUST(whit_session_open_drafting(l->m->model, &options, l->m->drafter, &fresh, &error), error);
+    static whit_step_token tokens[CTX_MAX];
+    for (uint32_t i = 0; i < s->n; i++) tokens[i] = (whit_step_token){.id = s->fed[i].id, .want_logits = i + 1 == s->n};
+    MUST(whit_session_step(fresh, tokens, s->n, &error), error);
+    const uint32_t n_expected = whit_drafter_guess(fresh->drafter, 0, s->n, next, n, expected, NULL);
+    const bool is_comparable = fresh->drafter->sequences[0].first == l->session->drafter->sequences[q].first;
+    whit_session_close(fresh);
+    if (!is_comparable) return true;
+    l->counts->n_guesses_compared++;
+    if (n_expected == n && memcmp(guesses, expected, n * sizeof *guesses) == 0) return true;
+    return differs(l, "other guesses of %u tokens after %u of sequence %u", n, s->n, q);
+}
+
+/* Guesses n tokens after one that comes next; returns how many there are, since hidden states may be missing. */
+static uint32_t guess(life *l, uint32_t q, int32_t next, int32_t *guesses, uint32_t n)
+{
+    const sequence *s = &l->sequences[q];
+    const uint32_t n_guessed = whit_drafter_guess(l->session->drafter, q, s->n, next, n, guesses, NULL);
+    l->counts->n_guessed += n_guessed;
+    return n_guessed;
+}
+
+/* A draft: up to 8 tokens in one step, of which the last ones are taken back. Some are a draft model's guesses. */
+static bool draft_once(life *l, uint32_t q)
+{
+    whit_error error;
+    int32_t guesses[WHIT_STATE_BACK_TOKENS];
+    uint32_t n_guessed = 0;
+    uint32_t n = 1 + below(l, WHIT_STATE_BACK_TOKENS);
     sequence *s = &l->sequences[q];
     if (n > l->options.n_logits) n = l->options.n_logits;
     if (s->n + n > l->n_room) return true;
+    const int32_t next = next_id(l, s, one_in(l, 3));
+    if (l->session->drafter && n > 1 && below(l, 4)) {
+        n_guessed = guess(l, q, next, guesses, n - 1);
+        if (n_guessed && !l->options.endless && is_plain(s) && !check_guesses(l, q, next, guesses, n_guessed))
+            return false;
+    }
     for (uint32_t i = 0; i < n; i++) {
-        l->tokens[i] = (whit_step_token){.sequence = q, .id = next_id(l, s, one_in(l, 3)), .want_logits = true};
+        int32_t id = i ? next_id(l, s, one_in(l, 3)) : next;
+        if (i && i <= n_guessed) id = guesses[i - 1];
+        if (id < 0 || id >= (int32_t)l->m->config.n_vocab) return differs(l, "a guess of token %d", id);
+        l->tokens[i] = (whit_step_token){.sequence = q, .id = id, .want_logits = true};
         l->fed_before[i] = s->n;
         s->fed[s->n++] = (fed){l->tokens[i].id, s->mounting};
     }
@@ -654,6 +693,15 @@ static bool draft(life *l)
     const uint32_t n_taken = s->n - below(l, n);
     if (whit_session_truncate(l->session, q, n_taken, &error) != WHIT_OK) return differs(l, "%s", error.message);
     return stands(l, q, n_taken, s->most) && check_positions(l);
+}
+
+/* Drafts of one sequence; a draft model guesses best after one, when it has the last token's hidden state. */
+static bool draft(life *l)
+{
+    const uint32_t q = below(l, l->options.n_sequences), n_times = l->session->drafter ? 3 : 1;
+    for (uint32_t i = 0; i < n_times; i++)
+        if (!draft_once(l, q)) return false;
+    return true;
 }
 
 /* A file of one sequence, which another or the same one continues. */
@@ -692,7 +740,7 @@ static bool live(life *l)
 {
     uint32_t n = 2 + below(l, 10);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t what = below(l, 16);
+        const uint32_t what = l->session->drafter && one_in(l, 3) ? 15 : below(l, 16);
         bool is_right = what < 6 ? step(l)
             : what == 6          ? cut(l)
             : what == 7          ? share(l)
@@ -717,7 +765,10 @@ bool session_play(play_source *source, play_counts *counts, char *why, size_t wh
     choose_options(l);
     l->r = reference_of(l->m, l->options.kv, l->options.act, l->limit);
     bool is_right = true;
-    if (whit_session_open(l->m->model, &l->options, &l->session, &error) != WHIT_OK)
+    const whit_model *drafter = l->m->drafter && below(l, 4) ? l->m->drafter : NULL;
+    const bool reads_keys = drafter && drafter != l->m->model;
+    if (reads_keys && (l->options.endless || l->options.kv >= WHIT_KV_K4V2)) drafter = NULL; /* those are refused */
+    if (whit_session_open_drafting(l->m->model, &l->options, drafter, &l->session, &error) != WHIT_OK)
         is_right = differs(l, "%s", error.message);
     counts->n_sequences++;
     is_right = is_right && live(l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sessions played at random: steps of any tokens of any sequences, rows wanted anywhere, share, truncate, reuse, mount,
- * refused steps, with any options and any level of instructions, against a session that takes one token at a time
- * with those of this machine. Every wanted row must have its bits. */
+ * refused steps, guesses of a draft model, with any options and any level of instructions, against a session that takes
+ * one token at a time with those of this machine. Every wanted row must have its bits. */
 #ifndef WHIT_TESTS_SESSION_PLAY_H
 #define WHIT_TESTS_SESSION_PLAY_H
 
@@ -19,8 +19,8 @@ typedef struct play_source {
 } play_source;
 
 typedef struct play_counts {
-    uint64_t n_sequences, n_steps, n_tokens, n_rows, n_estimated, n_refused, n_shares, n_truncations, n_mounts, n_back,
-        n_reuses, n_reused;
+    uint64_t n_sequences, n_guessed, n_guesses_compared, n_steps, n_tokens, n_rows, n_estimated, n_refused, n_shares,
+        n_truncations, n_mounts, n_back, n_reuses, n_reused;
 } play_counts;
 
 /* Plays one life of a session. False where something differs: `why` (a line) says what, after the options. */

@@ -22,9 +22,9 @@ enum { N_SEQUENCES = 400 };
 #endif
 
 /* Lives compare a row each on average; a few of them, played again, may not want any. */
+enum { FEW = 5 };
 static void assert_enough_rows(const play_counts *counts, uint64_t n)
 {
-    enum { FEW = 5 };
     if (n > FEW) assert_true(counts->n_rows >= n);
 }
 
@@ -49,7 +49,7 @@ static void sessions_give_the_bits_of_single_tokens(void **state)
     session_play_end();
 }
 
-/* Hybrids alone: recurrent layers beside attention. */
+/* Hybrids alone: recurrent layers beside attention; two of them have a block that guesses tokens. */
 static void hybrids_give_the_bits_of_single_tokens(void **state)
 {
     (void)state;
@@ -69,9 +69,38 @@ static void hybrids_give_the_bits_of_single_tokens(void **state)
         }
     }
     print_message("%" PRIu64 " rows compared, %" PRIu64 " cut (%" PRIu64 " further back), %" PRIu64
-                  " found again (%" PRIu64 " tokens)\n",
-                  counts.n_rows, counts.n_truncations, counts.n_back, counts.n_reuses, counts.n_reused);
+                  " found again (%" PRIu64 " tokens), %" PRIu64 " guessed, %" PRIu64 " times compared\n",
+                  counts.n_rows, counts.n_truncations, counts.n_back, counts.n_reuses, counts.n_reused,
+                  counts.n_guessed, counts.n_guesses_compared);
     assert_enough_rows(&counts, n);
+    assert_true(n <= FEW || counts.n_guesses_compared > 0);
+    session_play_end();
+}
+
+/* A model whose draft model reads its keys and values. */
+static void a_draft_model_changes_no_row(void **state)
+{
+    (void)state;
+    const uint64_t first = number("WHIT_SEED", 1);
+    const uint64_t n = (number("WHIT_SEQUENCES", tests_are_brief() ? 12 : N_SEQUENCES) + 1) / 2;
+    play_counts counts = {0};
+    char why[512];
+    whit_error error;
+    whit_config config = {0};
+    uint32_t model = 0;
+    for (; strcmp(config.family, "gemma4") != 0; model++) {
+        whit_ndf_writer *writer;
+        assert_ok(random_model_make(model, &writer, &config, &error), error);
+        whit_ndf_writer_close(writer);
+    }
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        play_source source = {.seed = seed, .model = model - 1};
+        if (!session_play(&source, &counts, why, sizeof why)) fail_msg("WHIT_SEED=%" PRIu64 ": %s", seed, why);
+    }
+    print_message("%" PRIu64 " rows compared, %" PRIu64 " tokens guessed, %" PRIu64 " times compared\n", counts.n_rows,
+                  counts.n_guessed, counts.n_guesses_compared);
+    assert_enough_rows(&counts, n);
+    assert_true(n <= FEW || counts.n_guesses_compared > 0);
     session_play_end();
 }
 
@@ -165,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sessions_give_the_bits_of_single_tokens),
         cmocka_unit_test(hybrids_give_the_bits_of_single_tokens),
+        cmocka_unit_test(a_draft_model_changes_no_row),
         cmocka_unit_test(sessions_begin_anew_in_used_memory),
     };
     return cmocka_run_group_tests_name("session_fuzz", tests, NULL, NULL);
