@@ -10,6 +10,7 @@
 #include "format/gguf_write.h"
 #include "format/hf.h"
 #include "model/convert.h"
+#include "model/export_gguf.h"
 #include "runtime/generation.h"
 
 enum { N_EMBD = 128, N_FF = 64, Q = 2 * 64, KV = 64, LAYER = 4 };
@@ -163,6 +164,16 @@ static void convert_to(const char *from, const char *to)
     whit_source_close(&source);
 }
 
+static void export_to(const char *from, const char *to)
+{
+    whit_error error;
+    whit_source source;
+    const whit_export_options options = {.no_tokenizer = true};
+    assert_ok(whit_source_open(from, NULL, &source, &error), error);
+    assert_ok(whit_export_gguf(&source, &options, to, &error), error);
+    whit_source_close(&source);
+}
+
 enum { N_PROMPT = 20, N_MADE = 40, N_GUESSES = 4 };
 
 /* The model's text, and the guesses of its block after the prompt. */
@@ -218,6 +229,10 @@ static void folders_and_files_have_the_same_block(void **state)
     convert_to(in_folder("hf"), in_folder("a.ndf"));
     convert_to(in_folder("a.ndf"), in_folder("b.ndf"));
     run_model(in_folder("b.ndf"), true, text, guesses);
+    assert_memory_equal(text, plain, sizeof plain);
+    assert_memory_equal(guesses, first, sizeof first);
+    export_to(in_folder("b.ndf"), in_folder("c.gguf"));
+    run_model(in_folder("c.gguf"), true, text, guesses);
     assert_memory_equal(text, plain, sizeof plain);
     assert_memory_equal(guesses, first, sizeof first);
 }

@@ -390,9 +390,10 @@ static whit_status make_target(struct export *e, const whit_source_tensor *from,
     whit_gguf_row_name(row, layer, t->name);
     t->permuted = row->is_rotary && e->table->permuted;
     t->is_vector = from->type.layout == WHIT_LAYOUT_PLAIN || row->rows == WHIT_IMPORT_ROW;
-    t->is_float = strcmp(row->ours, "router") == 0;
+    t->is_float = strcmp(row->ours, "router") == 0 || strstr(row->theirs, ".bias") != NULL;
     if (row->form == WHIT_IMPORT_TAPS) t->n_taps = e->source->config.conv_taps;
-    if (row->rows == WHIT_IMPORT_EXPERTS) t->n_experts = e->source->config.n_experts;
+    if (row->rows >= WHIT_IMPORT_EXPERTS && row->rows <= WHIT_IMPORT_EXPERTS_UP)
+        t->n_experts = e->source->config.n_experts;
     if (row->rows == WHIT_IMPORT_ALL || row->rows == WHIT_IMPORT_ROW || row->rows == WHIT_IMPORT_EXPERTS) {
         t->parts[t->n_parts++].from = from;
         t->n_rows = from->type.n_rows;

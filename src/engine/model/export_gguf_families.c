@@ -2,16 +2,37 @@
  * The architecture that a GGUF file of a model has, and the keys that only some architectures have. A model whose
  * numbers no architecture says is refused. */
 #include "model/export_gguf.h"
+#include "model/rope_scaling.h"
 
 #include <stdio.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Numbers of later families that the architectures below say by their keys or by their names. */
-static const char *const said[] = {"attn_gate",      "conv_taps",       "delta_heads",     "delta_key_heads",
-                                   "delta_key_dim",  "delta_value_dim", "delta_grouped",   "n_experts",
-                                   "n_experts_used", "n_expert_ff",     "n_shared_ff",     "router_sigmoid",
-                                   "router_bias",    "router_norm",     "router_norm_eps", "router_scale"};
+#define EXPERT_NUMBERS "n_experts", "n_experts_used", "n_expert_ff", "router_norm", "router_scale"
+#define DELTA_NUMBERS                                                                                                  \
+    "attn_gate", "conv_taps", "delta_heads", "delta_key_heads", "delta_key_dim", "delta_value_dim", "n_draft_layers"
+
+/* Numbers that an architecture of a later family says by its keys or by its name, beside those of every family. */
+static const struct form {
+    const char *architecture;
+    uint8_t gate;            /* whit_gate */
+    bool has_biases;         /* q, k, v and o have biases */
+    bool has_ropes;          /* RoPE by kind of layer, or scaled */
+    const char *numbers[18]; /* optional numbers, and a NULL */
+} forms[] = {
+    {"qwen3moe", WHIT_GATE_SILU, .numbers = {EXPERT_NUMBERS}},
+    {"lfm2", WHIT_GATE_SILU, .numbers = {"conv_taps"}},
+    {"lfm2moe", WHIT_GATE_SILU,
+     .numbers = {EXPERT_NUMBERS, "conv_taps", "router_sigmoid", "router_bias", "router_norm_eps"}},
+    {"qwen35", WHIT_GATE_SILU, .numbers = {DELTA_NUMBERS}},
+    {"qwen35moe", WHIT_GATE_SILU, .numbers = {DELTA_NUMBERS, EXPERT_NUMBERS, "n_shared_ff"}},
+    {"qwen3next", WHIT_GATE_SILU, .numbers = {DELTA_NUMBERS, EXPERT_NUMBERS, "n_shared_ff", "delta_grouped"}},
+    {"gpt-oss", WHIT_GATE_SWISH1, .has_biases = true, .has_ropes = true,
+     .numbers = {EXPERT_NUMBERS, "expert_bias", "gate_limit", "attn_sinks"}},
+    {"gemma4", WHIT_GATE_GELU, .has_ropes = true,
+     .numbers = {EXPERT_NUMBERS, "attention_scale", "logit_cap", "value_norm", "value_from_key", "layer_scale",
+                 "n_shared_layers", "side_width"}},
+};
 
 static whit_status refuse_model(const whit_source *source, const char *what, whit_error *error)
 {
@@ -36,13 +57,76 @@ static bool is_of_family(const whit_config *c, const char *name)
 static const char *name_extended(const whit_config *c)
 {
     const uint8_t mixer = recurrent_mixer(c);
-    if (strcmp(c->family, "decoder-experts") == 0)
-        return c->qk_norm && !c->router_sigmoid && !c->router_bias && !c->n_shared_ff ? "qwen3moe" : NULL;
+    if (is_of_family(c, "gemma4")) return c->attention_scale == 1 && c->value_norm && c->layer_scale ? "gemma4" : NULL;
+    if (strcmp(c->family, "decoder-experts") == 0) {
+        if (c->attn_sinks) return c->expert_bias && c->gate_limit == 7 && !c->qk_norm ? "gpt-oss" : NULL;
+        return c->qk_norm ? "qwen3moe" : NULL;
+    }
     if (!is_of_family(c, "hybrid") || !c->qk_norm) return NULL;
-    if (mixer == WHIT_MIXER_SHORT_CONV && !c->n_shared_ff && !c->attn_gate) return c->n_experts ? "lfm2moe" : "lfm2";
-    if (mixer != WHIT_MIXER_DELTA || !c->attn_gate || c->router_sigmoid || c->router_bias) return NULL;
+    if (mixer == WHIT_MIXER_SHORT_CONV) return c->n_experts ? "lfm2moe" : "lfm2";
+    if (mixer != WHIT_MIXER_DELTA || !c->attn_gate) return NULL;
     if (c->delta_grouped) return "qwen3next";
     return c->n_experts ? "qwen35moe" : "qwen35";
+}
+
+/* The form of an architecture if that says everything of the model; else NULL. */
+static const struct form *find_form(const whit_config *c, const char *architecture)
+{
+    size_t at = 0;
+    while (at < COUNT(forms) && (!architecture || strcmp(forms[at].architecture, architecture) != 0)) at++;
+    if (at == COUNT(forms)) return NULL;
+    const struct form *form = &forms[at];
+    whit_config rest = *c;
+    rest.n_kinds = 0;
+    if (form->has_ropes) rest.n_ropes = 0;
+    for (size_t i = 0; i < COUNT(form->numbers) && form->numbers[i]; i++)
+        whit_config_set_number(&rest, form->numbers[i], 0);
+    const bool has_biases = c->attn_bias || c->out_bias;
+    return whit_config_is_extended(&rest) || c->gate != form->gate || has_biases != form->has_biases || c->ffn_bias
+        ? NULL
+        : form;
+}
+
+/* The first layer with or without a window. */
+static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, whit_layer_kind *kind)
+{
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        *kind = whit_config_kind(c, i);
+        if (!kind->mixer && (kind->window != 0) == has_window) return kind;
+    }
+    return NULL;
+}
+
+/* Whether a RoPE table is one that the keys of layers with a window, or without one, say. */
+static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_scale)
+{
+    const whit_rope rope = whit_config_rope(c, kind->rope);
+    if (kind->rope_dim != rope.dims) return false;
+    if (rope.scaling == WHIT_ROPE_PLAIN) return !rope.has_factors || may_scale;
+    return may_scale && rope.scaling == WHIT_ROPE_YARN && rope.rounds && !rope.has_factors &&
+        rope.magnitude == (double)(float)whit_rope_yarn_magnitude(rope.factor, 1);
+}
+
+/* Attention that differs with the window: the keys say heads and RoPE once for each of the two. */
+static whit_status check_windows(const whit_source *source, const char *architecture, whit_error *error)
+{
+    const whit_config *c = &source->config;
+    const bool is_gemma = strcmp(architecture, "gemma4") == 0;
+    whit_layer_kind of[2];
+    const whit_layer_kind *first[2] = {find_kind(c, false, &of[0]), find_kind(c, true, &of[1])};
+    if (!first[0] || !is_said(c, first[0], true) || (first[1] && is_gemma && !is_said(c, first[1], false)) ||
+        (first[1] && !is_gemma && (first[1]->rope != first[0]->rope || first[1]->head_dim != first[0]->head_dim)))
+        return refuse_model(source, "RoPE that the keys cannot say", error);
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        const whit_layer_kind k = whit_config_kind(c, i);
+        const whit_layer_kind *like = first[k.window != 0];
+        if (k.mixer || k.head_dim != like->head_dim || k.rope != like->rope || k.rope_dim != like->rope_dim ||
+            k.window != like->window || (!is_gemma && (k.window != 0) != (i % 2 == 0)))
+            return refuse_model(source, "layers whose attention differs in more than the window", error);
+        if (!is_gemma && (k.n_heads != c->n_heads || k.n_kv_heads != c->n_kv_heads || k.n_ff))
+            return refuse_model(source, "layers of several widths", error);
+    }
+    return WHIT_OK;
 }
 
 /* Layers that differ in more than their mixer, or in where experts are, have no keys. */
@@ -76,20 +160,22 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
         *architecture = c->gate == WHIT_GATE_RELU2 ? "bitnet-b1.58" : "bitnet";
         return WHIT_OK;
     }
-    if (c->gate != WHIT_GATE_SILU)
+    if (!whit_config_is_extended(c)) {
+        if (c->gate == WHIT_GATE_SILU) return WHIT_OK;
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: its gates are not SiLU, which is what a GGUF file of architecture %s means", source->path,
                          c->family);
-    if (!whit_config_is_extended(c)) return WHIT_OK;
+    }
     *architecture = name_extended(c);
-    whit_config rest = *c;
-    rest.n_kinds = 0;
-    for (size_t i = 0; i < COUNT(said); i++) whit_config_set_number(&rest, said[i], 0);
-    if (!*architecture || whit_config_is_extended(&rest) || c->attn_bias || c->out_bias || c->ffn_bias)
+    const struct form *form = find_form(c, *architecture);
+    if (!form)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: only models of llama, qwen2, qwen3, bitnet, and of Qwen's and LFM2's hybrids and experts "
-                         "can be exported to GGUF yet, without scaled RoPE",
+                         "%s: only models of llama, qwen2, qwen3, bitnet, Gemma 4, gpt-oss, and of Qwen's and LFM2's "
+                         "hybrids and experts can be exported to GGUF yet, without scaled RoPE in most",
                          source->path);
+    if (form->has_ropes) return check_windows(source, *architecture, error);
+    if (strcmp(*architecture, "lfm2moe") == 0 && c->router_norm_eps != (double)1e-6f)
+        return refuse_model(source, "another number beside the sum of scores", error);
     if (recurrent_mixer(c) == WHIT_MIXER_DELTA && c->delta_key_dim != c->delta_value_dim)
         return refuse_model(source, "keys and values of two sizes in delta rules", error);
     return check_layers(source, *architecture, error);
@@ -127,6 +213,74 @@ static void put_array(const struct putting *p, const char *suffix, whit_gguf_typ
     char name[128];
     key_name(p, suffix, name);
     whit_gguf_put_array(p->writer, name, type, values, n);
+}
+
+static void put_string(const struct putting *p, const char *suffix, const char *text)
+{
+    char name[128];
+    key_name(p, suffix, name);
+    whit_gguf_put_string(p->writer, name, text, strlen(text));
+}
+
+/* One number if all layers have the same, else an array. */
+static void put_layers(const struct putting *p, const char *suffix, const int32_t values[WHIT_MAX_LAYERS])
+{
+    const uint32_t n = p->config->n_layers;
+    bool are_equal = true;
+    for (uint32_t i = 1; i < n; i++) are_equal &= values[i] == values[0];
+    if (are_equal)
+        put_u32(p, suffix, (uint32_t)values[0]);
+    else
+        put_array(p, suffix, WHIT_GGUF_I32, values, n);
+}
+
+/* The widths of feed-forward parts and the numbers of heads, which may differ between layers. */
+static void put_sizes(const struct putting *p)
+{
+    const whit_config *c = p->config;
+    int32_t n_ff[WHIT_MAX_LAYERS], n_heads[WHIT_MAX_LAYERS], n_kv_heads[WHIT_MAX_LAYERS];
+    const bool may_differ = strcmp(p->architecture, "gemma4") == 0,
+               has_convolutions = recurrent_mixer(c) == WHIT_MIXER_SHORT_CONV;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        const whit_layer_kind k = whit_config_kind(c, i);
+        n_ff[i] = (int32_t)(may_differ ? k.n_ff : c->n_ff);
+        n_heads[i] = (int32_t)(may_differ ? k.n_heads : c->n_heads);
+        n_kv_heads[i] = (int32_t)(may_differ || has_convolutions ? k.n_kv_heads : c->n_kv_heads);
+    }
+    if (c->n_ff) put_layers(p, "feed_forward_length", n_ff);
+    put_layers(p, "attention.head_count", n_heads);
+    put_layers(p, "attention.head_count_kv", n_kv_heads);
+}
+
+static void put_rope(const struct putting *p, const whit_rope *rope)
+{
+    put_u32(p, "rope.dimension_count", rope->dims);
+    put_f32(p, "rope.freq_base", rope->theta);
+    if (rope->scaling != WHIT_ROPE_YARN) return;
+    put_string(p, "rope.scaling.type", "yarn");
+    put_f32(p, "rope.scaling.factor", rope->factor);
+    put_u32(p, "rope.scaling.original_context_length", (uint32_t)rope->length);
+    put_f32(p, "rope.scaling.yarn_beta_fast", rope->beta_fast);
+    put_f32(p, "rope.scaling.yarn_beta_slow", rope->beta_slow);
+}
+
+/* Sizes of heads and RoPE of Gemma 4's layers with a window, and what shares or has per-layer inputs. */
+static void put_gemma4(const struct putting *p)
+{
+    const whit_config *c = p->config;
+    uint8_t slides[WHIT_MAX_LAYERS];
+    whit_layer_kind kind;
+    for (uint32_t i = 0; i < c->n_layers; i++) slides[i] = whit_config_kind(c, i).window != 0;
+    put_array(p, "attention.sliding_window_pattern", WHIT_GGUF_BOOL, slides, c->n_layers);
+    if (find_kind(c, true, &kind)) {
+        put_u32(p, "attention.key_length_swa", kind.head_dim);
+        put_u32(p, "attention.value_length_swa", kind.head_dim);
+        put_u32(p, "rope.dimension_count_swa", kind.rope_dim);
+        put_f32(p, "rope.freq_base_swa", whit_config_rope(c, kind.rope).theta);
+    }
+    put_u32(p, "attention.shared_kv_layers", c->n_shared_layers);
+    put_u32(p, "embedding_length_per_layer_input", c->side_width);
+    put_f32(p, "final_logit_softcapping", c->logit_cap);
 }
 
 static void put_experts(const struct putting *p)
@@ -187,23 +341,20 @@ void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, 
     put_u32(&p, "vocab_size", c->n_vocab);
     put_u32(&p, "context_length", c->n_ctx);
     put_u32(&p, "embedding_length", c->n_embd);
-    put_u32(&p, "block_count", c->n_layers);
-    if (c->n_ff) put_u32(&p, "feed_forward_length", c->n_ff);
-    put_u32(&p, "attention.head_count", c->n_heads);
-    if (mixer == WHIT_MIXER_SHORT_CONV) {
-        int32_t heads[WHIT_MAX_LAYERS];
-        for (uint32_t i = 0; i < c->n_layers; i++) heads[i] = (int32_t)whit_config_kind(c, i).n_kv_heads;
-        put_array(&p, "attention.head_count_kv", WHIT_GGUF_I32, heads, c->n_layers);
-        put_u32(&p, "shortconv.l_cache", c->conv_taps);
-    } else {
-        put_u32(&p, "attention.head_count_kv", c->n_kv_heads);
-    }
-    put_u32(&p, "attention.key_length", c->head_dim);
-    put_u32(&p, "attention.value_length", c->head_dim);
-    put_u32(&p, "rope.dimension_count", c->rope_dim);
+    put_u32(&p, "block_count", c->n_layers + c->n_draft_layers);
+    if (c->n_draft_layers) put_u32(&p, "nextn_predict_layers", c->n_draft_layers);
+    put_sizes(&p);
+    if (mixer == WHIT_MIXER_SHORT_CONV) put_u32(&p, "shortconv.l_cache", c->conv_taps);
+    whit_layer_kind full;
+    const bool has_ropes = c->n_ropes && find_kind(c, false, &full);
+    const whit_rope rope = whit_config_rope(c, has_ropes ? full.rope : 0);
+    const uint32_t head_dim = has_ropes ? full.head_dim : c->head_dim;
+    put_u32(&p, "attention.key_length", head_dim);
+    put_u32(&p, "attention.value_length", head_dim);
     if (c->window) put_u32(&p, "attention.sliding_window", c->window);
     put_f32(&p, "attention.layer_norm_rms_epsilon", c->norm_eps);
-    put_f32(&p, "rope.freq_base", c->rope_theta);
+    put_rope(&p, &rope);
+    if (strcmp(architecture, "gemma4") == 0) put_gemma4(&p);
     if (mixer == WHIT_MIXER_DELTA) put_delta(&p);
     if (c->n_experts) put_experts(&p);
 }

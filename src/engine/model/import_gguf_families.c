@@ -78,14 +78,14 @@ static const whit_import_name gemma4_names[] = {
     {"proj.weight", "side_proj", .is_projection = true},
     {"post_norm.weight", "side_norm"},
     {"layer_output_scale.weight", "layer_scale"},
-    GGUF_EXPERTS,
+    {"ffn_gate_up_exps.weight", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
+    {"ffn_gate_up_exps.weight", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
+    GGUF_EXPERTS, /* the fused matrix, which export writes, precedes it */
     {"ffn_gate_inp.scale", "router_norm"},
     {"ffn_down_exps.scale", "expert_scales"},
     {"post_ffw_norm_1.weight", "ffn_dense_post_norm"},
     {"post_ffw_norm_2.weight", "expert_post_norm"},
     {"pre_ffw_norm_2.weight", "expert_norm"},
-    {"ffn_gate_up_exps.weight", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
-    {"ffn_gate_up_exps.weight", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
     {NULL},
 };
 static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attention.value_length_swa",
