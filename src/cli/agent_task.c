@@ -261,10 +261,11 @@ void cli_tasks_close(struct cli_tasks *t)
 void cli_tasks_cost(const struct cli_tasks *t)
 {
     const whit_agent_report *r = &t->report;
-    cli_note("%u answer%s, %u call%s, %u turn%s written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
-             whit_plural(r->n_answers), r->n_calls, whit_plural(r->n_calls), r->n_turns, whit_plural(r->n_turns),
-             (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
-             (unsigned long long)r->tokens_in, (unsigned long long)r->tokens_out,
+    cli_note("%u answer%s, %u call%s, %u turn%s written, %llu bytes; %s%llu tokens in (%llu of them cached), %llu out; "
+             "%.1f s",
+             r->n_answers, whit_plural(r->n_answers), r->n_calls, whit_plural(r->n_calls), r->n_turns,
+             whit_plural(r->n_turns), (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
+             (unsigned long long)r->tokens_in, (unsigned long long)r->tokens_cached, (unsigned long long)r->tokens_out,
              (double)(whit_now_ns() - t->begun_ns) / 1e9);
 }
 
@@ -276,12 +277,12 @@ static int print_report(struct cli_tasks *t)
     uint64_t spent = r->tokens_in + r->tokens_out;
     if (values->json)
         cli_print_json(t->call,
-                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:i, s:I, s:I, s:b, s:I, s:f}", "done", r->done, "answer",
-                                 answer, r->answer.size_bytes, "answers", (int)r->n_answers, "calls", (int)r->n_calls,
-                                 "turns", (int)r->n_turns, "held", (int)r->n_held, "tokens_in",
-                                 (json_int_t)r->tokens_in, "tokens_out", (json_int_t)r->tokens_out, "guessed",
-                                 r->tokens_are_guessed, "written_bytes", (json_int_t)r->written_bytes, "seconds",
-                                 (double)(whit_now_ns() - t->begun_ns) / 1e9));
+                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:b, s:I, s:f}", "done", r->done,
+                                 "answer", answer, r->answer.size_bytes, "answers", (int)r->n_answers, "calls",
+                                 (int)r->n_calls, "turns", (int)r->n_turns, "held", (int)r->n_held, "tokens_in",
+                                 (json_int_t)r->tokens_in, "tokens_cached", (json_int_t)r->tokens_cached, "tokens_out",
+                                 (json_int_t)r->tokens_out, "guessed", r->tokens_are_guessed, "written_bytes",
+                                 (json_int_t)r->written_bytes, "seconds", (double)(whit_now_ns() - t->begun_ns) / 1e9));
     else if (t->has_streamed)
         end_view(t);
     else if (r->done && r->answer.size_bytes)

@@ -532,6 +532,8 @@ static void count_tokens(loop *l, const json_t *answer)
     const json_t *usage = json_object_get(answer, "usage");
     json_int_t in = json_integer_value(json_object_get(usage, "prompt_tokens"));
     json_int_t out = json_integer_value(json_object_get(usage, "completion_tokens"));
+    const json_int_t cached =
+        json_integer_value(json_object_get(json_object_get(usage, "prompt_tokens_details"), "cached_tokens"));
     if (!json_is_object(usage)) {
         size_t i;
         json_t *message;
@@ -544,6 +546,7 @@ static void count_tokens(loop *l, const json_t *answer)
     }
     if (in > 0) l->report->tokens_in += (uint64_t)in;
     if (out > 0) l->report->tokens_out += (uint64_t)out;
+    if (cached > 0 && cached <= in) l->report->tokens_cached += (uint64_t)cached;
 }
 
 /* Does a text that was cut end inside a call, or in the line that begins a block? Neither could be continued. */

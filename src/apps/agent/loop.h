@@ -46,6 +46,7 @@ typedef struct whit_agent_report {
     uint32_t n_answers, n_calls, n_turns; /* n_turns written in the journal */
     uint32_t n_held;                      /* answers that the gate held back */
     uint64_t tokens_in, tokens_out, written_bytes;
+    uint64_t tokens_cached;  /* part of tokens_in that the model had computed before, as far as it says so */
     bool tokens_are_guessed; /* the model did not say: a token for four bytes */
 } whit_agent_report;
 
