@@ -16,17 +16,24 @@
 #include "cli/ranks.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "whit/steps.h"
 
 struct bench_values {
     cli_list models, shapes;
     uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns, adapter_rank;
-    const char *depths, *threads;
+    uint32_t n_guesses;
+    const char *depths, *threads, *draft;
     int kv, act; /* act: 0 is i8, 1 q2 */
     bool steal, exact_head, kernels, arrays, profile, json, csv, md;
 };
 enum { BATCH_TOKENS = 512 };
-static const struct bench_values defaults = {
-    .n_prompt = 512, .n_decode = 128, .n_rounds = 5, .n_columns = 1, .depths = "0", .threads = "0"};
+static const struct bench_values defaults = {.n_guesses = WHIT_DRAFT_BY_COST,
+                                             .n_prompt = 512,
+                                             .n_decode = 128,
+                                             .n_rounds = 5,
+                                             .n_columns = 1,
+                                             .depths = "0",
+                                             .threads = "0"};
 
 #define AT(member) offsetof(struct bench_values, member)
 static const cli_option options[] = {
@@ -50,6 +57,11 @@ static const cli_option options[] = {
     {"--columns", CLI_COUNT, AT(n_columns), "N", "Sequences that are decoded at once. Default 1.", 1, 256},
     {"--adapter", CLI_COUNT, AT(adapter_rank), "RANK",
      "Mount a random adapter of this rank on all matrices of the layers.", 1, WHIT_ADAPTER_MAX_RANK},
+    {"--draft", CLI_FILE, AT(draft), "mtp|none|FILE",
+     "Decode the model's own likeliest text with guesses: of its block (mtp), of a draft model, or of the text alone "
+     "(none).",
+     0, 0},
+    {"--spec", CLI_COUNT, AT(n_guesses), "N", "Tokens that --draft guesses at a time; by cost without it.", 1, 31},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head; decoding needs only the largest logits.", 0,
      0},
     {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy process.", 0, 0},
@@ -147,6 +159,15 @@ static void conclude(const bench_facts *facts, const bench_sample *samples, size
     result->roofline_share = bench_median(values[5], n);
     result->huge_share = samples[n - 1].huge_share;
     result->bytes_per_token = bench_median(values[6], n);
+    double tokens = 0, steps = 0, guessed = 0, right = 0;
+    for (size_t i = 0; i < n; i++) {
+        tokens += samples[i].tokens;
+        steps += samples[i].steps;
+        guessed += samples[i].n_guessed;
+        right += samples[i].n_right;
+    }
+    result->tokens_per_step = steps > 0 ? tokens / steps : 0;
+    result->accepted = guessed > 0 ? right / guessed : 0;
     snprintf(result->isa, sizeof result->isa, "%s", facts->isa);
 }
 
@@ -157,6 +178,8 @@ struct bench {
     const struct bench_values *values;
     bench_model *models;
     size_t n_models;
+    const char *draft; /* as in bench_test, with the file's path found */
+    char draft_path[BENCH_PATH_BYTES];
     bench_test *tests;
     bench_worker *workers;
     bench_sample *samples; /* (n_tests, n_rounds) */
@@ -175,6 +198,11 @@ static whit_status make_models(struct bench *b, whit_error *error)
         const char *path = v->models.items[i], *slash = strrchr(path, '/');
         WHIT_TRY(cli_find_model(path, model->path, error));
         snprintf(model->name, sizeof model->name, "%s", slash ? slash + 1 : path);
+    }
+    b->draft = v->draft;
+    if (v->draft && strcmp(v->draft, "mtp") != 0 && strcmp(v->draft, "none") != 0) {
+        WHIT_TRY(cli_find_model(v->draft, b->draft_path, error));
+        b->draft = b->draft_path;
     }
     for (size_t i = 0; i < v->shapes.n; i++)
         WHIT_TRY(bench_model_shape(v->shapes.items[i], &b->models[b->n_models++], error));
@@ -221,6 +249,8 @@ static whit_status make_tests(struct bench *b, whit_error *error)
                                               .adapter_rank = v->adapter_rank,
                                               .kv = (whit_kv_type)v->kv,
                                               .act = v->act ? WHIT_ACT_Q2 : WHIT_ACT_I8,
+                                              .draft = is_decode ? b->draft : NULL,
+                                              .n_guesses = v->n_guesses,
                                               .cpu = getenv("WHIT_CPU")};
     }
     return WHIT_OK;
@@ -269,6 +299,10 @@ static int run_bench(cli_call *call)
     if (v->profile && v->csv)
         return cli_fail(call, CLI_USAGE,
                         "--profile is no table of the same columns: print it without --csv, or as --json");
+    if (!v->draft && v->n_guesses != WHIT_DRAFT_BY_COST)
+        return cli_fail(call, CLI_USAGE, "--spec is of decoding with guesses: add --draft mtp, none or FILE");
+    if (v->draft && (v->n_columns > 1 || v->profile))
+        return cli_fail(call, CLI_USAGE, "--draft measures one sequence, without --columns and --profile");
     if (v->arrays) return bench_arrays(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->models.n + v->shapes.n == 0)
@@ -283,7 +317,9 @@ static int run_bench(cli_call *call)
         if (b.workers[i].pid > 0) bench_worker_close(&b.workers[i]);
     for (size_t i = 0; i < b.n_models; i++) bench_model_free(&b.models[i]);
     cli_progress_end();
-    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, v->steal, v->md || !isatty(STDOUT_FILENO));
+    unsigned with = v->draft ? BENCH_WITH_DRAFT : 0;
+    if (v->steal) with |= BENCH_WITH_STOLEN;
+    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, with, v->md || !isatty(STDOUT_FILENO));
     free(b.models);
     free(b.tests);
     free(b.workers);
@@ -305,13 +341,15 @@ const cli_verb cli_bench_verb = {
     "from huge pages: files that are cached in small ones are read anew, and \"huge\" says how much lies "
     "in huge ones; shares compare where that is equal.\n"
     "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b, "
-    "qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b, gemma4-e2b, gemma4-e4b, qwen3-30b-a3b or lfm2-8b-a1b (NAME/N: "
+    "qwen3-0.6b, qwen35-0.8b, qwen35-4b (with -mtp: also its block that guesses tokens), lfm2-1.2b, gemma4-e2b, "
+    "gemma4-e4b, qwen3-30b-a3b or lfm2-8b-a1b (NAME/N: "
     "N of its layers), with the codec of its layers (t2 t5 "
     "b1 q2 l2 i4 i8; mobile: Gemma 4's own mix of bits), of its head "
     "(default i8s where it is "
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
     "kept in the cache folder. WHIT_CPU caps the instructions.\n"
-    "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8",
+    "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8\n"
+    "  whit bench --shape qwen35-0.8b-mtp:t2 --draft mtp --spec 2 -p 0",
     {{"OPTIONS", options, 0}},
     sizeof(struct bench_values),
     &defaults,

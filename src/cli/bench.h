@@ -5,6 +5,7 @@
  *   bench_model.c   shapes, and random models of them in the cache
  *   bench_pages.c   huge and small pages of a model's files
  *   bench_worker.c  one test in a process of its own
+ *   bench_draft.c   decoding with guesses
  *   bench_count.c   what a step reads and multiplies
  *   bench_report.c  tables and JSON
  *   bench_adapter.c a random adapter
@@ -56,6 +57,8 @@ typedef struct bench_test {
     bool profile, exact_head;
     uint32_t adapter_rank; /* rank of a random adapter on every sequence; 0: no adapter */
     const char *cpu;       /* limit of the CPU level, as WHIT_CPU */
+    const char *draft;     /* decoding with guesses of "mtp", "none" (of the text alone) or a file; NULL: without */
+    uint32_t n_guesses;    /* at a time; WHIT_DRAFT_BY_COST: by cost */
 } bench_test;
 
 /* A worker's message once it is ready. */
@@ -73,6 +76,7 @@ typedef struct bench_sample {
     double bytes, macs; /* bytes read and multiply-adds (layers only) in this time */
     double all_macs;    /* multiply-adds including the head */
     double read_bytes_per_s, int8_macs_per_s, huge_share;
+    double steps, n_guessed, n_right; /* with guesses: steps, tokens guessed, and how many of them were right */
     uint64_t peak_rss_bytes;
 } bench_sample;
 
@@ -108,6 +112,8 @@ typedef struct bench_count {
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
+/* Bytes of the cache that a query reads after `position` earlier positions. */
+double bench_cache_bytes(const struct whit_kv *kv, double position);
 /* Names the kind of work of a phase, the same for all layers: "gate+up", "norm+acts". */
 void bench_phase_label(const whit_session *session, const whit_exec_phase *phase, char label[BENCH_LABEL_BYTES]);
 
@@ -121,6 +127,16 @@ typedef struct bench_adapter {
 } bench_adapter;
 whit_status bench_adapter_mount(whit_session *session, uint32_t rank, bench_adapter *bench, whit_error *error);
 void bench_adapter_free(bench_adapter *bench);
+
+/* ---- guesses ---------------------------------------------------------------------------------- */
+
+/* Finds the draft model of a test: the model itself, a file, which is opened into *opened for the caller to close, or
+ * NULL. */
+whit_status bench_draft_open(const bench_test *test, const whit_model *model, whit_model **opened,
+                             const whit_model **drafter, whit_error *error);
+/* Generates the test's tokens after those of sequence 0 and the token `last`. Adds to the sample. */
+whit_status bench_draft_round(whit_session *session, const bench_test *test, const bench_count *count, int32_t last,
+                              bench_sample *sample, whit_error *error);
 
 /* ---- workers ---------------------------------------------------------------------------------- */
 
@@ -144,13 +160,17 @@ typedef struct bench_result {
     char cpu[64], isa[32];
     double tps_median, tps_best, bytes_per_token, read_gbps, bandwidth_share;
     double int8_gmacs, int8_share, roofline_share, huge_share;
+    double tokens_per_step, accepted; /* with guesses; accepted: share that was right, 0 without any */
     uint64_t peak_rss_bytes;
     bench_line lines[BENCH_LINES_MAX];
     uint32_t n_lines;
 } bench_result;
 
 typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
-void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen, bool all);
+/* Columns that are there with some options alone. */
+enum { BENCH_WITH_STOLEN = 1, BENCH_WITH_DRAFT = 2 };
+/* with: the columns of options; all: also those of the table that a terminal does not show. */
+void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all);
 
 /* whit bench --kernels. */
 int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);

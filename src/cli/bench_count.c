@@ -106,6 +106,18 @@ void bench_count_close(bench_count *count)
     count->ranges = NULL;
 }
 
+double bench_cache_bytes(const whit_kv *kv, double position)
+{
+    double bytes = 0;
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        const whit_kv_class *class = &kv->classes[c];
+        if (class->role == WHIT_KV_ROLE_SINKS) continue;
+        const double seen = class->window && position > class->window ? class->window : position;
+        bytes += seen * (double)class->pool.block_bytes / WHIT_KV_BLOCK_TOKENS;
+    }
+    return bytes;
+}
+
 static void add_word(char label[BENCH_LABEL_BYTES], const char *word)
 {
     size_t n = strlen(label);

@@ -43,6 +43,10 @@ static const struct {
     {"qwen3-0.6b", {SIZES("qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 1e6), .tied_head = true, .qk_norm = true}},
     {"qwen35-0.8b", {SIZES("hybrid", 24, 1024, 3584, 8, 2, 256, 248320, 1e7), QWEN35, .delta_heads = 16}},
     {"qwen35-4b", {SIZES("hybrid", 32, 2560, 9216, 16, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 32}},
+    {"qwen35-0.8b-mtp", {SIZES("hybrid", 24, 1024, 3584, 8, 2, 256, 248320, 1e7), QWEN35, .delta_heads = 16,
+      .n_draft_layers = 1}},
+    {"qwen35-4b-mtp", {SIZES("hybrid", 32, 2560, 9216, 16, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 32,
+      .n_draft_layers = 1}},
     {"lfm2-1.2b", {SIZES("hybrid", 16, 2048, 8192, 32, 8, 64, 65536, 1e6), .tied_head = true, .qk_norm = true,
       .conv_taps = 3}},
     {"gemma4-e2b", {SIZES("gemma4", 35, 1536, 6144, 8, 1, 256, 262144, 1e6), GEMMA4, .n_shared_layers = 20}},
@@ -144,11 +148,12 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     size_t which = 0;
     while (which < N_SHAPES && strcmp(shapes[which].name, fields[0])) which++;
     if (which == N_SHAPES || !fits)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
-                         "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b, qwen35-4b, lfm2-1.2b, gemma4-e2b, "
-                         "gemma4-e4b, qwen3-30b-a3b, lfm2-8b-a1b, or of NAME/N, its first N layers",
-                         text);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
+            "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b[-mtp], qwen35-4b[-mtp], lfm2-1.2b, gemma4-e2b, "
+            "gemma4-e4b, qwen3-30b-a3b, lfm2-8b-a1b, or of NAME/N, its first N layers",
+            text);
     *shape = (struct shape){.config = shapes[which].config, .name = shapes[which].name};
     whit_config *c = &shape->config;
     if (!c->rope_dim) c->rope_dim = c->head_dim;
@@ -604,6 +609,15 @@ static whit_status expert_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "expert_down", c->n_experts * c->n_embd, c->n_expert_ff);
 }
 
+/* Tensors of the block that predicts one more token, after those of a layer. */
+static whit_status draft_tensors(struct maker *m, uint32_t i)
+{
+    static const char *const norms[] = {"draft_embed_norm", "draft_hidden_norm", "draft_norm"};
+    const uint32_t n = m->shape->config.n_embd;
+    for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) WHIT_TRY(vector(m, (int)i, norms[k], n));
+    return matrix(m, i, "draft_in", n, 2 * n);
+}
+
 /* Handles all tensors, in the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
@@ -613,13 +627,14 @@ static whit_status tensors(struct maker *m)
     const bool is_gemma = c->side_width != 0;
     WHIT_TRY(tensor(m, "embed", whit_requantise_type(m->shape->embd, c->n_vocab, c->n_embd), NULL));
     if (is_gemma) WHIT_TRY(gemma_begin(m));
-    for (uint32_t i = 0; i < c->n_layers; i++) {
+    for (uint32_t i = 0; i < c->n_layers + c->n_draft_layers; i++) {
         const whit_layer_kind kind = whit_config_kind(c, i);
         WHIT_TRY(vector(m, (int)i, "attn_norm", c->n_embd));
         WHIT_TRY((is_gemma ? gemma_tensors : mixers[kind.mixer])(m, i));
         WHIT_TRY(vector(m, (int)i, "ffn_norm", c->n_embd));
         WHIT_TRY((kind.n_ff ? ffn_tensors : expert_tensors)(m, i));
         if (is_gemma) WHIT_TRY(gemma_layer_end(m, i));
+        if (i >= c->n_layers) WHIT_TRY(draft_tensors(m, i));
     }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
     if (!c->tied_head) WHIT_TRY(tensor(m, "head", whit_requantise_type(m->shape->head, c->n_vocab, c->n_embd), NULL));

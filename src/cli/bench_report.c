@@ -21,6 +21,7 @@ static const struct column {
     int digits;    /* in the table */
     double factor; /* in the table */
     bool is_main;  /* also shown on a terminal */
+    unsigned with; /* BENCH_WITH_...: the option that it belongs to; 0: always there */
 } columns[] = {
     {"shape", "shape", COLUMN_TEXT, 0, 0, true},
     {"test", "test", COLUMN_TEXT, 0, 0, true},
@@ -40,9 +41,16 @@ static const struct column {
     {"roofline_share", "roofline", COLUMN_REAL, 0, 100, true},
     {"huge_share", "huge", COLUMN_REAL, 0, 100},
     {"peak_rss_bytes", "peak MB", COLUMN_COUNT, 0, 1e-6, true},
-    {"stolen", "stolen", COLUMN_COUNT, 0, 1},
+    {"stolen", "stolen", COLUMN_COUNT, 0, 1, .with = BENCH_WITH_STOLEN},
+    {"tokens_per_step", "tokens/step", COLUMN_REAL, 2, 1, true, BENCH_WITH_DRAFT},
+    {"draft_accepted", "accepted", COLUMN_REAL, 0, 100, true, BENCH_WITH_DRAFT},
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
+
+static bool is_there(const struct column *column, unsigned with)
+{
+    return !column->with || (column->with & with);
+}
 
 static void make_cells(const bench_result *r, struct cell cells[N_COLUMNS])
 {
@@ -56,22 +64,24 @@ static void make_cells(const bench_result *r, struct cell cells[N_COLUMNS])
     snprintf(cells[6].text, sizeof cells[6].text, "%s", r->cpu);
     snprintf(cells[7].text, sizeof cells[7].text, "%s", r->isa);
     const double numbers[] = {
-        r->tps_median, r->tps_best,   r->bytes_per_token, r->read_gbps,  r->bandwidth_share,
-        r->int8_gmacs, r->int8_share, r->roofline_share,  r->huge_share, (double)r->peak_rss_bytes,
-        t->stolen};
+        r->tps_median, r->tps_best,        r->bytes_per_token, r->read_gbps,  r->bandwidth_share,
+        r->int8_gmacs, r->int8_share,      r->roofline_share,  r->huge_share, (double)r->peak_rss_bytes,
+        t->stolen,     r->tokens_per_step, r->accepted};
     for (size_t i = 8; i < N_COLUMNS; i++) cells[i].number = numbers[i - 8];
 }
 
-static json_t *make_json(const bench_result *r, size_t n_columns)
+static json_t *make_json(const bench_result *r, unsigned with)
 {
     struct cell cells[N_COLUMNS];
     json_t *object = json_object();
     make_cells(r, cells);
-    for (size_t i = 0; i < n_columns; i++)
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (!is_there(&columns[i], with)) continue;
         json_object_set_new(object, columns[i].key,
                             columns[i].kind == COLUMN_TEXT        ? cli_json_path(cells[i].text)
                                 : columns[i].kind == COLUMN_COUNT ? json_integer((json_int_t)(cells[i].number + 0.5))
                                                                   : json_real(cells[i].number));
+    }
     if (r->n_lines) {
         json_t *profile = json_array();
         for (uint32_t i = 0; i < r->n_lines; i++)
@@ -85,8 +95,7 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
 }
 
 /* `all` false: the table has its main columns alone. */
-static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, size_t n_columns,
-                       bool all)
+static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all)
 {
     const char *begin = form == BENCH_MD ? "| " : "";
     const char *between = form == BENCH_MD ? " | " : ",";
@@ -95,8 +104,9 @@ static void print_rows(cli_call *call, bench_form form, const bench_result *resu
         struct cell cells[N_COLUMNS];
         if (line > 0) make_cells(&results[line - 1], cells);
         const char *gap = begin;
-        for (size_t i = 0; i < n_columns; i++) {
+        for (size_t i = 0; i < N_COLUMNS; i++) {
             const struct column *c = &columns[i];
+            if (!is_there(c, with)) continue;
             if (form == BENCH_MD && (!c->title || !(all || c->is_main))) continue;
             if (line == 0)
                 cli_print(call, "%s%s", gap, form == BENCH_MD ? c->title : c->key);
@@ -110,8 +120,8 @@ static void print_rows(cli_call *call, bench_form form, const bench_result *resu
         }
         cli_print(call, "%s", end);
         if (line > 0 || form != BENCH_MD) continue;
-        for (size_t i = 0; i < n_columns; i++)
-            if (columns[i].title && (all || columns[i].is_main))
+        for (size_t i = 0; i < N_COLUMNS; i++)
+            if (is_there(&columns[i], with) && columns[i].title && (all || columns[i].is_main))
                 cli_print(call, columns[i].kind == COLUMN_TEXT ? "|---" : "|--:");
         cli_print(call, "|\n");
     }
@@ -136,17 +146,16 @@ static void print_profile(cli_call *call, const bench_result *r)
     }
 }
 
-void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen, bool all)
+void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all)
 {
-    size_t n_columns = with_stolen ? N_COLUMNS : N_COLUMNS - 1;
     if (form == BENCH_JSON) {
         json_t *array = json_array();
-        for (size_t i = 0; i < n; i++) json_array_append_new(array, make_json(&results[i], n_columns));
+        for (size_t i = 0; i < n; i++) json_array_append_new(array, make_json(&results[i], with));
         cli_print_json(call, array);
         return;
     }
     if (form == BENCH_MD && n) cli_print(call, "%s\n\n", results[0].cpu);
-    print_rows(call, form, results, n, n_columns, all);
+    print_rows(call, form, results, n, with, all);
     for (size_t i = 0; i < n && form == BENCH_MD; i++)
         if (results[i].n_lines) print_profile(call, &results[i]);
 }

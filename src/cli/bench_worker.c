@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "cli/bench.h"
+#include "cli/flags.h"
 
 enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000, TOKENS_MAX = 1 << 20 };
 
@@ -41,6 +42,7 @@ static bool receive_all(int fd, void *data, size_t size_bytes)
 struct work {
     const bench_test *test;
     whit_model *model;
+    whit_model *drafter; /* a draft model of a file of its own; NULL: none was opened */
     whit_session *session;
     bench_adapter adapter;
     bench_count count;
@@ -226,9 +228,15 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     options.cpu = t->cpu;
     options.exact_head = t->exact_head;
     options.cancel = cli_cancelled();
+    const whit_model *drafter = NULL;
+    if (t->draft) {
+        WHIT_TRY(bench_draft_open(t, w->model, &w->drafter, &drafter, error));
+        options.n_logits = 1 + cli_draft_max(t->n_guesses);
+        options.n_ctx_tokens += options.n_logits;
+    }
     w->tokens = malloc(options.n_batch_tokens * sizeof *w->tokens);
     if (!w->tokens) return whit_fail_memory(error, "the tokens", options.n_batch_tokens);
-    WHIT_TRY(whit_session_open(w->model, &options, &w->session, error));
+    WHIT_TRY(whit_session_open_drafting(w->model, &options, drafter, &w->session, error));
     WHIT_TRY(bench_count_open(w->session, measured_rows(t), measured_selected(t), !t->exact_head, &w->count, error));
     if (t->adapter_rank) WHIT_TRY(bench_adapter_mount(w->session, t->adapter_rank, &w->adapter, error));
     w->count.pass_bytes += w->adapter.pass_bytes;
@@ -247,25 +255,18 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     return WHIT_OK;
 }
 
-/* Bytes of the cache that a query reads after `position` earlier positions. */
-static double cache_bytes(const whit_kv *kv, double position)
-{
-    double bytes = 0;
-    for (uint32_t c = 0; c < kv->n_classes; c++) {
-        const whit_kv_class *class = &kv->classes[c];
-        if (class->role == WHIT_KV_ROLE_SINKS) continue;
-        double seen = class->window && position > class->window ? class->window : position;
-        bytes += seen * (double)class->pool.block_bytes / WHIT_KV_BLOCK_TOKENS;
-    }
-    return bytes;
-}
-
 static whit_status run_round(struct work *w, bench_sample *sample, whit_error *error)
 {
     const bench_test *t = w->test;
     uint32_t per_step = t->is_decode ? 1 : t->n_batch_tokens, n_steps = (t->n_tokens + per_step - 1) / per_step;
     uint32_t n_probes = n_steps < PROBES_A_ROUND ? n_steps : PROBES_A_ROUND;
     w->read_bytes = w->read_s = w->int8_macs = w->int8_s = 0;
+    if (t->draft) {
+        probe(w);
+        const int32_t last = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model));
+        WHIT_TRY(bench_draft_round(w->session, t, &w->count, last, sample, error));
+        n_steps = 0;
+    }
     for (uint32_t i = 0; i < n_steps; i++) {
         if ((uint64_t)i * n_probes / n_steps != (uint64_t)(i - 1) * n_probes / n_steps) probe(w);
         uint32_t done = i * per_step, n = t->n_tokens - done < per_step ? t->n_tokens - done : per_step;
@@ -279,7 +280,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         double position = t->depth + done + 0.5 * (n + 1);
         uint64_t n_columns = t->is_decode ? t->columns : 1;
         sample->bytes += w->count.pass_bytes - (wants ? 0 : w->count.selected_bytes) + n_rows * w->count.row_bytes +
-            n_columns * cache_bytes(w->count.kv, position);
+            n_columns * bench_cache_bytes(w->count.kv, position);
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
                 sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;
@@ -350,6 +351,7 @@ static void serve(struct work *w, int from_parent, int to_parent)
         }
     }
     whit_session_close(w->session);
+    whit_model_close(w->drafter);
     bench_adapter_free(&w->adapter);
     whit_model_close(w->model);
     bench_count_close(&w->count);

@@ -51,6 +51,44 @@ END
 expect 2 whit bench -m tiny.ndf --profile --csv
 one_line "--profile"
 
+# Guesses: by the model's own block, by a draft model, from the text; what does not go together is refused.
+rm -rf draft
+XDG_CACHE_HOME=$PWD/cache python3 "$SOURCE/tests/cli/draft.py" draft 64 310 || complain "no model with a block"
+expect 0 whit convert draft -o draft.ndf
+for how in "draft.ndf --draft mtp --spec 3" "tiny.ndf --draft draft.ndf --spec 2" "draft.ndf --draft mtp" \
+    "tiny.ndf --draft none --spec 7"; do
+    # shellcheck disable=SC2086 # options are a list
+    expect 0 whit bench -m $how -p 8 -n 40 -d 0,5 -r 2 -t 1 --json
+    python3 - out "$how" <<'END' || complain "bench $how: $(cat out)"
+import json, sys
+tests = json.load(open(sys.argv[1]))
+assert [(t["test"], t["depth"]) for t in tests] == [("pp8", 0), ("tg40", 0), ("pp8", 5), ("tg40", 5)]
+for t in tests:
+    assert t["tps_median"] > 0 and t["bytes_per_token"] > 0, t
+    if t["test"] == "pp8":
+        assert t["tokens_per_step"] == t["draft_accepted"] == 0, t
+        continue
+    assert t["tokens_per_step"] >= 1 and 0 <= t["draft_accepted"] <= 1, t
+    # A right guess is a token more of a step; the first step has none.
+    if "--spec" in sys.argv[2]:
+        n = int(sys.argv[2].split()[-1])
+        assert t["tokens_per_step"] <= 1 + n * t["draft_accepted"] + 1e-9, t
+END
+done
+# The model's text repeats itself in the end, so that guesses from the text are right.
+expect 0 whit bench -m tiny.ndf --draft none --spec 7 -p 0 -n 200 -r 1 -t 1 --json
+python3 -c 'import json; t = json.load(open("out"))[0]; assert t["draft_accepted"] > 0.1 and t["tokens_per_step"] > 1.1' || complain "no guess was right: $(cat out)"
+expect 0 whit bench -m tiny.ndf --draft none -p 0 -n 8 -r 1
+grep -q '| accepted |' out || complain "the table lacks guesses: $(cat out)"
+expect 2 whit bench -m tiny.ndf --spec 3
+one_line "--draft"
+expect 2 whit bench -m tiny.ndf --draft none --columns 2
+one_line "one sequence"
+expect 3 whit bench -m tiny.ndf --draft mtp -n 4 -p 0
+one_line "no block that predicts"
+expect 5 whit bench -m tiny.ndf --draft absent.ndf -n 4 -p 0
+one_line "absent.ndf"
+
 expect 2 whit bench
 one_line "--shape"
 expect 2 whit bench --shape bitnet
