@@ -19,11 +19,11 @@ def ask(server, **more):
 
 
 def files():
-    return sorted("kept/" + name for name in os.listdir("kept"))
+    return sorted("kept/" + name for name in os.listdir("kept") if name.endswith(".ndf"))
 
 
 def inodes():
-    return {os.stat(path).st_ino for path in files() if path.endswith(".ndf")}
+    return {os.stat(path).st_ino for path in files()}
 
 
 def full_disk():
@@ -106,7 +106,20 @@ for round in range(2):
         usage = ask(server, prompt=prompt, model=name)[1]
         check(not round or usage["prompt_tokens_details"]["cached_tokens"] > 256, "lost by its twin", name, usage)
     server.end()
-    check(len(os.listdir("twins")) == 2 and not any("kept" in line for line in server.said), os.listdir("twins"), server.said)
+    check(len([name for name in os.listdir("twins") if name.endswith(".ndf")]) == 2, os.listdir("twins"))
+    check(not any("kept" in line for line in server.said), server.said)
+# Servers that share the folder at the same time say so, and lose nothing of each other.
+shutil.rmtree("shared", ignore_errors=True)
+for round in range(2):
+    servers = [Server("-c", "1024", "-np", "1", "--cache-dir", "shared") for _ in range(3)]
+    for i, server in enumerate(servers):
+        usage = ask(server, prompt="Number %d. " % i + PROMPT)[1]
+        check(not round or usage["prompt_tokens_details"]["cached_tokens"] > 256, "lost by a neighbour", i, usage)
+        told = [line for line in server.said if "another server keeps its slots in shared" in line]
+        check(len(told) == (i > 0) and all("number %d," % (i + 1) in line for line in told), "not told", i, server.said)
+    for server in servers:
+        server.end()
+        check(not any("not kept" in line or "not taken" in line for line in server.said), server.said)
 for packed in ("k4v2", "k2v2", "bitmap"):
     for round in range(2):
         server = Server("-c", "1024", "-np", "1", "--kv", packed, "--cache-dir", "packed")

@@ -612,7 +612,8 @@ static bool open_session(whit_engine *e)
         if (status == WHIT_ERROR_UNSUPPORTED) status = WHIT_OK; /* no mixture, or one in memory */
     }
     if (status == WHIT_OK)
-        status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_twin, &wanted, &e->keep, e->opening);
+        status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_server, e->options.i_twin, &wanted,
+                                &e->keep, e->opening);
     if (status == WHIT_OK && e->options.events) {
         whit_channel_clear(e->options.events);
         whit_session_watch_cache(e->session, on_cache_event, e);

@@ -116,6 +116,7 @@ typedef struct whit_engine_options {
     bool exact_head;
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */
+    uint32_t i_server;     /* number among the servers that use that folder at the same time */
     uint32_t i_twin;       /* number among engines with the same weights in that folder; each has its own files */
     struct whit_event_channel *events; /* changes of the prefix cache are published there; NULL: not published */
     whit_adapter *const *adapters; /* (n_adapters) adapters that jobs may mount, by number; NULL: for another model */

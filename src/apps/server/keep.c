@@ -2,17 +2,36 @@
 #include "server/keep.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LEAST_TOKENS = 64, PATH_BYTES = 4096 };
+enum { LEAST_TOKENS = 64, PATH_BYTES = 4096, SERVERS_MAX = 256 };
 
 static const char purpose[] = "serve";
 
-whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_twin,
+uint32_t whit_keep_join(const char *folder, int *fd)
+{
+    char path[PATH_BYTES];
+    (void)mkdir(folder, 0700); /* else whit_keep_open says why not */
+    for (uint32_t i = 0; i < SERVERS_MAX; i++) {
+        if (snprintf(path, sizeof path, "%s/server-%u.lock", folder, i) >= PATH_BYTES) break;
+        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (*fd < 0) break;
+        if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return i;
+        const bool is_taken = errno == EWOULDBLOCK;
+        close(*fd);
+        if (!is_taken) break;
+    }
+    *fd = -1;
+    return 0;
+}
+
+whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_server, uint32_t i_twin,
                            const whit_session_options *session, whit_keep *keep, whit_error *error)
 {
     char digits[17];
@@ -22,12 +41,13 @@ whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, folder, "make the folder");
     if (access(folder, W_OK | X_OK) != 0) return whit_fail_errno(error, folder, "write to");
     for (size_t i = 0; i < 8; i++) snprintf(digits + 2 * i, 3, "%02x", identity[i]);
-    size_t n = strlen(folder) + 64;
+    size_t n = strlen(folder) + 80;
     keep->prefix = malloc(n);
     if (!keep->prefix) return whit_fail_memory(error, "the cache folder", n);
     int length = snprintf(keep->prefix, n, "%s/%s-%d-%d-", folder, digits, (int)session->kv, (int)session->act);
+    if (i_server) length += snprintf(keep->prefix + length, n - (size_t)length, "server%u-", i_server);
     if (i_twin) snprintf(keep->prefix + length, n - (size_t)length, "twin%u-", i_twin);
-    if (n <= PATH_BYTES - 64) return WHIT_OK;
+    if (n <= PATH_BYTES - 80) return WHIT_OK;
     whit_keep_close(keep);
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);
 }

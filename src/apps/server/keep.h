@@ -11,9 +11,14 @@ typedef struct whit_keep {
     bool failed;  /* the failure was reported */
 } whit_keep;
 
+/* Numbers the servers that use the folder at the same time, from 0 on. *fd keeps the number taken until it is closed;
+ * -1 with number 0 if the folder cannot be locked, or does not exist and cannot be made. */
+uint32_t whit_keep_join(const char *folder, int *fd);
+
 /* Opens the cache; `folder` NULL: nothing is saved. The names of the files are made of everything that their blocks
- * depend on, and of `i_twin`: engines with the same weights in one process have their own files. */
-whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_twin,
+ * depend on, of the server's number in the folder, and of `i_twin`: engines with the same weights, in one process or in
+ * several, have their own files. */
+whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t i_server, uint32_t i_twin,
                            const whit_session_options *session, whit_keep *keep, whit_error *error);
 void whit_keep_close(whit_keep *keep);
 /* Loads the file of slot `i` into the sequence. Returns its tokens, freed by the caller, or NULL if there is no

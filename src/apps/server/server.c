@@ -105,7 +105,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error)
 {
-    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}, .store_fd = -1};
+    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}, .store_fd = -1, .keep_fd = -1};
     whit_web_server *server = NULL;
     char address[400];
     int fd = -1, notify = whit_notify_open();

@@ -3,12 +3,14 @@
 #include "server/site.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "server/access.h"
+#include "server/keep.h"
 #include "server/kv_events.h"
 #include "server/models.h"
 
@@ -20,6 +22,12 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
     site->budget.all_bytes = (size_t)site->options->request_memory_mb << 20;
     site->budget.each_bytes = site->budget.all_bytes / 4;
     whit_page_open(site);
+    if (site->options->cache_dir) site->i_server = whit_keep_join(site->options->cache_dir, &site->keep_fd);
+    if (site->i_server)
+        fprintf(stderr,
+                "whit: another server keeps its slots in %s: this one has files of its own there, as number %u, and "
+                "finds them again when it starts as the same number\n",
+                site->options->cache_dir, site->i_server + 1);
     WHIT_TRY(whit_access_read(site, error));
     return whit_request_log_open(site->options->log_path, site->options->log_texts, &site->log, error);
 }
@@ -29,6 +37,8 @@ void whit_site_close(whit_site *site)
     if (site->store_fd >= 0) close(site->store_fd);
     pthread_mutex_destroy(&site->store_lock);
     site->store_fd = -1;
+    if (site->keep_fd >= 0) close(site->keep_fd);
+    site->keep_fd = -1;
     for (size_t i = 0; i < site->n_keys; i++) free(site->keys[i].models);
     free(site->keys);
     whit_request_log_close(&site->log);
@@ -92,6 +102,7 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options, 
 whit_status whit_api_start(whit_api *api, whit_error *error)
 {
     whit_engine_options engine = whit_api_engine_options(api->options, api->name);
+    engine.i_server = api->site->i_server;
     engine.i_twin = whit_models_twin(api->site, api->name);
     engine.events = whit_events_channel(api->site->events, api->name);
     engine.adapters = api->adapters;

@@ -34,6 +34,8 @@ typedef struct whit_site {
     whit_budget budget;         /* memory of requests */
     int store_fd;               /* socket of the helper process; -1: no store */
     pthread_mutex_t store_lock; /* held by the request that the helper works on */
+    int keep_fd;                /* keeps the number in the folder of --cache-dir; -1: no number */
+    uint32_t i_server;          /* number among the servers that use the folder */
     time_t started;
     _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* adapters without a request of their own */
     char page_policy[400];                              /* the page's Content-Security-Policy */
