@@ -9,7 +9,7 @@ import sys
 import time
 
 import client
-from client import Server, check
+from client import Server, check, refused
 
 SANITIZED = bool(os.environ.get("SANITIZED"))  # whose memory says nothing
 
@@ -113,4 +113,7 @@ test_long_logs(common)
 common.end()
 test_shared_grammar()
 test_budget()
+if not SANITIZED:  # slots that no machine can hold: what they cost, and what to change
+    said = refused("-np", "256", "-c", "20000000")
+    check("256 slots (-np) of 20000000 tokens (-c) take" in said and "MB each, and" in said and "MB are free: " in said, said)
 sys.exit(1 if client.failures else 0)

@@ -3,11 +3,13 @@
 #include "server/models.h"
 #include "whit/facts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "server/embedder.h"
 #include "server/replies.h"
 #include "whit/steps.h"
@@ -159,12 +161,52 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     entry->n_file_bytes = 0;
     for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_file_bytes += n_bytes;
     entry->n_bytes = n_arena + n_drafter + n_embedder + entry->n_file_bytes;
+    const uint32_t n_more = session.n_sequences - 1;
+    session.n_sequences = 1;
+    WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &entry->n_one_bytes, error));
+    entry->n_slot_bytes = n_more ? (n_arena - entry->n_one_bytes) / n_more : 0;
     for (size_t i = 0; i < 32; i++) snprintf(entry->digest + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     entry->n_vocab = whit_model_vocab_size(model);
     entry->n_ctx_train = whit_model_context_size(model);
     uint32_t usual = entry->n_ctx_train < 4096 ? entry->n_ctx_train : 4096;
     entry->n_ctx = session.n_ctx_tokens ? session.n_ctx_tokens : usual;
     return WHIT_OK;
+}
+
+/* Memory of the model's session with all slots. */
+static size_t session_bytes(const whit_site *site, const whit_entry *entry)
+{
+    return entry->n_one_bytes + entry->n_slot_bytes * (site->options->n_parallel - 1);
+}
+
+/* Says what the slots cost, and what would fit into the memory that is free. */
+static void describe_cost(const whit_site *site, const whit_entry *entry, char *text, size_t text_bytes)
+{
+    const uint32_t n_slots = site->options->n_parallel;
+    const uint64_t n_free_bytes = site->models->n_free_bytes;
+    const size_t n_slot = entry->n_slot_bytes ? entry->n_slot_bytes : entry->n_one_bytes;
+    const bool fits_one = n_slots > 1 && entry->n_one_bytes <= n_free_bytes;
+    char each[32] = "";
+    if (n_slots > 1) snprintf(each, sizeof each, ", %zu MB each", n_slot >> 20);
+    int n = snprintf(text, text_bytes, "%u slot%s (-np) of %u tokens (-c) take %zu MB%s, and %" PRIu64 " MB are free",
+                     n_slots, whit_plural(n_slots), entry->n_ctx, session_bytes(site, entry) >> 20, each,
+                     n_free_bytes >> 20);
+    if (n < 0 || (size_t)n >= text_bytes) return;
+    if (fits_one)
+        snprintf(text + n, text_bytes - (size_t)n, ": -np %" PRIu64 " would fit, or a smaller -c",
+                 1 + (n_free_bytes - entry->n_one_bytes) / n_slot);
+    else
+        snprintf(text + n, text_bytes - (size_t)n, ": choose a smaller -c, or --kv k4v2");
+}
+
+/* Prints the cost where it is more than is free: the system hands memory out as it is used, and may end the server
+ * then. */
+static void warn_of_cost(const whit_site *site, const whit_entry *entry)
+{
+    char text[256];
+    if (!site->models->n_free_bytes || session_bytes(site, entry) <= site->models->n_free_bytes) return;
+    describe_cost(site, entry, text, sizeof text);
+    fprintf(stderr, "whit: %s: %s\n", entry->options->name, text);
 }
 
 static void free_added(const whit_server_model *model)
@@ -207,6 +249,7 @@ whit_status whit_models_open(whit_site *site, whit_error *error)
     if (!models || !apis || !models->entries)
         status = whit_fail_memory(error, "the models", options->n_models * sizeof *models->entries);
     if (models) {
+        models->n_free_bytes = whit_memory_available(); /* the sandbox closes /proc */
         pthread_mutex_init(&models->lock, NULL);
         pthread_cond_init(&models->changed, NULL);
     }
@@ -233,7 +276,13 @@ whit_status whit_models_open(whit_site *site, whit_error *error)
 
 whit_status whit_models_start(whit_site *site, whit_error *error)
 {
-    return whit_api_start(site->models->entries[0].api, error);
+    const whit_entry *first = &site->models->entries[0];
+    char text[256];
+    const whit_status status = whit_api_start(first->api, error);
+    if (status == WHIT_OK) warn_of_cost(site, first);
+    if (status != WHIT_ERROR_MEMORY) return status;
+    describe_cost(site, first, text, sizeof text);
+    return whit_fail(error, status, "%s: out of memory: %s", first->options->name, text);
 }
 
 void whit_models_close(whit_site *site)

@@ -17,6 +17,8 @@ typedef struct whit_entry {
     whit_engine_counts past; /* counters of its closed engines */
     size_t n_bytes;          /* memory that it takes when open */
     size_t n_file_bytes;     /* bytes of its files that are mapped */
+    size_t n_one_bytes;      /* memory of its session if that had one slot */
+    size_t n_slot_bytes;     /* memory of each further slot */
     char family[64];         /* general.architecture */
     double n_parameters;
     const char *weight_type; /* type that most weights have, a constant */
@@ -29,6 +31,7 @@ typedef struct whit_entry {
 typedef struct whit_models {
     whit_entry *entries; /* places for n_places of them, which never move */
     size_t n, n_places;
+    uint64_t n_free_bytes;                      /* memory that was free before they were opened; 0: unknown */
     size_t entry_of[WHIT_SERVER_MOST_ADAPTERS]; /* the first model that takes an adapter */
     whit_api *retired;                          /* replaced ones with requests in flight */
     pthread_mutex_t lock;
