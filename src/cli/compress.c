@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * whit compress: a float model rounded to signs, trits or four levels. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -10,6 +12,7 @@
 #include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/outputs.h"
 #include "cli/ranks.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
@@ -35,6 +38,9 @@ static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const metho
                          *const embeddings[] = {"i8", "i4", "f16"};
 /* Matrices that b1 keeps as t within its budget: a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
+/* Options that --bits takes the place of. */
+static const char *const by_budget[] = {"--codec",  "--mixed",    "--pure",  "--group",
+                                        "--scales", "--outliers", "--plane", "--rank"};
 static const char *const scale_types[] = {"f16", "u8"};
 static const uint32_t groups[] = {128, 32, 64, 256};
 
@@ -154,7 +160,6 @@ static void on_matrix(void *user, const whit_compress_report *r)
                   r->rotated ? ", rotated" : "");
 }
 
-/* Reads the ids of the given text. */
 /* Prints what a budget chose: the summary, with -v a line for each matrix. */
 static void on_choice(void *user, const char *text)
 {
@@ -170,6 +175,7 @@ static void on_choice(void *user, const char *text)
     }
 }
 
+/* Reads the ids of the given text. */
 static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids)
 {
     whit_error error;
@@ -330,7 +336,10 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
 {
     whit_error error;
     whit_model *model = NULL;
+    struct stat info;
+    char size[32];
     whit_model_options open = whit_model_options_default();
+    if (stat(v->output, &info) != 0) return cli_fail(call, CLI_IO, "%s: %s", v->output, strerror(errno));
     if (whit_model_open(v->output, &open, &model, &error) != WHIT_OK) return cli_fail_error(call, &error);
     double bits = whit_weights_layer_bits(&model->weights);
     whit_model_close(model);
@@ -341,7 +350,8 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
                                  listener->seconds, "multiply_adds", (json_int_t)listener->multiply_adds, "matrices",
                                  listener->matrices, "choice", listener->choice));
     else
-        cli_note("%s: %.3f bits per weight of the layers", v->output, bits);
+        cli_note("%s: %s, %.3f bits per weight of the layers", v->output, cli_bytes((uint64_t)info.st_size, size),
+                 bits);
     return CLI_OK;
 }
 
@@ -351,6 +361,21 @@ static int fail_interrupted(cli_call *call, const char *work)
     if (access(work, F_OK) == 0)
         return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished");
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
+}
+
+/* Refuses outputs that would replace an input, and names that promise another kind of file. */
+static int check_outputs(cli_call *call, const struct compress_values *v)
+{
+    const cli_named_file outputs[] = {{"-o", v->output}, {"--report", v->page}};
+    const cli_named_file inputs[] = {{"SRC", call->operands[0]}, {"--imatrix", v->imatrix}};
+    int status = cli_check_apart(call, outputs[1], outputs, 1);
+    for (size_t i = 0; status == CLI_OK && i < 2; i++) {
+        status = cli_check_apart(call, outputs[i], inputs, 2);
+        for (size_t k = 0; status == CLI_OK && k < v->calib.n; k++)
+            status = cli_check_apart(call, outputs[i], &(cli_named_file){"--calib", v->calib.items[k]}, 1);
+    }
+    if (status == CLI_OK) status = cli_check_output(call, v->output, CLI_OUTPUT_MODEL);
+    return status == CLI_OK ? cli_check_output(call, v->page, CLI_OUTPUT_PAGE) : status;
 }
 
 static int run_compress(cli_call *call)
@@ -377,6 +402,8 @@ static int run_compress(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
     if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning wants a text: --calib in place of --imatrix");
     if (v->scales && tuned) return cli_fail(call, CLI_USAGE, "scales of u8 cannot be tuned: --scales f16");
+    const int checked = check_outputs(call, v);
+    if (checked != CLI_OK) return checked;
     const whit_ranks *ranks;
     const int joined = cli_join_ranks(call, &ranks);
     if (joined != CLI_OK) return joined;
@@ -392,10 +419,10 @@ static int run_compress(cli_call *call)
             return cli_fail(call, CLI_USAGE, "--bits is from 1.2 to 4 bits a weight");
         if (v->method != WHIT_COMPRESS_FULL || v->imatrix)
             return cli_fail(call, CLI_USAGE, "--bits needs a text and every stage: leave out --method and --imatrix");
-        if (v->codec || v->mixed.n || v->pure || v->group || v->scales || v->outliers > 0 || v->plane > 0 || v->rank)
-            return cli_fail(call, CLI_USAGE,
-                            "--bits chooses codec, group and corrections: leave out --codec, --mixed, --pure, --group, "
-                            "--scales, --outliers, --plane and --rank");
+        for (size_t i = 0; i < sizeof by_budget / sizeof *by_budget; i++)
+            if (cli_was_given(call, by_budget[i]))
+                return cli_fail(call, CLI_USAGE, "--bits chooses codec, group and corrections: leave out %s",
+                                by_budget[i]);
     }
     whit_compress_options o = {.codec = v->bits > 0 ? "q2" : codecs[v->codec],
                                .mixed = v->mixed.items,

@@ -9,6 +9,7 @@
 #include "base/items.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/outputs.h"
 #include "cli/program.h"
 #include "cli/tales.h"
 #include "cli/verbs.h"
@@ -112,6 +113,8 @@ static int run_convert(cli_call *call)
     if (values->append || values->name)
         return cli_fail(call, CLI_USAGE, "--append and --name are for adapters (--for MODEL)");
     if (!values->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
+    const int checked = cli_check_output(call, values->output, CLI_OUTPUT_MODEL);
+    if (checked != CLI_OK) return checked;
     if (cli_is_tales(path) && is_plain(values) && cli_find_model(path, found, NULL) != WHIT_OK)
         return write_tales(call, values->output);
 

@@ -8,6 +8,7 @@
 
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/outputs.h"
 #include "format/ndf_append.h"
 #include "model/import_lora.h"
 #include "runtime/model.h"
@@ -72,6 +73,8 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
                         "an output is wanted: -o OUT.ndf, or --append to write into the model's own file");
     if (wanted->output && cli_is_same_file(wanted->output, wanted->model))
         return cli_fail(call, CLI_USAGE, "%s is the model; --append writes the adapter into it", wanted->output);
+    const int checked = cli_check_output(call, wanted->output, CLI_OUTPUT_MODEL);
+    if (checked != CLI_OK) return checked;
     if (wanted->name)
         snprintf(name, sizeof name, "%s", wanted->name);
     else

@@ -2,6 +2,7 @@
  * whit distill: a low-bit student of a float model. */
 #include <stdio.h>
 
+#include "cli/outputs.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/config_json.h"
@@ -77,7 +78,10 @@ static int run_distill(cli_call *call)
              o.codecs.layers, training->n_steps, (double)training->minutes, (long long)training->seed,
              (double)o.adamw.rate);
     o.command = command;
-    int exit = cli_training_check(call, training, 0);
+    const cli_named_file output = {"-o", training->out},
+                         inputs[] = {{"--teacher", v->teacher}, {"--student", v->student}};
+    int exit = cli_check_apart(call, output, inputs, 2);
+    if (exit == CLI_OK) exit = cli_training_check(call, training, 0);
     if (exit == CLI_OK) exit = cli_open_model(call, v->teacher, false, &teacher);
     if (exit == CLI_OK && v->start) exit = cli_open_model(call, v->start, false, &student);
     if (exit == CLI_OK && v->student) exit = open_student(call, v, teacher, &student);

@@ -8,8 +8,10 @@
 #include "base/file.h"
 #include "base/items.h"
 #include "base/json.h"
+#include "base/phrase.h"
 #include "base/threads.h"
 #include "cli/flags.h"
+#include "cli/outputs.h"
 #include "cli/verbs.h"
 
 enum { TOGETHER = 64, KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
@@ -303,7 +305,10 @@ static int run_embed(cli_call *call)
     whit_writer writer = {.fd = -1};
     struct texts texts = {0};
     whit_error error;
-    int status = cli_open_flagged_model(call, &values->model, &model);
+    const cli_named_file output = {"-o", values->output}, inputs[] = {{"-f", values->file}, {"-m", values->model.path}};
+    int status = cli_check_apart(call, output, inputs, 2);
+    if (status == CLI_OK) status = cli_check_output(call, values->output, CLI_OUTPUT_VECTORS);
+    if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK && whit_model_n_labels(model))
         status = cli_fail(call, CLI_REFUSED, "%s: gives scores of documents, not vectors: use whit rerank",
                           cli_model_name(&values->model));
@@ -321,6 +326,10 @@ static int run_embed(cli_call *call)
             write_vectors(call, values, session, &texts, values->n_dimensions ? values->n_dimensions : width, &writer);
     if (status == CLI_OK && values->output && whit_writer_commit(&writer, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
+    cli_progress_end();
+    if (status == CLI_OK && values->output)
+        cli_note("%s: %zu vector%s of %zu numbers", values->output, texts.n, whit_plural(texts.n),
+                 values->n_dimensions ? values->n_dimensions : width);
     if (values->output) whit_writer_discard(&writer);
     free_texts(&texts);
     whit_session_close(session);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * whit export: any readable model as a GGUF file, for other programs. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/names.h"
+#include "cli/outputs.h"
 #include "cli/rounding.h"
 #include "cli/verbs.h"
+#include "format/gguf.h"
 #include "kernels/codec.h"
 #include "model/export_gguf.h"
 
@@ -86,6 +89,37 @@ static whit_status export_rounded(const struct export_values *values, const char
     return status;
 }
 
+/* Refuses outputs that would replace an input, or that are no GGUF file by their names. */
+static int check_output(cli_call *call, const struct export_values *values, const char *path)
+{
+    const cli_named_file output = {"-o", values->output}, source = {"SRC", path};
+    int status = cli_check_apart(call, output, &source, 1);
+    for (size_t i = 0; status == CLI_OK && i < values->calib.n; i++)
+        status = cli_check_apart(call, output, &(cli_named_file){"--calib", values->calib.items[i]}, 1);
+    return status == CLI_OK ? cli_check_output(call, values->output, CLI_OUTPUT_GGUF) : status;
+}
+
+/* Prints the file that was written: its size, and the type that holds most of it. */
+static void say_what_was_written(const char *path)
+{
+    uint64_t bytes[WHIT_GGML_KIND_COUNT] = {0}, all_bytes = 0;
+    char size[32];
+    struct stat info;
+    int largest = 0;
+    whit_gguf *gguf;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || whit_gguf_open(path, NULL, &gguf, NULL) != WHIT_OK) return;
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        const whit_gguf_tensor *tensor = &gguf->tensors[i];
+        all_bytes += tensor->size_bytes;
+        bytes[tensor->kind] += tensor->size_bytes;
+        if (bytes[tensor->kind] > bytes[largest]) largest = (int)tensor->kind;
+    }
+    const double share = all_bytes ? 100.0 * (double)bytes[largest] / (double)all_bytes : 0;
+    cli_note("%s: %s, GGUF, %zu tensors, %.0f %% of their bytes %s", path, cli_bytes((uint64_t)info.st_size, size),
+             gguf->n_tensors, share, whit_ggml_kind_info((whit_ggml_kind)largest)->name);
+    whit_gguf_close(gguf);
+}
+
 static int run_export(cli_call *call)
 {
     const struct export_values *values = call->values;
@@ -94,6 +128,8 @@ static int run_export(cli_call *call)
     bool rounds = values->coded && whit_compress_knows_form(values->coded);
     if (values->calib.n && !rounds)
         return cli_fail(call, CLI_USAGE, "--calib is for rounding: name a type with --type, as in --type q2_k");
+    const int checked = check_output(call, values, call->operands[0]);
+    if (checked != CLI_OK) return checked;
     whit_export_options export = {.coded = values->coded,
                                   .floats = values->floats,
                                   .name = found,
@@ -115,6 +151,7 @@ static int run_export(cli_call *call)
         return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
                                 : cli_fail_error(call, &error);
     cli_rounding_report(&rounding);
+    say_what_was_written(values->output);
     return CLI_OK;
 }
 

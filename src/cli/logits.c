@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/flags.h"
+#include "cli/outputs.h"
 #include "cli/ranks.h"
 #include "cli/verbs.h"
 
@@ -82,7 +83,11 @@ static int run_logits(cli_call *call)
     whit_error error;
 
     if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
-    int status = cli_open_flagged_model(call, &values->model, &model);
+    const cli_named_file output = {"-o", values->output},
+                         inputs[] = {{"--tokens", values->tokens}, {"-m", values->model.path}};
+    int status = cli_check_apart(call, output, inputs, 2);
+    if (status == CLI_OK) status = cli_check_output(call, values->output, CLI_OUTPUT_FLOATS);
+    if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK) status = cli_split_model(call, model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_read_text(call, values->tokens, &text);
@@ -99,6 +104,8 @@ static int run_logits(cli_call *call)
         write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) != WHIT_OK ||
         whit_writer_commit(&writer, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
+    else
+        cli_note("%s: %zu x %zu float32 numbers", values->output, n_tokens, n_vocab);
 cleanup:
     whit_writer_discard(&writer);
     whit_session_close(session);

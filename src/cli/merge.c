@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/flags.h"
+#include "cli/outputs.h"
 #include "cli/verbs.h"
 #include "model/merge.h"
 #include "runtime/adapter.h"
@@ -90,8 +91,18 @@ static int run_merge(cli_call *call)
     struct listener listener = {.call = call, .verbose = v->verbose};
     if (!v->output || !v->adapters.adapters.n)
         return cli_fail(call, CLI_USAGE, "-m MODEL, --adapter A and -o OUT.ndf are wanted");
-    int status = cli_open_flagged_model(call, &v->model, &model);
+    const cli_named_file output = {"-o", v->output}, source = {"-m", v->model.path};
+    int status = cli_check_apart(call, output, &source, 1);
+    if (status == CLI_OK) status = cli_check_output(call, v->output, CLI_OUTPUT_MODEL);
+    if (status == CLI_OK) status = cli_open_flagged_model(call, &v->model, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &v->adapters, model, &adapters);
+    for (size_t i = 0; status == CLI_OK && i < adapters.n; i++) {
+        cli_named_file adapter = {"--adapter", NULL};
+        const void *address;
+        size_t n_bytes;
+        if (whit_adapter_mapping(adapters.opened[i], &address, &n_bytes, &adapter.path))
+            status = cli_check_apart(call, output, &adapter, 1);
+    }
     if (status == CLI_OK && v->json) listener.matrices = json_array();
     if (status == CLI_OK && merge(v, model, &adapters, &listener, &error) != WHIT_OK)
         status = *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")

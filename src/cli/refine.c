@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * whit refine: a better GGUF file of the same types, from the model that it was made from. */
+#include <string.h>
+
 #include "cli/names.h"
+#include "cli/outputs.h"
 #include "cli/rounding.h"
 #include "cli/verbs.h"
+#include "format/gguf.h"
 #include "model/export_gguf.h"
+#include "compress/levels.h"
 
 struct refine_values {
     const char *output, *original;
@@ -26,12 +31,44 @@ static const cli_option options[] = {
     {0},
 };
 
+/* Refuses a file that refining could not change, before the work that would take hours. */
+static whit_status check_refinable(const whit_source *file, const whit_source *original, whit_error *error)
+{
+    uint32_t n_known = 0, n_alike = 0;
+    whit_gguf *gguf;
+    if (whit_gguf_open(file->path, NULL, &gguf, error) != WHIT_OK)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: not a GGUF file, whose types refine keeps; 'whit export %s --type q2_k --calib TEXT -o "
+                         "OUT.gguf' makes one of the original",
+                         file->path, original->path);
+    const size_t n_files = gguf->n_files;
+    whit_gguf_close(gguf);
+    if (n_files != 1)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a split set; merge it into one file first", file->path);
+    for (uint32_t i = 0; i < file->n_tensors; i++) {
+        const whit_source_tensor *tensor = &file->tensors[i], *other = whit_source_find(original, tensor->name);
+        if (strncmp(tensor->name, "layers.", 7) != 0 || !whit_levels_know(&tensor->type)) continue;
+        n_known++;
+        n_alike += other && other->type.n_rows == tensor->type.n_rows && other->type.n_cols == tensor->type.n_cols;
+    }
+    if (!n_known)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: no matrix of its layers has a type that can be refined",
+                         file->path);
+    if (n_alike < n_known)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: %u of the %u matrices to refine are not in %s, or have another size there: --original is "
+                         "the model that the file was made from",
+                         file->path, n_known - n_alike, n_known, original->path);
+    return WHIT_OK;
+}
+
 static whit_status refine_file(cli_rounding *rounding, const whit_source *file, const char *original,
                                uint32_t *n_replaced, whit_error *error)
 {
     whit_source source, rounded;
     WHIT_TRY(whit_source_open_values(original, NULL, &source, error));
-    whit_status status = cli_round(rounding, &source, error);
+    whit_status status = check_refinable(file, &source, error);
+    if (status == WHIT_OK) status = cli_round(rounding, &source, error);
     whit_source_close(&source);
     if (status == WHIT_OK) status = whit_source_open(rounding->path, NULL, &rounded, error);
     if (status == WHIT_OK) {
@@ -50,6 +87,12 @@ static int run_refine(cli_call *call)
     if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
     if (!values->original) return cli_fail(call, CLI_USAGE, "--original SRC: the model that the file was made from");
     if (!values->calib.n) return cli_fail(call, CLI_USAGE, "--calib FILE: a text of the kind that the model is for");
+    const cli_named_file output = {"-o", values->output}, source = {"--original", values->original};
+    int checked = cli_check_apart(call, output, &source, 1);
+    for (size_t i = 0; checked == CLI_OK && i < values->calib.n; i++)
+        checked = cli_check_apart(call, output, &(cli_named_file){"--calib", values->calib.items[i]}, 1);
+    if (checked == CLI_OK) checked = cli_check_output(call, values->output, CLI_OUTPUT_GGUF);
+    if (checked != CLI_OK) return checked;
     cli_guard_likely(values->original);
     if (cli_find_model(call->operands[0], path, &error) != WHIT_OK ||
         cli_find_model(values->original, original, &error) != WHIT_OK ||

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/names.h"
+#include "cli/outputs.h"
 #include "cli/plot.h"
 #include "cli/ranks.h"
 #include "runtime/model.h"
@@ -91,47 +92,29 @@ static int check_readable(cli_call *call, const char *path)
     return info.st_size ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: the file is empty", path);
 }
 
-/* Checks that the file can be written, and leaves no file. */
-static int check_writable(cli_call *call, const char *path)
-{
-    whit_writer writer;
-    whit_error error;
-    if (!path) return CLI_OK;
-    if (whit_writer_open(path, NULL, &writer, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    whit_writer_discard(&writer);
-    return CLI_OK;
-}
-
-/* Are both the same file, so that writing one changes the other? Devices may be shared. */
-static bool is_one_file(const char *a, const char *b)
-{
-    struct stat info;
-    if (stat(a, &info) != 0) return strcmp(a, b) == 0;
-    return S_ISREG(info.st_mode) && cli_is_same_file(a, b);
-}
-
-/* Checks that every output file differs from the texts and from the other outputs. */
-static int check_apart(cli_call *call, const cli_training_flags *v)
+/* Checks that every output file differs from the texts and from the other outputs, and can be written. */
+static int check_outputs(cli_call *call, const cli_training_flags *v)
 {
     const struct {
-        const char *option, *path;
-    } outputs[] = {{"-o", v->out}, {"--checkpoint", v->checkpoint}, {"--plot", v->plot}, {"--log", v->log}};
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        const char *path = outputs[i].path;
-        if (!path) continue;
-        for (size_t k = 0; k < v->text.n; k++)
-            if (is_one_file(path, v->text.items[k]))
-                return cli_fail(call, CLI_USAGE, "%s is the text of --text; name another file for %s", path,
-                                outputs[i].option);
-        if (v->held_out && is_one_file(path, v->held_out))
-            return cli_fail(call, CLI_USAGE, "%s is the text of --held-out; name another file for %s", path,
-                            outputs[i].option);
-        for (size_t k = 0; k < i; k++)
-            if (outputs[k].path && is_one_file(path, outputs[k].path))
-                return cli_fail(call, CLI_USAGE, "%s is named by %s and by %s: give each a file of its own", path,
-                                outputs[k].option, outputs[i].option);
+        cli_named_file file;
+        cli_output_kind kind;
+    } outputs[] = {{{"-o", v->out}, CLI_OUTPUT_MODEL},
+                   {{"--checkpoint", v->checkpoint}, CLI_OUTPUT_OWN},
+                   {{"--plot", v->plot}, CLI_OUTPUT_PICTURE},
+                   {{"--log", v->log}, CLI_OUTPUT_LOG}};
+    const size_t n_outputs = sizeof outputs / sizeof *outputs;
+    const cli_named_file held_out = {"--held-out", v->held_out};
+    int status = CLI_OK;
+    for (size_t i = 0; status == CLI_OK && i < n_outputs; i++) {
+        for (size_t k = 0; status == CLI_OK && k < v->text.n; k++)
+            status = cli_check_apart(call, outputs[i].file, &(cli_named_file){"--text", v->text.items[k]}, 1);
+        if (status == CLI_OK) status = cli_check_apart(call, outputs[i].file, &held_out, 1);
+        for (size_t k = 0; status == CLI_OK && k < i; k++)
+            status = cli_check_apart(call, outputs[i].file, &outputs[k].file, 1);
     }
-    return CLI_OK;
+    for (size_t i = 0; status == CLI_OK && i < n_outputs; i++)
+        status = cli_check_output(call, outputs[i].file.path, outputs[i].kind);
+    return status;
 }
 
 int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_ctx)
@@ -142,14 +125,11 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
     if (n_ctx && v->n_tokens > n_ctx)
         return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
                         v->n_tokens, n_ctx);
-    int status = check_apart(call, v);
+    int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_readable(call, v->text.items[i]);
     if (status == CLI_OK && v->held_out) status = check_readable(call, v->held_out);
     if (status == CLI_OK && v->resume) status = check_readable(call, v->checkpoint);
-    if (status == CLI_OK) status = check_writable(call, v->out);
-    if (status == CLI_OK) status = check_writable(call, v->checkpoint);
-    if (status == CLI_OK) status = check_writable(call, v->plot);
-    return status;
+    return status == CLI_OK ? check_outputs(call, v) : status;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/names.h"
+#include "cli/outputs.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/adapter.h"
@@ -35,14 +35,6 @@ static const cli_option options[] = {
     {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
     {0},
 };
-
-/* Is `out` the model's own file? An adapter that overwrote its model could never be used. */
-static bool is_model(const char *out, const char *words)
-{
-    char path[CLI_PATH_BYTES];
-    whit_error error;
-    return words && cli_find_model(words, path, &error) == WHIT_OK && cli_is_same_file(out, path);
-}
 
 static int run_tune(cli_call *call)
 {
@@ -80,9 +72,12 @@ static int run_tune(cli_call *call)
     o.command = command;
     if (v->scales && training->refit)
         return cli_fail(call, CLI_USAGE, "--refit-scales recomputes the scales that --scales learns: one of them");
-    if (!v->norms && !v->scales && is_model(training->out, v->model.path))
-        return cli_fail(call, CLI_USAGE, "%s is the model: the adapter needs it; -o wants another name", training->out);
-    int exit = cli_training_check(call, training, 0);
+    /* An adapter that overwrote its model could never be used. */
+    const bool makes_adapter = !v->norms && !v->scales;
+    const cli_named_file output = {"-o", training->out},
+                         inputs[] = {{"--teacher", v->teacher}, {"-m", makes_adapter ? v->model.path : NULL}};
+    int exit = cli_check_apart(call, output, inputs, 2);
+    if (exit == CLI_OK) exit = cli_training_check(call, training, 0);
     if (exit == CLI_OK) exit = cli_open_flagged_model(call, &v->model, &model);
     if (exit == CLI_OK && v->teacher) exit = cli_open_model(call, v->teacher, v->model.no_cache, &teacher);
     if (exit == CLI_OK) exit = cli_train(call, training, model, teacher, &o);

@@ -177,14 +177,14 @@ rm -f log* run.checkpoint
     cp model.ndf kept.ndf
     cp texts kept.texts
     expect 2 whit tune -m model.ndf --text texts $small --rank 4 -o ./model.ndf
-    one_line "is the model" "-o wants another name"
+    one_line "is the file of -m" "name another file for -o"
     cmp -s model.ndf kept.ndf || complain "tuning wrote over the model"
     expect 2 whit tune -m model.ndf --text texts $small -o texts
-    one_line "is the text of --text"
+    one_line "is the file of --text"
     expect 2 whit tune -m model.ndf --text text $small -o none.ndf --held-out texts --log ./texts
-    one_line "is the text of --held-out" "for --log"
+    one_line "is the file of --held-out" "for --log"
     expect 2 whit tune -m model.ndf --text texts $small -o none.ndf --checkpoint none.ndf
-    one_line "by -o and by --checkpoint"
+    one_line "is the file of -o" "for --checkpoint"
     cmp -s texts kept.texts || complain "tuning wrote over its text"
     expect 2 whit tune -m model.ndf --text texts $small --scales --refit-scales -o none.ndf
     one_line "--refit-scales"

@@ -10,6 +10,7 @@ whit_script(cli_chat_tools ${cli}/chat_tools.sh)
 whit_script(cli_long_work ${cli}/long_work.sh)
 whit_script(cli_copies ${cli}/copies.sh)
 whit_script(cli_words ${cli}/words.sh)
+whit_script(cli_outputs ${cli}/outputs.sh)
 whit_script(cli_json ${cli}/json.sh)
 whit_script(cli_killed ${cli}/killed.sh)
 # Fifty kills of each writer: ctest -C Long, make test-long.

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * Files that a verb writes: what their names promise, checked before any work. */
+#ifndef WHIT_CLI_OUTPUTS_H
+#define WHIT_CLI_OUTPUTS_H
+
+#include "cli/cli.h"
+
+typedef enum cli_output_kind {
+    CLI_OUTPUT_MODEL,   /* a model or an adapter as an .ndf */
+    CLI_OUTPUT_GGUF,    /* a model for other programs */
+    CLI_OUTPUT_FLOATS,  /* float32 numbers without a header */
+    CLI_OUTPUT_VECTORS, /* .npy, else lines of JSON */
+    CLI_OUTPUT_PAGE,    /* a page for browsers */
+    CLI_OUTPUT_PICTURE, /* SVG */
+    CLI_OUTPUT_LOG,     /* lines of JSON, appended */
+    CLI_OUTPUT_OWN,     /* a form of the verb's own, such as a checkpoint */
+} cli_output_kind;
+
+typedef struct cli_named_file {
+    const char *option; /* "--calib", as a message names it */
+    const char *path;   /* NULL: not given */
+} cli_named_file;
+
+/* Refuses an output whose ending promises another kind of file, and one that cannot be written. Leaves no file. NULL is
+ * no output. CLI_OK or a status already reported. */
+int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
+
+/* Refuses an output that is one of n inputs, whose bytes it would replace. Names of pulled models are followed; a
+ * device may be shared. CLI_OK or a status already reported. */
+int cli_check_apart(cli_call *call, cli_named_file output, const cli_named_file *inputs, size_t n);
+
+#endif
