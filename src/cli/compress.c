@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit compress: a float model rounded to signs, trits or four levels. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -336,11 +334,11 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
 {
     whit_error error;
     whit_model *model = NULL;
-    struct stat info;
+    uint64_t file_bytes = 0;
     char size[32];
     whit_model_options open = whit_model_options_default();
-    if (stat(v->output, &info) != 0) return cli_fail(call, CLI_IO, "%s: %s", v->output, strerror(errno));
     if (whit_model_open(v->output, &open, &model, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    (void)cli_file_size(v->output, &file_bytes);
     double bits = whit_weights_layer_bits(&model->weights);
     whit_model_close(model);
     if (v->json)
@@ -350,8 +348,7 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
                                  listener->seconds, "multiply_adds", (json_int_t)listener->multiply_adds, "matrices",
                                  listener->matrices, "choice", listener->choice));
     else
-        cli_note("%s: %s, %.3f bits per weight of the layers", v->output, cli_bytes((uint64_t)info.st_size, size),
-                 bits);
+        cli_note("%s: %s, %.3f bits per weight of the layers", v->output, cli_bytes(file_bytes, size), bits);
     return CLI_OK;
 }
 

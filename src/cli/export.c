@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * whit export: any readable model as a GGUF file, for other programs. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/names.h"
 #include "cli/outputs.h"
@@ -102,12 +101,11 @@ static int check_output(cli_call *call, const struct export_values *values, cons
 /* Prints the file that was written: its size, and the type that holds most of it. */
 static void say_what_was_written(const char *path)
 {
-    uint64_t bytes[WHIT_GGML_KIND_COUNT] = {0}, all_bytes = 0;
+    uint64_t bytes[WHIT_GGML_KIND_COUNT] = {0}, all_bytes = 0, file_bytes;
     char size[32];
-    struct stat info;
     int largest = 0;
     whit_gguf *gguf;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || whit_gguf_open(path, NULL, &gguf, NULL) != WHIT_OK) return;
+    if (!cli_file_size(path, &file_bytes) || whit_gguf_open(path, NULL, &gguf, NULL) != WHIT_OK) return;
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *tensor = &gguf->tensors[i];
         all_bytes += tensor->size_bytes;
@@ -115,8 +113,8 @@ static void say_what_was_written(const char *path)
         if (bytes[tensor->kind] > bytes[largest]) largest = (int)tensor->kind;
     }
     const double share = all_bytes ? 100.0 * (double)bytes[largest] / (double)all_bytes : 0;
-    cli_note("%s: %s, GGUF, %zu tensors, %.0f %% of their bytes %s", path, cli_bytes((uint64_t)info.st_size, size),
-             gguf->n_tensors, share, whit_ggml_kind_info((whit_ggml_kind)largest)->name);
+    cli_note("%s: %s, GGUF, %zu tensors, %.0f %% of their bytes %s", path, cli_bytes(file_bytes, size), gguf->n_tensors,
+             share, whit_ggml_kind_info((whit_ggml_kind)largest)->name);
     whit_gguf_close(gguf);
 }
 

@@ -100,6 +100,14 @@ bool cli_is_same_file(const char *a, const char *b)
         first.st_ino == second.st_ino;
 }
 
+bool cli_file_size(const char *path, uint64_t *n_bytes)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    *n_bytes = (uint64_t)info.st_size;
+    return true;
+}
+
 const char *cli_bytes(uint64_t n_bytes, char text[32])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};

@@ -18,6 +18,9 @@ bool cli_looks_like_path(const char *words);
 /* Do both exist, and are they the same file? Links are followed. */
 bool cli_is_same_file(const char *a, const char *b);
 
+/* Is it a regular file? *n_bytes is its size then. */
+bool cli_file_size(const char *path, uint64_t *n_bytes);
+
 /* "3.1 GB", "271 kB": a number of bytes for people. */
 const char *cli_bytes(uint64_t n_bytes, char text[32]);
 

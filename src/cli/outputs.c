@@ -3,7 +3,6 @@
 
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "cli/names.h"
@@ -72,10 +71,10 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind)
 /* Are both the same file, so that writing one changes the other? */
 static bool is_one_file(const char *path, const char *input)
 {
-    struct stat info;
+    uint64_t n_bytes;
     char found[CLI_PATH_BYTES];
-    if (stat(path, &info) != 0) return strcmp(path, input) == 0;
-    if (!S_ISREG(info.st_mode)) return false;
+    const bool exists = cli_is_same_file(path, path);
+    if (!cli_file_size(path, &n_bytes)) return !exists && strcmp(path, input) == 0;
     if (cli_is_same_file(path, input)) return true;
     return cli_find_model(input, found, NULL) == WHIT_OK && cli_is_same_file(path, found);
 }

@@ -3,7 +3,7 @@
 # are refused in one line before any work; a verb that wrote a file says its name, size and kind.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache ./*.ndf ./*.gguf ./*.f32
+rm -rf cache ./*.ndf ./*.gguf ./out.*
 tiny plain.gguf
 expect 0 whit convert plain.gguf -o plain.ndf
 for _ in $(seq 40); do echo 'the land and the ocean and then an inn on the land.'; done >text
