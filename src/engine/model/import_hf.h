@@ -116,6 +116,13 @@ struct whit_hf_import {
     uint8_t form; /* whit_import_form */
 };
 
+/* A tensor of the experts of a layer, import->file, in blocks of MXFP4: (experts, rows, blocks, 16) and, in a tensor
+ * beside it, their scales (experts, rows, blocks). Gives `tensor` its type and reader; returns why it is refused, NULL
+ * if it is not. */
+const char *whit_hf_mxfp4_experts(const char *file_name, struct whit_hf_import *import, whit_source_tensor *tensor);
+/* The same for floats (experts, columns, rows), with the view of the flattened file in import->view. */
+const char *whit_hf_transpose_experts(const struct whit_hf_import *import, whit_source_tensor *tensor);
+
 #define WHIT_HF_DENSE_MAX         2
 #define WHIT_HF_MODULE_PATH_BYTES 128
 

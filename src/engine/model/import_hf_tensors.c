@@ -7,12 +7,8 @@
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
-#include "kernels/grids.h"
-
 #include <math.h>
 #include <stdio.h>
-
-#define MXFP4_COLS 32
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -277,24 +273,6 @@ static whit_status read_ternary_rows(const whit_source_tensor *tensor, uint32_t 
     scale.data += from * elem_bytes;
     scale.n_cols = 1;
     whit_ggml_row_f32(&scale, 0, rows->fields);
-    return WHIT_OK;
-}
-
-/* Blocks of 32 weights: a byte for the scale, sixteen bytes of nibbles, the low one first. */
-static whit_status read_mxfp4(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
-{
-    static const int8_t levels[16] = WHIT_GRID_LEVELS_E2M1; /* doubled */
-    const struct whit_hf_import *import = tensor->context;
-    const uint32_t n_blocks = tensor->type.n_cols / MXFP4_COLS;
-    const uint64_t first = (uint64_t)whit_source_row(tensor, row) * n_blocks;
-    const uint8_t *nibbles = (const uint8_t *)import->codes + first * (MXFP4_COLS / 2);
-    int8_t *codes = rows->elems;
-    (void)error;
-    memcpy(rows->fields_u8, import->scales + first, n_blocks);
-    for (uint32_t i = 0; i < tensor->type.n_cols / 2; i++) {
-        codes[2 * i] = levels[nibbles[i] & 15];
-        codes[2 * i + 1] = levels[nibbles[i] >> 4];
-    }
     return WHIT_OK;
 }
 
@@ -621,33 +599,6 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     return WHIT_OK;
 }
 
-/* Matrices of experts in blocks of MXFP4, (experts, rows, blocks, 16) and their scales (experts, rows, blocks). */
-static whit_status add_mxfp4(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
-{
-    char name[160];
-    const size_t n = strlen(r->file_name) - strlen("_blocks");
-    snprintf(name, sizeof name, "%.*s_scales", (int)n, r->file_name);
-    const whit_safetensor *scales = whit_safetensors_find(r->importer->hf->weights, name), *blocks = r->file;
-    if (!scales) return refuse_tensor(r, "its scales (_scales) are missing");
-    bool fits = blocks->n_dims == 4 && scales->n_dims == 3 && blocks->dims[3] == MXFP4_COLS / 2 && blocks->size_bytes &&
-        blocks->dtype == WHIT_DTYPE_U8 && scales->dtype == WHIT_DTYPE_U8;
-    for (uint32_t i = 0; fits && i < 3; i++) fits = blocks->dims[i] == scales->dims[i];
-    if (!fits) return refuse_tensor(r, "its blocks and scales are not those of MXFP4 matrices, one for each expert");
-    if (blocks->dims[2] > WHIT_MAX_COLS / MXFP4_COLS || blocks->dims[0] > INT32_MAX / blocks->dims[1])
-        return refuse_tensor(r, "is too large");
-    import->codes = (const int8_t *)blocks->data;
-    import->scales = scales->data;
-    tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F4,
-                                      .layout = WHIT_LAYOUT_TILE16,
-                                      .scale_kind = WHIT_SCALE_GROUP,
-                                      .scale_type = WHIT_SCALE_E8,
-                                      .group = MXFP4_COLS,
-                                      .n_rows = (uint32_t)(blocks->dims[0] * blocks->dims[1]),
-                                      .n_cols = (uint32_t)blocks->dims[2] * MXFP4_COLS};
-    tensor->read_row = read_mxfp4;
-    return WHIT_OK;
-}
-
 /* The matrices of experts as one: (experts, rows, columns) becomes (experts * rows, columns). */
 static void flatten(const whit_import_name *row, struct whit_hf_import *import, struct reading *r)
 {
@@ -673,8 +624,12 @@ static whit_status read_tensor(whit_source *source, struct whit_hf_importer *imp
     flatten(row, import, &r);
     if (row && row->form == WHIT_IMPORT_TAPS) {
         WHIT_TRY(add_taps(&r, import, tensor));
-    } else if (row && row->form == WHIT_IMPORT_MXFP4) {
-        WHIT_TRY(add_mxfp4(&r, import, tensor));
+    } else if (row && (row->form == WHIT_IMPORT_MXFP4 || row->form == WHIT_IMPORT_TRANSPOSED)) {
+        const bool is_mxfp4 = row->form == WHIT_IMPORT_MXFP4;
+        if (!is_mxfp4) WHIT_TRY(float_matrix(&r, import, tensor));
+        const char *why =
+            is_mxfp4 ? whit_hf_mxfp4_experts(file_name, import, tensor) : whit_hf_transpose_experts(import, tensor);
+        if (why) return refuse_tensor(&r, why);
     } else {
         WHIT_TRY(row && row->is_projection ? add_projection(&r, import, tensor) : add_plain(&r, import, tensor));
         if (row) import->form = row->form;

@@ -39,9 +39,10 @@ typedef enum whit_import_rows {
 /* How the elements of a tensor of the file become canonical ones, beside the order of rows. */
 typedef enum whit_import_form {
     WHIT_IMPORT_AS_IS,
-    WHIT_IMPORT_TAPS,    /* taps of a convolution by channel become a vector by tap */
-    WHIT_IMPORT_NEG_EXP, /* -exp(x) */
-    WHIT_IMPORT_MXFP4,   /* "..._blocks" (.., columns / 32, 16) of nibbles, with "..._scales" (.., columns / 32) */
+    WHIT_IMPORT_TAPS,       /* taps of a convolution by channel become a vector by tap */
+    WHIT_IMPORT_NEG_EXP,    /* -exp(x) */
+    WHIT_IMPORT_MXFP4,      /* "..._blocks" (.., columns / 32, 16) of nibbles, with "..._scales" (.., columns / 32) */
+    WHIT_IMPORT_TRANSPOSED, /* floats (experts, columns, rows) */
 } whit_import_form;
 
 /* Which part of a tensor is ordered by the value heads of a delta rule. Hugging Face folders group them by key head;
