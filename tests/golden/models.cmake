@@ -13,6 +13,9 @@ whit_test(packed_quality ${CMAKE_CURRENT_LIST_DIR}/packed_quality.c)
 # All windows take a minute.
 add_test(NAME packed_quality_long COMMAND test_packed_quality CONFIGURATIONS Long)
 set_tests_properties(packed_quality_long PROPERTIES ENVIRONMENT "WHIT_WINDOWS=1000;WHIT_TABLE=1" TIMEOUT 3600)
+whit_script(golden_shapes ${CMAKE_CURRENT_LIST_DIR}/shapes/shapes.sh)
+# Twenty shapes of each family take minutes.
+whit_script_long(golden_shapes_long 1800 ${CMAKE_CURRENT_LIST_DIR}/shapes/shapes.sh ENVIRONMENT "COUNT=20;FIRST=100")
 whit_script(format_files ${CMAKE_CURRENT_LIST_DIR}/format/files.sh $<TARGET_FILE:ndf-read>)
 whit_test(recall ${CMAKE_CURRENT_LIST_DIR}/recall.c)
 target_include_directories(test_recall PRIVATE ${PROJECT_SOURCE_DIR}/tools)
