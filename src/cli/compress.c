@@ -360,8 +360,8 @@ static int fail_interrupted(cli_call *call, const char *work)
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 
-/* Refuses outputs that would replace an input, and names that promise another kind of file. */
-static int check_outputs(cli_call *call, const struct compress_values *v)
+/* Refuses outputs that would replace an input, names that promise another kind of file, and texts that are not. */
+static int check_files(cli_call *call, const struct compress_values *v)
 {
     const cli_named_file outputs[] = {{"-o", v->output}, {"--report", v->page}};
     const cli_named_file inputs[] = {{"SRC", call->operands[0]}, {"--imatrix", v->imatrix}};
@@ -371,8 +371,26 @@ static int check_outputs(cli_call *call, const struct compress_values *v)
         for (size_t k = 0; status == CLI_OK && k < v->calib.n; k++)
             status = cli_check_apart(call, outputs[i], &(cli_named_file){"--calib", v->calib.items[k]}, 1);
     }
+    for (size_t k = 0; status == CLI_OK && k < v->calib.n; k++) status = cli_check_text(call, v->calib.items[k]);
     if (status == CLI_OK) status = cli_check_output(call, v->output, CLI_OUTPUT_MODEL);
     return status == CLI_OK ? cli_check_output(call, v->page, CLI_OUTPUT_PAGE) : status;
+}
+
+/* Says so if the layers have five bits or fewer already: their own loss stays, and that of this rounding is added. */
+static void note_rounded(const whit_source *source)
+{
+    for (uint32_t i = 0; i < source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &source->tensors[i];
+        const uint8_t codec = tensor->type.codec;
+        if (tensor->type.layout != WHIT_LAYOUT_TILE16 || strncmp(tensor->name, "layers.", 7) != 0 ||
+            whit_codec_find(codec)->is_float || codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ||
+            codec == WHIT_CODEC_I6)
+            continue;
+        cli_note("%s: its matrices are rounded already (%s is %s), and that loss is added to this one's; the original "
+                 "in floats or 8 bits gives a better file",
+                 source->path, tensor->name, whit_codec_find(codec)->name);
+        return;
+    }
 }
 
 static int run_compress(cli_call *call)
@@ -399,7 +417,7 @@ static int run_compress(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
     if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning wants a text: --calib in place of --imatrix");
     if (v->scales && tuned) return cli_fail(call, CLI_USAGE, "scales of u8 cannot be tuned: --scales f16");
-    const int checked = check_outputs(call, v);
+    const int checked = check_files(call, v);
     if (checked != CLI_OK) return checked;
     const whit_ranks *ranks;
     const int joined = cli_join_ranks(call, &ranks);
@@ -471,6 +489,7 @@ static int run_compress(cli_call *call)
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK ||
         whit_source_open(found, NULL, &source, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
+    note_rounded(&source);
     int status = CLI_OK;
     if (tuned && source.config.n_ctx < 2) {
         status = cli_fail(call, CLI_USAGE,

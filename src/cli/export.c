@@ -2,6 +2,7 @@
  * whit export: any readable model as a GGUF file, for other programs. */
 #include <string.h>
 
+#include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/outputs.h"
 #include "cli/rounding.h"
@@ -95,6 +96,8 @@ static int check_output(cli_call *call, const struct export_values *values, cons
     int status = cli_check_apart(call, output, &source, 1);
     for (size_t i = 0; status == CLI_OK && i < values->calib.n; i++)
         status = cli_check_apart(call, output, &(cli_named_file){"--calib", values->calib.items[i]}, 1);
+    for (size_t i = 0; status == CLI_OK && i < values->calib.n; i++)
+        status = cli_check_text(call, values->calib.items[i]);
     return status == CLI_OK ? cli_check_output(call, values->output, CLI_OUTPUT_GGUF) : status;
 }
 

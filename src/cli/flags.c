@@ -20,6 +20,7 @@
 #include "cli/parts.h"
 #include "cli/program.h"
 #include "format/conversion_cache.h"
+#include "format/ndf.h"
 #include "whit/experts.h"
 #include "whit/steps.h"
 
@@ -124,9 +125,54 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
+/* Names the kind of a file that is not a text, by its first bytes; NULL: it may be a text. */
+static const char *name_kind(const char *head, size_t n_bytes)
+{
+    static const struct {
+        const char *magic, *kind;
+    } kinds[] = {{"GGUF", "a model (GGUF)"},
+                 {"%PDF-", "a PDF"},
+                 {"PK\003\004", "a packed file (zip, or an office document)"},
+                 {"\037\213", "a packed file (gzip)"},
+                 {"(\265/\375", "a packed file (zstd)"},
+                 {"PAR1", "a table (Parquet)"}};
+    if (whit_ndf_has_magic(head, n_bytes)) return "a file of whit's own (.ndf)";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (n_bytes >= strlen(kinds[i].magic) && !memcmp(head, kinds[i].magic, strlen(kinds[i].magic)))
+            return kinds[i].kind;
+    return NULL;
+}
+
+/* Whether a file is to be read further. */
+static bool may_be_text(const char *data, size_t n_bytes)
+{
+    return !name_kind(data, n_bytes);
+}
+
+static int refuse_kind(cli_call *call, const char *name, const char *kind)
+{
+    return cli_fail(call, CLI_REFUSED, "%s: is %s; plain text is wanted here", name, kind);
+}
+
 int cli_read_text(cli_call *call, const char *path, cli_text *text)
 {
-    return cli_read_text_while(call, path, NULL, text);
+    const int status = cli_read_text_while(call, path, may_be_text, text);
+    const char *kind = status == CLI_OK ? name_kind(text->data, text->size_bytes) : NULL;
+    if (!kind) return status;
+    free(text->data);
+    *text = (cli_text){0};
+    return refuse_kind(call, strcmp(path, "-") ? path : "stdin", kind);
+}
+
+int cli_check_text(cli_call *call, const char *path)
+{
+    char head[16];
+    uint64_t n_bytes;
+    FILE *file = cli_file_size(path, &n_bytes) ? fopen(path, "rb") : NULL;
+    const size_t n = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file) fclose(file);
+    const char *kind = name_kind(head, n);
+    return kind ? refuse_kind(call, path, kind) : CLI_OK;
 }
 
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text)

@@ -15,8 +15,12 @@ typedef struct cli_text {
 } cli_text;
 /* read(2) that Ctrl-C interrupts: returns -1. */
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
-/* Reads a whole file, or stdin for "-". CLI_OK, else an exit status after a message. */
+/* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. CLI_OK, else an exit status after a
+ * message. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
+/* Refuses a file that by its first bytes is a model, a PDF, a packed file or a table, where a text is wanted. A file
+ * that cannot be read is left to its reader. CLI_OK or a status already reported. */
+int cli_check_text(cli_call *call, const char *path);
 /* The same, but stops once `wants_more` returns false for the bytes read so far. */
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
 

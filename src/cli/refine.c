@@ -2,6 +2,7 @@
  * whit refine: a better GGUF file of the same types, from the model that it was made from. */
 #include <string.h>
 
+#include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/outputs.h"
 #include "cli/rounding.h"
@@ -91,6 +92,8 @@ static int run_refine(cli_call *call)
     int checked = cli_check_apart(call, output, &source, 1);
     for (size_t i = 0; checked == CLI_OK && i < values->calib.n; i++)
         checked = cli_check_apart(call, output, &(cli_named_file){"--calib", values->calib.items[i]}, 1);
+    for (size_t i = 0; checked == CLI_OK && i < values->calib.n; i++)
+        checked = cli_check_text(call, values->calib.items[i]);
     if (checked == CLI_OK) checked = cli_check_output(call, values->output, CLI_OUTPUT_GGUF);
     if (checked != CLI_OK) return checked;
     cli_guard_likely(values->original);

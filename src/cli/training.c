@@ -92,6 +92,12 @@ static int check_readable(cli_call *call, const char *path)
     return info.st_size ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: the file is empty", path);
 }
 
+static int check_text(cli_call *call, const char *path)
+{
+    const int status = check_readable(call, path);
+    return status == CLI_OK ? cli_check_text(call, path) : status;
+}
+
 /* Checks that every output file differs from the texts and from the other outputs, and can be written. */
 static int check_outputs(cli_call *call, const cli_training_flags *v)
 {
@@ -126,8 +132,8 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
         return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
                         v->n_tokens, n_ctx);
     int status = CLI_OK;
-    for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_readable(call, v->text.items[i]);
-    if (status == CLI_OK && v->held_out) status = check_readable(call, v->held_out);
+    for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_text(call, v->text.items[i]);
+    if (status == CLI_OK && v->held_out) status = check_text(call, v->held_out);
     if (status == CLI_OK && v->resume) status = check_readable(call, v->checkpoint);
     return status == CLI_OK ? check_outputs(call, v) : status;
 }
@@ -240,8 +246,8 @@ static void describe_loss(const struct listener *listener, char *text, size_t te
     int n = listener->has_teacher && listener->plots_kl
         ? snprintf(text, text_bytes, ", KL %.5f from the teacher", listener->last_kl)
         : 0;
-    snprintf(text + n, text_bytes - (size_t)n, ", cross-entropy %.4f (perplexity %.2f) after %" PRIu64 " steps",
-             listener->last_ce, exp(listener->last_ce), listener->n_steps);
+    snprintf(text + n, text_bytes - (size_t)n, ", cross-entropy %.4f (perplexity %.2f) after %" PRIu64 " step%s",
+             listener->last_ce, exp(listener->last_ce), listener->n_steps, whit_plural(listener->n_steps));
 }
 
 /* Says so if the run has made the model worse on the held-out text. */

@@ -66,6 +66,17 @@ expect 3 whit refine plain.gguf --original plain.ndf --calib text -o out.gguf
 one_line "can be refined$"
 [ -z "$(ls out.* 2>/dev/null)" ] || complain "a refusal left files: $(ls out.*)"
 
+for text in plain.gguf plain.ndf paper.pdf; do
+    printf '%%PDF-1.7\n' >paper.pdf
+    for verb in "compress plain.ndf -o out.ndf --calib" "train --steps 1 -o out.ndf --text" "perplexity -m plain.ndf -f" \
+        "train --text text --steps 1 -o out.ndf --held-out" "export plain.ndf --type q4_0 -o out.gguf --calib" \
+        "embed -m plain.ndf -f" "refine small.gguf --original plain.ndf -o out.gguf --calib"; do
+        # shellcheck disable=SC2086
+        expect 3 whit $verb $text
+        one_line "$text: is a .*; plain text is wanted here$"
+    done
+done
+
 # ---- success names the file, its size and kind
 expect 0 whit export plain.ndf -o whole.gguf
 one_line '^whit: whole.gguf: [0-9.]* [kM]B, GGUF, [0-9]* tensors, [0-9]* % of their bytes [A-Z0-9_]*$'
@@ -73,6 +84,8 @@ expect 0 whit export plain.ndf --type q4_0 -o small.gguf
 grep -qE '^whit: small.gguf: [0-9.]+ kB, GGUF, [0-9]+ tensors' err || complain "export --type: $(cat err)"
 expect 0 whit compress plain.ndf --method rtn -o out.ndf
 one_line '^whit: out.ndf: [0-9.]* kB, [0-9.]* bits per weight of the layers$'
+expect 0 whit compress out.ndf --method rtn -o twice.ndf
+grep -q "out.ndf: its matrices are rounded already (layers.0.* is t[25])" err || complain "a rounded source: $(cat err)"
 expect 0 whit logits -m plain.ndf --tokens ids -o out.f32
 one_line '^whit: out.f32: 3 x [0-9]* float32 numbers$'
 expect 0 whit embed -m plain.ndf -f text -o out.npy
