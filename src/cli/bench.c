@@ -206,8 +206,17 @@ static whit_status make_models(struct bench *b, whit_error *error)
     }
     for (size_t i = 0; i < v->shapes.n; i++)
         WHIT_TRY(bench_model_shape(v->shapes.items[i], &b->models[b->n_models++], error));
-    for (size_t i = 0; i < b->n_models; i++) bench_renew_pages(b->models[i].path);
     return WHIT_OK;
+}
+
+/* Under mpirun: rank 0 makes the models, then the other ranks, which find them in the cache if they share one. */
+static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, whit_error *error)
+{
+    uint8_t is_made = 1;
+    if (!ranks->rank) WHIT_TRY(make_models(b, error));
+    if (!ranks->broadcast(ranks->user, &is_made, sizeof is_made))
+        return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank is lost", ranks->rank);
+    return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 
 /* Makes a test of every combination, and a second one with a stolen core if wanted. */
@@ -245,7 +254,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
                                               .columns = is_decode ? v->n_columns : 1,
                                               .n_batch_tokens = v->n_batch_tokens ? v->n_batch_tokens : usual_batch,
                                               .profile = v->profile,
-                                              .exact_head = v->exact_head,
+                                              .exact_head = v->exact_head || cli_under_mpirun(),
                                               .adapter_rank = v->adapter_rank,
                                               .kv = (whit_kv_type)v->kv,
                                               .act = v->act ? WHIT_ACT_Q2 : WHIT_ACT_I8,
@@ -259,6 +268,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
 static whit_status measure_model(struct bench *b, whit_error *error)
 {
     uint32_t n_rounds = b->values->n_rounds;
+    for (size_t i = 0; i < b->n_models; i++) bench_renew_pages(b->models[i].path);
     for (size_t i = 0; i < b->n_tests; i++) {
         if (*cli_cancelled()) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         cli_progress(NULL, "opening", (double)i / (double)b->n_tests);
@@ -283,12 +293,43 @@ static whit_status measure_model(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
+static void free_bench(struct bench *b)
+{
+    for (size_t i = 0; i < b->n_models; i++) bench_model_free(&b->models[i]);
+    free(b->models);
+    free(b->tests);
+    free(b->workers);
+    free(b->samples);
+    free(b->results);
+}
+
+/* Under mpirun: the ranks run one model together. */
+static int run_ranks(struct bench *b, bench_form form, bool all)
+{
+    const struct bench_values *v = b->values;
+    const whit_ranks *ranks;
+    whit_error error = {0};
+    if (v->profile || v->steal || v->kernels || v->arrays || v->adapter_rank || v->draft)
+        return cli_fail(
+            b->call, CLI_USAGE,
+            "--profile, --steal, --kernels, --arrays, --draft and --adapter work on one machine: leave them out, or "
+            "start bench without mpirun");
+    if (v->models.n + v->shapes.n != 1)
+        return cli_fail(b->call, CLI_USAGE, "several machines run one model at a time: name one by -m or --shape");
+    int ended = cli_join_ranks(b->call, &ranks);
+    if (ended != CLI_OK) return ended;
+    whit_cpu_detect(&b->cpu);
+    whit_status status = make_ranks_models(b, ranks, &error);
+    if (status == WHIT_OK) status = make_tests(b, &error);
+    if (status != WHIT_OK) return cli_fail_error(b->call, &error);
+    if (!b->n_tests) return cli_fail(b->call, CLI_USAGE, "there is nothing to measure: -p and -n are both 0");
+    return bench_ranks(b->call, form, ranks, b->tests, b->n_tests, v->n_rounds, all);
+}
+
 static int run_bench(cli_call *call)
 {
     struct bench b = {.call = call, .values = call->values};
     const struct bench_values *v = b.values;
-    const int refused = cli_refuse_ranks(call);
-    if (refused != CLI_OK) return refused;
     bench_form form = BENCH_MD;
     if (v->json)
         form = BENCH_JSON;
@@ -303,6 +344,12 @@ static int run_bench(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--spec is of decoding with guesses: add --draft mtp, none or FILE");
     if (v->draft && (v->n_columns > 1 || v->profile))
         return cli_fail(call, CLI_USAGE, "--draft measures one sequence, without --columns and --profile");
+    const bool all = v->md || !isatty(STDOUT_FILENO);
+    if (cli_under_mpirun()) {
+        const int ended = run_ranks(&b, form, all);
+        free_bench(&b);
+        return ended;
+    }
     if (v->arrays) return bench_arrays(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->models.n + v->shapes.n == 0)
@@ -315,16 +362,11 @@ static int run_bench(cli_call *call)
     if (status == WHIT_OK) status = measure_model(&b, &error);
     for (size_t i = 0; i < b.n_tests; i++)
         if (b.workers[i].pid > 0) bench_worker_close(&b.workers[i]);
-    for (size_t i = 0; i < b.n_models; i++) bench_model_free(&b.models[i]);
     cli_progress_end();
     unsigned with = v->draft ? BENCH_WITH_DRAFT : 0;
     if (v->steal) with |= BENCH_WITH_STOLEN;
-    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, with, v->md || !isatty(STDOUT_FILENO));
-    free(b.models);
-    free(b.tests);
-    free(b.workers);
-    free(b.samples);
-    free(b.results);
+    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, with, all);
+    free_bench(&b);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
@@ -348,6 +390,8 @@ const cli_verb cli_bench_verb = {
     "(default i8s where it is "
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
     "kept in the cache folder. WHIT_CPU caps the instructions.\n"
+    "Under mpirun the ranks run one model together: what travels for a token, and the time that the network's latency "
+    "and bandwidth predict beside the one seen.\n"
     "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8\n"
     "  whit bench --shape qwen35-0.8b-mtp:t2 --draft mtp --spec 2 -p 0",
     {{"OPTIONS", options, 0}},

@@ -4,8 +4,10 @@
  *   bench.c         options, the list of tests, rounds, shares
  *   bench_model.c   shapes, and random models of them in the cache
  *   bench_pages.c   huge and small pages of a model's files
+ *   bench_steps.c   the steps of a test: filling its depth, passes, forgetting
  *   bench_worker.c  one test in a process of its own
  *   bench_draft.c   decoding with guesses
+ *   bench_ranks.c   tests of a model that several processes run
  *   bench_count.c   what a step reads and multiplies
  *   bench_report.c  tables and JSON
  *   bench_adapter.c a random adapter
@@ -14,6 +16,8 @@
 #ifndef WHIT_CLI_BENCH_H
 #define WHIT_CLI_BENCH_H
 
+#include "base/ranks.h"
+#include "base/rng.h"
 #include "cli/cli.h"
 #include "runtime/adapter.h"
 #include "model/exec_step.h"
@@ -138,6 +142,30 @@ whit_status bench_draft_open(const bench_test *test, const whit_model *model, wh
 whit_status bench_draft_round(whit_session *session, const bench_test *test, const bench_count *count, int32_t last,
                               bench_sample *sample, whit_error *error);
 
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+/* The session of a test, and random tokens for its passes. */
+typedef struct bench_steps {
+    const bench_test *test;
+    whit_session *session;
+    whit_step_token *tokens; /* tokens of a pass */
+    whit_rng rng;
+} bench_steps;
+
+/* Opens the session of a test, with a draft model or NULL; bench_steps_close also accepts what a failure leaves. */
+whit_status bench_steps_open(const bench_test *test, const whit_model *model, const whit_model *drafter,
+                             bench_steps *steps, whit_error *error);
+/* Returns a random token. */
+int32_t bench_steps_id(bench_steps *steps);
+/* Feeds n random tokens: of as many sequences (decoding), or of the first one. wants: logits, of the last one alone
+ * for a prompt. */
+whit_status bench_steps_pass(bench_steps *steps, uint32_t n, bool wants, whit_error *error);
+/* Fills all sequences up to the test's depth. */
+whit_status bench_steps_fill(bench_steps *steps, whit_error *error);
+/* Cuts all sequences back to the test's depth. */
+whit_status bench_steps_forget(bench_steps *steps, whit_error *error);
+void bench_steps_close(bench_steps *steps);
+
 /* ---- workers ---------------------------------------------------------------------------------- */
 
 typedef struct bench_worker {
@@ -167,10 +195,49 @@ typedef struct bench_result {
 } bench_result;
 
 typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
+
+typedef enum bench_kind { BENCH_TEXT, BENCH_COUNT, BENCH_REAL } bench_kind;
+
 /* Columns that are there with some options alone. */
 enum { BENCH_WITH_STOLEN = 1, BENCH_WITH_DRAFT = 2 };
+
+typedef struct bench_column {
+    const char *key, *title; /* title NULL: not in the Markdown table */
+    bench_kind kind;
+    int digits;    /* in the table */
+    double factor; /* in the table */
+    bool is_main;  /* also shown on a terminal */
+    unsigned with; /* BENCH_WITH_...: the option that it belongs to; 0: always there */
+} bench_column;
+
+typedef struct bench_cell {
+    char text[BENCH_NAME_BYTES];
+    double number; /* NAN: unknown */
+} bench_cell;
+#define BENCH_COLUMNS_MAX 24
+
+/* Results as a table. make_cells fills (n_columns) cells from result i. */
+typedef struct bench_table {
+    const bench_column *columns;
+    size_t n_columns; /* at most BENCH_COLUMNS_MAX */
+    unsigned with;    /* the columns of options that are there */
+    void (*make_cells)(const void *results, size_t i, bench_cell *cells);
+    const void *results;
+    size_t n;
+} bench_table;
+
+/* Prints a table as Markdown or CSV. all: not only the main columns of Markdown. */
+void bench_print_table(cli_call *call, bench_form form, const bench_table *table, bool all);
+/* Returns a row as an object with the columns' keys. */
+json_t *bench_row_json(const bench_table *table, size_t row);
+
 /* with: the columns of options; all: also those of the table that a terminal does not show. */
 void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all);
+
+/* whit bench under mpirun, called by all ranks: measures the network, then on rank 0 the tests, by itself and with the
+ * others, and prints them. All tests are of one model. */
+int bench_ranks(cli_call *call, bench_form form, const whit_ranks *ranks, const bench_test *tests, size_t n_tests,
+                uint32_t n_rounds, bool all);
 
 /* whit bench --kernels. */
 int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);

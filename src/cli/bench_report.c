@@ -1,59 +1,47 @@
 /* SPDX-License-Identifier: MIT
  * Results as a Markdown table, as CSV or as JSON: the same columns in each, stated once. */
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/bench.h"
 
-typedef enum column_kind { COLUMN_TEXT, COLUMN_COUNT, COLUMN_REAL } column_kind;
-
-/* One cell of a result. */
-struct cell {
-    char text[BENCH_NAME_BYTES];
-    double number;
-};
-
 static const char *const kv_names[] = {[WHIT_KV_F16] = "f16",   [WHIT_KV_F32] = "f32",   [WHIT_KV_I8] = "i8",
                                        [WHIT_KV_K4V2] = "k4v2", [WHIT_KV_K2V2] = "k2v2", [WHIT_KV_BITMAP] = "bitmap"};
 
-static const struct column {
-    const char *key, *title; /* title NULL: not in the Markdown table */
-    column_kind kind;
-    int digits;    /* in the table */
-    double factor; /* in the table */
-    bool is_main;  /* also shown on a terminal */
-    unsigned with; /* BENCH_WITH_...: the option that it belongs to; 0: always there */
-} columns[] = {
-    {"shape", "shape", COLUMN_TEXT, 0, 0, true},
-    {"test", "test", COLUMN_TEXT, 0, 0, true},
-    {"depth", "depth", COLUMN_COUNT, 0, 1, true},
-    {"columns", "cols", COLUMN_COUNT, 0, 1},
-    {"kv", "kv", COLUMN_TEXT, 0, 0},
-    {"threads", "t", COLUMN_COUNT, 0, 1, true},
-    {"cpu", NULL, COLUMN_TEXT, 0, 0},
-    {"isa", "isa", COLUMN_TEXT, 0, 0},
-    {"tps_median", "tokens/s", COLUMN_REAL, 2, 1, true},
-    {"tps_best", "best", COLUMN_REAL, 2, 1},
-    {"bytes_per_token", "MB/token", COLUMN_COUNT, 1, 1e-6},
-    {"read_gbps", "GB/s", COLUMN_REAL, 1, 1},
-    {"bandwidth_share", "of reading", COLUMN_REAL, 0, 100},
-    {"int8_gmacs", "GMAC/s", COLUMN_REAL, 0, 1},
-    {"int8_share", "of int8", COLUMN_REAL, 0, 100},
-    {"roofline_share", "roofline", COLUMN_REAL, 0, 100, true},
-    {"huge_share", "huge", COLUMN_REAL, 0, 100},
-    {"peak_rss_bytes", "peak MB", COLUMN_COUNT, 0, 1e-6, true},
-    {"stolen", "stolen", COLUMN_COUNT, 0, 1, .with = BENCH_WITH_STOLEN},
-    {"tokens_per_step", "tokens/step", COLUMN_REAL, 2, 1, true, BENCH_WITH_DRAFT},
-    {"draft_accepted", "accepted", COLUMN_REAL, 0, 100, true, BENCH_WITH_DRAFT},
+static const bench_column columns[] = {
+    {"shape", "shape", BENCH_TEXT, 0, 0, true},
+    {"test", "test", BENCH_TEXT, 0, 0, true},
+    {"depth", "depth", BENCH_COUNT, 0, 1, true},
+    {"columns", "cols", BENCH_COUNT, 0, 1},
+    {"kv", "kv", BENCH_TEXT, 0, 0},
+    {"threads", "t", BENCH_COUNT, 0, 1, true},
+    {"cpu", NULL, BENCH_TEXT, 0, 0},
+    {"isa", "isa", BENCH_TEXT, 0, 0},
+    {"tps_median", "tokens/s", BENCH_REAL, 2, 1, true},
+    {"tps_best", "best", BENCH_REAL, 2, 1},
+    {"bytes_per_token", "MB/token", BENCH_COUNT, 1, 1e-6},
+    {"read_gbps", "GB/s", BENCH_REAL, 1, 1},
+    {"bandwidth_share", "of reading", BENCH_REAL, 0, 100},
+    {"int8_gmacs", "GMAC/s", BENCH_REAL, 0, 1},
+    {"int8_share", "of int8", BENCH_REAL, 0, 100},
+    {"roofline_share", "roofline", BENCH_REAL, 0, 100, true},
+    {"huge_share", "huge", BENCH_REAL, 0, 100},
+    {"peak_rss_bytes", "peak MB", BENCH_COUNT, 0, 1e-6, true},
+    {"stolen", "stolen", BENCH_COUNT, 0, 1, .with = BENCH_WITH_STOLEN},
+    {"tokens_per_step", "tokens/step", BENCH_REAL, 2, 1, true, BENCH_WITH_DRAFT},
+    {"draft_accepted", "accepted", BENCH_REAL, 0, 100, true, BENCH_WITH_DRAFT},
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
 
-static bool is_there(const struct column *column, unsigned with)
+static bool is_there(const bench_table *table, size_t column)
 {
-    return !column->with || (column->with & with);
+    const unsigned with = table->columns[column].with;
+    return !with || (with & table->with);
 }
 
-static void make_cells(const bench_result *r, struct cell cells[N_COLUMNS])
+static void make_cells(const void *results, size_t i, bench_cell *cells)
 {
+    const bench_result *r = (const bench_result *)results + i;
     const bench_test *t = r->test;
     snprintf(cells[0].text, sizeof cells[0].text, "%s", t->model->name);
     snprintf(cells[1].text, sizeof cells[1].text, "%s%u", t->is_decode ? "tg" : "pp", t->n_tokens);
@@ -67,64 +55,85 @@ static void make_cells(const bench_result *r, struct cell cells[N_COLUMNS])
         r->tps_median, r->tps_best,        r->bytes_per_token, r->read_gbps,  r->bandwidth_share,
         r->int8_gmacs, r->int8_share,      r->roofline_share,  r->huge_share, (double)r->peak_rss_bytes,
         t->stolen,     r->tokens_per_step, r->accepted};
-    for (size_t i = 8; i < N_COLUMNS; i++) cells[i].number = numbers[i - 8];
+    for (size_t k = 8; k < N_COLUMNS; k++) cells[k].number = numbers[k - 8];
 }
 
-static json_t *make_json(const bench_result *r, unsigned with)
+json_t *bench_row_json(const bench_table *table, size_t row)
 {
-    struct cell cells[N_COLUMNS];
+    bench_cell cells[BENCH_COLUMNS_MAX];
     json_t *object = json_object();
-    make_cells(r, cells);
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        if (!is_there(&columns[i], with)) continue;
-        json_object_set_new(object, columns[i].key,
-                            columns[i].kind == COLUMN_TEXT        ? cli_json_path(cells[i].text)
-                                : columns[i].kind == COLUMN_COUNT ? json_integer((json_int_t)(cells[i].number + 0.5))
-                                                                  : json_real(cells[i].number));
-    }
-    if (r->n_lines) {
-        json_t *profile = json_array();
-        for (uint32_t i = 0; i < r->n_lines; i++)
-            json_array_append_new(profile,
-                                  json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "groups",
-                                            (int)r->lines[i].n_phases, "seconds", r->lines[i].seconds, "bytes",
-                                            r->lines[i].bytes));
-        json_object_set_new(object, "profile", profile);
+    table->make_cells(table->results, row, cells);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (!is_there(table, i)) continue;
+        const bench_column *column = &table->columns[i];
+        json_t *value;
+        if (column->kind == BENCH_TEXT)
+            value = cli_json_path(cells[i].text);
+        else if (isnan(cells[i].number))
+            value = json_null();
+        else if (column->kind == BENCH_COUNT)
+            value = json_integer((json_int_t)(cells[i].number + 0.5));
+        else
+            value = json_real(cells[i].number);
+        json_object_set_new(object, column->key, value);
     }
     return object;
 }
 
-/* `all` false: the table has its main columns alone. */
-static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all)
+static void print_cell(cli_call *call, bench_form form, const bench_column *column, const bench_cell *cell)
+{
+    if (column->kind == BENCH_TEXT)
+        cli_print(call, form == BENCH_CSV ? "\"%s\"" : "%s", cell->text);
+    else if (isnan(cell->number))
+        cli_print(call, form == BENCH_MD ? "-" : "");
+    else if (form == BENCH_MD)
+        cli_print(call, "%.*f%s", column->digits, cell->number * column->factor, column->factor == 100 ? " %" : "");
+    else
+        cli_print(call, "%.*f", column->kind == BENCH_COUNT ? 0 : 6, cell->number);
+}
+
+void bench_print_table(cli_call *call, bench_form form, const bench_table *table, bool all)
 {
     const char *begin = form == BENCH_MD ? "| " : "";
     const char *between = form == BENCH_MD ? " | " : ",";
     const char *end = form == BENCH_MD ? " |\n" : "\n";
-    for (size_t line = 0; line < n + 1; line++) {
-        struct cell cells[N_COLUMNS];
-        if (line > 0) make_cells(&results[line - 1], cells);
+    for (size_t line = 0; line < table->n + 1; line++) {
+        bench_cell cells[BENCH_COLUMNS_MAX];
+        if (line > 0) table->make_cells(table->results, line - 1, cells);
         const char *gap = begin;
-        for (size_t i = 0; i < N_COLUMNS; i++) {
-            const struct column *c = &columns[i];
-            if (!is_there(c, with)) continue;
+        for (size_t i = 0; i < table->n_columns; i++) {
+            const bench_column *c = &table->columns[i];
+            if (!is_there(table, i)) continue;
             if (form == BENCH_MD && (!c->title || !(all || c->is_main))) continue;
+            cli_print(call, "%s", gap);
             if (line == 0)
-                cli_print(call, "%s%s", gap, form == BENCH_MD ? c->title : c->key);
-            else if (c->kind == COLUMN_TEXT)
-                cli_print(call, form == BENCH_CSV ? "%s\"%s\"" : "%s%s", gap, cells[i].text);
-            else if (form == BENCH_MD)
-                cli_print(call, "%s%.*f%s", gap, c->digits, cells[i].number * c->factor, c->factor == 100 ? " %" : "");
+                cli_print(call, "%s", form == BENCH_MD ? c->title : c->key);
             else
-                cli_print(call, "%s%.*f", gap, c->kind == COLUMN_COUNT ? 0 : 6, cells[i].number);
+                print_cell(call, form, c, &cells[i]);
             gap = between;
         }
         cli_print(call, "%s", end);
         if (line > 0 || form != BENCH_MD) continue;
-        for (size_t i = 0; i < N_COLUMNS; i++)
-            if (is_there(&columns[i], with) && columns[i].title && (all || columns[i].is_main))
-                cli_print(call, columns[i].kind == COLUMN_TEXT ? "|---" : "|--:");
+        for (size_t i = 0; i < table->n_columns; i++)
+            if (is_there(table, i) && table->columns[i].title && (all || table->columns[i].is_main))
+                cli_print(call, table->columns[i].kind == BENCH_TEXT ? "|---" : "|--:");
         cli_print(call, "|\n");
     }
+}
+
+static json_t *make_json(const bench_table *table, size_t row)
+{
+    const bench_result *r = (const bench_result *)table->results + row;
+    json_t *object = bench_row_json(table, row);
+    if (!r->n_lines) return object;
+    json_t *profile = json_array();
+    for (uint32_t i = 0; i < r->n_lines; i++)
+        json_array_append_new(profile,
+                              json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "groups",
+                                        (int)r->lines[i].n_phases, "seconds", r->lines[i].seconds, "bytes",
+                                        r->lines[i].bytes));
+    json_object_set_new(object, "profile", profile);
+    return object;
 }
 
 /* Prints the profile, longest time first. */
@@ -148,14 +157,16 @@ static void print_profile(cli_call *call, const bench_result *r)
 
 void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all)
 {
+    const bench_table table = {
+        .columns = columns, .n_columns = N_COLUMNS, .with = with, .make_cells = make_cells, .results = results, .n = n};
     if (form == BENCH_JSON) {
         json_t *array = json_array();
-        for (size_t i = 0; i < n; i++) json_array_append_new(array, make_json(&results[i], with));
+        for (size_t i = 0; i < n; i++) json_array_append_new(array, make_json(&table, i));
         cli_print_json(call, array);
         return;
     }
     if (form == BENCH_MD && n) cli_print(call, "%s\n\n", results[0].cpu);
-    print_rows(call, form, results, n, with, all);
+    bench_print_table(call, form, &table, all);
     for (size_t i = 0; i < n && form == BENCH_MD; i++)
         if (results[i].n_lines) print_profile(call, &results[i]);
 }

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/rng.h"
 #include "cli/bench.h"
 #include "cli/flags.h"
 
@@ -43,7 +42,7 @@ struct work {
     const bench_test *test;
     whit_model *model;
     whit_model *drafter; /* a draft model of a file of its own; NULL: none was opened */
-    whit_session *session;
+    bench_steps steps;
     bench_adapter adapter;
     bench_count count;
     whit_kernels probes; /* probes at the CPU level of the matrix kernels */
@@ -51,8 +50,6 @@ struct work {
     uint32_t n_pieces, n_weight_pieces;
     uint8_t *int8_w; /* a tile of codes and of activations per thread */
     uint32_t int8_rounds;
-    whit_step_token *tokens;
-    whit_rng rng;
     uint64_t *phase_ns;                           /* (n_phases) profile, over all rounds */
     double read_bytes, read_s, int8_macs, int8_s; /* totals of the current round */
 };
@@ -63,7 +60,7 @@ static void read_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t
     static _Thread_local volatile uint64_t kept; /* keeps the compiler from removing the reads */
     (void)worker;
     for (uint32_t i = begin; i < end; i++)
-        kept += w->session->kernels.probe_read(w->pieces[i].data, w->pieces[i].size_bytes);
+        kept += w->steps.session->kernels.probe_read(w->pieces[i].data, w->pieces[i].size_bytes);
 }
 
 static void multiply_probe(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -78,11 +75,11 @@ static void multiply_probe(void *context, uint32_t worker, uint32_t begin, uint3
 static void probe(struct work *w)
 {
     uint64_t t0 = whit_now_ns();
-    whit_pool_run(w->session->pool, read_pieces, w, w->n_pieces, 1);
+    whit_pool_run(w->steps.session->pool, read_pieces, w, w->n_pieces, 1);
     uint64_t t1 = whit_now_ns();
     for (uint32_t i = 0; i < w->n_pieces; i++) w->read_bytes += (double)w->pieces[i].size_bytes;
     uint32_t n_items = 16 * w->test->n_threads;
-    whit_pool_run(w->session->pool, multiply_probe, w, n_items, 1);
+    whit_pool_run(w->steps.session->pool, multiply_probe, w, n_items, 1);
     uint64_t t2 = whit_now_ns();
     w->read_s += (double)(t1 - t0) * 1e-9;
     w->int8_s += (double)(t2 - t1) * 1e-9;
@@ -123,7 +120,7 @@ static void cut_class(struct work *w, const whit_kv_class *class, uint32_t seque
 static whit_status make_probes(struct work *w, whit_error *error)
 {
     const bench_test *t = w->test;
-    const whit_kv *kv = &w->session->kv;
+    const whit_kv *kv = &w->steps.session->kv;
     uint32_t n_blocks = (t->depth + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS, n = 0;
     for (uint32_t i = 0; i < w->count.n_ranges; i++) n += (uint32_t)(w->count.ranges[i].size_bytes / PIECE_BYTES) + 1;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
@@ -146,39 +143,6 @@ static whit_status make_probes(struct work *w, whit_error *error)
         if (w->int8_s * 1e9 > INT8_PROBE_NS) break;
     }
     return WHIT_OK;
-}
-
-static whit_status step_model(struct work *w, uint32_t n, bool wants, whit_error *error)
-{
-    const bench_test *t = w->test;
-    for (uint32_t i = 0; i < n; i++)
-        w->tokens[i] = (whit_step_token){.sequence = t->is_decode ? i : 0,
-                                         .want_logits = wants && (t->is_decode || i + 1 == n),
-                                         .n_top = 1,
-                                         .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
-    return whit_session_step(w->session, w->tokens, n, error);
-}
-
-static whit_status fill_depth(struct work *w, whit_error *error)
-{
-    const bench_test *t = w->test;
-    for (uint32_t s = 0; s < t->columns; s++)
-        for (uint32_t at = whit_session_position(w->session, s); at < t->depth;) {
-            uint32_t n = t->depth - at < t->n_batch_tokens ? t->depth - at : t->n_batch_tokens;
-            for (uint32_t i = 0; i < n; i++)
-                w->tokens[i] = (whit_step_token){
-                    .sequence = s, .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
-            WHIT_TRY(whit_session_step(w->session, w->tokens, n, error));
-            at += n;
-        }
-    return WHIT_OK;
-}
-
-static whit_status forget(struct work *w, whit_error *error)
-{
-    for (uint32_t s = 0; s < w->test->columns; s++)
-        WHIT_TRY(whit_session_truncate(w->session, s, w->test->depth, error));
-    return fill_depth(w, error); /* refills positions that windows have dropped */
 }
 
 /* Reads the model's files, so that rows of an embedding, which a round reads at random, come from memory and not from a
@@ -215,41 +179,25 @@ static uint32_t measured_selected(const bench_test *t)
 static whit_status open_work(struct work *w, bench_facts *facts, whit_error *error)
 {
     const bench_test *t = w->test;
-    w->rng.state = 1;
     WHIT_TRY(whit_model_open(t->model->path, NULL, &w->model, error));
     cli_guard_likely(t->model->path);
-    whit_session_options options = whit_session_options_default();
-    options.n_ctx_tokens = t->depth + t->n_tokens;
-    options.n_batch_tokens = t->n_batch_tokens > t->columns ? t->n_batch_tokens : t->columns;
-    options.n_sequences = t->columns;
-    options.n_threads = t->n_threads;
-    options.kv = t->kv;
-    options.act = t->act;
-    options.cpu = t->cpu;
-    options.exact_head = t->exact_head;
-    options.cancel = cli_cancelled();
     const whit_model *drafter = NULL;
-    if (t->draft) {
-        WHIT_TRY(bench_draft_open(t, w->model, &w->drafter, &drafter, error));
-        options.n_logits = 1 + cli_draft_max(t->n_guesses);
-        options.n_ctx_tokens += options.n_logits;
-    }
-    w->tokens = malloc(options.n_batch_tokens * sizeof *w->tokens);
-    if (!w->tokens) return whit_fail_memory(error, "the tokens", options.n_batch_tokens);
-    WHIT_TRY(whit_session_open_drafting(w->model, &options, drafter, &w->session, error));
-    WHIT_TRY(bench_count_open(w->session, measured_rows(t), measured_selected(t), !t->exact_head, &w->count, error));
-    if (t->adapter_rank) WHIT_TRY(bench_adapter_mount(w->session, t->adapter_rank, &w->adapter, error));
-    w->count.pass_bytes += w->adapter.pass_bytes;
-    WHIT_TRY(fill_depth(w, error));
-    WHIT_TRY(make_probes(w, error));
+    if (t->draft) WHIT_TRY(bench_draft_open(t, w->model, &w->drafter, &drafter, error));
+    WHIT_TRY(bench_steps_open(t, w->model, drafter, &w->steps, error));
     WHIT_TRY(
-        step_model(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, threads: warm */
+        bench_count_open(w->steps.session, measured_rows(t), measured_selected(t), !t->exact_head, &w->count, error));
+    if (t->adapter_rank) WHIT_TRY(bench_adapter_mount(w->steps.session, t->adapter_rank, &w->adapter, error));
+    w->count.pass_bytes += w->adapter.pass_bytes;
+    WHIT_TRY(bench_steps_fill(&w->steps, error));
+    WHIT_TRY(make_probes(w, error));
+    /* Pages, caches and threads are warm afterwards. */
+    WHIT_TRY(bench_steps_pass(&w->steps, t->is_decode ? t->columns : 1, !t->model->no_head, error));
     warm_files(w);
-    WHIT_TRY(forget(w, error));
+    WHIT_TRY(bench_steps_forget(&w->steps, error));
     if (t->profile) {
-        w->phase_ns = calloc(w->session->plan.n_phases, sizeof *w->phase_ns);
-        if (!w->phase_ns) return whit_fail_memory(error, "the profile", w->session->plan.n_phases);
-        w->session->exec.phase_ns = w->phase_ns;
+        w->phase_ns = calloc(w->steps.session->plan.n_phases, sizeof *w->phase_ns);
+        if (!w->phase_ns) return whit_fail_memory(error, "the profile", w->steps.session->plan.n_phases);
+        w->steps.session->exec.phase_ns = w->phase_ns;
     }
     snprintf(facts->isa, sizeof facts->isa, "%s", whit_isa_name(w->count.isa));
     return WHIT_OK;
@@ -263,8 +211,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
     w->read_bytes = w->read_s = w->int8_macs = w->int8_s = 0;
     if (t->draft) {
         probe(w);
-        const int32_t last = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model));
-        WHIT_TRY(bench_draft_round(w->session, t, &w->count, last, sample, error));
+        WHIT_TRY(bench_draft_round(w->steps.session, t, &w->count, bench_steps_id(&w->steps), sample, error));
         n_steps = 0;
     }
     for (uint32_t i = 0; i < n_steps; i++) {
@@ -273,7 +220,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         bool wants = !t->model->no_head && (t->is_decode || i + 1 == n_steps);
         uint32_t n_rows = t->is_decode ? t->columns : n;
         uint64_t from_ns = whit_now_ns();
-        WHIT_TRY(step_model(w, n_rows, wants, error));
+        WHIT_TRY(bench_steps_pass(&w->steps, n_rows, wants, error));
         sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
         /* A pass over n rows reads the weights once (the head only where logits are wanted), and all earlier positions
          * of the cache. */
@@ -283,7 +230,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
             n_columns * bench_cache_bytes(w->count.kv, position);
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
-                sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;
+                sample->bytes += w->steps.session->exec.n_rescored[r] * w->count.survivor_bytes;
         sample->macs += n_rows * w->count.layer_macs;
         sample->all_macs += n_rows * w->count.layer_macs + wants * (t->is_decode ? n_rows : 1) * w->count.head_macs;
         sample->tokens += n_rows;
@@ -295,7 +242,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     sample->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
-    return forget(w, error);
+    return bench_steps_forget(&w->steps, error);
 }
 
 /* Sums the phases of all layers by label, of the schedules that the measured rows use. */
@@ -309,11 +256,11 @@ static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
         if (!n_rows[rows]) continue;
         const whit_exec_bound *schedule =
-            whit_exec_bound_of(&w->session->exec, (whit_row_set)rows, mode[rows], n_rows[rows]);
+            whit_exec_bound_of(&w->steps.session->exec, (whit_row_set)rows, mode[rows], n_rows[rows]);
         for (uint32_t g = 0; g < schedule->n_phases; g++) {
             const whit_exec_phase *phase = &schedule->phases[g];
             char label[BENCH_LABEL_BYTES];
-            bench_phase_label(w->session, phase, label);
+            bench_phase_label(w->steps.session, phase, label);
             uint32_t i = 0;
             while (i < n && strcmp(lines[i].label, label)) i++;
             if (i == BENCH_LINES_MAX) continue;
@@ -350,14 +297,13 @@ static void serve(struct work *w, int from_parent, int to_parent)
             ok = whit_write_all(to_parent, &n, sizeof n) && whit_write_all(to_parent, lines, n * sizeof *lines);
         }
     }
-    whit_session_close(w->session);
+    bench_steps_close(&w->steps);
     whit_model_close(w->drafter);
     bench_adapter_free(&w->adapter);
     whit_model_close(w->model);
     bench_count_close(&w->count);
     whit_free(NULL, w->int8_w, (size_t)w->test->n_threads * 2 * WHIT_PROBE_BYTES);
     free(w->pieces);
-    free(w->tokens);
     free(w->phase_ns);
 }
 

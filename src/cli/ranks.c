@@ -6,16 +6,18 @@
 #include "ranks/ranks.h"
 #include "runtime/split.h"
 
-static whit_ranks ranks; /* `user` is NULL before the process has joined them */
+static whit_ranks ranks;  /* `user` is NULL before the process has joined them */
+static bool have_a_model; /* the ranks run one model already */
 
 int cli_split_model(cli_call *call, whit_model *model)
 {
     whit_error error;
     const whit_ranks *joined;
     if (model->split) return CLI_OK;
-    if (ranks.n_ranks > 1) return cli_fail(call, CLI_USAGE, "several machines run one model at a time");
+    if (have_a_model) return cli_fail(call, CLI_USAGE, "several machines run one model at a time");
     const int status_joined = cli_join_ranks(call, &joined);
     if (status_joined != CLI_OK || ranks.n_ranks <= 1) return status_joined;
+    have_a_model = true;
     whit_status status = whit_model_split(model, &ranks, &error);
     if (status == WHIT_OK && !ranks.rank) return CLI_OK;
     if (status == WHIT_OK) status = whit_model_follow(model, &error);
@@ -35,12 +37,6 @@ int cli_join_ranks(cli_call *call, const whit_ranks **joined)
     if (!ranks.user && whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
     *joined = &ranks;
     return CLI_OK;
-}
-
-int cli_refuse_ranks(cli_call *call)
-{
-    if (!whit_ranks_are_wanted()) return CLI_OK;
-    return cli_fail(call, CLI_USAGE, "%s works on one machine: start it without mpirun", call->verb->name);
 }
 
 void cli_note_ranks(const whit_session *session)

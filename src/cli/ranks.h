@@ -13,8 +13,6 @@ int cli_split_model(cli_call *call, whit_model *model);
 bool cli_under_mpirun(void);
 /* Under mpirun: joins the ranks, for a verb that shares its work itself; else *ranks is NULL. */
 int cli_join_ranks(cli_call *call, const whit_ranks **ranks);
-/* For verbs that work on one machine: refuses to be started by mpirun. */
-int cli_refuse_ranks(cli_call *call);
 /* Notes what rank 0 has sent and received; nothing without ranks. */
 void cli_note_ranks(const whit_session *session);
 /* Leaves the ranks at the end of the program. `failed`: ends the others, too. */

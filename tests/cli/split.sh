@@ -29,6 +29,35 @@ ranks 3 run -m chat.gguf "the time" -n 8 --temp 0 -t 1
 # mpirun's pipe is a terminal, where the program shows no control characters.
 LC_ALL=C sed -i 's/[[:cntrl:]]/?/g; s/\r$//' whole out
 cmp -s whole out || complain "another answer: $(cat out)"
+# A bench counts what travels, and predicts the time from it: two layers of four exchanges, the logits and the order.
+export WHIT_RANKS_DELAY=500,1
+ranks 2 bench -m model.gguf -p 6 -n 3 -d 0,9 -ub 4 -r 2 -t 1 --json
+unset WHIT_RANKS_DELAY
+if command -v python3 >/dev/null; then
+    python3 - out <<'END' || complain "bench of two ranks: $(cat out)"
+import json, sys
+tests = json.load(open(sys.argv[1]))
+assert [(t["test"], t["depth"]) for t in tests] == [("pp6", 0), ("tg3", 0), ("pp6", 9), ("tg3", 9)], tests
+width, vocabulary, tiles = 64 + 64 + 64 + 96, 294, 19
+for t in tests:
+    assert t["ranks"] == 2 and t["threads"] == 1 and t["tps_best"] >= t["tps_median"] > 0, t
+    assert t["latency_us"] >= 500 and 0 < t["gbits"] <= 1.01, t
+    # A prompt's two passes compute logits once. A pass begins with one message to the other rank and ends with one.
+    passes, heads, tokens = (2, 1, 6) if t["test"] == "pp6" else (3, 3, 3)
+    assert abs(t["exchanges_per_token"] * tokens - (9 * passes + heads)) < 1e-6, t
+    assert abs(t["messages_per_token"] * tokens - (8 * passes + 2 * passes)) < 1e-6, t
+    received = 2 * tokens * width * 4 / 2 + heads * 4 * (vocabulary - tiles // 2 * 16)
+    assert abs(t["received_bytes_per_token"] * tokens - received) < 1e-6, (received, t)
+    exchanged = max(t["sent_bytes_per_token"], t["received_bytes_per_token"])
+    predicted = t["alone_ms"] / 2 + t["exchanges_per_token"] * t["latency_us"] / 1e3 + exchanged * 8e-6 / t["gbits"]
+    assert abs(predicted - t["predicted_ms"]) < 1e-6 * predicted, (predicted, t)
+    assert t["seen_ms"] >= 0.5 * (t["exchanges_per_token"] - passes / tokens), t
+END
+fi
+mpirun -np 2 "$BUILD/whit" bench -m model.gguf -m chat.gguf >out 2>err && complain "two models were measured"
+grep -q 'one model at a time' err || complain "$(cat err)"
+mpirun -np 2 "$BUILD/whit" bench --kernels >out 2>err && complain "kernels were measured on two ranks"
+grep -q 'work on one machine' err || complain "$(cat err)"
 # What does not work on several machines says so in one line.
 mpirun -np 2 "$BUILD/whit" run -m model.gguf -p a -n 1 --session kept >out 2>err && complain "a session file was kept"
 [ "$(grep -c 'session files are not supported' err)" = 1 ] || complain "$(cat err)"
