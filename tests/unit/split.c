@@ -186,7 +186,9 @@ static void every_family_gives_the_same_bits(void **state)
             print_message("skipped: no %s\n", path);
             continue;
         }
-        check_same(path, i % 2 ? WHIT_KV_I8 : WHIT_KV_F16, WHIT_ACT_I8, 2 + i % 3, 2 + i % 3);
+        const bool is_hybrid = !strcmp(names[i], "qwen35-hybrid"); /* heads of states are divided in several ways */
+        const uint32_t n = 2 + i % 3;
+        check_same(path, i % 2 ? WHIT_KV_I8 : WHIT_KV_F16, WHIT_ACT_I8, is_hybrid ? 2 : n, is_hybrid ? RANKS_MAX : n);
     }
 }
 
@@ -237,32 +239,127 @@ static void bytes_are_those_of_the_formula(void **state)
         }
 }
 
+/* Opens a session as rank r of n, without other ranks: nothing is exchanged until it steps. */
+struct lone_rank {
+    loopback all;
+    loopback_rank own;
+    whit_ranks ranks;
+    whit_model_ranks split;
+    whit_session *session;
+};
+
+static void open_lone(struct lone_rank *lone, whit_model *model, const whit_session_options *options, uint32_t n,
+                      uint32_t r)
+{
+    whit_error error;
+    lone->all = (loopback){.n_ranks = n};
+    lone->ranks = loopback_ranks(&lone->all, r, &lone->own);
+    lone->split = (whit_model_ranks){.ranks = &lone->ranks};
+    model->split = &lone->split;
+    assert_ok(whit_session_open_here(model, options, &lone->session, &error), error);
+}
+
+static void close_lone(struct lone_rank *lone, whit_model *model)
+{
+    lone->split.is_lost = true; /* so that nobody is told */
+    whit_session_close(lone->session);
+    model->split = NULL;
+}
+
 static void a_rank_has_its_part_of_weights_and_heads(void **state)
 {
     (void)state;
     whit_model *model = open_model("large.gguf");
     for (uint32_t n = 2; n <= RANKS_MAX; n++)
-        for (uint32_t r = 0; r < n; r++) { /* nothing is exchanged until a session steps */
-            whit_error error;
-            loopback_rank own;
-            loopback all = {.n_ranks = n};
-            const whit_ranks ranks = loopback_ranks(&all, r, &own);
-            whit_model_ranks split = {.ranks = &ranks};
-            whit_session *session;
+        for (uint32_t r = 0; r < n; r++) {
+            struct lone_rank lone;
             const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
-            model->split = &split;
-            assert_ok(whit_session_open_here(model, &options, &session, &error), error);
+            open_lone(&lone, model, &options, n, r);
+            const whit_session *session = lone.session;
             uint64_t whole;
             const uint64_t bytes = whit_split_weight_bytes(&session->plan, model->weights.tensors, &whole);
             if ((double)bytes > (1.0 / n + 0.1) * (double)whole)
                 print_message("%u of %u: %f\n", r, n, (double)bytes / (double)whole);
             assert_true((double)bytes <= (1.0 / n + 0.1) * (double)whole);
             assert_true(session->kv.classes[0].n_kv_heads <= (8 + n - 1) / n);
-            split.is_lost = true; /* so that nobody is told */
-            whit_session_close(session);
-            model->split = NULL;
+            close_lone(&lone, model);
         }
     whit_model_close(model);
+}
+
+static bool find_hybrid(const char *name, char path[2048])
+{
+    snprintf(path, 2048, "%s/models-tiny/%s/hf", WHIT_SHARED_DIR, name);
+    if (access(path, R_OK) == 0) return true;
+    print_message("skipped: no %s\n", path);
+    return false;
+}
+
+/* Two key heads and four value heads of 32, in three layers of four. Value head j reads key head j mod 2. */
+static void states_are_divided_by_heads(void **state)
+{
+    char path[2048];
+    (void)state;
+    if (!find_hybrid("qwen35-hybrid", path)) return;
+    whit_model *model = open_model_at(path);
+    whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+    options.state_bytes =
+        250000; /* a whole state takes 157 KB: the ranks' own shares would give other numbers of marks */
+    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+        uint32_t n_heads = 0, n_marks = 0;
+        for (uint32_t r = 0; r < n; r++) {
+            struct lone_rank lone;
+            open_lone(&lone, model, &options, n, r);
+            const whit_state *own = &lone.session->kv.state;
+            const uint32_t heads = 4 * (r + 1) / n - 4 * r / n, keys = heads < 2 ? heads : 2;
+            const uint32_t channels = 2 * 32 * keys + 32 * heads;
+            assert_true(heads <= (4 + n - 1) / n);
+            for (uint32_t i = 0; i < 3; i++) {
+                assert_int_equal(own->places[i].shape.n_heads, heads);
+                assert_int_equal(own->places[i].shape.n_channels, channels);
+            }
+            assert_int_equal(own->places[3].shape.n_channels, 0);
+            /* Rings of 19 inputs; a head's state, and its rings of 16 keys, changes and decays. */
+            assert_int_equal(own->sequence_elems, 3 * (19 * channels + heads * (32 * 32 + 16 * (32 + 32 + 1))));
+            if (!r) n_marks = lone.session->marks.n;
+            assert_true(n_marks > 0);
+            assert_int_equal(lone.session->marks.n, n_marks);
+            n_heads += heads;
+            close_lone(&lone, model);
+        }
+        assert_int_equal(n_heads, 4);
+    }
+    whit_model_close(model);
+}
+
+/* A layer makes four exchanges, whatever mixes its tokens. */
+static void recurrent_layers_exchange_as_attention(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t received; /* by the first of two ranks; 0: not counted */
+    } models[] = {
+        /* Half of each value, but all of the attention's, which has one KV head. */
+        {"qwen35-hybrid", 4 * (3 * (64 + 64 + 32 + 64) + 128 + 64 + 32 + 64 + 256)},
+        {"lfm2", 0},
+    };
+    (void)state;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        whit_error error;
+        struct world world;
+        whit_session *session;
+        char path[2048];
+        const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+        const whit_step_token token = {.id = 5, .want_logits = true};
+        if (!find_hybrid(models[m].name, path)) continue;
+        assert_ok(open_world(&world, 2, path, path, &error), error);
+        assert_ok(whit_session_open(world.model, &options, &session, &error), error);
+        assert_ok(whit_session_step(session, &token, 1, &error), error);
+        assert_int_equal(session->exec.traffic.n_gathers, 4 * session->model->config.n_layers + 1);
+        if (models[m].received) assert_int_equal(session->exec.traffic.received_bytes, models[m].received);
+        whit_session_close(session);
+        close_world(&world);
+    }
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -386,6 +483,8 @@ int main(void)
         cmocka_unit_test(every_family_gives_the_same_bits),
         cmocka_unit_test(bytes_are_those_of_the_formula),
         cmocka_unit_test(a_rank_has_its_part_of_weights_and_heads),
+        cmocka_unit_test(states_are_divided_by_heads),
+        cmocka_unit_test(recurrent_layers_exchange_as_attention),
         cmocka_unit_test(a_lost_rank_fails_a_step),
         cmocka_unit_test(a_lost_exchange_fails_a_step),
         cmocka_unit_test(another_model_is_refused),

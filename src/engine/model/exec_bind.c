@@ -161,6 +161,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     case WHIT_PLAN_SCREEN: bind_product(exec, scheduled, step); break;
     default: whit_exec_bind_items(step);
     }
+    if (from->op == WHIT_PLAN_CONV || from->op == WHIT_PLAN_DELTA) whit_exec_bind_state(exec->plan, step);
     if (from->is_split) whit_exec_narrow(exec, step);
 }
 

@@ -11,7 +11,9 @@
 
 static void narrow_product(const whit_exec *exec, whit_exec_step *step)
 {
-    step->columns = whit_split_columns(exec->plan->ranks, &exec->plan->values[step->plan->output - 1]);
+    const whit_plan_step *plan = step->plan;
+    step->columns =
+        plan->own.end ? plan->own : whit_split_columns(exec->plan->ranks, &exec->plan->values[plan->output - 1]);
     step->tile_begin = step->columns.begin / WHIT_TILE_ROWS;
     step->n_tiles = (step->columns.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - step->tile_begin;
 }
@@ -44,6 +46,8 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
     case WHIT_PLAN_ROPE_ATTEND:
         if (exec->caches) narrow_attention(exec, step);
         return;
+    case WHIT_PLAN_CONV:
+    case WHIT_PLAN_DELTA: return; /* whit_exec_bind_state */
     default: break;
     }
     step->columns = whit_split_columns(exec->plan->ranks, &exec->plan->values[step->plan->output - 1]);

@@ -4,7 +4,10 @@
  *
  * A head's state stays committed before the newest tokens (kv/state.h). Their updates are kept and applied again to a
  * copy in the worker's scratch, which costs arithmetic but no memory traffic: most steps of decoding only read the
- * state. */
+ * state.
+ *
+ * On several ranks (plan_split.h) a process has the states of its own heads and channels alone: head h of the model is
+ * head h - columns.begin of the state, and the channels of all ranges follow each other. */
 #include "model/exec_step.h"
 
 #include "kernels/delta.h"
@@ -35,8 +38,9 @@ static uint32_t end_position(const run_of_rows *rows)
 
 /* ---- convolution ---------------------------------------------------------------------------- */
 
+/* Convolves n channels from `channel` on, which is channel `kept` of the state. */
 static void convolve_channels(const whit_exec_step *step, const whit_exec *exec, const run_of_rows *rows,
-                              uint32_t channel, uint32_t n)
+                              uint32_t channel, uint32_t kept, uint32_t n)
 {
     static const float zeros[CHANNELS_TOGETHER];
     const uint32_t layer = step->plan->layer, n_taps = step->plan->n_taps;
@@ -50,29 +54,45 @@ static void convolve_channels(const whit_exec_step *step, const whit_exec *exec,
             else if (back <= r - rows->begin)
                 inputs[j] = INPUT(0, r - back) + channel;
             else
-                inputs[j] = whit_state_inputs(&exec->kv->state, rows->sequence, layer, position - back) + channel;
+                inputs[j] = whit_state_inputs(&exec->kv->state, rows->sequence, layer, position - back) + kept;
         }
         exec->kernels->causal_conv(inputs, step->vector + channel, step->width, n_taps, step->plan->is_silu, n,
                                    OUTPUT(r) + channel);
     }
     const uint32_t n_rows = rows->end - rows->begin, n_kept = n_taps - 1 + WHIT_STATE_RING;
     for (uint32_t r = n_rows > n_kept ? rows->end - n_kept : rows->begin; r < rows->end; r++)
-        memcpy(whit_state_inputs(&exec->kv->state, rows->sequence, layer, rows->first + (r - rows->begin)) + channel,
+        memcpy(whit_state_inputs(&exec->kv->state, rows->sequence, layer, rows->first + (r - rows->begin)) + kept,
                INPUT(0, r) + channel, n * sizeof(float));
+}
+
+/* Number of items of a range of channels. */
+static uint32_t count_runs(whit_columns range)
+{
+    return (range.end - range.begin + CHANNELS_TOGETHER - 1) / CHANNELS_TOGETHER;
+}
+
+static void convolve_item(const whit_exec_step *step, const whit_exec *exec, uint32_t item)
+{
+    const whit_columns *range = step->channels;
+    uint32_t kept = 0;
+    for (; item >= count_runs(*range); range++) {
+        item -= count_runs(*range);
+        kept += range->end - range->begin;
+    }
+    const uint32_t first = item * CHANNELS_TOGETHER, rest = range->end - range->begin - first;
+    for (uint32_t r = 0; r < exec->batch->n_rows;) {
+        const run_of_rows rows = next_rows(exec->batch, r);
+        convolve_channels(step, exec, &rows, range->begin + first, kept + first,
+                          rest < CHANNELS_TOGETHER ? rest : CHANNELS_TOGETHER);
+        r = rows.end;
+    }
 }
 
 void whit_exec_convolve(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                         uint32_t end)
 {
     (void)worker;
-    for (uint32_t item = begin; item < end; item++) {
-        const uint32_t channel = item * CHANNELS_TOGETHER, rest = step->width - channel;
-        for (uint32_t r = 0; r < exec->batch->n_rows;) {
-            const run_of_rows rows = next_rows(exec->batch, r);
-            convolve_channels(step, exec, &rows, channel, rest < CHANNELS_TOGETHER ? rest : CHANNELS_TOGETHER);
-            r = rows.end;
-        }
-    }
+    for (uint32_t item = begin; item < end; item++) convolve_item(step, exec, item);
 }
 
 /* ---- delta rule ----------------------------------------------------------------------------- */
@@ -159,13 +179,14 @@ void whit_exec_run_delta(const whit_exec_step *step, const whit_exec *exec, uint
                          uint32_t end)
 {
     float *scratch = (float *)(void *)(exec->scratch + worker * exec->scratch_bytes);
-    for (uint32_t head = begin; head < end; head++)
+    const uint32_t first = step->columns.begin;
+    for (uint32_t kept = begin; kept < end; kept++)
         for (uint32_t r = 0; r < exec->batch->n_rows;) {
             const run_of_rows rows = next_rows(exec->batch, r);
             const delta_run d = {.step = step,
                                  .exec = exec,
-                                 .head = head,
-                                 .kept = whit_state_head_of(&exec->kv->state, rows.sequence, step->plan->layer, head),
+                                 .head = first + kept,
+                                 .kept = whit_state_head_of(&exec->kv->state, rows.sequence, step->plan->layer, kept),
                                  .query = scratch,
                                  .state = scratch + step->plan->head_dim};
             run_rows(&d, &rows);
@@ -193,13 +214,22 @@ static void commit_positions(const whit_exec *exec, const whit_exec_step *step)
     }
 }
 
+void whit_exec_bind_state(const whit_plan *plan, whit_exec_step *step)
+{
+    const uint32_t n_heads = step->plan->n_heads;
+    if (step->plan->op == WHIT_PLAN_CONV)
+        whit_split_channels(plan->ranks, plan, step->plan, step->channels);
+    else
+        step->columns = step->plan->is_split ? whit_split_units(plan->ranks, n_heads) : (whit_columns){0, n_heads};
+}
+
 void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
     const whit_exec_step *step = phase->steps;
     whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
-    const uint32_t n_items = step->plan->op == WHIT_PLAN_DELTA
-        ? step->plan->n_heads
-        : (step->width + CHANNELS_TOGETHER - 1) / CHANNELS_TOGETHER;
+    uint32_t n_items = step->columns.end - step->columns.begin; /* heads */
+    for (int i = 0; step->plan->op == WHIT_PLAN_CONV && i < WHIT_SPLIT_RANGES; i++)
+        n_items += count_runs(step->channels[i]);
     whit_pool_run(exec->pool, whit_exec_run_rows, &run, n_items, 1);
     commit_positions(exec, step);
 }

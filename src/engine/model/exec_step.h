@@ -61,11 +61,13 @@ struct whit_exec_step {
     whit_acts_spec acts;
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
-    const whit_exec_parts *parts;        /* set if the tensor has corrections */
-    whit_columns columns;                /* the columns that this rank computes, of a step that is split */
-    uint32_t tile_begin;                 /* number of the first tile that this rank computes */
-    int32_t weight;                      /* index of `tensor` in the model */
-    uint32_t n_tiles, place, first_tile; /* in its phase: place: matrix index; first_tile: first tile */
+    const whit_exec_parts *parts; /* set if the tensor has corrections */
+    whit_columns columns;         /* the columns that this rank computes, of a step that is split; delta rule:
+                                          * its value heads, also of one that is not */
+    whit_columns channels[WHIT_SPLIT_RANGES]; /* convolution: the channels that this process computes */
+    uint32_t tile_begin;                      /* number of the first tile that this rank computes */
+    int32_t weight;                           /* index of `tensor` in the model */
+    uint32_t n_tiles, place, first_tile;      /* in its phase: place: matrix index; first_tile: first tile */
 };
 
 /* A class of the KV cache, bound for execution. */
@@ -155,6 +157,8 @@ void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 whit_exec_items_fn whit_exec_convolve, whit_exec_run_delta;
 /* Bytes of a worker's scratch for a step. */
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step);
+/* Sets the heads or channels that this process computes. */
+void whit_exec_bind_state(const whit_plan *plan, whit_exec_step *step);
 
 /* ---- experts (exec_experts.c) ---- */
 

@@ -397,9 +397,9 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
                          c.end);
 
     /* A node makes at most three steps (formats, product and bias or rescoring) and two values, each of which may be
-     * gathered, and brings at most three external ones. */
+     * gathered, and brings at most three external ones. The split product of a delta rule's input is three steps. */
     size_t n_nodes = c.end - c.first;
-    plan->capacity_steps = (uint32_t)((options->ranks ? 5 : 3) * n_nodes);
+    plan->capacity_steps = (uint32_t)((options->ranks ? 7 : 3) * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);
     plan->steps = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->steps);
     plan->phases = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->phases);

@@ -69,6 +69,11 @@ typedef enum whit_plan_op {
 
 const char *whit_plan_op_name(whit_plan_op op);
 
+/* Columns [begin, end) of a value. */
+typedef struct whit_columns {
+    uint32_t begin, end;
+} whit_columns;
+
 typedef struct whit_plan_step {
     uint8_t op;   /* whit_plan_op */
     uint8_t gate; /* as in whit_node */
@@ -94,8 +99,9 @@ typedef struct whit_plan_step {
     uint32_t n_experts, n_used; /* route and what reads its experts */
     float added;                /* route: what is added to the divisor */
     float constant;
-    bool is_split; /* computes this rank's columns only */
-    bool to_first; /* gather: rank 0 alone needs the value */
+    bool is_split;    /* computes this rank's columns only */
+    whit_columns own; /* split: the columns of the output, unless it is cut into units; end 0: they follow from that */
+    bool to_first;    /* gather: rank 0 alone needs the value */
 } whit_plan_step;
 
 typedef enum whit_plan_domain {

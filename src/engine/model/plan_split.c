@@ -2,6 +2,7 @@
 #include "model/plan_split.h"
 
 #include "kernels/codec.h"
+#include "kernels/delta.h"
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
@@ -38,13 +39,59 @@ size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share)
     return n + n_steps * (sizeof(float) + sizeof(int32_t));
 }
 
-void whit_split_kv_layers(const whit_ranks *ranks, whit_kv_layer *layers, uint32_t n_layers)
+/* Returns the key heads that some value heads of a delta rule read; all if those do not follow each other. */
+static whit_columns key_heads_of(const whit_plan_step *step, whit_columns heads)
+{
+    const uint32_t first = whit_delta_key_head(heads.begin, step->n_heads, step->n_key_heads, step->is_grouped);
+    const uint32_t last = whit_delta_key_head(heads.end - 1, step->n_heads, step->n_key_heads, step->is_grouped);
+    const bool is_tiled_round = !step->is_grouped && heads.end - heads.begin > last - first + 1;
+    if (last < first || is_tiled_round) return (whit_columns){0, step->n_key_heads};
+    return (whit_columns){first, last + 1};
+}
+
+void whit_split_channels(const whit_ranks *ranks, const whit_plan *plan, const whit_plan_step *convolution,
+                         whit_columns ranges[WHIT_SPLIT_RANGES])
+{
+    const whit_plan_step *c = convolution;
+    const whit_plan_value *value = &plan->values[c->output - 1];
+    memset(ranges, 0, WHIT_SPLIT_RANGES * sizeof *ranges);
+    if (!ranks || !c->is_split || !c->n_heads) {
+        ranges[0] = ranks ? whit_split_columns(ranks, value) : (whit_columns){0, value->width};
+        return;
+    }
+    const whit_columns heads = whit_split_units(ranks, c->n_heads), keys = key_heads_of(c, heads);
+    const uint32_t n_keys = c->n_key_heads * c->head_dim;
+    ranges[0] = (whit_columns){keys.begin * c->head_dim, keys.end * c->head_dim};
+    ranges[1] = (whit_columns){n_keys + ranges[0].begin, n_keys + ranges[0].end};
+    ranges[2] = (whit_columns){2 * n_keys + heads.begin * c->value_dim, 2 * n_keys + heads.end * c->value_dim};
+}
+
+static void split_state(const whit_ranks *ranks, const whit_plan *plan, const whit_plan_step *step,
+                        whit_state_layer *state)
+{
+    if (step->op == WHIT_PLAN_DELTA) {
+        const whit_columns heads = whit_split_units(ranks, step->n_heads);
+        state->n_heads = heads.end - heads.begin;
+        return;
+    }
+    whit_columns ranges[WHIT_SPLIT_RANGES];
+    whit_split_channels(ranks, plan, step, ranges);
+    state->n_channels = 0;
+    for (int i = 0; i < WHIT_SPLIT_RANGES; i++) state->n_channels += ranges[i].end - ranges[i].begin;
+}
+
+void whit_split_kv_layers(const whit_ranks *ranks, const whit_plan *plan, whit_kv_layer *layers, uint32_t n_layers)
 {
     for (uint32_t i = 0; i < n_layers; i++) {
         if (!layers[i].n_kv_heads) continue;
         const whit_columns heads = whit_split_units(ranks, layers[i].n_kv_heads);
         layers[i].n_heads = layers[i].n_heads / layers[i].n_kv_heads * (heads.end - heads.begin);
         layers[i].n_kv_heads = heads.end - heads.begin;
+    }
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const whit_plan_step *step = &plan->steps[i];
+        if (step->op == WHIT_PLAN_CONV || step->op == WHIT_PLAN_DELTA)
+            split_state(ranks, plan, step, &layers[step->layer].state);
     }
 }
 
@@ -53,7 +100,7 @@ static uint64_t tile_bytes(const whit_plan *plan, const whit_plan_step *step, co
 {
     const whit_plan_value *output = &plan->values[step->output - 1]; /* experts: the outputs of one of them */
     const uint64_t n_tiles = (output->width + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
-    const whit_columns own = whit_split_columns(plan->ranks, output);
+    const whit_columns own = step->own.end ? step->own : whit_split_columns(plan->ranks, output);
     const uint64_t n_own = (own.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - own.begin / WHIT_TILE_ROWS;
     return whit_codec_tensor_bytes(tensor) * n_own / n_tiles;
 }
@@ -67,7 +114,8 @@ uint64_t whit_split_weight_bytes(const whit_plan *plan, const whit_tensor *tenso
         if (step->weight < 0 || step->op == WHIT_PLAN_EMBED) continue;
         const whit_tensor *tensor = &tensors[step->weight];
         const uint64_t whole = whit_codec_tensor_bytes(tensor);
-        *whole_bytes += whole;
+        const bool is_again = step->own.begin && i && plan->steps[i - 1].output == step->output;
+        if (!is_again) *whole_bytes += whole;
         const bool is_matrix = step->op == WHIT_PLAN_LINEAR || step->op == WHIT_PLAN_EXPERT_LINEAR;
         bytes += is_matrix && step->is_split ? tile_bytes(plan, step, tensor) : whole;
     }
@@ -80,8 +128,10 @@ struct splitter {
     whit_plan *plan;
     const whit_plan_step *from; /* (n_from) the steps of one process */
     uint32_t n_from;
-    bool *is_partial; /* per value: this rank has its own columns only */
+    uint8_t *parts; /* (n_values + 1) which columns this rank has, from step to step */
 };
+
+enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* as whit_split_channels has them; no gather completes them */ };
 
 static whit_plan_value *value_of(const struct splitter *s, uint32_t value)
 {
@@ -90,7 +140,7 @@ static whit_plan_value *value_of(const struct splitter *s, uint32_t value)
 
 static bool is_partial(const struct splitter *s, uint32_t value)
 {
-    return value && s->is_partial[value];
+    return value && s->parts[value] == HAS_UNITS;
 }
 
 static bool reads_value(const whit_plan_step *step, uint32_t value)
@@ -113,37 +163,82 @@ static bool is_elementwise(const whit_plan_step *step)
     case WHIT_PLAN_SOFTCAP:
     case WHIT_PLAN_SCALE_BY:
     case WHIT_PLAN_CLAMP:
+    case WHIT_PLAN_CONV:
     case WHIT_PLAN_ACTIVATE: return true;
     default: return false;
     }
 }
 
-/* Whether a step computes each head of its output from the same head. */
+/* Whether a step computes each head of its output from the same head. A norm of whole rows is that of one head. */
 static bool is_headwise(const struct splitter *s, const whit_plan_step *step)
 {
     return step->op == WHIT_PLAN_ROPE ||
-        (step->op == WHIT_PLAN_NORM && step->head_dim < value_of(s, step->output)->width);
+        (step->op == WHIT_PLAN_NORM && step->head_dim && step->head_dim <= value_of(s, step->output)->width);
 }
 
-/* The number of KV heads whose attention reads a value, from step i on, through steps on columns or heads; 0: other
- * steps read it. */
+/* The number of heads that have computed a value before step i, through steps on columns or heads; 0: not by heads. */
+static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t value)
+{
+    while (i-- > 0) {
+        const whit_plan_step *step = &s->from[i];
+        if (step->output != value) continue;
+        if (step->op == WHIT_PLAN_DELTA) return step->n_heads;
+        if (step->op == WHIT_PLAN_ATTEND) return step->n_key_heads;
+        if (!is_elementwise(step) && !is_headwise(s, step)) return 0;
+        value = step->input[0];
+    }
+    return 0;
+}
+
+/* The number of heads by which a step cuts a value that it reads; 0: it does not. */
+static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value);
+
+/* The number of heads (KV heads of attention, value heads of a delta rule) by which the readers of a value, from step i
+ * on, want it cut, through steps on columns or heads; 0: other steps read it. */
 static uint32_t heads_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     uint32_t n_heads = 0;
     for (; i < s->n_from; i++) {
-        const whit_plan_step *step = &s->from[i];
-        if (!reads_value(step, value)) continue;
-        uint32_t n = 0;
-        if (step->op == WHIT_PLAN_APPEND)
-            n = value_of(s, step->input[0])->width / step->head_dim;
-        else if (step->op == WHIT_PLAN_ATTEND && step->n_key_heads)
-            n = step->n_key_heads;
-        else if ((is_elementwise(step) || is_headwise(s, step)) && !step->input[1])
-            n = heads_of(s, i + 1, step->output);
+        if (!reads_value(&s->from[i], value)) continue;
+        const uint32_t n = heads_read(s, i, value);
         if (!n || (n_heads && n != n_heads)) return 0;
         n_heads = n;
     }
     return n_heads;
+}
+
+static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value)
+{
+    const whit_plan_step *step = &s->from[i];
+    if (step->op == WHIT_PLAN_APPEND) return value_of(s, step->input[0])->width / step->head_dim;
+    if (step->op == WHIT_PLAN_ATTEND) return step->n_key_heads;
+    if (step->op == WHIT_PLAN_DELTA) return step->input[0] == value ? 0 : step->n_heads;
+    if (step->op == WHIT_PLAN_GATE && step->input[0] != step->input[1]) {
+        const uint32_t other = step->input[step->input[0] == value];
+        return value_of(s, other)->width == value_of(s, value)->width ? made_by_heads(s, i, other) : 0;
+    }
+    if (step->input[1] || !(is_elementwise(step) || is_headwise(s, step))) return 0;
+    return heads_of(s, i + 1, step->output);
+}
+
+/* The only step that reads a value, from step i on; NULL: others read it too, or none. */
+static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, uint32_t value)
+{
+    const whit_plan_step *reader = NULL;
+    if (value_of(s, value)->kept) return NULL;
+    for (; i < s->n_from; i++) {
+        if (!reads_value(&s->from[i], value)) continue;
+        if (reader) return NULL;
+        reader = &s->from[i];
+    }
+    return reader;
+}
+
+/* Whether the only reader of a product's outputs is the convolution of a delta rule. Returns that convolution. */
+static const whit_plan_step *delta_convolution(const struct splitter *s, uint32_t i, uint32_t value)
+{
+    const whit_plan_step *reader = only_reader(s, i, value);
+    return reader && reader->op == WHIT_PLAN_CONV && reader->n_heads ? reader : NULL;
 }
 
 /* The columns of a unit of a matrix's outputs: whole tiles, and groups of the activations that are made of them. */
@@ -169,7 +264,7 @@ static void cut_value(struct splitter *s, uint32_t value, uint32_t n_units, uint
 {
     value_of(s, value)->n_units = n_units;
     value_of(s, value)->unit_cols = unit_cols;
-    s->is_partial[value] = true;
+    s->parts[value] = HAS_UNITS;
 }
 
 static void put_step(struct splitter *s, whit_plan_step step)
@@ -181,7 +276,7 @@ static void put_step(struct splitter *s, whit_plan_step step)
 static void gather_value(struct splitter *s, uint32_t value, bool to_first)
 {
     if (!is_partial(s, value)) return;
-    s->is_partial[value] = false;
+    s->parts[value] = HAS_ALL;
     value_of(s, value)->n_reads++;
     put_step(s,
              (whit_plan_step){.op = WHIT_PLAN_GATHER,
@@ -193,10 +288,39 @@ static void gather_value(struct splitter *s, uint32_t value, bool to_first)
                               .to_first = to_first});
 }
 
+/* Puts the product of a delta rule's input: a step for each run of tiles with channels of this rank's heads. */
+static void split_delta_input(struct splitter *s, whit_plan_step *step, const whit_plan_step *convolution)
+{
+    const uint32_t width = value_of(s, step->output)->width;
+    whit_plan_step narrowed = *convolution;
+    whit_columns ranges[WHIT_SPLIT_RANGES], run = {0, 0};
+    narrowed.is_split = true;
+    whit_split_channels(s->plan->ranks, s->plan, &narrowed, ranges);
+    s->parts[step->output] = HAS_CHANNELS;
+    step->is_split = true;
+    for (int i = 0; i < WHIT_SPLIT_RANGES; i++) {
+        const uint32_t begin = ranges[i].begin / WHIT_TILE_ROWS * WHIT_TILE_ROWS;
+        const uint32_t end = (ranges[i].end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS * WHIT_TILE_ROWS;
+        if (run.end && begin > run.end) {
+            step->own = run;
+            put_step(s, *step);
+            run = (whit_columns){begin, end};
+        } else {
+            run = (whit_columns){run.end ? run.begin : begin, end};
+        }
+    }
+    step->own = (whit_columns){run.begin, run.end < width ? run.end : width};
+}
+
 static void split_linear(struct splitter *s, uint32_t i, whit_plan_step *step)
 {
     const uint32_t width = value_of(s, step->output)->width, n_heads = heads_of(s, i + 1, step->output);
+    const whit_plan_step *convolution = delta_convolution(s, i + 1, step->output);
     gather_value(s, step->input[0], false);
+    if (convolution && step->op == WHIT_PLAN_LINEAR) {
+        split_delta_input(s, step, convolution);
+        return;
+    }
     if (n_heads && width % n_heads == 0) {
         cut_value(s, step->output, n_heads, width / n_heads);
     } else {
@@ -233,6 +357,16 @@ static void split_attention(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
+/* A delta rule computes this rank's value heads, also from whole rows. */
+static void split_delta(struct splitter *s, whit_plan_step *step)
+{
+    for (int j = 0; j < 3; j++)
+        if (is_partial(s, step->input[j]) && (!j || value_of(s, step->input[j])->n_units != step->n_heads))
+            gather_value(s, step->input[j], false);
+    cut_value(s, step->output, step->n_heads, step->value_dim);
+    step->is_split = true;
+}
+
 /* Steps on columns, or on heads, of split values run on the rank's own columns. */
 static void split_columns(struct splitter *s, whit_plan_step *step)
 {
@@ -252,11 +386,36 @@ static void split_columns(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Notes in attention steps how many KV heads their layer has. */
+/* A convolution of a delta rule's channels, or of columns. */
+static void split_convolution(struct splitter *s, whit_plan_step *step)
+{
+    if (s->parts[step->input[0]] != HAS_CHANNELS) {
+        step->n_heads = 0;
+        split_columns(s, step);
+        return;
+    }
+    s->parts[step->output] = HAS_CHANNELS;
+    step->is_split = true;
+}
+
+/* Notes in a convolution the heads of the delta rule that alone reads it. */
+static void note_delta(const struct splitter *s, uint32_t i, whit_plan_step *convolution)
+{
+    const whit_plan_step *delta = only_reader(s, i + 1, convolution->output);
+    if (!delta || delta->op != WHIT_PLAN_DELTA || delta->input[0] != convolution->output) return;
+    convolution->n_heads = delta->n_heads;
+    convolution->n_key_heads = delta->n_key_heads;
+    convolution->head_dim = delta->head_dim;
+    convolution->value_dim = delta->value_dim;
+    convolution->is_grouped = delta->is_grouped;
+}
+
+/* Notes in attention steps how many KV heads their layer has, and in convolutions the heads of their delta rule. */
 static void note_heads(const struct splitter *s, whit_plan_step *steps)
 {
     for (uint32_t i = 0; i < s->n_from; i++) {
         whit_plan_step *step = &steps[i];
+        if (step->op == WHIT_PLAN_CONV) note_delta(s, i, step);
         if (step->op == WHIT_PLAN_APPEND) step->n_key_heads = value_of(s, step->input[0])->width / step->head_dim;
         if (step->op != WHIT_PLAN_ATTEND) continue;
         for (uint32_t k = i; k-- > 0 && !step->n_key_heads;) /* the attention that has appended the layer's keys */
@@ -275,6 +434,8 @@ static void split_steps(struct splitter *s)
         case WHIT_PLAN_ACTS: split_acts(s, &step); break;
         case WHIT_PLAN_APPEND:
         case WHIT_PLAN_ATTEND: split_attention(s, &step); break;
+        case WHIT_PLAN_DELTA: split_delta(s, &step); break;
+        case WHIT_PLAN_CONV: split_convolution(s, &step); break;
         case WHIT_PLAN_EMBED: break;
         default: split_columns(s, &step);
         }
@@ -289,9 +450,9 @@ whit_status whit_plan_split(whit_plan *plan, whit_error *error)
     const size_t steps_bytes = plan->n_steps * sizeof *plan->steps, marks_bytes = plan->n_values + 1;
     struct splitter s = {.plan = plan, .n_from = plan->n_steps};
     whit_plan_step *from = whit_alloc(plan->allocator, steps_bytes);
-    s.is_partial = whit_zalloc(plan->allocator, marks_bytes);
+    s.parts = whit_zalloc(plan->allocator, marks_bytes);
     s.from = from;
-    whit_status status = from && s.is_partial ? WHIT_OK : whit_fail_memory(error, "the plan", steps_bytes);
+    whit_status status = from && s.parts ? WHIT_OK : whit_fail_memory(error, "the plan", steps_bytes);
     if (status == WHIT_OK) {
         memcpy(from, plan->steps, steps_bytes);
         note_heads(&s, from);
@@ -299,6 +460,6 @@ whit_status whit_plan_split(whit_plan *plan, whit_error *error)
         split_steps(&s);
     }
     whit_free(plan->allocator, from, steps_bytes);
-    whit_free(plan->allocator, s.is_partial, marks_bytes);
+    whit_free(plan->allocator, s.parts, marks_bytes);
     return status;
 }

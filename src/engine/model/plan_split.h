@@ -7,7 +7,9 @@
  * activations where a matrix reads them and their groups fit the split, else f32 rows. Every number is computed as in
  * one process, so the bits are the same. Norms, sums and look-ups of whole rows run on every rank.
  *
- * A split value is cut into units: KV heads, or equal numbers of columns. Each rank computes consecutive units. */
+ * A split value is cut into units: KV heads, value heads of a delta rule, or equal numbers of columns. Each rank
+ * computes consecutive units. The input of a delta rule, [queries | keys | values] of its heads, is cut into no units:
+ * a rank computes, and convolves, the columns that its value heads read (whit_split_channels). */
 #ifndef WHIT_MODEL_PLAN_SPLIT_H
 #define WHIT_MODEL_PLAN_SPLIT_H
 
@@ -23,11 +25,6 @@ static inline bool whit_split_reads_row(const whit_plan_step *step)
     return step->op == WHIT_PLAN_COMBINE || step->op == WHIT_PLAN_SCALE_ROWS;
 }
 
-/* Columns [begin, end) of a value. */
-typedef struct whit_columns {
-    uint32_t begin, end;
-} whit_columns;
-
 /* The units [begin, end) of n that a rank computes: its share, or one unit if the share is empty, so that every rank
  * has KV heads. */
 whit_columns whit_split_units(const whit_ranks *ranks, uint32_t n);
@@ -42,7 +39,13 @@ size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share);
  * Tables that are only looked up are not counted: their pages are given back. */
 uint64_t whit_split_weight_bytes(const whit_plan *plan, const whit_tensor *tensors, uint64_t *whole_bytes);
 
-/* Reduces each layer's heads to those of this rank. */
-void whit_split_kv_layers(const whit_ranks *ranks, whit_kv_layer *layers, uint32_t n_layers);
+enum { WHIT_SPLIT_RANGES = 3 };
+/* The channels that this rank convolves, in up to WHIT_SPLIT_RANGES ranges in ascending order; the others are empty.
+ * ranks NULL, or a step that is not split: all channels are the first range. */
+void whit_split_channels(const whit_ranks *ranks, const whit_plan *plan, const whit_plan_step *convolution,
+                         whit_columns ranges[WHIT_SPLIT_RANGES]);
+
+/* Reduces each layer's heads and recurrent states to those of one rank of a plan that is split. */
+void whit_split_kv_layers(const whit_ranks *ranks, const whit_plan *plan, whit_kv_layer *layers, uint32_t n_layers);
 
 #endif

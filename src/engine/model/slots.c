@@ -121,8 +121,10 @@ whit_status whit_slots_assign(whit_plan *plan, whit_error *error)
     }
     for (uint32_t g = 0; g < plan->n_phases; g++) {
         const whit_plan_phase *phase = &plan->phases[g];
-        for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
-            if (plan->steps[i].output) place_output(plan, &lives, i);
+        for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++) {
+            const uint32_t output = plan->steps[i].output; /* one for all steps of a split product */
+            if (output && !(i && plan->steps[i - 1].output == output)) place_output(plan, &lives, i);
+        }
         for (uint32_t s = 0; s < plan->n_slots; s++) {
             uint32_t v = lives.owner[s];
             if (v && lives.last_phase[v] <= g) lives.owner[s] = 0;

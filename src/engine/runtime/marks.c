@@ -37,7 +37,8 @@ void whit_session_place_marks(whit_session *s, whit_arena *arena)
     marks->tail_bytes = whit_kv_tail_bytes_max(&s->kv, &marks->n_ids);
     if (!marks->tail_bytes) return;
     marks->mark_bytes = marks->tail_bytes + marks->n_ids * sizeof *marks->ids + sizeof *marks->items;
-    marks->n = count_marks(&s->options, marks->mark_bytes);
+    const uint64_t more_bytes = s->split_tail_bytes ? s->split_tail_bytes - marks->tail_bytes : 0;
+    marks->n = count_marks(&s->options, marks->mark_bytes + more_bytes);
     marks->interval = interval_of(&s->options, marks->n);
     marks->items = whit_arena_take(arena, marks->n, sizeof *marks->items);
     marks->ids = whit_arena_take(arena, (uint64_t)marks->n * marks->n_ids, sizeof *marks->ids);

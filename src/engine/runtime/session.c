@@ -97,8 +97,8 @@ static whit_status compile_plan(whit_session *s, whit_error *error)
                                  .only_vectors = s->options.only_vectors,
                                  .no_fuse = s->options.no_fuse,
                                  .ranks = s->model->split ? s->model->split->ranks : NULL};
-    if (options.ranks) whit_split_kv_layers(options.ranks, s->kv_layers, n_layers);
     WHIT_TRY(whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error));
+    if (options.ranks) whit_split_kv_layers(options.ranks, &s->plan, s->kv_layers, n_layers);
     const whit_tensor *tensors = s->model->weights.tensors;
     WHIT_TRY(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, error));
     return whit_exec_schedules_make(&s->plan, tensors, s->options.n_batch_tokens, s->options.n_logits, &s->schedules,
@@ -117,6 +117,31 @@ static whit_kv_shape kv_shape_of(const whit_session *s)
                            .is_endless = o->endless,
                            .n_sinks = o->n_sinks,
                            .n_window_blocks = o->n_kv_window};
+}
+
+/* Finds the largest tail that a rank of a split model has. All ranks make as many marks, so that they find the same. */
+static whit_status measure_tails(whit_session *s, whit_error *error)
+{
+    whit_kv_shape shape = kv_shape_of(s);
+    const size_t layers_bytes = shape.n_layers * sizeof *s->kv_layers;
+    if (!s->model->split) return WHIT_OK;
+    whit_kv_layer *layers = whit_zalloc(s->allocator, layers_bytes);
+    if (!layers) return whit_fail_memory(error, "the session", layers_bytes);
+    shape.layers = layers;
+    whit_ranks ranks = *s->model->split->ranks;
+    for (ranks.rank = 0; ranks.rank < ranks.n_ranks; ranks.rank++) {
+        whit_kv kv;
+        uint64_t bytes;
+        uint32_t n_ids;
+        memset(layers, 0, layers_bytes);
+        if (!whit_exec_kv_layers(&s->model->graph, layers, shape.n_layers)) continue; /* compile_plan has checked it */
+        whit_split_kv_layers(&ranks, &s->plan, layers, shape.n_layers);
+        if (!whit_kv_measure(&shape, &kv, &bytes)) continue; /* too large: place_arrays says so */
+        bytes = whit_kv_tail_bytes_max(&kv, &n_ids);
+        if (bytes > s->split_tail_bytes) s->split_tail_bytes = bytes;
+    }
+    whit_free(s->allocator, layers, layers_bytes);
+    return WHIT_OK;
 }
 
 /* Takes all memory of a session from the arena, which counts it or hands it out. */
@@ -178,6 +203,7 @@ static whit_status prepare_session(whit_session *s, const whit_model *model, con
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: its layers attend in over %d ways (windows, heads): too many", model->path,
                          WHIT_KV_KINDS_MAX);
+    WHIT_TRY(measure_tails(s, error));
     whit_arena count = {0};
     place_arrays(s, &count);
     if (count.overflow)

@@ -47,6 +47,7 @@ struct whit_session {
     uint32_t *advanced;          /* (n_sequences) tokens added by the current step */
     bool *is_damaged;            /* (n_sequences + 1) the last step computed logits that are not finite; the last
                                   * element belongs to ranks (split.h) */
+    uint64_t split_tail_bytes;   /* size of the largest rank's tail of a split model; 0: it is not split */
     uint32_t split_number;       /* index of the session in the table of every rank (split.h) */
     int32_t *ids; /* (n_batch_tokens) ids of the current pass; row_sequences and row_positions likewise */
     uint32_t *row_sequences, *row_positions;
