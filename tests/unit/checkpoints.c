@@ -5,8 +5,11 @@
 
 #include <sys/stat.h>
 
+#include "base/file.h"
+#include "ndf_reseal.h"
 #include "random_model.h"
 #include "runtime/model.h"
+#include "runtime/session.h"
 
 enum {
     N_CLIENTS = 4,
@@ -333,6 +336,77 @@ static void short_turns_store_no_state(void **state)
     whit_session_close(plain);
 }
 
+/* Loads bytes as a session file; what is refused gets one line that names the file. */
+static whit_status load_bytes(whit_session *session, const uint8_t *bytes, size_t n)
+{
+    whit_error error = {.message = ""};
+    whit_session_file *file = NULL;
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+    assert_ok(whit_write_file(in_folder("d"), bytes, n, &error), error);
+    const whit_status status = whit_session_load(session, 0, in_folder("d"), "test", &file, &error);
+    whit_session_file_close(file);
+    if (status == WHIT_OK) return status;
+    if (!strstr(error.message, test_folder) || strchr(error.message, '\n')) fail_msg("not one line: %s", error.message);
+    assert_int_equal(whit_session_position(session, 0), 0);
+    return status;
+}
+
+/* Damaged states: hashes find every changed byte; with right hashes numbers that no state has are found. */
+static void damaged_states_are_one_line(void **state)
+{
+    (void)state;
+    enum { N = 150, N_DAMAGES = 60 };
+    static client c;
+    whit_error error;
+    uint32_t n_saved;
+    whit_buf bytes = {0};
+    whit_session *session = open_session(model, 1, 4 * mark_bytes());
+    const uint64_t state_bytes = whit_state_saved_bytes(&session->kv.state);
+    c.n = 0;
+    add_ids(&c, N, 7);
+    feed(session, 0, c.ids, 0, N);
+    assert_ok(whit_session_snapshot(session, 0, in_folder("c"), "test", &n_saved, &error), error);
+    assert_int_equal(n_saved, N);
+    assert_ok(whit_read_file(in_folder("c"), 64 << 20, &bytes, &error), error);
+    uint8_t *copy = malloc(bytes.size_bytes);
+    assert_non_null(copy);
+    /* The header of the newest state: the number of committed tokens, then of all. */
+    uint8_t *found = NULL;
+    for (size_t at = 0; at + state_bytes <= bytes.size_bytes; at += 8) {
+        uint32_t header[2];
+        memcpy(header, bytes.data + at, sizeof header);
+        if (header[1] == N && header[0] <= N && header[0] + WHIT_STATE_RING > N) found = bytes.data + at;
+    }
+    assert_non_null(found);
+    const size_t begin = (size_t)(found - bytes.data);
+    for (uint32_t i = 0; i < N_DAMAGES; i++) {
+        const size_t at = i * (bytes.size_bytes - 1) / (N_DAMAGES - 1);
+        memcpy(copy, bytes.data, bytes.size_bytes);
+        copy[at] ^= (uint8_t)(1u << i % 8);
+        /* A turn without its end was not committed: it is left out. */
+        if (load_bytes(session, copy, bytes.size_bytes) == WHIT_OK)
+            assert_int_equal(whit_session_position(session, 0), 0);
+    }
+    static const uint32_t no_numbers[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF};
+    static const uint32_t no_headers[][2] = {{N, N + 1}, {N - 1, N - 1}, {N + 1, N}, {0, N}, {0, 0}, {N, UINT32_MAX}};
+    for (uint32_t i = 0; i < N_DAMAGES; i++) {
+        memcpy(copy, bytes.data, bytes.size_bytes);
+        if (i < sizeof no_headers / sizeof *no_headers) {
+            memcpy(copy + begin, no_headers[i], sizeof *no_headers);
+        } else {
+            const size_t at = begin + 64 + i * (state_bytes - 68) / N_DAMAGES / 4 * 4;
+            memcpy(copy + at, &no_numbers[i % 4], 4);
+        }
+        ndf_reseal(copy, bytes.size_bytes);
+        if (load_bytes(session, copy, bytes.size_bytes) == WHIT_OK) fail_msg("damage %u is loaded", i);
+    }
+    assert_int_equal(load_bytes(session, bytes.data, bytes.size_bytes), WHIT_OK);
+    assert_int_equal(whit_session_position(session, 0), N);
+    free(copy);
+    whit_buf_free(&bytes);
+    whit_session_close(session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +416,7 @@ int main(void)
         cmocka_unit_test(the_shared_prefix_outlives_others),
         cmocka_unit_test(snapshots_keep_marks),
         cmocka_unit_test(short_turns_store_no_state),
+        cmocka_unit_test(damaged_states_are_one_line),
     };
     return cmocka_run_group_tests_name("checkpoints", tests, set_up, tear_down);
 }

@@ -174,11 +174,15 @@ void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_toke
     copy_layers(state, sequence, (float *)(void *)(saved + HEADER_BYTES), header.committed, n_tokens, true);
 }
 
-bool whit_state_is_sound(uint32_t n_tokens, const uint8_t *saved)
+bool whit_state_is_sound(const whit_state *state, uint32_t n_tokens, const uint8_t *saved)
 {
+    const uint32_t exponent = 0x7F800000, *words = (const uint32_t *)(const void *)(saved + HEADER_BYTES);
     saved_header header;
+    bool are_finite = true;
     memcpy(&header, saved, sizeof header);
-    return header.n_tokens == n_tokens && header.committed <= n_tokens && n_tokens - header.committed < WHIT_STATE_RING;
+    for (uint64_t i = 0; i < state->sequence_elems; i++) are_finite &= (words[i] & exponent) != exponent;
+    return are_finite && header.n_tokens == n_tokens && header.committed <= n_tokens &&
+        n_tokens - header.committed < WHIT_STATE_RING;
 }
 
 uint32_t whit_state_saved_commit(const uint8_t *saved)

@@ -72,8 +72,8 @@ void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
 uint64_t whit_state_saved_bytes(const whit_state *state);
 /* Saves the state at n_tokens, which the sequence reaches; its layers are even. */
 void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_tokens, uint8_t *saved);
-/* Whether the header is one that save writes for n_tokens. The floats are not checked: any value is safe. */
-bool whit_state_is_sound(uint32_t n_tokens, const uint8_t *saved);
+/* Whether the header is one that save writes for n_tokens, and all floats are finite. Any other value is safe. */
+bool whit_state_is_sound(const whit_state *state, uint32_t n_tokens, const uint8_t *saved);
 /* The committed position of a saved state. */
 uint32_t whit_state_saved_commit(const uint8_t *saved);
 /* Whether a sequence could be continued at `position` from a saved state. */

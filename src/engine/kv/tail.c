@@ -116,7 +116,7 @@ bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position
 
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
 {
-    return !kv->state.sequence_elems || whit_state_is_sound(n_tokens, state_in_tail(kv, n_tokens, tail));
+    return !kv->state.sequence_elems || whit_state_is_sound(&kv->state, n_tokens, state_in_tail(kv, n_tokens, tail));
 }
 
 uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
