@@ -2,6 +2,7 @@
  * The block that predicts one more token, added to the tiny hybrid in a Hugging Face folder and in a GGUF file: both
  * give the same guesses, as do .ndf files, and guesses change no text. */
 #include "test.h"
+#include "damage_tensors.h"
 #include "test_folder.h"
 
 #include <sys/stat.h>
@@ -237,6 +238,187 @@ static void folders_and_files_have_the_same_block(void **state)
     assert_memory_equal(guesses, first, sizeof first);
 }
 
+/* ---- damage ------------------------------------------------------------------------------------ */
+
+static uint32_t n_refused;
+
+/* The file must be refused with one line that names it, as a draft model of `target` at the latest (NULL: of itself). */
+static void expect_refusal(const char *path, const whit_model *target, const char *what, const char *how)
+{
+    whit_error error = {.message = ""};
+    whit_model *model = NULL;
+    whit_session *session = NULL;
+    const whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = 64;
+    wanted.n_threads = 1;
+    whit_status status = whit_model_open(path, &options, &model, &error);
+    if (status == WHIT_OK)
+        status = whit_session_open_drafting(target ? target : model, &wanted, model, &session, &error);
+    if (status == WHIT_OK) fail_msg("%s is accepted with another %s", what, how);
+    if (!error.message[0] || strchr(error.message, '\n'))
+        fail_msg("%s, %s: not one line: %s", what, how, error.message);
+    whit_session_close(session);
+    whit_model_close(model);
+    n_refused++;
+}
+
+static void write_copy(const char *path, const whit_buf *bytes)
+{
+    whit_error error;
+    assert_ok(whit_write_file(path, bytes->data, bytes->size_bytes, &error), error);
+}
+
+/* Damages each named tensor of a file in four ways; `path` is what is opened, `file` the copy that it reads. */
+static void damage_each(const whit_buf *bytes, const char *const *names, uint32_t n_names, bool is_gguf,
+                        const char *path, const char *file, const whit_model *target)
+{
+    for (uint32_t i = 0; i < n_names; i++)
+        for (int how = 0; how < N_DAMAGES; how++) {
+            whit_buf copy = {0};
+            whit_buf_append(&copy, bytes->data, bytes->size_bytes);
+            const bool has = is_gguf ? damage_gguf(copy.data, copy.size_bytes, names[i], how)
+                                     : damage_safetensors(copy.data, copy.size_bytes, names[i], how);
+            if (!has) fail_msg("no tensor %s", names[i]);
+            write_copy(file, &copy);
+            expect_refusal(path, target, names[i], damage_names[how]);
+            whit_buf_free(&copy);
+        }
+}
+
+static void read_whole(const char *path, whit_buf *bytes)
+{
+    whit_error error;
+    assert_ok(whit_read_file(path, 64 << 20, bytes, &error), error);
+}
+
+static void copy_config(const char *from, const char *folder)
+{
+    char command[2300];
+    snprintf(command, sizeof command, "mkdir -p %s && cp %s/config.json %s/ && chmod u+w %s/config.json", folder, from,
+             folder, folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void each_damaged_block_is_one_line(void **state)
+{
+    (void)state;
+    const char *hf[N_BLOCK], *gguf[N_BLOCK];
+    static char names[N_BLOCK][64];
+    whit_buf bytes = {0};
+    n_refused = 0;
+    for (uint32_t i = 0; i < N_BLOCK; i++) {
+        hf[i] = block[i].hf;
+        snprintf(names[i], sizeof names[i], "blk.%d.%s", LAYER, block[i].gguf);
+        gguf[i] = names[i];
+    }
+    copy_config(shared_path("models-tiny/qwen35-hybrid/hf"), in_folder("bad"));
+    read_whole(in_folder("hf/model.safetensors"), &bytes);
+    damage_each(&bytes, hf, N_BLOCK, false, in_folder("bad"), in_folder("bad/model.safetensors"), NULL);
+    whit_buf_free(&bytes);
+    read_whole(in_folder("a.gguf"), &bytes);
+    damage_each(&bytes, gguf, N_BLOCK, true, in_folder("bad.gguf"), in_folder("bad.gguf"), NULL);
+    static const uint32_t counts[] = {0, 2, 4, 5, 0x7FFFFFFF, 0xFFFFFFFF};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        uint8_t *at = damage_find_gguf(bytes.data, bytes.size_bytes, "qwen35.nextn_predict_layers");
+        assert_non_null(at);
+        memcpy(at + 4, &counts[i], 4);
+        write_copy(in_folder("bad.gguf"), &bytes);
+        expect_refusal(in_folder("bad.gguf"), NULL, "nextn_predict_layers", "number");
+    }
+    whit_buf_free(&bytes);
+    print_message("%u refused\n", n_refused);
+    assert_int_equal(n_refused, 2 * N_BLOCK * N_DAMAGES + sizeof counts / sizeof *counts);
+}
+
+enum { N_NAMES_MAX = 64 };
+
+/* Names of a GGUF file's tensors that are read: not the clusters of tokens. */
+static uint32_t names_in_gguf(const char *path, char names[N_NAMES_MAX][96])
+{
+    whit_error error;
+    whit_gguf *gguf;
+    uint32_t n = 0;
+    assert_ok(whit_gguf_open(path, NULL, &gguf, &error), error);
+    assert_in_range(gguf->n_tensors, 1, N_NAMES_MAX);
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        snprintf(names[n], 96, "%.*s", (int)gguf->tensors[i].name_bytes, gguf->tensors[i].name);
+        n += strncmp(names[n], "masked", 6) != 0;
+    }
+    whit_gguf_close(gguf);
+    return n;
+}
+
+/* The same of a safetensors file. */
+static uint32_t names_in_safetensors(const whit_buf *bytes, char names[N_NAMES_MAX][96])
+{
+    static const char mark[] = "\":{\"dtype\"";
+    uint8_t *end = bytes->data + bytes->size_bytes, *at = bytes->data;
+    uint32_t n = 0;
+    while ((at = damage_find(at, (size_t)(end - at), mark, sizeof mark - 1))) {
+        const uint8_t *begin = at;
+        while (begin[-1] != '"') begin--;
+        assert_in_range(n, 0, N_NAMES_MAX - 1);
+        snprintf(names[n], 96, "%.*s", (int)(at - begin), (const char *)begin);
+        n += strncmp(names[n], "masked", 6) != 0;
+        at++;
+    }
+    return n;
+}
+
+/* Gemma 4's assistant, from a folder and a GGUF file. */
+static void each_damaged_assistant_is_one_line(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } edits[] = {{"\"backbone_hidden_size\": 64", "\"backbone_hidden_size\": 65"},
+                 {"\"backbone_hidden_size\": 64", "\"backbone_hidden_size\": 00"},
+                 {"\"backbone_hidden_size\": 64", "\"backbone_hidden_size\": -4"},
+                 {"\"backbone_hidden_size\": 64", "\"backbone_hidden_size\": {}"},
+                 {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 4"},
+                 {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2"},
+                 {"\"global_head_dim\": 32", "\"global_head_dim\": 16"},
+                 {"\"num_attention_heads\": 2", "\"num_attention_heads\": 3"},
+                 {"\"vocab_size\": 512", "\"vocab_size\": 511"},
+                 {"\"hidden_size\": 32", "\"hidden_size\": 33"},
+                 {"\"sliding_window\": 8", "\"sliding_window\": 9"},
+                 {"\"intermediate_size\": 64", "\"intermediate_size\": 63"}};
+    enum { N_EDITS = sizeof edits / sizeof *edits };
+    (void)state;
+    static char names[N_NAMES_MAX][96];
+    const char *list[N_NAMES_MAX];
+    whit_buf bytes = {0}, config = {0};
+    uint32_t n_expected = N_EDITS;
+    n_refused = 0;
+    whit_model *target = open_model_at(shared_path("models-tiny/gemma4-e2b/hf"));
+    for (uint32_t i = 0; i < N_NAMES_MAX; i++) list[i] = names[i];
+    copy_config(shared_path("models-tiny/gemma4-e2b/assistant/hf"), in_folder("bad"));
+    read_whole(shared_path("models-tiny/gemma4-e2b/assistant/hf/model.safetensors"), &bytes);
+    uint32_t n = names_in_safetensors(&bytes, names);
+    damage_each(&bytes, list, n, false, in_folder("bad"), in_folder("bad/model.safetensors"), target);
+    n_expected += n * N_DAMAGES;
+    write_copy(in_folder("bad/model.safetensors"), &bytes);
+    for (size_t i = 0; i < N_EDITS; i++) {
+        read_whole(shared_path("models-tiny/gemma4-e2b/assistant/hf/config.json"), &config);
+        uint8_t *at = damage_find(config.data, config.size_bytes, edits[i].from, strlen(edits[i].from));
+        assert_non_null(at);
+        memcpy(at, edits[i].to, strlen(edits[i].to));
+        write_copy(in_folder("bad/config.json"), &config);
+        expect_refusal(in_folder("bad"), target, "config.json", edits[i].to);
+        whit_buf_free(&config);
+    }
+    whit_buf_free(&bytes);
+    const char *gguf = shared_path("models-tiny/gemma4-e2b/assistant/gemma4-e2b-assistant-bf16.gguf");
+    n = names_in_gguf(gguf, names);
+    read_whole(gguf, &bytes);
+    damage_each(&bytes, list, n, true, in_folder("bad.gguf"), in_folder("bad.gguf"), target);
+    n_expected += n * N_DAMAGES;
+    whit_buf_free(&bytes);
+    whit_model_close(target);
+    print_message("%u refused\n", n_refused);
+    assert_int_equal(n_refused, n_expected);
+}
+
 /* A block of another shape is refused with one line, and one without its first matrix is no block. */
 static void damaged_blocks_are_refused(void **state)
 {
@@ -263,6 +445,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_and_files_have_the_same_block),
+        cmocka_unit_test(each_damaged_block_is_one_line),
+        cmocka_unit_test(each_damaged_assistant_is_one_line),
         cmocka_unit_test(damaged_blocks_are_refused),
     };
     return cmocka_run_group_tests_name("draft_import", tests, make_folder, remove_folder);
