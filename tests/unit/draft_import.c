@@ -242,7 +242,7 @@ static void folders_and_files_have_the_same_block(void **state)
 
 static uint32_t n_refused;
 
-/* The file must be refused with one line that names it, as a draft model of `target` at the latest (NULL: of itself). */
+/* The file must be refused with one line that names it, at the latest as a draft model of `target`; NULL: its own. */
 static void expect_refusal(const char *path, const whit_model *target, const char *what, const char *how)
 {
     whit_error error = {.message = ""};
