@@ -135,6 +135,36 @@ static uint32_t take_turn(whit_session *session, uint32_t sequence, client *c, u
     return n_again;
 }
 
+/* Turns of a length whose loss is more than may be lost, and more places within the prefix than there are for marks:
+ * the newest marks of the sequences are not given up for those. */
+static void newest_marks_outlive_those_within_a_prefix(void **state)
+{
+    (void)state;
+    enum { N_MARKS = 24, N_PREFIX = 5120, INTERVAL = 256, N_LONG_TURNS = 12, MORE = 40 };
+    static client clients[N_CLIENTS];
+    whit_error error;
+    whit_session *session;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = 8192;
+    options.n_sequences = N_CLIENTS;
+    options.n_threads = 1;
+    options.state_bytes = N_MARKS * mark_bytes();
+    options.n_mark_tokens = INTERVAL;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    memset(clients, 0, sizeof clients);
+    for (uint32_t i = 0; i < N_CLIENTS; i++) add_ids(&clients[i], N_PREFIX, 1);
+    for (uint32_t turn = 0; turn < N_LONG_TURNS; turn++)
+        for (uint32_t i = 0; i < N_CLIENTS; i++) {
+            client *c = &clients[i];
+            add_ids(c, MORE, 37 * i + turn + 5);
+            const uint32_t n_again = take_turn(session, i, c, 37 * i + turn, NULL);
+            if (turn && n_again > AGAIN_MAX) fail_msg("client %u, turn %u: %u tokens computed again", i, turn, n_again);
+            c->n -= ANSWER; /* the next prompt has another answer */
+            add_ids(c, ANSWER, 37 * i + turn + 9);
+        }
+    whit_session_close(session);
+}
+
 /* Four clients by turns. Every third turn loses the beginning of the last answer, as templates drop thinking. */
 static void twenty_turns_compute_new_tokens_alone(void **state)
 {
@@ -158,7 +188,7 @@ static void twenty_turns_compute_new_tokens_alone(void **state)
                 memmove(c->ids + at, c->ids + at + n_lost, (ANSWER - n_lost) * sizeof *c->ids);
                 c->n -= n_lost;
             }
-            const uint32_t n_again = take_turn(session, i, c, 1000 * i + turn, turn % 10 == 9 ? plain : NULL);
+            const uint32_t n_again = take_turn(session, i, c, 37 * i + turn, turn % 10 == 9 ? plain : NULL);
             if (n_again > AGAIN_MAX) fail_msg("client %u, turn %u: %u tokens computed again", i, turn, n_again);
         }
     whit_mark_counts counts = {.struct_bytes = sizeof counts};
@@ -411,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twenty_turns_compute_new_tokens_alone),
+        cmocka_unit_test(newest_marks_outlive_those_within_a_prefix),
         cmocka_unit_test(long_prompts_are_marked_on_the_way),
         cmocka_unit_test(blocks_of_i8_are_saved_whole),
         cmocka_unit_test(the_shared_prefix_outlives_others),

@@ -77,12 +77,30 @@ static bool has_blocks(const whit_session *s, const whit_mark *m)
     return has;
 }
 
+void whit_session_note_mark(whit_session *s, uint32_t sequence, uint64_t number)
+{
+    uint64_t *recent = s->recent_marks + (size_t)sequence * WHIT_MARKS_RECENT;
+    uint32_t at = 0;
+    while (at < WHIT_MARKS_RECENT - 1 && recent[at] != number) at++;
+    memmove(recent + 1, recent, at * sizeof *recent);
+    recent[0] = number;
+}
+
+static bool is_recent(const whit_session *s, const whit_mark *m)
+{
+    const uint32_t n = s->options.n_sequences * WHIT_MARKS_RECENT;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->recent_marks[i] == m->number) return true;
+    return false;
+}
+
 static uint64_t value_of(const whit_session *s, const whit_mark *m)
 {
-    enum { USES_MAX = 15 };
+    enum { USES_MAX = 15, RECENT_FACTOR = 64 };
     const uint64_t t = 4 * (uint64_t)s->marks.n, age = s->marks.clock - m->when;
     const uint32_t uses = m->n_uses < USES_MAX ? m->n_uses : USES_MAX;
-    return has_blocks(s, m) ? (uint64_t)m->gap * (1 + uses) * t * 16 / (t + age) : 0;
+    const uint64_t gap = (uint64_t)m->gap * (is_recent(s, m) ? RECENT_FACTOR : 1);
+    return has_blocks(s, m) ? gap * (1 + uses) * t * 16 / (t + age) : 0;
 }
 
 /* Removes a mark; the next one of its prefix inherits its gap. */
@@ -140,6 +158,7 @@ void whit_session_keep_mark(whit_session *s, uint32_t sequence, uint32_t n_token
     for (uint32_t i = 0; i < marks->n; i++) {
         if (marks->items[i].n_tokens != n_tokens || !is_beginning(s, i, sequence)) continue;
         marks->items[i].when = marks->clock;
+        whit_session_note_mark(s, sequence, marks->items[i].number);
         return;
     }
     const uint32_t at = find_place(s);
@@ -151,6 +170,7 @@ void whit_session_keep_mark(whit_session *s, uint32_t sequence, uint32_t n_token
     whit_session_block_key(s, sequence, mark.first, mark.key);
     find_parent(s, sequence, &mark);
     marks->items[at] = mark;
+    whit_session_note_mark(s, sequence, mark.number);
     memcpy(whit_mark_ids(marks, at), ids, (n_tokens - mark.first * BLOCK) * sizeof *ids);
     whit_kv_tail_save(&s->kv, sequence, n_tokens, whit_mark_tail(marks, at));
 }

@@ -9,14 +9,16 @@
  *
  * Eviction: the mark with the least value gives way. Without a mark, the tokens since the nearest earlier mark of its
  * prefix (`gap`) must be computed again. The value is gap x (1 + uses) x t / (t + age), where age counts marks made or
- * used since its last use, and t is four times the number of marks; it is 0 if the blocks before the tail are gone. A
- * mark that is evicted leaves its gap to the next mark of the prefix. */
+ * used since its last use, and t is four times the number of marks; it is 0 if the blocks before the tail are gone. The
+ * newest WHIT_MARKS_RECENT marks of each sequence are worth 64 times as much: the next prompt most likely resumes
+ * there. A mark that is evicted leaves its gap to the next mark of the prefix. */
 #ifndef WHIT_RUNTIME_MARKS_H
 #define WHIT_RUNTIME_MARKS_H
 
 #include "kv/tail.h"
 
-#define WHIT_MARKS_MAX 4096 /* most marks of a session */
+#define WHIT_MARKS_MAX    4096 /* most marks of a session */
+#define WHIT_MARKS_RECENT 3    /* end of the last prompt, of a message, of the answer */
 
 typedef struct whit_mark {
     uint8_t key[WHIT_HASH_BYTES]; /* key of the blocks before `first` */

@@ -201,6 +201,7 @@ static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct
         whit_kv_tail_load(kv, sequence, found.mark->n_tokens, found.n_tokens,
                           whit_mark_tail(&s->marks, (uint32_t)(found.mark - s->marks.items)));
         found.mark->n_uses++;
+        whit_session_note_mark(s, sequence, found.mark->number);
         found.mark->when = ++s->marks.clock;
         s->marks.n_used++;
     }

@@ -153,6 +153,7 @@ static void place_arrays(whit_session *s, whit_arena *arena)
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->to_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->to_mark);
     s->last_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->last_mark);
+    s->recent_marks = whit_arena_take(arena, o->n_sequences, WHIT_MARKS_RECENT * sizeof *s->recent_marks);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->is_damaged = whit_arena_take(arena, (uint64_t)o->n_sequences + 1, sizeof *s->is_damaged);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
@@ -262,6 +263,7 @@ static whit_status open_session(const whit_model *model, const whit_session_opti
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
         memset(s->to_mark, 0, s->options.n_sequences * sizeof *s->to_mark);
         memset(s->last_mark, 0, s->options.n_sequences * sizeof *s->last_mark);
+        memset(s->recent_marks, 0, s->options.n_sequences * WHIT_MARKS_RECENT * sizeof *s->recent_marks);
         memset(s->mounts, 0, s->options.n_sequences * sizeof *s->mounts);
         memset(s->is_mixed, 0, s->options.n_sequences * sizeof *s->is_mixed);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);

@@ -44,6 +44,7 @@ struct whit_session {
     int32_t *tokens;             /* (n_sequences, n_ctx_tokens) the ids at the positions of each sequence */
     uint32_t *to_mark;           /* (n_sequences) the position to mark when the sequence passes it; 0: no position */
     uint32_t *last_mark;         /* (n_sequences) the last marked position, or a later one; 0: no mark */
+    uint64_t *recent_marks;      /* (n_sequences, WHIT_MARKS_RECENT) numbers of its newest marks in order; 0: no mark */
     uint32_t *advanced;          /* (n_sequences) tokens added by the current step */
     bool *is_damaged;            /* (n_sequences + 1) the last step computed logits that are not finite; the last
                                   * element belongs to ranks (split.h) */
@@ -92,6 +93,8 @@ bool whit_session_is_to_mark(const whit_session *session, uint32_t sequence, uin
 /* Marks a position of a sequence. Does nothing unless the cache needs marks (it is packed, or layers are recurrent) and
  * still has the tail of that position. */
 void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n_tokens);
+/* Makes the mark of a serial number the newest one of a sequence, which is evicted late. */
+void whit_session_note_mark(whit_session *session, uint32_t sequence, uint64_t number);
 /* Finds marks of a sequence's prefix that are worth saving beside its end: the last mark that the end does not serve,
  * and then the most used ones. Writes their indices, by position, and returns their number, at most `most`. */
 uint32_t whit_session_find_marks(const whit_session *session, uint32_t sequence, uint32_t *marks, uint32_t most);
