@@ -27,7 +27,7 @@ static inline void damage_digit(uint8_t *digit)
 static inline bool damage_safetensors(uint8_t *bytes, size_t n, const char *name, int how)
 {
     static const char *const fields[N_DAMAGES] = {NULL, "\"shape\":[", "\"dtype\":\"", "\"data_offsets\":["};
-    char text[160];
+    char text[256];
     snprintf(text, sizeof text, "\"%s\":{", name);
     uint8_t *at = damage_find(bytes, n, text, strlen(text));
     if (!at) return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Gemma 4's mobile checkpoints: 2-, 4- and 8-bit weights whose inputs and outputs have fixed int8 scales. Single
  * layers to the last integer on every level; one hash over levels, threads and splits; damaged folders. */
+#include "damage_tensors.h"
 #include "test_folder.h"
 
 #include <jansson.h>
@@ -343,10 +344,97 @@ static void damaged_folders_are_refused_or_right(void **state)
     whit_model_close(sound);
 }
 
+/* Whether a tensor is one of a layer that is looked at in full, or of no layer; the vision tower is passed over. */
+static bool is_looked_at(const char *name)
+{
+    const char *layer = strstr(name, "layers.");
+    return strncmp(name, "model.language_model.", 21) == 0 && (!layer || strncmp(layer, "layers.0.", 9) == 0);
+}
+
+/* Each tensor of the first layer, and each without one, with another name, shape, type or place. */
+static void each_damaged_tensor_is_one_line(void **state)
+{
+    (void)state;
+    const char *path = shared_path(FOLDER "/ct/model.safetensors");
+    struct text weights = read_file(path), config = read_file(shared_path(FOLDER "/ct/config.json"));
+    whit_error error;
+    whit_safetensors *set;
+    uint32_t n_refused = 0, n_tensors = 0;
+    assert_ok(whit_safetensors_open_memory(weights.bytes, weights.size, "x", NULL, &set, &error), error);
+    write_file(in_folder("config.json"), config.bytes, config.size);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        char name[160];
+        snprintf(name, sizeof name, "%.*s", (int)set->tensors[i].name_bytes, set->tensors[i].name);
+        if (!is_looked_at(name)) continue;
+        n_tensors++;
+        for (int how = 0; how < N_DAMAGES; how++) {
+            whit_model *model;
+            whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+            uint8_t *copy = malloc(weights.size);
+            assert_non_null(copy);
+            memcpy(copy, weights.bytes, weights.size);
+            assert_true(damage_safetensors(copy, weights.size, name, how));
+            write_file(in_folder("model.safetensors"), (const char *)copy, weights.size);
+            free(copy);
+            if (whit_model_open(in_folder(""), &options, &model, &error) == WHIT_OK)
+                fail_msg("%s is accepted with another %s", name, damage_names[how]);
+            const bool is_named = strstr(error.message, test_folder) || strstr(error.message, "'model.language_model.");
+            if (!is_named || strchr(error.message, '\n'))
+                fail_msg("%s, %s: %s", name, damage_names[how], error.message);
+            n_refused++;
+        }
+    }
+    print_message("%u refused\n", n_refused);
+    assert_int_equal(n_refused, n_tensors * N_DAMAGES);
+    assert_true(n_refused >= 50);
+    whit_safetensors_close(set);
+    free(weights.bytes);
+    free(config.bytes);
+}
+
+/* Codes at the ends of their ranges, -128 among them, which rounding to a symmetric range never makes: the same bits on
+ * all levels. */
+static void codes_at_the_ends_are_right(void **state)
+{
+    (void)state;
+    struct text weights = read_file(shared_path(FOLDER "/ct/model.safetensors")),
+                config = read_file(shared_path(FOLDER "/ct/config.json"));
+    whit_error error;
+    whit_safetensors *set;
+    uint32_t n_changed = 0;
+    assert_ok(whit_safetensors_open_memory(weights.bytes, weights.size, "x", NULL, &set, &error), error);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const whit_safetensor *tensor = &set->tensors[i];
+        if (tensor->dtype != WHIT_DTYPE_I8 && tensor->dtype != WHIT_DTYPE_I32) continue;
+        uint8_t *codes = (uint8_t *)weights.bytes + ((const char *)tensor->data - weights.bytes);
+        memset(codes, tensor->dtype == WHIT_DTYPE_I8 ? 0x80 : 0, 16);
+        memset(codes + 16, tensor->dtype == WHIT_DTYPE_I8 ? 0x7F : 0xFF, 16);
+        n_changed++;
+    }
+    assert_true(n_changed > 50);
+    whit_safetensors_close(set);
+    write_file(in_folder("config.json"), config.bytes, config.size);
+    write_file(in_folder("model.safetensors"), weights.bytes, weights.size);
+    free(weights.bytes);
+    free(config.bytes);
+    whit_model *model = open_model("");
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = options.n_logits = 40;
+    options.n_threads = 1;
+    options.cpu = "generic";
+    const uint64_t found = hash_logits(model, &options, 40);
+    for (size_t l = 1; l < sizeof levels / sizeof *levels; l++) {
+        options.cpu = levels[l];
+        assert_int_equal(hash_logits(model, &options, 7), found);
+    }
+    whit_model_close(model);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_have_the_golden_integers),
-                                       cmocka_unit_test(one_hash_over_levels_threads_and_splits),
-                                       cmocka_unit_test(damaged_folders_are_refused_or_right)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_have_the_golden_integers), cmocka_unit_test(one_hash_over_levels_threads_and_splits),
+        cmocka_unit_test(damaged_folders_are_refused_or_right), cmocka_unit_test(each_damaged_tensor_is_one_line),
+        cmocka_unit_test(codes_at_the_ends_are_right)};
     return cmocka_run_group_tests_name("golden mobile", tests, make_folder, remove_folder);
 }
