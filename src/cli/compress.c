@@ -489,7 +489,6 @@ static int run_compress(cli_call *call)
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK ||
         whit_source_open(found, NULL, &source, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    note_rounded(&source);
     int status = CLI_OK;
     if (tuned && source.config.n_ctx < 2) {
         status = cli_fail(call, CLI_USAGE,
@@ -518,6 +517,7 @@ static int run_compress(cli_call *call)
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);
     if (status == CLI_OK && v->page && is_first) status = write_page(call, v, &o, &rows, began_ns);
+    if (status == CLI_OK && is_first) note_rounded(&source);
     if (status == CLI_OK && is_first) status = report_result(call, v, &listener);
     json_decref(listener.matrices);
     json_decref(listener.choice);
