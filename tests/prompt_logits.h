@@ -12,6 +12,11 @@
 
 enum { PROMPT_TOKENS = 40 };
 
+static inline int32_t prompt_token(uint32_t i)
+{
+    return (int32_t)((i * 71 + i * i * 7 + 3) % 500);
+}
+
 /* Returns the logits (PROMPT_TOKENS, vocabulary) of a prompt with ids below 500, in a session of these options, whose
  * numbers of tokens are set here; the caller frees. */
 static inline float *prompt_logits(const whit_model *model, whit_session_options options)
@@ -23,7 +28,7 @@ static inline float *prompt_logits(const whit_model *model, whit_session_options
     options.n_ctx_tokens = options.n_logits = PROMPT_TOKENS;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     for (uint32_t i = 0; i < PROMPT_TOKENS; i++)
-        tokens[i] = (whit_step_token){.id = (int32_t)((i * 71 + i * i * 7 + 3) % 500), .want_logits = true};
+        tokens[i] = (whit_step_token){.id = prompt_token(i), .want_logits = true};
     assert_ok(whit_session_step(session, tokens, PROMPT_TOKENS, &error), error);
     float *logits = malloc(PROMPT_TOKENS * n_vocab * sizeof *logits);
     assert_non_null(logits);

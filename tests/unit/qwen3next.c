@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Qwen3-Next: folders and GGUF files made of the weights of Qwen3.5's tiny models, with their projections fused by key
  * head as Qwen3-Next has them. They are the same models, to the bit; damaged ones are refused in one line. */
+#include "made_model.h"
 #include "prompt_logits.h"
-#include "test_folder.h"
 
 #include <math.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/half.h"
-#include "format/gguf_write.h"
-#include "format/safetensors.h"
-#include "kernels/math.h"
 #include "model/convert.h"
-#include "runtime/session.h"
-
-enum { N_TENSORS_MAX = 96 };
 
 /* ---- a model in memory ------------------------------------------------------------------------ */
-
-struct matrix {
-    char name[160];
-    uint32_t n_dims;
-    uint64_t dims[3]; /* the row's length last */
-    uint8_t *data;    /* bf16 */
-    size_t n_elems;
-};
 
 struct shape {
     const char *folder;
@@ -37,84 +21,12 @@ struct shape {
 static const struct shape mixture = {"qwen35-moe", 3, 2, 32, 4, 2, 64, 6, 3, 16, 32, 2, 2, 32, false},
                           dense = {"qwen35-hybrid", 4, 4, 64, 2, 1, 64, 0, 0, 0, 0, 2, 4, 32, true};
 
-struct made {
-    struct matrix items[N_TENSORS_MAX];
-    uint32_t n;
-};
-
-static struct matrix *add_matrix(struct made *made, const char *name, uint32_t n_dims, const uint64_t *dims)
-{
-    assert_true(made->n < N_TENSORS_MAX);
-    struct matrix *m = &made->items[made->n++];
-    *m = (struct matrix){.n_dims = n_dims, .n_elems = 1};
-    snprintf(m->name, sizeof m->name, "%s", name);
-    for (uint32_t i = 0; i < n_dims; i++) m->n_elems *= m->dims[i] = dims[i];
-    m->data = malloc(m->n_elems * 2);
-    assert_non_null(m->data);
-    return m;
-}
-
-static void free_made(struct made *made)
-{
-    for (uint32_t i = 0; i < made->n; i++) free(made->items[i].data);
-    *made = (struct made){0};
-}
-
-static size_t row_bytes(const struct matrix *m)
-{
-    return m->n_elems / m->dims[0] * 2;
-}
-
-static const struct matrix *find_matrix(const struct made *made, const char *name)
-{
-    for (uint32_t i = 0; i < made->n; i++)
-        if (strcmp(made->items[i].name, name) == 0) return &made->items[i];
-    fail_msg("no matrix '%s'", name);
-    return NULL;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* The matrix beside `name` whose name ends in `to` in place of `from`. */
 static const struct matrix *beside(const struct made *made, const char *name, const char *from, const char *to)
 {
     char other[160];
     snprintf(other, sizeof other, "%.*s%s", (int)(strlen(name) - strlen(from)), name, to);
     return find_matrix(made, other);
-}
-
-/* Appends rows [row, row + n) of `from` at *at, which moves on. */
-static void append_rows(uint8_t **at, const struct matrix *from, uint32_t row, uint32_t n)
-{
-    const size_t bytes = row_bytes(from);
-    assert_true(row + n <= from->dims[0]);
-    memcpy(*at, from->data + row * bytes, n * bytes);
-    *at += n * bytes;
-}
-
-/* The tensors of a tiny model, named as in folders of one language model. */
-static void read_model(const struct shape *s, struct made *made)
-{
-    static const char nested[] = "model.language_model.";
-    char relative[128];
-    whit_error error;
-    whit_safetensors *set;
-    snprintf(relative, sizeof relative, "models-tiny/%s/hf/model.safetensors", s->folder);
-    assert_ok(whit_safetensors_open(shared_path(relative), NULL, &set, &error), error);
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        const whit_safetensor *t = &set->tensors[i];
-        char name[120], bare[160];
-        snprintf(name, sizeof name, "%.*s", (int)t->name_bytes, t->name);
-        const bool is_nested = strncmp(name, nested, strlen(nested)) == 0;
-        snprintf(bare, sizeof bare, "%s%s", is_nested ? "model." : "", is_nested ? name + strlen(nested) : name);
-        assert_int_equal(t->dtype, WHIT_DTYPE_BF16);
-        memcpy(add_matrix(made, bare, t->n_dims, t->dims)->data, t->data, t->size_bytes);
-    }
-    whit_safetensors_close(set);
 }
 
 /* Fuses q, k, v and z, and b and a, by key head. */
@@ -206,29 +118,6 @@ static void write_config(const struct shape *s, bool is_next, uint32_t n_key_hea
     assert_ok(whit_write_file(path, text, (size_t)n, &error), error);
 }
 
-static void write_weights(const struct made *made, const char *path)
-{
-    whit_buf file = {0}, header = {0};
-    whit_error error;
-    size_t offset = 0;
-    whit_buf_append_str(&header, "{");
-    for (uint32_t i = 0; i < made->n; i++) {
-        const struct matrix *m = &made->items[i];
-        whit_buf_printf(&header, "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[", i ? "," : "", m->name);
-        for (uint32_t k = 0; k < m->n_dims; k++) whit_buf_printf(&header, "%s%u", k ? "," : "", (unsigned)m->dims[k]);
-        whit_buf_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + m->n_elems * 2);
-        offset += m->n_elems * 2;
-    }
-    whit_buf_append_str(&header, "}");
-    const uint64_t n = header.size_bytes;
-    whit_buf_append(&file, &n, sizeof n);
-    whit_buf_append(&file, header.data, header.size_bytes);
-    for (uint32_t i = 0; i < made->n; i++) whit_buf_append(&file, made->items[i].data, made->items[i].n_elems * 2);
-    assert_ok(whit_write_file(path, file.data, file.size_bytes, &error), error);
-    whit_buf_free(&file);
-    whit_buf_free(&header);
-}
-
 static void write_folder(const struct shape *s, const struct made *made, bool is_next, uint32_t n_key_heads,
                          const char *name)
 {
@@ -237,17 +126,12 @@ static void write_folder(const struct shape *s, const struct made *made, bool is
     snprintf(path, sizeof path, "%s/config.json", in_folder(name));
     write_config(s, is_next, n_key_heads, path);
     snprintf(path, sizeof path, "%s/model.safetensors", in_folder(name));
-    write_weights(made, path);
+    write_made(made, path);
 }
 
 /* ---- GGUF files ------------------------------------------------------------------------------- */
 
-enum value { BF16_AS_IS, F32_AS_IS, F32_PLUS_ONE, F32_NEG_EXP };
-
-static const struct gguf_name {
-    const char *theirs, *ours; /* after "layers.N." and "blk.N.", or whole */
-    enum value value;
-} gguf_names[] = {
+static const struct gguf_name gguf_names[] = {
     {"model.embed_tokens.weight", "token_embd.weight", BF16_AS_IS},
     {"model.norm.weight", "output_norm.weight", F32_PLUS_ONE},
     {"lm_head.weight", "output.weight", BF16_AS_IS},
@@ -279,24 +163,8 @@ static const struct gguf_name {
     {"mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight", BF16_AS_IS},
     {"mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight", BF16_AS_IS},
     {"mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight", BF16_AS_IS},
+    {NULL},
 };
-
-static const struct gguf_name *gguf_name_of(const struct matrix *m, char name[96])
-{
-    unsigned layer;
-    int n = 0;
-    const bool is_of_layer = sscanf(m->name, "model.layers.%u.%n", &layer, &n) == 1 && n;
-    for (size_t i = 0; i < sizeof gguf_names / sizeof *gguf_names; i++) {
-        if (strcmp(m->name + n, gguf_names[i].theirs) != 0) continue;
-        if (is_of_layer)
-            snprintf(name, 96, "blk.%u.%s", layer, gguf_names[i].ours);
-        else
-            snprintf(name, 96, "%s", gguf_names[i].ours);
-        return &gguf_names[i];
-    }
-    fail_msg("no name for '%s'", m->name);
-    return NULL;
-}
 
 /* Splits what GGUF files hold apart: matrices of gate and up of the experts; and, but for older files, q, k and v in
  * one matrix and z in another, value heads in their order. */
@@ -339,8 +207,9 @@ static void put_number(whit_gguf_writer *writer, const char *suffix, uint32_t va
     whit_gguf_put_u32(writer, name, value);
 }
 
-static void put_keys(whit_gguf_writer *writer, const struct shape *s)
+static void put_keys(whit_gguf_writer *writer, const void *user)
 {
+    const struct shape *s = user;
     whit_gguf_put_string(writer, "general.architecture", "qwen3next", 9);
     put_number(writer, "block_count", s->n_layers);
     put_number(writer, "context_length", 2048);
@@ -366,75 +235,19 @@ static void put_keys(whit_gguf_writer *writer, const struct shape *s)
     put_number(writer, "expert_shared_feed_forward_length", s->n_shared_ff);
 }
 
-static void write_gguf(const struct shape *s, const struct made *made, const char *path)
-{
-    whit_gguf_writer writer;
-    whit_writer file;
-    whit_error error;
-    whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, NULL);
-    put_keys(&writer, s);
-    for (uint32_t i = 0; i < made->n; i++) {
-        const struct matrix *m = &made->items[i];
-        char name[96];
-        const bool is_bf16 = gguf_name_of(m, name)->value == BF16_AS_IS;
-        uint64_t dims[3];
-        uint32_t n_dims = 0;
-        for (uint32_t k = m->n_dims; k--;)
-            if (m->dims[k] != 1 || m->n_dims == 1) dims[n_dims++] = m->dims[k]; /* (channels, 1, taps) */
-        whit_gguf_put_tensor(&writer, name, is_bf16 ? 30 : 0, n_dims, dims, m->n_elems * (is_bf16 ? 2 : 4));
-    }
-    assert_ok(whit_writer_open(path, NULL, &file, &error), error);
-    assert_ok(whit_gguf_write_head(&writer, &file, &error), error);
-    for (uint32_t i = 0; i < made->n; i++) {
-        const struct matrix *m = &made->items[i];
-        char name[96];
-        const enum value value = gguf_name_of(m, name)->value;
-        if (value == BF16_AS_IS) {
-            assert_ok(whit_gguf_write_data(&writer, m->data, m->n_elems * 2, &error), error);
-            continue;
-        }
-        for (size_t k = 0; k < m->n_elems; k++) {
-            uint16_t stored;
-            memcpy(&stored, m->data + 2 * k, 2);
-            float x = whit_f32_from_bf16(stored);
-            if (value == F32_PLUS_ONE) x += 1;
-            if (value == F32_NEG_EXP) x = (float)-whit_exp_f64((double)x);
-            assert_ok(whit_gguf_write_data(&writer, &x, sizeof x, &error), error);
-        }
-    }
-    assert_ok(whit_gguf_write_end(&writer, &error), error);
-    assert_ok(whit_writer_commit(&file, &error), error);
-    whit_gguf_writer_close(&writer);
-}
-
 /* ---- equal models ----------------------------------------------------------------------------- */
-
-static void identity_of(const char *path, uint8_t identity[32])
-{
-    whit_model *model = open_model_at(path);
-    memcpy(identity, whit_model_identity(model), 32);
-    whit_model_close(model);
-}
-
-static void assert_one_model(const char *a, const char *b)
-{
-    uint8_t identity[2][32];
-    identity_of(a, identity[0]);
-    identity_of(b, identity[1]);
-    if (memcmp(identity[0], identity[1], 32) != 0) fail_msg("%s and %s differ", a, b);
-}
 
 /* A folder "next", and GGUF files as written now and by older converters. */
 static void make_next(const struct shape *s, struct made *fused)
 {
     struct made model = {0};
-    read_model(s, &model);
+    read_made(&model, s->folder);
     fuse_projections(s, &model, fused);
     write_folder(s, fused, true, s->n_key_heads, "next");
     for (int is_old = 0; is_old < 2; is_old++) {
         struct made parts = {0};
         split_for_gguf(s, fused, is_old, &parts);
-        write_gguf(s, &parts, in_folder(is_old ? "old.gguf" : "new.gguf"));
+        write_made_gguf(&parts, gguf_names, put_keys, s, in_folder(is_old ? "old.gguf" : "new.gguf"));
         free_made(&parts);
     }
     free_made(&model);
@@ -474,7 +287,7 @@ static void grouped_heads_have_their_key(void **state)
     make_next(&dense, &fused);
     assert_one_model(in_folder("next"), in_folder("new.gguf"));
     assert_one_model(in_folder("next"), in_folder("old.gguf"));
-    read_model(&dense, &model);
+    read_made(&model, dense.folder);
     repeat_keys(&dense, &model, &repeated);
     write_folder(&dense, &repeated, false, dense.n_value_heads, "repeated");
 
@@ -520,15 +333,6 @@ static void files_name_the_order(void **state)
 }
 
 /* ---- damaged ones ----------------------------------------------------------------------------- */
-
-static void assert_refused(const char *path, const char *word)
-{
-    whit_error error;
-    whit_model *model;
-    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
-    if (whit_model_open(path, &options, &model, &error) == WHIT_OK) fail_msg("opened, without '%s'", word);
-    if (!strstr(error.message, word) || strchr(error.message, '\n')) fail_msg("'%s' lacks '%s'", error.message, word);
-}
 
 static void damaged_folders_are_refused(void **state)
 {
